@@ -1,0 +1,79 @@
+"""What rayhelm knows of a GPU: one file in `data/gpus/` each. A figure that nobody could source stays `None`."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from rayhelm.closed import Closed
+
+__all__ = ["Gpu", "Link", "Price"]
+
+Vendor = Literal["nvidia", "amd", "intel", "google"]
+
+
+class Link(Closed):
+    """How cards of one host talk to each other."""
+
+    kind: str
+    """`NVLink4/NVSwitch`, `Infinity Fabric`, `PCIe`, `ICI` …"""
+    gb_per_s: float | None = Field(default=None, gt=0)
+    """One direction, per card, GB/s (10^9)."""
+    fast: bool = False
+    """Fast enough that tensor parallelism over it pays (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
+    group: int | None = Field(default=None, ge=2)
+    """Cards that one link domain joins (2 for an NVLink bridge, 8 for an NVSwitch board); None: all cards of the host."""
+
+
+class Price(Closed):
+    """What one card costs for one hour, USD, and where that was read."""
+
+    on_demand: float | None = Field(default=None, gt=0)
+    on_demand_source: str = ""
+    spot: float | None = Field(default=None, gt=0)
+    spot_source: str = ""
+
+
+class Gpu(Closed):
+    """One kind of accelerator."""
+
+    id: str
+    """The spelling that fleets use: `H100-SXM-80GB`."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings that `--gpu` and fleets accept."""
+    vendor: Vendor
+    architecture: str
+    """Vendor's generation, `Hopper`, `CDNA3`."""
+    compute: str | None = None
+    """CUDA compute capability (`9.0`) or gfx target (`gfx942`)."""
+    resource: str
+    """Kubernetes extended resource of the vendor's device plugin: `nvidia.com/gpu`."""
+    memory_gb: float | None = Field(default=None, gt=0)
+    """Nominal memory of the data sheet, GB."""
+    usable_gib: float | None = Field(default=None, gt=0)
+    """Memory that the runtime reports, GiB; what an engine's share is taken of."""
+    usable_source: str = ""
+    memory_bandwidth_gb_per_s: float | None = Field(default=None, gt=0)
+    bf16_tflops: float | None = Field(default=None, gt=0)
+    """Dense 16-bit tensor throughput, TFLOP/s."""
+    fp8_tflops: float | None = Field(default=None, gt=0)
+    fp4_tflops: float | None = Field(default=None, gt=0)
+    bf16: bool
+    """Computes in bfloat16 (without it engines need dtype half)."""
+    fp8: bool
+    """Computes in FP8 in hardware."""
+    link: Link
+    pcie_gb_per_s: float | None = Field(default=None, gt=0)
+    unified_memory: bool = False
+    """Memory is shared with the CPU (APUs, GB10)."""
+    mig: bool = False
+    """Can be cut by MIG."""
+    engine: Literal["vllm", "vllm-unofficial", "none"] = "vllm"
+    """Whether vLLM runs on it: supported, by community builds, or not at all."""
+    ray_accelerator_type: str | None = None
+    """Name in `ray.util.accelerators`, where Ray knows the card; consumer cards have none."""
+    product_label: str | None = None
+    """Value of the vendor's node label (`nvidia.com/gpu.product`), where it is known."""
+    price: Price = Price()
+    source: str
+    """Where the figures were read."""
+    notes: str = ""

@@ -1,0 +1,23 @@
+"""The base of every model in rayhelm.
+
+Closed (`extra="forbid"`): a mistyped key is an error where it is written, never a setting that is silently lost.
+Frozen: data flows one way, from the fleet file to the values, and nobody changes it on the way.
+Attribute docstrings are the field descriptions: the JSON schemas, `rayhelm explain` and the README tables are read
+from them, so a field is described once, beside its type.
+"""
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["Closed"]
+
+
+class Closed(BaseModel):
+    """A record that knows all of its keys."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        use_attribute_docstrings=True,
+        populate_by_name=True,
+        protected_namespaces=(),
+    )
