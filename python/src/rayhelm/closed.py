@@ -7,8 +7,9 @@ from them, so a field is described once, beside its type.
 """
 
 from pydantic import BaseModel, ConfigDict
+from pydantic.alias_generators import to_camel
 
-__all__ = ["Closed"]
+__all__ = ["Closed", "ClosedCamel"]
 
 
 class Closed(BaseModel):
@@ -21,3 +22,9 @@ class Closed(BaseModel):
         populate_by_name=True,
         protected_namespaces=(),
     )
+
+
+class ClosedCamel(Closed):
+    """A record that people write in YAML: keys in camelCase, as everywhere in Kubernetes."""
+
+    model_config = ConfigDict(alias_generator=to_camel)

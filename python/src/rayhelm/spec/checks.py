@@ -1,0 +1,147 @@
+"""What one record cannot know of another: references, owners and sums. Pure; the planner's own refusals come later."""
+
+from collections.abc import Iterable, Iterator
+
+from rayhelm.errors import Problem
+from rayhelm.spec.document import Document
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.models import Parallelism
+from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.pools import Pool
+
+__all__ = ["check", "gpus_in"]
+
+
+def check(fleet: Fleet, document: Document) -> list[Problem]:
+    """Every broken rule between records."""
+    found = [
+        *_pools(fleet, document),
+        *_models(fleet, document),
+        *_services(fleet, document),
+        *_tenants(fleet, document),
+    ]
+    return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def gpus_in(pool: Pool) -> int:
+    """Cards in a pool."""
+    if pool.hosts:
+        return sum(host.gpus for host in pool.hosts)
+    return (pool.nodes or 0) * (pool.gpus_per_node or 1)
+
+
+def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, pool in fleet.pools.items():
+        path = ("pools", name)
+        like = [key for key in ("gpu", "nodes", "gpusPerNode") if key in _keys(document, path)]
+        if pool.hosts and like:
+            yield document.problem(
+                (*path, like[0]),
+                f"`{like[0]}` beside `hosts`: a pool is of like hosts or of unlike ones",
+                "keep one of the two",
+            )
+        elif not pool.hosts and not (pool.gpu and pool.nodes):
+            yield document.problem(
+                path,
+                "a pool needs `gpu` and `nodes`, or `hosts`",
+                "gpu: L4-24GB\nnodes: 2\ngpusPerNode: 1",
+            )
+        yield from _reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
+        names = [host.name for host in pool.hosts if host.name]
+        for twice in sorted({host for host in names if names.count(host) > 1}):
+            yield document.problem((*path, "hosts"), f"two hosts are called `{twice}`", "give each its own `name`")
+
+
+def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, model in fleet.models.items():
+        path = ("models", name)
+        if model.pool:
+            yield from _reference(document, (*path, "pool"), model.pool, fleet.pools, "pool")
+        if model.gpu_fraction and model.gpu_fraction < 1 and model.parallelism and _split(model.parallelism) > 1:
+            yield document.problem(
+                (*path, "gpuFraction"),
+                "a share of one card cannot be split over several",
+                "remove `gpuFraction` or `parallelism`",
+            )
+        traffic = model.traffic
+        if traffic and model.context and traffic.input_tokens + (traffic.output_tokens or 0) > model.context:
+            need = traffic.input_tokens + (traffic.output_tokens or 0)
+            yield document.problem(
+                (*path, "context"),
+                f"mean prompt and answer are {need} tokens, and the context ends at {model.context}",
+                f"context: {need}",
+            )
+        if model.task == "chat" and traffic and traffic.output_tokens is None:
+            yield document.problem(
+                (*path, "traffic"), "a chat model's traffic needs `outputTokens`", "outputTokens: 300"
+            )
+        if "trust_remote_code" in model.engine:
+            yield document.problem(
+                (*path, "engine", "trust_remote_code"),
+                "code from a model repository would run in the server",
+                "choose a checkpoint that vLLM's own classes load, and remove the key",
+            )
+
+
+def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    known = fleet.service_names
+    for name, service in fleet.services.items():
+        path = ("services", name)
+        yield from _reference(
+            document, path, name, known, "model or `service` of a model", "no model belongs to service"
+        )
+        if service.tenant:
+            yield from _reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
+    for name in known:
+        clusters = {
+            fleet.pools[pool].cluster
+            for model in fleet.models_of(name)
+            if (pool := fleet.models[model].pool) in fleet.pools
+        }
+        if len(clusters) > 1:
+            line = ("models", fleet.models_of(name)[-1])
+            both = " and ".join(f"`{cluster}`" for cluster in sorted(clusters))
+            yield document.problem(
+                line,
+                f"service `{name}` would stand on clusters {both}; a RayService stands on one",
+                "use one service per cluster",
+            )
+
+
+def _tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, tenant in fleet.tenants.items():
+        for index, model in enumerate(tenant.models):
+            yield from _reference(document, ("tenants", name, "models", index), model, fleet.models, "model")
+    claimed = sum(tenant.gpus or 0 for tenant in fleet.tenants.values())
+    there = sum(gpus_in(pool) for pool in fleet.pools.values())
+    if claimed > there:
+        claims = ", ".join(f"{name} {tenant.gpus:g}" for name, tenant in fleet.tenants.items() if tenant.gpus)
+        yield document.problem(
+            ("tenants",),
+            f"tenants claim {claimed:g} GPUs ({claims}), and the pools have {there}",
+            f"lower the claims to {there} in all, or add nodes",
+        )
+
+
+def _reference(
+    document: Document,
+    path: tuple[str | int, ...],
+    name: str,
+    known: Iterable[str],
+    what: str,
+    lead: str = "",
+) -> Iterator[Problem]:
+    names = list(known)
+    if name not in names:
+        yield document.problem(path, f"{lead or f'there is no {what}'} `{name}`", did_you_mean(name, names))
+
+
+def _keys(document: Document, path: tuple[str | int, ...]) -> dict[str, object]:
+    here = document.data
+    for step in path:
+        here = here[step]
+    return here if isinstance(here, dict) else {}
+
+
+def _split(parallelism: Parallelism) -> int:
+    return (parallelism.tensor or 1) * (parallelism.pipeline or 1)

@@ -1,0 +1,120 @@
+"""`rayhelm explain models.slo.ttft`: what a field is, its type, default and bounds, out of the types themselves."""
+
+import json
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from pydantic import BaseModel, TypeAdapter
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from rayhelm.errors import UsageError
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.walk import alternatives, fields, unwrap
+
+__all__ = ["Explanation", "explain"]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One field, or one record with its fields."""
+
+    path: str
+    type: str
+    description: str
+    default: str
+    bounds: dict[str, Any]
+    fields: dict[str, str]
+    """Keys below it, with the first line of what each is."""
+
+
+def explain(path: str) -> Explanation:
+    """Explain a dotted path; keys of maps may be left out or be any name. Raises UsageError."""
+    steps = [step for step in path.split(".") if step]
+    here: Any = Fleet
+    info: FieldInfo | None = None
+    walked: list[str] = []
+    for step in steps:
+        record = _record(here)
+        if record is None:
+            raise UsageError(f"`{'.'.join(walked)}` has no fields below it")
+        known = fields(record)
+        if step not in known and _is_map(here):
+            continue
+        if step not in known:
+            raise UsageError(f"`{'.'.join(walked) or 'the fleet'}` has no field `{step}`; {did_you_mean(step, known)}")
+        info = known[step]
+        here = info.annotation
+        walked.append(step)
+    record = _record(here)
+    return Explanation(
+        path=path,
+        type=_type_name(here),
+        description=(info.description if info else Fleet.__doc__) or "",
+        default=_default(info),
+        bounds=_bounds(info) if info else {},
+        fields={key: _first_line(field) for key, field in fields(record).items()} if record else {},
+    )
+
+
+def _record(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    for item in alternatives(annotation):
+        if isinstance(item, type) and issubclass(item, BaseModel):
+            return item
+        arguments = getattr(item, "__args__", ())
+        if arguments and (found := _record(arguments[1] if _is_map(item) else arguments[0])):
+            return found
+    return None
+
+
+def _is_map(annotation: Any) -> bool:
+    return any(getattr(item, "__origin__", None) is dict for item in alternatives(annotation))
+
+
+def _type_name(annotation: Any) -> str:
+    schema = TypeAdapter(annotation).json_schema() if not _record(annotation) else {}
+    if schema:
+        return _schema_type(schema)
+    record = _record(annotation)
+    name = record.__name__ if record else str(unwrap(annotation))
+    return f"map of name to {name}" if _is_map(annotation) else name
+
+
+def _schema_type(schema: dict[str, Any]) -> str:
+    if "anyOf" in schema:
+        return " or ".join(_schema_type(item) for item in schema["anyOf"] if item.get("type") != "null")
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    if schema.get("examples"):
+        return f"text like {schema['examples'][0]}"
+    if schema.get("type") == "array":
+        return f"list of {_schema_type(schema.get('items', {}))}"
+    kind = str(schema.get("type", "any"))
+    return {"string": "text", "object": "map"}.get(kind, kind)
+
+
+def _default(info: FieldInfo | None) -> str:
+    if info is None or info.default is PydanticUndefined:
+        return "required"
+    if info.default is None:
+        return "left out"
+    default = info.default
+    if isinstance(default, BaseModel):
+        return json.dumps(default.model_dump(by_alias=True, exclude_none=True, mode="json"))
+    return json.dumps(default, default=lambda item: item.model_dump(by_alias=True, exclude_none=True, mode="json"))
+
+
+def _bounds(info: FieldInfo) -> dict[str, Any]:
+    if _record(info.annotation):
+        return {}
+    schema = TypeAdapter(Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation).json_schema()
+    keys = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
+    options = [schema, *schema.get("anyOf", [])]
+    return {key: option[key] for option in options for key in keys if key in option}
+
+
+def _first_line(info: FieldInfo) -> str:
+    return (info.description or "").split("\n", 1)[0]

@@ -1,0 +1,45 @@
+"""The fleet file: which GPUs a team has and which models it serves, for whom and how fast.
+
+Maps are keyed by name, so that overlays merge. Nouns, not flags. Units are written in the text.
+"""
+
+from pydantic import Field
+
+from rayhelm.closed import ClosedCamel
+from rayhelm.spec.models import ModelSpec
+from rayhelm.spec.names import Name
+from rayhelm.spec.pools import Cluster, Network, Pool
+from rayhelm.spec.tenants import Service, Tenant
+
+__all__ = ["Fleet"]
+
+
+class Fleet(ClosedCamel):
+    """A fleet."""
+
+    fleet: Name
+    """Name of the fleet."""
+    clusters: dict[Name, Cluster] = Field(default={"main": Cluster()}, min_length=1)
+    """Kubernetes clusters; one called `main` when left out."""
+    networks: dict[Name, Network] = {}
+    """Networks of your own, or measured ones, that pools name."""
+    pools: dict[Name, Pool] = Field(min_length=1)
+    """GPUs, by pool."""
+    models: dict[Name, ModelSpec] = Field(min_length=1)
+    """Models, by the name that clients send."""
+    services: dict[Name, Service] = {}
+    """Services that need more said than their name: owner, aliases, upgrades."""
+    tenants: dict[Name, Tenant] = {}
+    """Teams."""
+
+    def service_of(self, model: str) -> str:
+        """Name of the service that serves `model`."""
+        return self.models[model].service or model
+
+    def models_of(self, service: str) -> tuple[str, ...]:
+        return tuple(name for name in self.models if self.service_of(name) == service)
+
+    @property
+    def service_names(self) -> tuple[str, ...]:
+        """Services in the order in which their first models stand in the file."""
+        return tuple(dict.fromkeys(self.service_of(name) for name in self.models))

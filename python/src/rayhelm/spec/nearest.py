@@ -1,0 +1,19 @@
+"""Names near a mistyped one."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+__all__ = ["did_you_mean", "nearest"]
+
+
+def nearest(word: str, known: Iterable[str], most: int = 3) -> list[str]:
+    by_lower = {name.lower(): name for name in known}
+    return [by_lower[match] for match in get_close_matches(word.lower(), by_lower, n=most, cutoff=0.5)]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A sentence for the end of a message, with the near names, or all of a few."""
+    known = list(known)
+    if near := nearest(word, known):
+        return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
+    return f"known: {', '.join(known)}" if 0 < len(known) <= 12 else ""

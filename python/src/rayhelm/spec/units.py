@@ -1,0 +1,58 @@
+"""Quantities that carry their unit in the text: `600ms`, `80GiB`, `10Gbit/s`, `2.10 USD/h`.
+
+A bare number is refused: nobody can tell seconds from milliseconds afterwards.
+"""
+
+import re
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, WithJsonSchema
+
+__all__ = ["Bandwidth", "Bytes", "Duration", "PricePerHour"]
+
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+_BYTES = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
+_BITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, "MB/s": 8e6, "GB/s": 8e9}
+_PRICE = {"USD/h": 1.0}
+
+
+def _quantity(units: dict[str, float], what: str, example: str) -> Any:
+    names = "|".join(re.escape(unit) for unit in sorted(units, key=len, reverse=True))
+    pattern = re.compile(rf"^\s*([0-9]+(?:\.[0-9]+)?)\s*({names})\s*$")
+
+    def parse(value: object) -> object:
+        if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+            raise ValueError(f"is not {what}; write it like {example}")
+        if isinstance(value, (int, float)):
+            if value < 0:
+                raise ValueError(f"{what} cannot be negative; write it like {example}")
+            raise ValueError(f"{value} has no unit; write {' or '.join(f'{value:g}{unit}' for unit in _likely(units))}")
+        if value.strip().startswith("-"):
+            raise ValueError(f"{what} cannot be negative; write it like {example}")
+        if not (match := pattern.match(value)):
+            raise ValueError(f"`{value}` is not {what}; write it like {example} (units: {', '.join(units)})")
+        number = float(match[1]) * units[match[2]]
+        if number <= 0:
+            raise ValueError(f"{what} must be more than zero; write it like {example}")
+        return number
+
+    schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}
+    return BeforeValidator(parse), WithJsonSchema(schema)
+
+
+def _likely(units: dict[str, float]) -> list[str]:
+    """The two units people mean most."""
+    for pair in (["ms", "s"], ["GiB", "GB"], ["Gbit/s"], ["USD/h"]):
+        if pair[0] in units:
+            return [f" {unit}" if unit == "USD/h" else unit for unit in pair]
+    raise AssertionError(units)
+
+
+Duration = Annotated[float, *_quantity(_SECONDS, "a duration", "600ms")]
+"""Seconds."""
+Bytes = Annotated[float, *_quantity({k: float(v) for k, v in _BYTES.items()}, "an amount of memory", "80GiB")]
+"""Bytes."""
+Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s")]
+"""Bits per second."""
+PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h")]
+"""US dollars for one GPU for one hour."""

@@ -1,0 +1,71 @@
+"""Walks the fleet's types by a dotted path, the same way for errors and for `explain`."""
+
+import types
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+__all__ = ["Step", "alternatives", "field_of", "fields", "model_at", "unwrap"]
+
+Step = str | int
+
+
+def unwrap(annotation: Any) -> Any:
+    """The type under `Annotated`."""
+    while get_origin(annotation) is Annotated:
+        annotation = get_args(annotation)[0]
+    return annotation
+
+
+def alternatives(annotation: Any) -> Iterator[Any]:
+    """The members of a union; the type itself when it is none."""
+    annotation = unwrap(annotation)
+    if get_origin(annotation) in (Union, types.UnionType):
+        for member in get_args(annotation):
+            yield from alternatives(member)
+    elif annotation is not type(None):
+        yield annotation
+
+
+def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Fields by the key that people write."""
+    return {info.alias or name: info for name, info in model.model_fields.items()}
+
+
+def field_of(model: type[BaseModel], path: tuple[Step, ...]) -> FieldInfo | None:
+    """The field that `path` ends at, or None."""
+    here: Any = model
+    info: FieldInfo | None = None
+    for step in path:
+        found = _down(here, step)
+        if found is None:
+            return None
+        here, info = found[0], found[1] or info
+    return info
+
+
+def model_at(model: type[BaseModel], path: tuple[Step, ...]) -> type[BaseModel] | None:
+    """The record whose keys stand at `path`, or None when something else stands there."""
+    here: Any = model
+    for step in path:
+        found = _down(here, step)
+        if found is None:
+            return None
+        here = found[0]
+    return next((item for item in alternatives(here) if isinstance(item, type) and issubclass(item, BaseModel)), None)
+
+
+def _down(annotation: Any, step: Step) -> tuple[Any, FieldInfo | None] | None:
+    for item in alternatives(annotation):
+        origin = get_origin(item)
+        if origin is dict:
+            return get_args(item)[1], None
+        if origin in (tuple, list) and isinstance(step, int):
+            return get_args(item)[0], None
+        if origin is Literal or not isinstance(item, type) or not issubclass(item, BaseModel):
+            continue
+        if info := fields(item).get(str(step)):
+            return info.annotation, info
+    return None
