@@ -110,7 +110,8 @@ def _default(info: FieldInfo | None) -> str:
 def _bounds(info: FieldInfo) -> dict[str, Any]:
     if _record(info.annotation):
         return {}
-    schema = TypeAdapter(Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation).json_schema()
+    bounded: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    schema = TypeAdapter(bounded).json_schema()
     keys = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
     options = [schema, *schema.get("anyOf", [])]
     return {key: option[key] for option in options for key in keys if key in option}

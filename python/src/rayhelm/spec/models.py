@@ -15,13 +15,13 @@ __all__ = ["ModelSpec", "Parallelism", "Replicas", "Slo", "Traffic"]
 class Traffic(ClosedCamel):
     """The load that a model is planned for, at its peak."""
 
-    requests_per_second: float = Field(gt=0, le=1e6)
+    requests_per_second: float = Field(gt=0, le=1e6, examples=[3])
     """Requests per second over all replicas."""
-    input_tokens: int = Field(gt=0, le=10_000_000)
+    input_tokens: int = Field(gt=0, le=10_000_000, examples=[1000])
     """Mean prompt length, tokens."""
-    output_tokens: int | None = Field(default=None, gt=0, le=1_000_000)
+    output_tokens: int | None = Field(default=None, gt=0, le=1_000_000, examples=[300])
     """Mean answer length, tokens; left out for tasks that generate none."""
-    shared_prefix: float = Field(default=0.0, ge=0, le=1)
+    shared_prefix: float = Field(default=0.0, ge=0, le=1, examples=[0.5])
     """Share of the prompt that requests have in common (system prompt, documents): routing by prefix pays from it."""
 
 
@@ -55,7 +55,7 @@ class Replicas(ClosedCamel):
 class ModelSpec(ClosedCamel):
     """One served model. Its key is the name that clients send as `model`."""
 
-    source: str = Field(min_length=1)
+    source: str = Field(min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Hub id, path, `s3://`, `gs://` or `oci://`."""
     revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
     """Commit of the hub repository, 40 hex digits. Without it the weights can change under you."""
@@ -64,7 +64,7 @@ class ModelSpec(ClosedCamel):
     architecture: str | None = None
     """Catalogue entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
     task: Task = "chat"
-    context: int | None = Field(default=None, ge=16, le=10_000_000)
+    context: int | None = Field(default=None, ge=16, le=10_000_000, examples=[8192])
     """Longest prompt and answer together, tokens (max_model_len); the model's own when left out."""
     traffic: Traffic | None = None
     """Planned load; one replica is planned when left out."""
@@ -77,7 +77,7 @@ class ModelSpec(ClosedCamel):
     """Pin: the split."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = None
     """Pin: how many replicas, or the bounds of autoscaling."""
-    gpu_fraction: float | None = Field(default=None, gt=0, le=1)
+    gpu_fraction: float | None = Field(default=None, gt=0, le=1, examples=[0.5])
     """Pin: share of one card; models with shares can sit on one card together."""
     engine: dict[str, bool | int | float | str | None] = {}
     """Pin: vLLM engine arguments as they are (`max_num_seqs: 64`, `enforce_eager: true`)."""

@@ -124,9 +124,9 @@ class Pool(ClosedCamel):
 
     gpu: str | None = None
     """GPU id of the catalogue: `H100-SXM-80GB`."""
-    nodes: int | None = Field(default=None, ge=1, le=10_000)
+    nodes: int | None = Field(default=None, ge=1, le=10_000, examples=[4])
     """Hosts in the pool."""
-    gpus_per_node: int | None = Field(default=None, ge=1, le=64)
+    gpus_per_node: int | None = Field(default=None, ge=1, le=64, examples=[8])
     """Cards in each host."""
     hosts: tuple[Host, ...] = ()
     """Unlike hosts, one by one."""

@@ -27,7 +27,7 @@ def _path(loc: tuple[Step, ...], data: Any) -> tuple[Step, ...]:
     path: list[Step] = []
     for index, step in enumerate(loc):
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
-            data = data[step]
+            data = data[step]  # type: ignore[index]  # narrowed by the line above, which mypy cannot follow
             path.append(step)
         elif index == len(loc) - 1 and isinstance(data, dict) and step != "[key]":
             path.append(step)
@@ -79,10 +79,8 @@ def _as_name(text: str) -> str:
 
 
 def _spoken(detail: ErrorDetails) -> str:
-    message = (
-        detail["msg"].replace("Input should be", "must be").replace("a valid dictionary", "a mapping of keys to values")
-    )
-    return message.replace("a valid ", "a ")
+    message = detail["msg"].replace("Input should be", "must be").replace("a valid dictionary", "a mapping")
+    return message.replace("a valid integer", "a whole number").replace("a valid ", "a ").split(", got")[0]
 
 
 def _short(value: object) -> str:
@@ -91,5 +89,11 @@ def _short(value: object) -> str:
 
 
 def _example(model: type[BaseModel], path: tuple[Step, ...]) -> str:
+    """The key with an example and its meaning, as YAML."""
     info = field_of(model, path)
-    return f"{path[-1]}: {(info.description or '').splitlines()[0]}" if info and info.description else ""
+    if info is None:
+        return ""
+    meaning = f"  # {info.description.splitlines()[0]}" if info.description else ""
+    if info.examples:
+        return f"{path[-1]}: {info.examples[0]}{meaning}"
+    return f"{path[-1]}:{meaning}" if meaning else ""
