@@ -1,0 +1,1 @@
+"""Typed Helm values: one model for each chart, and how a plan fills them."""

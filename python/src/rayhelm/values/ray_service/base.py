@@ -1,0 +1,39 @@
+"""What every values model shares: camelCase keys, Kubernetes names and quantities."""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field
+from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
+
+from rayhelm.closed import Closed
+
+__all__ = ["Env", "Name", "Port", "Quantity", "Text", "Values"]
+
+Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+"""A DNS-1035 label: what KubeRay, Services and port names accept alike."""
+
+TEXT_OR_NUMBER: JsonDict = {"type": ["string", "number"]}
+
+Quantity = Annotated[
+    str,
+    Field(
+        pattern=r"^[0-9]+(\.[0-9]+)?(m|k|Ki|M|Mi|G|Gi|T|Ti)?$",
+        coerce_numbers_to_str=True,
+        json_schema_extra=TEXT_OR_NUMBER,
+    ),
+]
+"""A Kubernetes quantity with its unit: `500m`, `16`, `64Gi`."""
+
+Text = Annotated[str, Field(coerce_numbers_to_str=True, json_schema_extra=TEXT_OR_NUMBER)]
+"""A text in which YAML may have seen a number: environment variables, label values."""
+
+Port = Annotated[int, Field(ge=1, le=65535)]
+
+Env = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text]
+
+
+class Values(Closed):
+    """Values as people write them in YAML: camelCase there, snake_case in Python."""
+
+    model_config = ConfigDict(alias_generator=to_camel)

@@ -1,0 +1,106 @@
+"""The Ray cluster under the service: versions, authentication, upgrade, autoscaler, fault tolerance."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Name, Quantity, Values
+
+__all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretKey", "SidecarResources", "Upgrade"]
+
+
+class SecretKey(Values):
+    """One key of a Secret that is already there; secrets never stand in values."""
+
+    name: Name | Literal[""] = ""
+    """Name of the Secret; empty for none."""
+    key: str = "token"
+    """Key inside the Secret."""
+
+
+class KubeRay(Values):
+    """The operator that reads the RayService."""
+
+    version: Literal["1.7.0", "1.6.2"] = "1.7.0"
+    """Version of the operator in the cluster; fields and rules differ, and what it does not know is refused."""
+
+
+class Ray(Values):
+    """The Ray in the image."""
+
+    version: Annotated[str, Field(pattern=r"^2\.[0-9]+\.[0-9]+$")] = "2.60.0"
+    """Version of Ray in every image; decides probes, autoscaler and authentication, so it has to be true."""
+
+
+class Auth(Values):
+    """Authentication of Ray's own dashboard, jobs and GCS. The inference endpoint has none: keep it behind a gateway."""
+
+    mode: Literal["token", "disabled"] = "token"
+    """`token` is rendered in words: an empty `authOptions` would turn nothing on."""
+    secret_name: Name | Literal[""] = ""
+    """Secret with the key `auth_token`. Empty: KubeRay makes one for each cluster, so the token changes at upgrades.
+    Named: it has to exist first, or the pods wait in CreateContainerConfigError."""
+    reason: str = ""
+    """Why authentication is off; required for `disabled`, because the dashboard runs any code it is sent."""
+
+
+class IncrementalUpgrade(Values):
+    """Steps of `NewClusterWithIncrementalUpgrade`; needs the Gateway API in the cluster."""
+
+    gateway_class_name: str = ""
+    """GatewayClass of the Gateway that KubeRay makes; required by this strategy."""
+    gateway_service: str = ""
+    """DNS name of the Service that the Gateway's controller makes: there is no `<name>-serve-svc` with this strategy.
+    Required where aliases or the test are on."""
+    step_size_percent: Annotated[int, Field(ge=0, le=100)] = 25
+    """Traffic moved in one step, percent; at most `maxSurgePercent`."""
+    interval_seconds: Annotated[int, Field(ge=1)] = 60
+    """Seconds between steps."""
+    max_surge_percent: Annotated[int, Field(ge=0, le=100)] = 100
+    """Extra capacity of the new cluster, percent: 100 needs twice the GPUs for a while."""
+
+
+class Upgrade(Values):
+    """What a change of the cluster (image, environment, resources) does. A change of `serve` alone is made in place."""
+
+    strategy: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
+    """`NewCluster` starts a second cluster and needs twice the GPUs; `None` changes nothing until it is set otherwise."""
+    incremental: IncrementalUpgrade = IncrementalUpgrade()
+    """Steps of the incremental strategy."""
+    deletion_delay_seconds: Annotated[int, Field(ge=0)] = 60
+    """Seconds that the old cluster lives on after the switch, for requests in flight."""
+
+
+class SidecarResources(Values):
+    """Requests, and limits of the same size."""
+
+    cpu: Quantity = "500m"
+    """CPU cores."""
+    memory: Quantity = "1Gi"
+    """Memory."""
+
+
+class Autoscaler(Values):
+    """Ray's autoscaler: a sidecar of the head that asks for worker pods when replicas wait for a place."""
+
+    enabled: bool = True
+    """Off: every group holds `minReplicas` workers, and Serve can only scale within them."""
+    version: Literal["v2"] = "v2"
+    """v1 has ended all nodes when the API server timed out, so it is not offered."""
+    idle_timeout_seconds: Annotated[int, Field(ge=0)] = 300
+    """Seconds that a worker stays without work; loading a model again costs minutes."""
+    upscaling_mode: Literal["Default", "Aggressive", "Conservative"] = "Default"
+    """How many workers are asked for at once."""
+    resources: SidecarResources = SidecarResources()
+    """Resources of the sidecar."""
+
+
+class GcsFaultTolerance(Values):
+    """Keeps the cluster's state outside the head, so that replicas go on serving while a lost head comes back."""
+
+    enabled: bool = False
+    """Needs a Redis that survives the head."""
+    redis_address: str = ""
+    """`redis:6379` or `rediss://host:6380`."""
+    password_secret: SecretKey = SecretKey(key="password")
+    """Password of Redis."""

@@ -1,0 +1,115 @@
+"""Pods: the head and the worker groups. Any edit here, but for replica bounds and tolerations, builds a new cluster."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Env, Name, Quantity, Text, Values
+from rayhelm.values.ray_service.image import ImageOverride
+
+__all__ = ["Gpu", "Head", "Rdma", "Resources", "WorkerGroup"]
+
+
+class Resources(Values):
+    """Requests, and limits of the same size: Ray counts what the limits say."""
+
+    cpu: Quantity
+    """CPU cores, whole ones: Ray rounds up."""
+    memory: Quantity
+    """Memory, `/dev/shm` included."""
+
+
+class Head(Values):
+    """The head pod: control only. It books no CPU and no GPU for Ray work and takes no Serve traffic."""
+
+    resources: Resources = Resources(cpu="2", memory="8Gi")
+    """Resources of the Ray container; heads with less memory have run out of it."""
+    shm_size: Quantity = "1Gi"
+    """Size of `/dev/shm`, out of the memory above."""
+    node_selector: dict[str, Text] = {}
+    """Labels of the nodes for the head; keep it off spot and GPU nodes."""
+    tolerations: list[dict[str, Any]] = []
+    """Tolerations of the head, as Kubernetes spells them."""
+    priority_class_name: str = ""
+    """Above the workers' one: without a head nothing can be managed."""
+    termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 60
+    """Seconds between SIGTERM and SIGKILL."""
+    min_available: Annotated[int, Field(ge=0)] = 1
+    """Head pods that a drain has to leave running; 0 for no budget. Always a count: percentages never work on Ray
+    pods."""
+    env: Env = {}
+    """Environment of the Ray container."""
+
+
+class Gpu(Values):
+    """The cards of one worker pod."""
+
+    count: Annotated[int, Field(ge=0)] = 1
+    """Cards; 0 for a group without."""
+    vendor: Literal["nvidia", "amd", "intel"] = "nvidia"
+    """Decides resource name, toleration and the label behind `product`."""
+    resource: str = ""
+    """Extended resource; empty takes the vendor's (`nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/xe`). Ray is told
+    the count in words, because KubeRay derives it from some names only."""
+    product: str = ""
+    """Value of the vendor's product label, as `kubectl get nodes --show-labels` shows it; empty for any card."""
+
+
+class Rdma(Values):
+    """A fast network device handed to the pod by its device plugin."""
+
+    resource: str = ""
+    """Extended resource (`rdma/hca_shared_devices_a`); empty: NCCL is told to keep to sockets. The runtime has to allow
+    locked memory: `restricted` pods cannot ask for IPC_LOCK."""
+    count: Annotated[int, Field(ge=1)] = 1
+    """Devices of one pod."""
+    hca: str = ""
+    """`NCCL_IB_HCA`: which adapters NCCL uses; empty for all it finds."""
+
+
+class WorkerGroup(Values):
+    """Pods of one shape, on one kind of card. Each offers the Ray resource `worker-group:<name>`."""
+
+    gpu: Gpu = Gpu()
+    """The cards of one pod."""
+    min_replicas: Annotated[int, Field(ge=0)] = 1
+    """Workers that always run. An edit reaches the live cluster only at its next switch."""
+    max_replicas: Annotated[int, Field(ge=1)] = 1
+    """Most workers. An edit reaches the live cluster only at its next switch."""
+    num_of_hosts: Annotated[int, Field(ge=1)] = 1
+    """Pods of one worker, started and ended together: a model over several hosts."""
+    idle_timeout_seconds: Annotated[int, Field(ge=0)] | None = None
+    """Seconds that a worker stays without work; the autoscaler's own when left out."""
+    priority: Annotated[int, Field(ge=0)] | None = None
+    """Which group the autoscaler prefers, higher first; KubeRay 1.7.0."""
+    resources: Resources
+    """Resources of the Ray container."""
+    shm_size: Quantity = "8Gi"
+    """Size of `/dev/shm`, out of the memory above; NCCL needs it where cards share a host."""
+    cache_size: Quantity = "20Gi"
+    """Disk for compiled kernels and other caches; lost with the pod."""
+    image: ImageOverride = ImageOverride()
+    """Another image for this group."""
+    ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}
+    """Further Ray resources that each pod offers."""
+    network_interface: str = "eth0"
+    """Interface for NCCL and Gloo. Pods have their own `eth0`, whatever the host calls its."""
+    rdma: Rdma = Rdma()
+    """A fast network device."""
+    spot: Literal["", "karpenter", "eks", "gke", "aks"] = ""
+    """Runs on nodes that may be taken away, labelled and tainted as this provider does; empty for nodes that stay."""
+    node_selector: dict[str, Text] = {}
+    """Further labels of the nodes."""
+    tolerations: list[dict[str, Any]] = []
+    """Further tolerations, as Kubernetes spells them."""
+    priority_class_name: str = ""
+    """Kubernetes priority of the pods."""
+    runtime_class_name: str = ""
+    """`nvidia` where the node's default runtime does not hand out the cards."""
+    termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 150
+    """Seconds between SIGTERM and SIGKILL. Ray drains until 10 seconds before the end; keep it above the models'
+    `gracefulShutdownSeconds`."""
+    min_available: Annotated[int, Field(ge=0)] = 1
+    """Pods that a drain has to leave running; 0 for no budget. Always a count."""
+    env: Env = {}
+    """Environment of the Ray container."""

@@ -1,0 +1,40 @@
+"""Which image runs Ray and vLLM."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Name, Values
+
+__all__ = ["Image", "ImageOverride"]
+
+Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
+
+
+class ImageOverride(Values):
+    """Another image for one worker group: AMD and Intel cards need their own builds.
+
+    All images of one Ray cluster need the same Ray and the same Python minor version.
+    """
+
+    repository: str = ""
+    """Repository; empty takes the one of `image`."""
+    tag: str = ""
+    """Tag; empty takes the one of `image`, unless a repository or digest is given here."""
+    digest: Digest = ""
+    """Digest `sha256:...`; wins over the tag."""
+
+
+class Image(Values):
+    """The image of the head and, unless a group names its own, of the workers."""
+
+    repository: str = "rayproject/ray-llm"
+    """Repository, with the registry's host where it is not the default one."""
+    tag: str = "2.60.0-py312-cu130"
+    """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
+    digest: Digest = ""
+    """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
+    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
+    """When the kubelet pulls."""
+    pull_secrets: list[Name] = []
+    """Names of the Secrets with registry credentials."""

@@ -1,0 +1,91 @@
+"""Who may reach whom: everything not named here is closed."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Name, Port, Text, Values
+
+__all__ = ["Alias", "NetworkPolicy", "Peer"]
+
+Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+
+
+class Peer(Values):
+    """Pods in a namespace."""
+
+    namespace: str = ""
+    """Namespace (its `kubernetes.io/metadata.name`); empty for nobody."""
+    pod_labels: dict[str, Text] = {}
+    """Labels of the pods; empty for all pods of the namespace."""
+
+
+class ApiServer(Values):
+    """The Kubernetes API, which the autoscaler calls."""
+
+    cidrs: list[Cidr] = []
+    """Its addresses; they cannot be known at render. Find them: `kubectl get endpointslices -n default
+    -l kubernetes.io/service-name=kubernetes`."""
+    ports: Annotated[list[Port], Field(min_length=1)] = [443, 6443]
+    """Its ports: some networks see the Service's one, some the endpoint's."""
+
+
+class Redis(Values):
+    """The Redis of `gcsFaultTolerance`; only the head calls it."""
+
+    peer: Peer = Peer()
+    """Redis in this cluster."""
+    cidrs: list[Cidr] = []
+    """Redis elsewhere."""
+    port: Port = 6379
+    """Its port."""
+
+
+class Hub(Values):
+    """Where weights come from; only the download Job calls it, and servers that are not offline."""
+
+    cidrs: list[Cidr] = ["0.0.0.0/0"]
+    """Addresses: a hub behind a content network has no fixed ones."""
+    ports: Annotated[list[Port], Field(min_length=1)] = [443]
+    """Ports."""
+
+
+class Egress(Values):
+    """Something else that workers may reach: a bucket, a proxy."""
+
+    cidrs: Annotated[list[Cidr], Field(min_length=1)]
+    """Its addresses."""
+    ports: Annotated[list[Port], Field(min_length=1)] = [443]
+    """Its ports."""
+
+
+class NetworkPolicy(Values):
+    """NetworkPolicies around the pods of this release: deny by default, then these."""
+
+    enabled: bool = True
+    """Off: everybody in the cluster reaches an endpoint that has no authentication; say why below."""
+    reason: str = ""
+    """Why there are none; required when they are off."""
+    api_server: ApiServer = ApiServer()
+    """The Kubernetes API, for the autoscaler."""
+    operator: Peer = Peer(namespace="kuberay-system")
+    """The KubeRay operator, which calls the head's dashboard and the Serve port."""
+    gateways: dict[Name, Peer] = {}
+    """Who may call the Serve port, by name: gateways, not users."""
+    prometheus: Peer = Peer(namespace="monitoring")
+    """Who may scrape the metrics ports."""
+    dns: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
+    """The cluster's DNS."""
+    redis: Redis = Redis()
+    """The Redis of `gcsFaultTolerance`."""
+    hub: Hub = Hub()
+    """Where weights come from."""
+    egress: dict[Name, Egress] = {}
+    """What else workers may reach, by name."""
+
+
+class Alias(Values):
+    """An ExternalName Service under which clients of another system find the endpoint; they name the port themselves."""
+
+    namespace: Name | None = None
+    """Namespace of the alias; the release's own when left out."""

@@ -1,0 +1,49 @@
+"""Watching and running it: scraping, budgets, the test."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Name, Text, Values
+
+__all__ = ["PodDisruptionBudget", "PodMonitor", "ServiceAccount", "Test"]
+
+
+class PodMonitor(Values):
+    """Scraping by the Prometheus operator; needs its CRDs."""
+
+    enabled: bool = False
+    """On where the CRD `podmonitors.monitoring.coreos.com` is installed."""
+    labels: dict[str, Text] = {}
+    """Labels by which your Prometheus finds it."""
+    interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
+    """Time between scrapes; vLLM's gauges vanish 20 s after it idles, so not much longer."""
+
+
+class PodDisruptionBudget(Values):
+    """Budgets for drains; the counts stand at `head.minAvailable` and at each group."""
+
+    enabled: bool = True
+    """Off: a drain may take every pod at once."""
+
+
+class ServiceAccount(Values):
+    """The identity of the pods; only the head gets its token, and only for the autoscaler."""
+
+    create: bool = True
+    """Off: the account named below is there already."""
+    name: Name | Literal[""] = ""
+    """Name; empty for the release's."""
+    annotations: dict[str, Text] = {}
+    """Annotations, as clouds want them for their own identities."""
+
+
+class Test(Values):
+    """`helm test`: one token from every model that can be asked for one. `/v1/models` would not notice a dead engine."""
+
+    enabled: bool = True
+    """Off: no test pod is rendered."""
+    image: str = ""
+    """Image with `wget`; empty for the serving image, which has it because KubeRay's probes need it."""
+    timeout_seconds: Annotated[int, Field(ge=1)] = 120
+    """Seconds for one answer."""

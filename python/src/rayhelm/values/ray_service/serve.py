@@ -1,0 +1,196 @@
+"""What is served: applications, their models, and how each scales. Edits here are made in place, without new pods."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Env, Name, Port, Values
+from rayhelm.values.ray_service.engine import Engine
+
+__all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model", "Router", "Serve"]
+
+Count = Annotated[int, Field(ge=1)]
+Seconds = Annotated[float, Field(ge=0)]
+ModelId = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=96)]
+Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$")]
+ResourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
+
+
+class Autoscaling(Values):
+    """How Serve scales the replicas of a model."""
+
+    min_replicas: Annotated[int, Field(ge=0)] = 1
+    """Replicas that always run; 0 makes the first request wait for a load of the model."""
+    max_replicas: Count = 1
+    """Most replicas."""
+    target_ongoing_requests: Annotated[float, Field(gt=0)]
+    """Requests per replica that the autoscaler aims at. Required: Serve LLM's own default of 1e9 never scales."""
+    upscale_delay_seconds: Seconds = 30
+    """Seconds of more load before a replica is added."""
+    downscale_delay_seconds: Seconds = 600
+    """Seconds of less load before a replica is ended."""
+    look_back_seconds: Annotated[float, Field(gt=0)] = 30
+    """Seconds over which the load is averaged."""
+
+
+class Router(Values):
+    """Which replica gets a request."""
+
+    kind: Literal["PowerOfTwo", "PrefixAffinity"] = "PowerOfTwo"
+    """`PrefixAffinity` sends common beginnings to the replica that has them cached. Only for `chat`: requests without
+    `messages` or `prompt` would hang in it."""
+    imbalance_threshold: Count = 10
+    """Requests by which queues may differ before affinity yields to the shorter one."""
+    match_rate_threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
+    """Share of the prompt that must match before affinity counts."""
+
+
+class Accelerator(Values):
+    """What the engine computes on."""
+
+    kind: Literal["gpu", "cpu"] = "gpu"
+    """`cpu` serves small models without a card, and stand-ins for large ones."""
+
+
+class HealthCheck(Values):
+    """How Serve finds a dead engine; a replica that fails is started again."""
+
+    period_seconds: Annotated[float, Field(gt=0)] = 10
+    """Seconds between checks."""
+    timeout_seconds: Annotated[float, Field(gt=0)] = 30
+    """Seconds before a check counts as failed."""
+
+
+class Model(Values):
+    """One model, served under its key: that is the `model` which clients name."""
+
+    source: str
+    """Hub id (`org/name`), absolute path in the container, or `s3://` / `gs://` URL."""
+    revision: Annotated[str, Field(pattern=r"^([0-9a-f]{40})?$")] = ""
+    """Commit of the hub repository, 40 hex digits. Without it the weights change under you; NOTES says so."""
+    tokenizer: str | None = None
+    """Tokenizer, where it is not beside the weights: a hub id or a path."""
+    task: Literal["chat", "embed", "rerank", "transcribe"] = "chat"
+    """What it does; decides the runner, the routers that are allowed, and the request of `helm test`."""
+    engine: Engine
+    """vLLM's arguments."""
+    accelerator: Accelerator = Accelerator()
+    """What the engine computes on."""
+    accelerator_type: str | None = None
+    """Card as Ray names it (`H100`), where the worker group does not say enough. A group at `minReplicas: 0` is never
+    started for it."""
+    worker_groups: list[Name] = []
+    """Group for all stages, or one for each pipeline stage. Empty: wherever GPUs are free. vLLM orders the stages
+    itself (driver first, then by address), so a model over unlike groups has to fit in every order."""
+    resources: dict[ResourceName, Annotated[float, Field(gt=0)]] = {}
+    """Further Ray resources of each bundle, which a worker group offers in its `rayResources`."""
+    gpu_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
+    """Share of each card that Ray books. Below 1 the engine is told too, and `gpuMemoryUtilization` has to fit in it."""
+    placement_strategy: Literal["PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD"] = "PACK"
+    """How the bundles spread over nodes; `STRICT_PACK` keeps one replica on one node."""
+    replica_cpus: Annotated[float, Field(ge=0)] = 1
+    """CPUs that Ray books for the replica beside its GPUs."""
+    autoscaling: Autoscaling
+    """How many replicas."""
+    max_ongoing_requests: Count | None = None
+    """Requests that a replica takes before Serve queues; about 1.5 x `targetOngoingRequests`, which is the default."""
+    max_queued_requests: Annotated[int, Field(ge=-1)] = -1
+    """Requests that may wait before clients get 503; -1 for no bound."""
+    router: Router = Router()
+    """Which replica gets a request."""
+    health_check: HealthCheck = HealthCheck()
+    """How a dead engine is found."""
+    graceful_shutdown_seconds: Seconds = 120
+    """Seconds that a replica may take to finish its requests."""
+    trust_reason: str = ""
+    """Why code out of the model's repository may run; required with `engine.trustRemoteCode`."""
+    env: Env = {}
+    """Environment of this model's processes."""
+
+
+class Ingress(Values):
+    """The HTTP deployment of an application, which parses requests and calls the models."""
+
+    min_replicas: Count = 1
+    """Replicas that always run; each books one CPU."""
+    max_replicas: Count = 2
+    """Most replicas."""
+    target_ongoing_requests: Annotated[float, Field(gt=0)] = 200
+    """Requests per replica that the autoscaler aims at; Serve LLM's own default of 1e9 never scales."""
+
+
+class Application(Values):
+    """Models behind one route, with an OpenAI-compatible API at `<routePrefix>/v1`."""
+
+    route_prefix: Route | None = None
+    """Path under which it answers; `/<application>` when left out."""
+    models: Annotated[dict[ModelId, Model], Field(min_length=1)]
+    """The models, by the id that clients name."""
+    ingress: Ingress = Ingress()
+    """The HTTP deployment in front of the models."""
+
+
+class CustomDeployment(Values):
+    """Options of one deployment of a custom application."""
+
+    min_replicas: Annotated[int, Field(ge=0)] = 1
+    """Replicas that always run."""
+    max_replicas: Count = 1
+    """Most replicas."""
+    target_ongoing_requests: Annotated[float, Field(gt=0)] = 2
+    """Requests per replica that the autoscaler aims at."""
+    max_ongoing_requests: Count = 5
+    """Requests that a replica takes before Serve queues."""
+    cpus: Annotated[float, Field(ge=0)] = 1
+    """CPUs of a replica."""
+    gpus: Annotated[float, Field(ge=0)] = 0
+    """GPUs of a replica, or the share of one."""
+    worker_group: Name | Literal[""] = ""
+    """Group that it runs on; empty for any."""
+    graceful_shutdown_seconds: Seconds = 20
+    """Seconds that a replica may take to finish its requests."""
+    user_config: dict[str, Any] = {}
+    """Handed to the deployment's `reconfigure`."""
+
+
+class CustomApplication(Values):
+    """A Serve application of your own: text to speech, for one. Its module has to be in the image."""
+
+    route_prefix: Route | None = None
+    """Path under which it answers; `/<application>` when left out."""
+    import_path: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
+    """`module:application` or `module:builder`."""
+    args: dict[str, Any] = {}
+    """Arguments of the builder."""
+    env: Env = {}
+    """Environment of its processes."""
+    deployments: dict[str, CustomDeployment] = {}
+    """Options by deployment name; they override what the code says."""
+
+
+class Logging(Values):
+    """Serve's own logs."""
+
+    encoding: Literal["JSON", "TEXT"] = "JSON"
+    """Form of a line."""
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """Least severity."""
+    access_log: bool = False
+    """A line for each request."""
+
+
+class Serve(Values):
+    """Ray Serve: its HTTP proxy and its applications."""
+
+    port: Port = 8000
+    """HTTP port of every proxy, and of the Service."""
+    request_timeout_seconds: Annotated[float, Field(gt=0)] = 1200
+    """Seconds after which a request ends; without it a stuck one never does."""
+    keep_alive_timeout_seconds: Annotated[int, Field(gt=0)] = 90
+    """Seconds that an idle connection stays open; more than the gateway's, or it meets closed ones."""
+    logging: Logging = Logging()
+    """Serve's own logs."""
+    applications: dict[Name, Application] = {}
+    """Applications of Ray Serve LLM, by name."""
+    custom_applications: dict[Name, CustomApplication] = {}
+    """Applications of your own, by name."""

@@ -1,0 +1,57 @@
+"""Where the weights are, and the Job that fetches them once, so that servers need no hub."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Name, Quantity, Values
+from rayhelm.values.ray_service.cluster import SecretKey
+
+__all__ = ["Weights"]
+
+
+class Claim(Values):
+    """The volume claim."""
+
+    existing: Name | Literal[""] = ""
+    """A claim that is there already; empty: the chart makes one."""
+    size: Quantity = "200Gi"
+    """Size of the claim that the chart makes."""
+    storage_class: str = ""
+    """Its storage class; empty for the cluster's default."""
+    access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
+    """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node."""
+
+
+class Download(Values):
+    """The Job that downloads every hub model into `<mountPath>/<source>/<revision>`."""
+
+    enabled: bool = True
+    """Off: somebody else fills the claim, at the same paths."""
+    image: str = ""
+    """Image with the `hf` command; empty for the serving image, which has it."""
+    token_secret: SecretKey = SecretKey()
+    """Hub token for gated models; only this Job sees it."""
+    cpu: Quantity = "2"
+    """CPU cores."""
+    memory: Quantity = "8Gi"
+    """Memory."""
+    backoff_limit: int = Field(default=6, ge=0)
+    """Tries; a new one goes on where the last ended."""
+
+
+class Weights(Values):
+    """Weights of hub models. Paths and buckets named as a model's `source` are used as they are."""
+
+    enabled: bool = True
+    """Off: there is no volume, and hub models need `offline: false`."""
+    mount_path: str = Field(default="/models", pattern=r"^/[a-z][a-z0-9/_-]*$")
+    """Where the claim is mounted, read-only in servers."""
+    claim: Claim = Claim()
+    """The volume claim."""
+    download: Download = Download()
+    """The Job that fills it."""
+    offline: bool = True
+    """Servers never ask the hub. Off: each node fetches for itself, with `download.tokenSecret`; say why below."""
+    online_reason: str = ""
+    """Why servers may reach the hub; required when `offline` is off."""
