@@ -1,0 +1,28 @@
+"""What a plan costs. A price that is unknown stays unknown."""
+
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.spec.pools import Pool
+
+__all__ = ["card_price", "price_per_million_output_tokens"]
+
+
+def card_price(gpu: Gpu, pool: Pool) -> tuple[float | None, str]:
+    """USD for one card and hour, and where the figure comes from."""
+    if pool.price is not None:
+        return pool.price, "the pool's own price"
+    if pool.spot:
+        if gpu.price.spot is not None:
+            return gpu.price.spot, f"spot, {gpu.price.spot_source}"
+        return None, f"no spot price of {gpu.id} is known; write the pool's `price`"
+    if gpu.price.on_demand is not None:
+        return gpu.price.on_demand, f"on demand, {gpu.price.on_demand_source}"
+    return None, f"no price of {gpu.id} is known; write the pool's `price`"
+
+
+def price_per_million_output_tokens(
+    price_per_hour: float | None, requests_per_second: float, output_tokens: int | None
+) -> float | None:
+    """USD per million output tokens at the planned load, idle time of the planned replicas included."""
+    if price_per_hour is None or not output_tokens:
+        return None
+    return price_per_hour / (requests_per_second * output_tokens * 3600) * 1e6

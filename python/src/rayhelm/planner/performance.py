@@ -1,0 +1,157 @@
+"""How fast a replica is: a roofline with measured overheads. Estimates, with their error beside them; never a promise.
+
+The terms and their fit stand in `data/performance/roofline.yaml`. Bytes, FLOPs and seconds throughout.
+"""
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from pathlib import Path
+
+import yaml
+
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.catalog.tensors import weights
+from rayhelm.closed import Closed
+
+__all__ = ["Roofline", "Work", "decode_step_s", "missing_figures", "prefill_s", "roofline", "work"]
+
+
+class Roofline(Closed):
+    """Coefficients of the estimate."""
+
+    source: str
+    tpot_error: str
+    ttft_error: str
+    weights: float
+    kv: float
+    compute: float
+    all_reduce: float
+    all_reduce_latency_s: float
+    layer_s: float
+    sequence_s: float
+    prefill_efficiency: float
+    prefill_efficiency_source: str
+    attention_efficiency: float
+    point_to_point_s: float
+    pcie_all_reduce_share: float
+    replica_utilisation: float
+    replica_utilisation_source: str
+
+
+@cache
+def roofline() -> Roofline:
+    path = Path(__file__).parent.parent / "data" / "performance" / "roofline.yaml"
+    return Roofline.model_validate(yaml.safe_load(path.read_text()))
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one token costs, out of the weights."""
+
+    dense_bytes: float
+    """Weights that every decode step reads, whatever the batch."""
+    expert_bytes: float
+    """All routed experts of all layers."""
+    experts: int
+    active_experts: int
+    active_parameters: float
+    """Parameters that one token passes through, without the input embedding."""
+
+    def bytes_read(self, sequences: float) -> float:
+        """Bytes of weights that a step of `sequences` tokens reads; experts are hit by uniform routing."""
+        if not self.experts:
+            return self.dense_bytes
+        missed = (1 - self.active_experts / self.experts) ** max(sequences, 1)
+        return self.dense_bytes + self.expert_bytes * (1 - missed)
+
+
+@lru_cache(maxsize=512)
+def work(model: Model) -> Work:
+    all_weights = weights(model)
+    dense_bytes = dense_parameters = expert_bytes = expert_parameters = 0.0
+    for tensor in (*(tensor for layer in all_weights.layers for tensor in layer), *all_weights.final):
+        if tensor.name in ("experts.gate_up", "experts.down"):
+            expert_bytes += tensor.bytes
+            expert_parameters += tensor.parameters
+        else:
+            dense_bytes += tensor.bytes
+            dense_parameters += tensor.parameters or tensor.bytes / 2
+    experts = model.experts
+    share = experts.active / experts.count if experts else 0.0
+    return Work(
+        dense_bytes=dense_bytes,
+        expert_bytes=expert_bytes,
+        experts=experts.count if experts else 0,
+        active_experts=experts.active if experts else 0,
+        active_parameters=dense_parameters + expert_parameters * share,
+    )
+
+
+def missing_figures(gpu: Gpu) -> tuple[str, ...]:
+    """Figures without which nothing can be said about speed."""
+    wanted = {"memory bandwidth": gpu.memory_bandwidth_gb_per_s, "16-bit TFLOP/s": gpu.bf16_tflops}
+    return tuple(f"{what} of {gpu.id}" for what, figure in wanted.items() if figure is None)
+
+
+def decode_step_s(
+    model: Model, gpus: tuple[Gpu, ...], tp: int, concurrency: float, context: float, kv_bytes_per_token: float, reuse: float
+) -> float | None:
+    """Seconds of one decode step over all stages.
+
+    `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one card that
+    holds all layers. `reuse`: prompt tokens computed per output token (ISL/OSL), which continuous batching mixes in.
+    """
+    if any(missing_figures(gpu) for gpu in gpus):
+        return None
+    fitted, stages, job = roofline(), len(gpus), work(model)
+    total = 0.0
+    for gpu in gpus:
+        bandwidth, flops = (gpu.memory_bandwidth_gb_per_s or 0) * 1e9, _flops(model, gpu)
+        read = job.bytes_read(concurrency) / tp / stages
+        cached = concurrency * context * kv_bytes_per_token / stages
+        total += fitted.weights * read / bandwidth + fitted.kv * cached / bandwidth
+        total += fitted.compute * 2 * job.active_parameters / stages * concurrency * (1 + reuse) / (tp * flops)
+        total += _all_reduce_s(model, gpu, tp, concurrency) / stages
+    total += fitted.layer_s * model.layers + fitted.sequence_s * concurrency
+    return total + (stages - 1) * fitted.point_to_point_s
+
+
+def prefill_s(model: Model, gpus: tuple[Gpu, ...], tp: int, tokens: float, link_gb_per_s: float | None) -> float | None:
+    """Seconds to compute a prompt of `tokens`, alone on the replica. `link_gb_per_s`: between pipeline stages."""
+    if any(missing_figures(gpu) for gpu in gpus):
+        return None
+    fitted, stages, job = roofline(), len(gpus), work(model)
+    attention = 2 * model.layers * model.hidden * tokens**2
+    total = 0.0
+    for gpu in gpus:
+        flops = _flops(model, gpu) * tp
+        total += 2 * job.active_parameters * tokens / stages / (flops * fitted.prefill_efficiency)
+        total += attention / stages / (flops * fitted.attention_efficiency)
+        total += _all_reduce_s(model, gpu, tp, tokens) / stages
+    if stages > 1 and link_gb_per_s:
+        total += (stages - 1) * (fitted.point_to_point_s + tokens * model.hidden * 2 / (link_gb_per_s * 1e9))
+    return total + fitted.layer_s * model.layers
+
+
+def _flops(model: Model, gpu: Gpu) -> float:
+    """Dense FLOP/s for this checkpoint: FP8 weights compute in FP8 where the card does, 4-bit weights in 16 bits."""
+    if model.quantization and model.quantization.bits == 8 and gpu.fp8 and gpu.fp8_tflops:
+        return gpu.fp8_tflops * 1e12
+    return (gpu.bf16_tflops or 0) * 1e12
+
+
+def _all_reduce_s(model: Model, gpu: Gpu, tp: int, tokens: float) -> float:
+    """Two all-reduces a layer, of one hidden state per token."""
+    if tp == 1:
+        return 0.0
+    fitted = roofline()
+    moved = 2 * model.layers * 2 * (tp - 1) / tp * tokens * model.hidden * 2
+    return fitted.all_reduce * moved / (link_gb_per_s(gpu, tp) * 1e9) + fitted.all_reduce_latency_s * 2 * model.layers
+
+
+def link_gb_per_s(gpu: Gpu, cards: int) -> float:
+    """GB/s, one direction, between `cards` cards of one host."""
+    if gpu.link.gb_per_s and gpu.link.fast and cards <= (gpu.link.group or cards):
+        return gpu.link.gb_per_s
+    return (gpu.pcie_gb_per_s or 16) * roofline().pcie_all_reduce_share / max(1, cards // 2)

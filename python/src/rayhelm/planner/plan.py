@@ -1,0 +1,135 @@
+"""The plan: what the planner decided for every model, and why. Its JSON is a contract (`rayhelm plan --format json`)."""
+
+from rayhelm.catalog.model import Task
+from rayhelm.closed import Closed
+
+__all__ = ["Estimate", "ModelPlan", "Plan", "PoolUse", "Reason", "Stage"]
+
+
+class Reason(Closed):
+    """Why something was decided so."""
+
+    decision: str
+    """Field of the plan that it explains: `tensor_parallel_size`."""
+    chosen: str
+    because: str
+    """A sentence."""
+    numbers: dict[str, float | int | str] = {}
+    """Figures that the sentence rests on, each with its unit in the key."""
+
+
+class Stage(Closed):
+    """One pipeline stage."""
+
+    gpu: str
+    host: str = ""
+    """Host of the pool, where hosts are unlike."""
+    layers: int
+    weights_gib: float
+    """Per card."""
+    kv_gib: float
+    """Left for KV cache per card, GiB."""
+
+
+class Estimate(Closed):
+    """What the planned load is expected to see; a range, never a point."""
+
+    ttft_s: float | None = None
+    """Time to first token, seconds, without queueing."""
+    tpot_s: float | None = None
+    """Time per output token at the planned concurrency, seconds."""
+    concurrency: float | None = None
+    """Requests in flight per replica at the planned load."""
+    tokens_per_second: float | None = None
+    """Output tokens per second and replica, at the concurrency that meets the objective."""
+    error: str = ""
+    """How far off such estimates were on measured rows."""
+
+
+class ModelPlan(Closed):
+    """One model's place and shape."""
+
+    model: str
+    service: str
+    source: str
+    revision: str | None
+    architecture: str
+    """First of `architectures` in config.json."""
+    task: Task
+    cluster: str
+    pool: str
+    hosts: tuple[str, ...] = ()
+    """Hosts that hold the stages, in a pool of unlike hosts."""
+    gpu: str
+    """GPU id; of unlike hosts, joined with `+`."""
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    layer_partition: tuple[int, ...] = ()
+    """Layers of each stage when vLLM's own split would not do."""
+    replicas: int
+    """Replicas at the planned load."""
+    min_replicas: int
+    max_replicas: int
+    gpus: float
+    """Cards held over all replicas."""
+    gpu_fraction: float
+    """Share of each card, 1.0 when whole."""
+    nodes_per_replica: int = 1
+    stages: tuple[Stage, ...]
+    routing: str
+    """`least-loaded` or `prefix-affinity`."""
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    gpu_memory_utilization: float
+    target_ongoing_requests: int
+    """Requests in flight per replica that autoscaling aims at."""
+    max_ongoing_requests: int
+    engine: dict[str, bool | int | float | str | None] = {}
+    """Further engine arguments, chosen or pinned."""
+    kv_cache_tokens: int | None = None
+    tight: bool = False
+    estimate: Estimate = Estimate()
+    price_per_hour: float | None
+    """USD for all replicas; None when the price of the card is unknown."""
+    price_per_million_output_tokens: float | None
+    """USD at the planned load; None for tasks without output tokens, or without a price or load."""
+    pinned: tuple[str, ...] = ()
+    """What the fleet file fixed."""
+    reasons: tuple[Reason, ...]
+    warnings: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+    """Figures that were missing, and what could not be said without them."""
+
+
+class PoolUse(Closed):
+    """How much of a pool the plan holds."""
+
+    cluster: str
+    gpu: str
+    gpus: int
+    used: float
+    network: str
+
+
+class Plan(Closed):
+    """The plan of a fleet."""
+
+    fleet: str
+    vllm_version: str
+    models: dict[str, ModelPlan]
+    pools: dict[str, PoolUse]
+    warnings: tuple[str, ...] = ()
+
+    def of_service(self, service: str) -> tuple[ModelPlan, ...]:
+        return tuple(plan for plan in self.models.values() if plan.service == service)
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(plan.service for plan in self.models.values()))
+
+    @property
+    def price_per_hour(self) -> float | None:
+        """USD for everything whose price is known; None when nothing's is."""
+        prices = [plan.price_per_hour for plan in self.models.values() if plan.price_per_hour is not None]
+        return sum(prices) if prices else None
