@@ -3,13 +3,13 @@
 One file in `data/models/` each; `huggingface.py` reads the same record out of any `config.json`.
 """
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Attention", "Encoder", "Experts", "Mla", "Model", "Published", "Quantization", "Task"]
+__all__ = ["Attention", "Encoder", "Experts", "Mla", "Model", "Norms", "Published", "Quantization", "Task"]
 
 Task = Literal["chat", "embed", "rerank", "transcribe", "speak", "custom"]
 
@@ -31,6 +31,8 @@ class Attention(Closed):
     kv_heads: int = Field(gt=0)
     head_dim: int = Field(gt=0)
     qkv_bias: bool = False
+    key_bias: bool = True
+    """Where queries and values have a bias, keys have one too; Whisper's have none."""
     output_bias: bool = False
     qk_norm: bool = False
     """RMSNorm on queries and keys, one weight of head_dim each (Qwen3, Gemma 3)."""
@@ -41,6 +43,14 @@ class Attention(Closed):
     windowed_layers: int = Field(default=0, ge=0)
     """How many of the layers are windowed; the rest see everything."""
     mla: Mla | None = None
+
+    @model_validator(mode="after")
+    def _heads_share_keys_evenly(self) -> Self:
+        if self.heads % self.kv_heads:
+            raise ValueError(f"kv_heads {self.kv_heads} does not divide heads {self.heads}")
+        if self.windowed_layers and not self.sliding_window:
+            raise ValueError("windowed_layers needs sliding_window, the tokens that those layers see")
+        return self
 
 
 class Experts(Closed):
@@ -59,6 +69,12 @@ class Experts(Closed):
     router_bias: bool = False
     expert_bias: bool = False
 
+    @model_validator(mode="after")
+    def _chooses_among_those_there_are(self) -> Self:
+        if self.active > self.count:
+            raise ValueError(f"active {self.active} is more than the {self.count} experts of a layer")
+        return self
+
 
 class Quantization(Closed):
     """How the checkpoint stores its linear weights. Embeddings, norms and routers stay in `dtype`."""
@@ -76,8 +92,12 @@ class Quantization(Closed):
     """Two-dimensional scale blocks (DeepSeek FP8: 128 × 128)."""
     lm_head: bool = False
     """The output head is quantised too."""
+    attention: bool = True
+    """Attention projections are quantised too (Meta's FP8 405B keeps them in `dtype`)."""
     only_experts: bool = False
     """Only expert weights are quantised (gpt-oss)."""
+    skip_layers: tuple[int, ...] = ()
+    """Layers that stay in `dtype`, counted from 0."""
 
 
 class Encoder(Closed):
@@ -89,7 +109,27 @@ class Encoder(Closed):
     intermediate: int = Field(gt=0)
     positions: int = Field(gt=0)
     """Encoder positions of one input (Whisper: 1500 for 30 s)."""
-    kind: Literal["audio", "vision"]
+    kind: Literal["audio", "vision", "text"]
+    key_bias: bool = True
+    """Keys have a bias, as queries and values have."""
+    mel_bins: int | None = Field(default=None, gt=0)
+    """Audio: rows of the spectrogram, which two convolutions of width 3 read."""
+    patch: int | None = Field(default=None, gt=0)
+    """Vision: edge of the square RGB patch that one position sees, pixels."""
+    cross_attention: bool = False
+    """Each decoder layer attends to the encoder's output, whose keys and values are cached per request."""
+
+
+class Norms(Closed):
+    """Normalisation layers. RMSNorm has one weight per channel, LayerNorm a bias besides."""
+
+    per_layer: int = Field(default=2, ge=0)
+    """In one decoder layer, those over `hidden` (Gemma 3: 4; with cross-attention: 3)."""
+    bias: bool = False
+    embedding: bool = False
+    """One after the embeddings (BERT)."""
+    final: bool = True
+    """One before the output head."""
 
 
 class Published(Closed):
@@ -119,6 +159,13 @@ class Model(Closed):
     tied_embeddings: bool = False
     positions: int = Field(default=0, ge=0)
     """Learned position embeddings (BERT, Whisper's decoder); 0: rotary."""
+    token_types: int = Field(default=0, ge=0)
+    """Segment embeddings (BERT 2, XLM-RoBERTa 1)."""
+    causal: bool = True
+    """A decoder, which caches keys and values; False: encoder-only, no cache."""
+    output: Literal["vocabulary", "pooler", "classifier", "none"] = "vocabulary"
+    """What follows the last layer: logits over `vocab`, BERT's pooler, a dense layer and one score, or nothing."""
+    norms: Norms = Norms()
     max_context: int = Field(gt=0)
     """Longest context that the model takes, tokens."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
@@ -135,3 +182,15 @@ class Model(Closed):
     source: str
     """Where the architecture was read: repository and file."""
     notes: str = ""
+
+    @model_validator(mode="after")
+    def _parts_fit_the_whole(self) -> Self:
+        if self.attention.windowed_layers > self.layers:
+            raise ValueError(f"attention.windowed_layers {self.attention.windowed_layers} exceeds layers {self.layers}")
+        if self.experts and self.experts.dense_layers > self.layers:
+            raise ValueError(f"experts.dense_layers {self.experts.dense_layers} exceeds layers {self.layers}")
+        if self.quantization and any(layer >= self.layers for layer in self.quantization.skip_layers):
+            raise ValueError(f"quantization.skip_layers names a layer beyond the {self.layers} there are")
+        if self.extra_parameters and not self.extra_source:
+            raise ValueError("extra_parameters needs extra_source: where they were counted")
+        return self

@@ -1,0 +1,103 @@
+"""Reads catalogue files: one record each, named after its id, read only when it is asked for."""
+
+import difflib
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import yaml
+from pydantic import ValidationError
+
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.catalog.network import Network
+from rayhelm.errors import FleetError, Problem
+
+__all__ = ["Shelf", "read_record", "stem"]
+
+Record = TypeVar("Record", Gpu, Model, Network)
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def stem(name: str) -> str:
+    """File name of an entry: spellings that differ in case, spaces and underscores are one."""
+    return "-".join(name.lower().replace("_", " ").split()).replace("/", "--")
+
+
+class Shelf(Generic[Record]):
+    """All entries of one kind."""
+
+    def __init__(self, folder: Path, kind: type[Record]) -> None:
+        self._folder, self._kind = folder, kind
+        self._read: dict[Path, Record] = {}
+
+    def get(self, name: str) -> Record:
+        """The entry of that id, alias or, of a model, last part of its id."""
+        path = self._folder / f"{stem(name)}.yaml"
+        if path.is_file():
+            return self._entry(path)
+        if entry := self._by_name.get(stem(name)):
+            return entry
+        raise FleetError(self._unknown(name))
+
+    def all(self) -> tuple[Record, ...]:
+        return tuple(self._entry(path) for path in sorted(self._folder.glob("*.yaml")))
+
+    def _entry(self, path: Path) -> Record:
+        if path not in self._read:
+            self._read[path] = read_record(path, self._kind)
+        return self._read[path]
+
+    @cached_property
+    def _by_name(self) -> dict[str, Record]:
+        return {stem(name): entry for entry in self.all() for name in names(entry)}
+
+    def _unknown(self, name: str) -> Problem:
+        kind = self._kind.__name__.lower()
+        spelled = {stem(other): other for entry in self.all() for other in (*entry.aliases, entry.id)}
+        near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
+        return Problem(
+            f"unknown {kind} {name!r}",
+            mend=f"nearest names: {', '.join(near)}" if near else f"known: {', '.join(sorted(spelled.values()))}",
+        )
+
+
+def names(entry: Gpu | Model | Network) -> Iterator[str]:
+    """Every spelling that finds an entry."""
+    yield entry.id
+    yield from entry.aliases
+    if "/" in entry.id:
+        yield entry.id.rpartition("/")[2]
+
+
+def read_record(path: Path, kind: type[Record]) -> Record:
+    """Read and check one file; what is wrong with it is told by file, line and key."""
+    text = path.read_text(encoding="utf-8")
+    try:
+        entry = kind.model_validate(yaml.load(text, Loader=_Loader))
+    except yaml.YAMLError as error:
+        raise FleetError(Problem(f"is not YAML: {error}", file=str(path))) from None
+    except ValidationError as error:
+        raise FleetError([_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
+    if stem(entry.id) != path.stem:
+        raise FleetError(_problem(path, text, ("id",), f"the file of {entry.id!r} is named {stem(entry.id)}.yaml"))
+    return entry
+
+
+def _problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:
+    return Problem(message, path=".".join(map(str, keys)), file=str(path), line=_line(text, keys))
+
+
+def _line(text: str, keys: tuple[int | str, ...]) -> int:
+    """1-based line of the innermost of `keys` that is written."""
+    node, line = yaml.compose(text, Loader=_Loader), 1
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode):
+            break
+        found = next(((k, v) for k, v in node.value if k.value == key), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line

@@ -1,0 +1,95 @@
+"""One weight, and how many bytes it takes on the card by the model's dtype and quantisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Literal
+
+from rayhelm.catalog.model import Model, Quantization
+
+__all__ = ["Shard", "Store", "Tensor", "element_bytes"]
+
+Shard = Literal["split", "kv", "vocab", "replicated"]
+"""split: divided by TP · kv: divided by TP up to the KV heads, then replicated · vocab: divided after padding the
+vocabulary to a multiple · replicated: whole on every rank (norms, routers, MLA's down-projections)."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A weight, or several of one kind in one layer taken together."""
+
+    name: str
+    """Role, for humans: `attention.q`, `experts.down`."""
+    parameters: int
+    bytes: float
+    """As stored on the card, scales and zero points included."""
+    shard: Shard
+
+
+def element_bytes(model: Model) -> int:
+    """Bytes of one unquantised weight on the card. vLLM's `dtype: auto` casts float32 checkpoints to 16 bits."""
+    return 4 if model.dtype == "float32" and model.engine == "custom" else 2
+
+
+@dataclass(frozen=True)
+class Store:
+    """Makes tensors of one part of a model; `quantization` is None where that part stays in the model's dtype."""
+
+    width: int
+    """Bytes of an unquantised element."""
+    quantization: Quantization | None
+
+    @classmethod
+    def plain(cls, model: Model) -> Store:
+        return cls(element_bytes(model), None)
+
+    @classmethod
+    def of(cls, model: Model) -> Store:
+        return cls(element_bytes(model), model.quantization)
+
+    def for_attention(self) -> Store:
+        return self._only(lambda q: q.attention and not q.only_experts)
+
+    def for_dense_mlp(self) -> Store:
+        return self._only(lambda q: not q.only_experts)
+
+    def for_head(self) -> Store:
+        return self._only(lambda q: q.lm_head)
+
+    def table(self, name: str, rows: int, columns: int, shard: Shard = "replicated") -> Tensor:
+        return self.vector(name, rows * columns, shard)
+
+    def vector(self, name: str, parameters: int, shard: Shard = "replicated") -> Tensor:
+        """Anything that is never quantised."""
+        return Tensor(name, parameters, float(parameters * self.width), shard)
+
+    def linear(
+        self, name: str, inputs: int, outputs: int, shard: Shard, *, bias: bool = False, copies: int = 1
+    ) -> Tensor:
+        """A matrix of `outputs` rows and `inputs` columns, or `copies` of it."""
+        biases = outputs if bias else 0
+        stored = _matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
+        return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard)
+
+    def _only(self, applies: Callable[[Quantization], bool]) -> Store:
+        if self.quantization is None or applies(self.quantization):
+            return self
+        return replace(self, quantization=None)
+
+
+def _matrix_bytes(inputs: int, outputs: int, quantization: Quantization | None, width: int) -> float:
+    if quantization is None:
+        return float(inputs * outputs * width)
+    scale = (quantization.scale_bits + quantization.zero_bits) / 8
+    return inputs * outputs * quantization.bits / 8 + _scales(inputs, outputs, quantization) * scale
+
+
+def _scales(inputs: int, outputs: int, quantization: Quantization) -> int:
+    if quantization.block:
+        rows, columns = quantization.block
+        return ceil(outputs / rows) * ceil(inputs / columns)
+    if quantization.group_size:
+        return outputs * ceil(inputs / quantization.group_size)
+    return outputs

@@ -1,0 +1,127 @@
+"""What vLLM takes of a card besides weights and cache, by version: one file in `data/engines/` each.
+
+Every constant carries its error and where it was read. A version without a file of its own is planned with the
+nearest lower one, and whoever asks is told so.
+"""
+
+import re
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import yaml
+from pydantic import Field
+
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.closed import Closed
+from rayhelm.errors import FleetError, Problem
+
+__all__ = ["Activation", "Constant", "Defaults", "Engine", "NonTorch", "engine"]
+
+_FOLDER = Path(__file__).parent.parent / "data" / "engines"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class Constant(Closed):
+    """A figure, how far off it may be, and where it comes from."""
+
+    value: float = Field(ge=0)
+    error: float = Field(ge=0)
+    """Half width of the band, in the unit of `value`."""
+    source: str
+
+
+class Defaults(Closed):
+    """What vLLM chooses for an API server when nothing is asked for."""
+
+    memory_gib: float = Field(ge=0)
+    """For cards with at least this much memory, GiB."""
+    except_gpu: str | None = None
+    """Not for cards whose id contains this."""
+    max_num_seqs: int = Field(gt=0)
+    max_num_batched_tokens: int = Field(gt=0)
+
+
+class Activation(Closed):
+    """Peak of the profile run. The sampler's part falls on the last pipeline stage alone."""
+
+    sampler_bytes: Constant
+    """Bytes per logit while the sampler is warmed up: × max_num_seqs × padded vocabulary."""
+    sampler_state_bytes: Constant
+    """Bytes per logit that the sampler keeps all the time (counts for penalties)."""
+    forward_scale: Constant
+    """Forward pass of max_num_batched_tokens, as a multiple of the widest tensors that live at once."""
+    experts_workspace: Literal["freed", "held"]
+    """Whether buffers of fused experts are still held when the sampler runs."""
+
+
+class NonTorch(Closed):
+    """Memory outside PyTorch's allocator (NCCL, libraries, graphs' driver part), GiB per card."""
+
+    single: Constant
+    """One card."""
+    pipeline: Constant
+    """Pipeline stages of one card each."""
+    tensor: Constant
+    """Two or more cards in tensor parallelism."""
+
+
+class Engine(Closed):
+    """One version of vLLM."""
+
+    version: str
+    gpu_memory_utilization: float = Field(gt=0, le=1)
+    """Default share of a card."""
+    block_size: int = Field(gt=0)
+    """Tokens of a KV cache block."""
+    latent_block_size: int = Field(gt=0)
+    """Tokens of a block of latent (MLA) cache."""
+    vocabulary_padding: int = Field(gt=0)
+    """The vocabulary is padded to a multiple of this; TP divides the padded one."""
+    hybrid_cache: bool
+    """Windowed layers keep a window per sequence; without it they keep everything."""
+    null_block: bool
+    """One block is held back when the start-up check asks whether the context fits."""
+    batches_in_flight: int = Field(gt=0)
+    """Batches scheduled ahead on one stage; each stage more adds one. Windowed layers keep their tokens."""
+    defaults: tuple[Defaults, ...]
+    """First that applies."""
+    activation: Activation
+    non_torch: NonTorch
+    compile_gib: Constant
+    """What torch.compile still holds when memory is measured, on a cold cache; nothing with enforce_eager."""
+    cuda_graph_gib: Constant | None
+    """Estimate of CUDA graphs that is taken off the cache; None: not counted, they come on top of the share."""
+
+    def defaults_for(self, gpu: Gpu) -> Defaults:
+        memory = gpu.usable_gib or gpu.memory_gb or 0.0
+        return next(d for d in self.defaults if memory >= d.memory_gib and not _excepted(gpu, d.except_gpu))
+
+
+def engine(version: str) -> tuple[Engine, str]:
+    """The constants for a version, and a note when they are another version's."""
+    wanted = _parse(version)
+    known = sorted((_parse(path.stem.removeprefix("vllm-")), path) for path in _FOLDER.glob("vllm-*.yaml"))
+    lower = [path for parsed, path in known if parsed <= wanted]
+    chosen = _read(lower[-1] if lower else known[0][1])
+    if _parse(chosen.version) == wanted:
+        return chosen, ""
+    side = "nearest lower" if lower else "oldest known"
+    return chosen, f"no figures were measured for vLLM {version}: planned with those of {chosen.version}, the {side}"
+
+
+@cache
+def _read(path: Path) -> Engine:
+    return Engine.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER))
+
+
+@cache
+def _parse(version: str) -> tuple[int, ...]:
+    match = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
+    if not match:
+        raise FleetError(Problem(f"{version!r} is no version of vLLM", mend="vllm_version: 0.29.0"))
+    return tuple(int(part or 0) for part in match.groups())
+
+
+def _excepted(gpu: Gpu, part: str | None) -> bool:
+    return part is not None and part.lower() in gpu.id.lower()

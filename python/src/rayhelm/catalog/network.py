@@ -1,0 +1,34 @@
+"""What rayhelm knows of a network between hosts: one file in `data/networks/` each."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from rayhelm.closed import Closed
+
+__all__ = ["Network"]
+
+
+class Network(Closed):
+    """A kind of link between hosts, as one card of a pool sees it."""
+
+    id: str
+    """The spelling that fleets use: `rdma-400g`."""
+    aliases: tuple[str, ...] = ()
+    kind: Literal["rdma", "ethernet", "internet"]
+    bandwidth_gbit_per_s: float | None = Field(default=None, gt=0)
+    """Nominal, one direction, Gbit/s (10^9); None where nobody can promise one."""
+    effective_gb_per_s: float | None = Field(default=None, gt=0)
+    """What a transfer of KV cache or activations reaches, GB/s (10^9)."""
+    effective_source: str = ""
+    """Where that figure was measured, or how it was inferred."""
+    latency_us: float | None = Field(default=None, gt=0)
+    latency_source: str = ""
+    env: dict[str, str] = {}
+    """NCCL variables that every worker on this network needs; interfaces are named per worker group, not here."""
+    source: str
+    notes: str = ""
+
+    @property
+    def rdma(self) -> bool:
+        return self.kind == "rdma"
