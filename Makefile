@@ -1,0 +1,49 @@
+# Two commands matter: `make demo` and `make test`. Both do all their own set-up, and nothing twice.
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DELETE_ON_ERROR:
+.DEFAULT_GOAL := help
+
+bin := .venv/bin
+uv := $(shell command -v .tools/uv/bin/uv || echo uv)
+compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
+
+.PHONY: help demo test lint fmt generate tools lock bench clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
+	@ci/set-up demo
+	@$(bin)/rayhelm up values/single-gpu/fleet.yaml
+
+test: tools lint ## everything that the tests prove, the live ones last
+	@$(bin)/pytest --junitxml .cache/tests.xml
+
+lint: tools ## ruff, mypy, shellcheck
+	@ci/stage ruff $(bin)/ruff check python tests ci
+	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
+	@ci/stage mypy $(bin)/mypy
+	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/host.bash
+
+fmt: tools ## format, and mend what ruff can mend
+	@$(bin)/ruff format python tests ci
+	@$(bin)/ruff check --fix python tests ci
+
+generate: tools ## write anew all that is generated and committed
+	@$(bin)/python ci/generate.py
+
+tools: ## .venv with all locks, helm 3 and 4, kubectl
+	@ci/set-up test
+
+lock: tools ## resolve requirements/*.in anew
+	@cd requirements && for name in uv build core dev; do $(compile) $$name.in -o $$name.txt; done
+	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
+	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
+
+bench: tools ## the figures of the README, measured here
+	@$(bin)/python ci/bench.py
+
+clean: ## caches and build outputs; .venv and .tools stay
+	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist
+	@find python tests ci -name __pycache__ -prune -exec rm -rf {} +
