@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.ray_service.base import Name, Quantity, Values
+from rayhelm.versions import versions
 
 __all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretKey", "SidecarResources", "Upgrade"]
 
@@ -28,12 +29,12 @@ class KubeRay(Values):
 class Ray(Values):
     """The Ray in the image."""
 
-    version: Annotated[str, Field(pattern=r"^2\.[0-9]+\.[0-9]+$")] = "2.60.0"
+    version: Annotated[str, Field(pattern=r"^2\.[0-9]+\.[0-9]+$")] = versions().ray
     """Version of Ray in every image; decides probes, autoscaler and authentication, so it has to be true."""
 
 
 class Auth(Values):
-    """Authentication of Ray's own dashboard, jobs and GCS. The inference endpoint has none: keep it behind a gateway."""
+    """Authentication of Ray's own dashboard, jobs and GCS. The inference endpoint has none: a gateway has to."""
 
     mode: Literal["token", "disabled"] = "token"
     """`token` is rendered in words: an empty `authOptions` would turn nothing on."""
@@ -64,7 +65,7 @@ class Upgrade(Values):
     """What a change of the cluster (image, environment, resources) does. A change of `serve` alone is made in place."""
 
     strategy: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
-    """`NewCluster` starts a second cluster and needs twice the GPUs; `None` changes nothing until it is set otherwise."""
+    """`NewCluster` starts a second cluster and needs twice the GPUs; `None` changes nothing until set otherwise."""
     incremental: IncrementalUpgrade = IncrementalUpgrade()
     """Steps of the incremental strategy."""
     deletion_delay_seconds: Annotated[int, Field(ge=0)] = 60

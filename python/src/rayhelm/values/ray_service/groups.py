@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Env, Name, Quantity, Text, Values
+from rayhelm.values.ray_service.base import Env, Quantity, Text, Values
 from rayhelm.values.ray_service.image import ImageOverride
 
 __all__ = ["Gpu", "Head", "Rdma", "Resources", "WorkerGroup"]
@@ -68,7 +68,7 @@ class Rdma(Values):
 
 
 class WorkerGroup(Values):
-    """Pods of one shape, on one kind of card. Each offers the Ray resource `worker-group:<name>`."""
+    """Pods of one shape, on one kind of card. Each offers the Ray resource `<name>.worker-group`."""
 
     gpu: Gpu = Gpu()
     """The cards of one pod."""
@@ -92,6 +92,8 @@ class WorkerGroup(Values):
     """Another image for this group."""
     ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}
     """Further Ray resources that each pod offers."""
+    supplemental_groups: list[Annotated[int, Field(ge=1)]] = []
+    """Group ids of the node's `video` and `render` groups, which own the device files of AMD and Intel cards."""
     network_interface: str = "eth0"
     """Interface for NCCL and Gloo. Pods have their own `eth0`, whatever the host calls its."""
     rdma: Rdma = Rdma()

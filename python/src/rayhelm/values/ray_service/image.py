@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.versions import versions
 
 __all__ = ["Image", "ImageOverride"]
 
@@ -28,11 +29,11 @@ class ImageOverride(Values):
 class Image(Values):
     """The image of the head and, unless a group names its own, of the workers."""
 
-    repository: str = "rayproject/ray-llm"
+    repository: str = versions().images["ray"].repository
     """Repository, with the registry's host where it is not the default one."""
-    tag: str = "2.60.0-py312-cu130"
+    tag: str = versions().images["ray"].tag
     """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
-    digest: Digest = ""
+    digest: Digest = versions().images["ray"].digest
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""

@@ -85,7 +85,7 @@ class NetworkPolicy(Values):
 
 
 class Alias(Values):
-    """An ExternalName Service under which clients of another system find the endpoint; they name the port themselves."""
+    """An ExternalName Service under which other systems find the endpoint; clients name the port themselves."""
 
     namespace: Name | None = None
     """Namespace of the alias; the release's own when left out."""

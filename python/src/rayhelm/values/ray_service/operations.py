@@ -32,14 +32,14 @@ class ServiceAccount(Values):
 
     create: bool = True
     """Off: the account named below is there already."""
-    name: Name | Literal[""] = ""
-    """Name; empty for the release's."""
+    name: Annotated[Name, Field(max_length=50)] | Literal[""] = ""
+    """Name, at most 50 characters, because KubeRay cuts longer ones; empty for the release's."""
     annotations: dict[str, Text] = {}
     """Annotations, as clouds want them for their own identities."""
 
 
 class Test(Values):
-    """`helm test`: one token from every model that can be asked for one. `/v1/models` would not notice a dead engine."""
+    """`helm test`: one token from every model that can give one. `/v1/models` would not notice a dead engine."""
 
     enabled: bool = True
     """Off: no test pod is rendered."""

@@ -85,7 +85,7 @@ class Model(Values):
     resources: dict[ResourceName, Annotated[float, Field(gt=0)]] = {}
     """Further Ray resources of each bundle, which a worker group offers in its `rayResources`."""
     gpu_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each card that Ray books. Below 1 the engine is told too, and `gpuMemoryUtilization` has to fit in it."""
+    """Share of each card that Ray books. Below 1 the engine is told too; `gpuMemoryUtilization` has to fit in it."""
     placement_strategy: Literal["PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD"] = "PACK"
     """How the bundles spread over nodes; `STRICT_PACK` keeps one replica on one node."""
     replica_cpus: Annotated[float, Field(ge=0)] = 1

@@ -1,0 +1,91 @@
+"""Commented values.yaml and the README table, from a values model."""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import BaseModel
+
+from rayhelm.charts.shape import Key, default_of, keys, summary
+
+__all__ = ["readme_table", "values_yaml"]
+
+WIDTH = 118
+
+
+def values_yaml(model: type[BaseModel]) -> str:
+    """Every section with its defaults; maps of entries with one commented entry that shows all of its keys."""
+    blocks = ("\n".join(_key(key, key.field.get_default(call_default_factory=True))) for key in keys(model))
+    return "# Generated from the values model. Do not edit: `make generate` writes it.\n\n" + "\n\n".join(blocks) + "\n"
+
+
+def readme_table(model: type[BaseModel]) -> str:
+    rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    return "\n".join(rows + list(_rows(model, ""))) + "\n"
+
+
+def _key(key: Key, default: Any) -> Iterator[str]:
+    yield from _comment(f"-- {key.doc}")
+    if isinstance(default, BaseModel):
+        yield f"{key.name}:"
+        for below in keys(type(default)):
+            yield from _indented(_key(below, getattr(default, _attribute(type(default), below.name))), "  ")
+        return
+    yield f"{key.name}: {_inline(default)}"
+    if key.entry:
+        yield from _indented(["<name>:", *_indented(_entry(key.entry), "  ")], "  # ")
+
+
+def _entry(model: type[BaseModel]) -> Iterator[str]:
+    defaults = default_of(model)
+    for key in keys(model):
+        yield from _comment(f"-- {key.doc}", WIDTH - 8)
+        if key.entry:
+            yield f"{key.name}:" if key.field.is_required() else f"{key.name}: {{}}"
+            prefix = "  " if key.field.is_required() else "  # "
+            yield from _indented(["<name>:", *_indented(_entry(key.entry), "  ")], prefix)
+        elif key.section:
+            yield f"{key.name}:"
+            yield from _indented(_entry(key.section), "  ")
+        elif key.field.is_required():
+            yield f"{key.name}:  # required"
+        elif key.name in defaults:
+            yield f"{key.name}: {_inline(defaults[key.name])}"
+        else:
+            yield f"# {key.name}:"
+
+
+def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
+    for key in keys(model):
+        path = f"{prefix}{key.name}"
+        if key.section:
+            yield f"| `{path}` | section | | {_cell(key.doc)} |"
+            yield from _rows(key.section, f"{path}.")
+            continue
+        default = "required" if key.field.is_required() else _inline(key.field.get_default(call_default_factory=True))
+        shown = default if default in ("required", "") else f"`{default}`"
+        yield f"| `{path}` | {summary(key.field.annotation)} | {shown} | {_cell(key.doc)} |"
+        if key.entry:
+            yield from _rows(key.entry, f"{path}.<name>.")
+
+
+def _comment(text: str, width: int = WIDTH) -> list[str]:
+    return textwrap.wrap(text, width, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False)
+
+
+def _indented(lines: Any, prefix: str) -> Iterator[str]:
+    for line in lines:
+        yield f"{prefix}{line}"
+
+
+def _inline(value: Any) -> str:
+    return "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("<", "&lt;")
+
+
+def _attribute(model: type[BaseModel], alias: str) -> str:
+    return next(name for name, field in model.model_fields.items() if (field.alias or name) == alias)

@@ -1,0 +1,131 @@
+"""Runs helm: the one place that does."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rayhelm.errors import FleetError, MissingError, Problem
+
+__all__ = ["charts_dir", "find_helm", "lint", "render", "template"]
+
+OLDEST = (3, 19)
+HOW = "make tools    # fetches the pinned helm to .tools/bin; or set $HELM to one of your own"
+RULE = re.compile(r"error calling fail: (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
+Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def charts_dir() -> Path:
+    """The charts of the checkout, or of the wheel."""
+    package = Path(__file__).parent.parent
+    checkout = package.parents[2] / "charts"
+    return checkout if checkout.is_dir() else package / "data/charts"
+
+
+@cache
+def find_helm() -> Path:
+    """$HELM, the checkout's own, or the one in PATH when it is new enough."""
+    named = os.environ.get("HELM")
+    pinned = charts_dir().parent / ".tools/bin/helm"
+    for candidate in (named, pinned if pinned.is_file() else None, shutil.which("helm")):
+        if candidate is None:
+            continue
+        version = _version(Path(candidate))
+        if version >= OLDEST:
+            return Path(candidate)
+        if candidate == named:
+            raise MissingError(f"$HELM is {named}, which is no helm of version 3.19 or newer", HOW)
+    raise MissingError("helm 3.19 or newer is not there", HOW)
+
+
+def template(
+    chart: str,
+    release: str,
+    namespace: str,
+    values: Mapping[str, Any] | Sequence[Path],
+    *,
+    kube_version: str = "",
+    api_versions: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """The objects that the chart renders; FleetError carries the rule that was broken."""
+    text = render(
+        chart, release, namespace, values, kube_version=kube_version, api_versions=api_versions, options=options
+    )
+    return [document for document in yaml.load_all(text, Loader=Loader) if document]
+
+
+def render(
+    chart: str,
+    release: str,
+    namespace: str,
+    values: Mapping[str, Any] | Sequence[Path],
+    *,
+    kube_version: str = "",
+    api_versions: Sequence[str] = (),
+    options: Sequence[str] = (),
+) -> str:
+    """What `helm template` prints. `chart` is a name in the charts folder or a path; values are a mapping or files."""
+    arguments = ["template", release, str(_chart(chart)), "--namespace", namespace]
+    if kube_version:
+        arguments += ["--kube-version", kube_version]
+    for api in api_versions:
+        arguments += ["--api-versions", api]
+    return _run([*arguments, *options], values)
+
+
+def lint(chart: str, values: Mapping[str, Any] | Sequence[Path], *, kube_version: str = "") -> str:
+    """What `helm lint --strict` says; raises when it has complaints."""
+    arguments = ["lint", "--strict", str(_chart(chart))]
+    return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values)
+
+
+def _chart(chart: str) -> Path:
+    return Path(chart) if "/" in chart else charts_dir() / chart
+
+
+def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path]) -> str:
+    with tempfile.TemporaryDirectory(prefix="rayhelm-") as folder:
+        files = list(values) if not isinstance(values, Mapping) else [Path(folder, "values.json")]
+        if isinstance(values, Mapping):
+            files[0].write_text(json.dumps(values))
+        command = [str(find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(folder))
+    if done.returncode:
+        raise FleetError(_problem(done.stderr or done.stdout, files[0] if files else None))
+    return done.stdout
+
+
+def _environment(folder: str) -> dict[str, str]:
+    """Helm's own folders elsewhere: a render must not depend on plugins and repositories of whoever runs it."""
+    return {**os.environ, "HELM_CONFIG_HOME": folder, "HELM_CACHE_HOME": folder, "HELM_DATA_HOME": folder}
+
+
+def _problem(output: str, file: Path | None) -> Problem:
+    name = str(file) if file and file.exists() else ""
+    if found := RULE.search(output):
+        message, _, mend = found["message"].strip().partition("\n")
+        return Problem(message, rule=found["rule"], mend=_dedented(mend), file=name)
+    return Problem(output.strip(), file=name)
+
+
+def _dedented(text: str) -> str:
+    lines = [line for line in text.splitlines() if not line.startswith("Use --debug")]
+    return "\n".join(line.removeprefix("  ") for line in lines).strip("\n")
+
+
+def _version(helm: Path) -> tuple[int, ...]:
+    try:
+        done = subprocess.run([helm, "version", "--short"], capture_output=True, text=True, check=False)
+    except OSError:
+        return (0,)
+    found = re.search(r"v(\d+)\.(\d+)", done.stdout)
+    return (int(found[1]), int(found[2])) if found else (0,)

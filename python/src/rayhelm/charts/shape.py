@@ -1,0 +1,95 @@
+"""The tree of a values model: which keys are sections with defaults, and which are maps or lists of entries.
+
+The difference decides the schema. A section always stands in values.yaml, so a key that is missing can only have been
+dropped by `key: null`, and the schema requires it. An entry is written by people: its optional keys may be left out,
+and the chart completes it with the defaults in `_defaults.tpl`.
+"""
+
+import types
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+__all__ = ["Key", "default_of", "entry_models", "keys", "summary"]
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of a values model."""
+
+    name: str
+    """Spelling in YAML."""
+    field: FieldInfo
+    section: type[BaseModel] | None
+    """Model of the section below, if it is one."""
+    entry: type[BaseModel] | None
+    """Model of the entries below, if it is a map of them."""
+
+    @property
+    def doc(self) -> str:
+        return " ".join((self.field.description or "").split())
+
+
+def keys(model: type[BaseModel]) -> Iterator[Key]:
+    for name, field in model.model_fields.items():
+        found = _model_in(field.annotation)
+        is_map = get_origin(field.annotation) is dict
+        yield Key(
+            name=field.alias or name,
+            field=field,
+            section=None if is_map else found,
+            entry=found if is_map else None,
+        )
+
+
+def default_of(model: type[BaseModel]) -> dict[str, Any]:
+    """Everything that has a default, nested; what is required is left out."""
+    values: dict[str, Any] = {}
+    for key in keys(model):
+        if key.field.is_required():
+            if key.section and (below := default_of(key.section)):
+                values[key.name] = below
+            continue
+        default = key.field.get_default(call_default_factory=True)
+        if default is None:
+            continue
+        values[key.name] = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
+    return values
+
+
+def entry_models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """Models of all entries anywhere below, by class name."""
+    found: dict[str, type[BaseModel]] = {}
+    for key in keys(model):
+        if key.entry:
+            found[key.entry.__name__] = key.entry
+        for below in (key.entry, key.section):
+            if below:
+                found |= entry_models(below)
+    return dict(sorted(found.items()))
+
+
+def summary(annotation: Any) -> str:
+    """The type in a few words, for tables."""
+    origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return summary(args[0])
+    if origin is Literal:
+        return " \\| ".join(f"`{value}`" if value != "" else "empty" for value in args)
+    if origin in (Union, types.UnionType):
+        return " \\| ".join(dict.fromkeys(summary(arg) for arg in args if arg is not type(None)))
+    if origin is dict:
+        return "map"
+    if origin is list:
+        return "list"
+    names = {str: "text", int: "integer", float: "number", bool: "boolean"}
+    return names.get(annotation, "section")
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)
