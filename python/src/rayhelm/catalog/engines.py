@@ -46,7 +46,7 @@ class Activation(Closed):
     """Peak of the profile run. The sampler's part falls on the last pipeline stage alone."""
 
     sampler_bytes: Constant
-    """Bytes per logit while the sampler is warmed up: × max_num_seqs × padded vocabulary."""
+    """Bytes per logit while the sampler is warmed up: x max_num_seqs x padded vocabulary."""
     sampler_state_bytes: Constant
     """Bytes per logit that the sampler keeps all the time (counts for penalties)."""
     forward_scale: Constant

@@ -1,0 +1,140 @@
+"""`rayhelm fit`: does a model fit a card, by vLLM's own accounting."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.errors import FleetError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from rayhelm.catalog.model import Model
+    from rayhelm.planner.fit import Fit
+
+__all__ = ["fit_command"]
+
+
+def fit_command(
+    gpu: Annotated[
+        list[str], typer.Option("--gpu", help="Kind of card; once for each pipeline stage where they are unlike.")
+    ],
+    model: Annotated[str | None, typer.Option(help="Model of the catalogue, or of the hub.")] = None,
+    config: Annotated[str | None, typer.Option(help="A Hugging Face config.json instead.")] = None,
+    tp: Annotated[int, typer.Option(min=1, help="Tensor parallel size.")] = 1,
+    pp: Annotated[int | None, typer.Option(min=1, help="Pipeline parallel size; default: as many as --gpu.")] = None,
+    gpu_memory_utilization: Annotated[
+        float | None, typer.Option(help="Share of each card that vLLM may use; default: vLLM's.")
+    ] = None,
+    max_model_len: Annotated[int | None, typer.Option(min=1, help="Context, tokens; default: the model's.")] = None,
+    max_num_seqs: Annotated[int | None, typer.Option(min=1, help="Sequences at a time; default: vLLM's.")] = None,
+    max_num_batched_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Tokens of one step; default: vLLM's.")
+    ] = None,
+    kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, float16 or fp8.")] = "auto",
+    enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
+    vllm_version: Annotated[str | None, typer.Option(help="Whose accounting; default: the pinned one.")] = None,
+    gpu_fraction: Annotated[float, typer.Option(help="Part of each card, 1 when whole.")] = 1.0,
+    layers: Annotated[str | None, typer.Option(help="Layers of each stage, as in 20,28; default: vLLM's.")] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Say whether a model fits a GPU, with each term of its memory, and what would make it fit."""
+    from rayhelm.catalog import catalog
+    from rayhelm.planner.fit import fit
+
+    answer = fit(
+        _model(model, config),
+        [catalog().gpu(name) for name in gpu],
+        tp,
+        pp,
+        gpu_memory_utilization=gpu_memory_utilization,
+        max_model_len=max_model_len,
+        max_num_seqs=max_num_seqs,
+        max_num_batched_tokens=max_num_batched_tokens,
+        kv_cache_dtype=kv_cache_dtype,
+        enforce_eager=enforce_eager,
+        vllm_version=vllm_version,
+        share=gpu_fraction,
+        partition=_partition(layers),
+        catalog=catalog(),
+    )
+    if format is Format.json:
+        print(answer.model_dump_json(indent=2))
+        return
+    _show(answer)
+
+
+def _model(model: str | None, config: str | None) -> "Model":
+    from rayhelm.catalog.huggingface import read_config
+
+    if (model is None) == (config is None):
+        raise UsageError("name the model by either --model or --config")
+    if config is not None:
+        from pathlib import Path
+
+        return read_config(Path(config))
+    assert model is not None
+    return read_config(model)
+
+
+def _partition(layers: str | None) -> tuple[int, ...] | None:
+    if layers is None:
+        return None
+    try:
+        return tuple(int(part) for part in layers.split(","))
+    except ValueError:
+        raise FleetError(Problem(f"--layers {layers} is no list of numbers", mend="--layers 20,28")) from None
+
+
+def _show(answer: "Fit") -> None:
+    from rich.table import Table
+
+    out = console()
+    verdict = "[yellow]tight[/]" if answer.tight else "[green]fits[/]" if answer.fits else "[red]does not fit[/]"
+    table = Table(title=f"{answer.model} on {answer.gpu}: {verdict}", title_justify="left", show_header=False)
+    table.add_column(style="dim")
+    table.add_column(justify="right")
+    for name, value in _rows(answer):
+        table.add_row(name, value)
+    out.print(table)
+    if answer.stages:
+        out.print(_stages(answer))
+    out.print(answer.reason)
+    if answer.fits and not answer.fits_every_order:
+        out.print("[yellow]Fits in this order of stages only, and ranks are ordered by IP.[/]")
+    for heading, lines in (("What would fit:", answer.mends), ("Not known:", answer.unknown)):
+        if lines:
+            out.print(heading)
+        for line in lines:
+            out.print(f"  {line}", markup=False)
+
+
+def _rows(answer: "Fit") -> list[tuple[str, str]]:
+    band = f" ± {answer.error_gib:.1f}" if answer.error_gib is not None else ""
+    return [
+        ("split", f"TP {answer.tensor_parallel_size}, PP {answer.pipeline_parallel_size}"),
+        ("gpu_memory_utilization", f"{answer.gpu_memory_utilization:.2f}"),
+        ("max_model_len", f"{answer.max_model_len:,}"),
+        ("max_num_seqs", f"{answer.max_num_seqs:,}"),
+        ("max_num_batched_tokens", f"{answer.max_num_batched_tokens:,}"),
+        ("weights", _gib(answer.weights_gib_per_gpu)),
+        ("activations", _gib(answer.activation_gib)),
+        ("non-torch", _gib(answer.non_torch_gib)),
+        ("CUDA graphs", _gib(answer.cuda_graph_gib)),
+        ("left for the cache", _gib(answer.kv_available_gib_per_gpu) + band),
+        ("cache", "unknown" if answer.kv_cache_tokens is None else f"{answer.kv_cache_tokens:,} tokens"),
+        ("concurrency", "unknown" if answer.max_concurrency is None else f"{answer.max_concurrency:.2f}"),
+        ("constants of vLLM", answer.vllm_version),
+    ]
+
+
+def _stages(answer: "Fit") -> object:
+    from rich.table import Table
+
+    table = Table("stage", "GPU", "layers", "weights", "cache")
+    for number, stage in enumerate(answer.stages, start=1):
+        table.add_row(str(number), stage.gpu, str(stage.layers), _gib(stage.weights_gib), _gib(stage.kv_gib))
+    return table
+
+
+def _gib(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f} GiB"

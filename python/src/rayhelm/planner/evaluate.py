@@ -1,0 +1,174 @@
+"""The accounting of one model under one split: each stage's memory, and what the pool of blocks holds. No words yet."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from math import hypot
+
+from rayhelm.catalog.engines import Engine
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.planner.kv_cache import KvCache, kv_cache
+from rayhelm.planner.layout import partition_of
+from rayhelm.planner.memory import GIB, Term, activation, cuda_graphs, non_torch, stage_weights
+
+__all__ = ["Ask", "Outcome", "StageMemory", "evaluate"]
+
+_WEIGHTS_ERROR = 0.01
+"""Published start-up logs lie within 0.9 % of the arithmetic: rotary tables, alignment, repacking."""
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A model, the cards, and every setting that memory depends on."""
+
+    model: Model
+    gpus: tuple[Gpu, ...]
+    """One per stage."""
+    tp: int
+    share: float
+    """Part of each card's memory that the engine may use."""
+    context: int
+    seqs: int
+    tokens: int
+    kv_cache_dtype: str
+    eager: bool
+    engine: Engine
+    partition: tuple[int, ...] | None = None
+
+    @property
+    def pp(self) -> int:
+        return len(self.gpus)
+
+    @cached_property
+    def layers(self) -> tuple[int, ...]:
+        return partition_of(self.model, self.pp, self.partition)
+
+    @cached_property
+    def cache(self) -> KvCache | None:
+        return kv_cache(self.model, self.tp, self.layers, self.kv_cache_dtype, self.engine)
+
+    @property
+    def in_flight(self) -> int:
+        return self.tokens * (self.engine.batches_in_flight + self.pp - 1)
+
+    def blocks_of_a_request(self) -> int:
+        if self.cache is None:
+            return 0
+        return self.cache.request_blocks(self.context, in_flight=self.in_flight, batch=self.tokens)
+
+
+@dataclass(frozen=True)
+class StageMemory:
+    """One card of one stage, bytes."""
+
+    gpu: Gpu
+    layers: int
+    budget: float
+    weights: float
+    activation: float
+    non_torch: float
+    cuda_graphs: float
+    error: float
+    """Half width of the band of `cache`."""
+    block: int
+    """Bytes of one block of the pool on this card; 0 without a cache."""
+
+    @property
+    def cache(self) -> float:
+        """What is left for the cache; negative when not even the rest fits."""
+        return self.budget - self.weights - self.activation - self.non_torch - self.cuda_graphs
+
+    @property
+    def blocks(self) -> int:
+        return max(0, int(self.cache // self.block)) if self.block else 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the pool holds when all stages take the block count of the weakest."""
+
+    ask: Ask
+    stages: tuple[StageMemory, ...]
+    request_blocks: int
+    """Blocks of one request of the asked context."""
+
+    @cached_property
+    def weakest(self) -> StageMemory:
+        return min(self.stages, key=lambda stage: (stage.blocks, stage.cache))
+
+    @property
+    def blocks(self) -> int:
+        return self.weakest.blocks
+
+    @property
+    def fits(self) -> bool:
+        """vLLM starts: something is left for the cache, and one request of the context fits beside the null block."""
+        return all(self._holds(stage) for stage in self.stages)
+
+    @property
+    def fits_by_the_band(self) -> bool:
+        """It still fits where every uncertain term is as bad as its error allows."""
+        return all(self._holds(stage, stage.error) for stage in self.stages)
+
+    @property
+    def concurrency(self) -> float:
+        """Requests of full context at a time."""
+        if self.ask.cache is None:
+            return float(self.ask.seqs) if self.fits else 0.0
+        return self.blocks / self.request_blocks
+
+    @property
+    def tokens(self) -> int:
+        """As vLLM logs it: concurrency x context."""
+        return int(self.concurrency * self.ask.context) if self.ask.cache else 0
+
+    @property
+    def largest_context(self) -> int:
+        """Longest context with which vLLM would start; 0 when none."""
+        ask = self.ask
+        if ask.cache is None:
+            return ask.model.max_context if self.fits else 0
+        usable = self.blocks - ask.engine.null_block
+        return ask.cache.largest_context(
+            max(0, usable), ask.model.max_context, in_flight=ask.in_flight, batch=ask.tokens
+        )
+
+    def _holds(self, stage: StageMemory, less: float = 0.0) -> bool:
+        cache = stage.cache - less
+        return cache > 0 and cache >= (self.request_blocks + self.ask.engine.null_block) * stage.block
+
+
+def evaluate(ask: Ask) -> Outcome:
+    """Account for every stage of the asked split, in the given order."""
+    return Outcome(ask, tuple(_stages(ask)), ask.blocks_of_a_request())
+
+
+def _stages(ask: Ask) -> Iterator[StageMemory]:
+    held = stage_weights(ask.model, ask.tp, ask.layers, ask.engine)
+    for stage, gpu in enumerate(ask.gpus):
+        work, outside, graphs = _terms(ask, stage)
+        yield StageMemory(
+            gpu=gpu,
+            layers=ask.layers[stage],
+            budget=(gpu.usable_gib or 0.0) * GIB * ask.share,
+            weights=held[stage],
+            activation=work.bytes,
+            non_torch=outside.bytes,
+            cuda_graphs=graphs.bytes,
+            error=hypot(held[stage] * _WEIGHTS_ERROR, *_errors((work, outside, graphs))),
+            block=ask.cache.block_bytes(stage) if ask.cache else 0,
+        )
+
+
+def _terms(ask: Ask, stage: int) -> tuple[Term, Term, Term]:
+    last = stage == ask.pp - 1
+    return (
+        activation(ask.model, ask.tp, seqs=ask.seqs, tokens=ask.tokens, last_stage=last, engine=ask.engine),
+        non_torch(ask.tp, ask.pp, eager=ask.eager, engine=ask.engine),
+        cuda_graphs(eager=ask.eager, engine=ask.engine),
+    )
+
+
+def _errors(terms: Iterable[Term]) -> Iterator[float]:
+    return (term.error for term in terms)

@@ -1,0 +1,251 @@
+"""Does a model fit a card, or several: vLLM's own accounting, done before anybody rents one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from rayhelm.catalog import Catalog
+from rayhelm.catalog.engines import Engine, engine
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.closed import Closed
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.evaluate import Ask, Outcome, StageMemory, evaluate
+from rayhelm.planner.layout import objections
+from rayhelm.planner.memory import GIB
+from rayhelm.planner.mends import mends, mends_of_split
+from rayhelm.planner.words import custom_reason, fit_reason, unknown_figures
+from rayhelm.versions import versions
+
+__all__ = ["Fit", "Stage", "fit"]
+
+_TIGHT_SHARE = 0.15
+"""Where less of the budget than this is left for the cache, it is what little remains beside the weights."""
+
+
+class Stage(Closed):
+    """One pipeline stage."""
+
+    gpu: str
+    layers: int
+    weights_gib: float
+    """Per card of the stage."""
+    kv_gib: float
+    """Cache that is allocated per card: the weakest stage's number of blocks, at this stage's bytes per block."""
+
+
+class Fit(Closed):
+    """The answer. Figures per GPU are those of the weakest stage; None where a fact is missing (see `unknown`)."""
+
+    fits: bool
+    """vLLM would start with these settings."""
+    tight: bool
+    """It fits, but errors of the estimate could turn it over, or the cache is what little remains beside the weights,
+    or it holds fewer than two requests of full context."""
+    reason: str
+    mends: tuple[str, ...] = ()
+    """What would make it fit; never empty when it does not."""
+    model: str
+    gpu: str
+    """Unlike stages joined with `+`."""
+    vllm_version: str
+    """Version whose constants were used."""
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    gpu_memory_utilization: float
+    """Share of each card that the engine is given, a fraction of a card counted in."""
+    max_model_len: int
+    max_num_seqs: int
+    max_num_batched_tokens: int
+    weights_gib_per_gpu: float | None = None
+    activation_gib: float | None = None
+    non_torch_gib: float | None = None
+    """With what torch.compile leaves behind."""
+    cuda_graph_gib: float | None = None
+    """Counted against the cache; 0 with enforce_eager, and before vLLM 0.21, where graphs come on top of the share."""
+    kv_available_gib_per_gpu: float | None = None
+    """Negative: by how much the rest is too large."""
+    error_gib: float | None = None
+    """Half width of the band of kv_available_gib_per_gpu."""
+    kv_cache_tokens: int | None = None
+    """As vLLM logs it. 0 for models that cache nothing."""
+    max_concurrency: float | None = None
+    """Requests of max_model_len at a time; max_num_seqs for models that cache nothing."""
+    largest_context: int | None = None
+    """Longest max_model_len with which vLLM would start."""
+    stages: tuple[Stage, ...] = ()
+    """One per pipeline stage, in the given order; empty for a single stage."""
+    fits_every_order: bool = True
+    """Ranks of a pipeline are ordered by IP: over unlike cards the plan must fit whichever card comes first."""
+    unknown: tuple[str, ...] = ()
+    """Facts that were missing, and constants that are another version's."""
+
+
+def fit(
+    model: Model,
+    gpus: Sequence[Gpu],
+    tp: int = 1,
+    pp: int | None = None,
+    *,
+    gpu_memory_utilization: float | None = None,
+    max_model_len: int | None = None,
+    max_num_seqs: int | None = None,
+    max_num_batched_tokens: int | None = None,
+    kv_cache_dtype: str = "auto",
+    enforce_eager: bool = False,
+    vllm_version: str | None = None,
+    share: float = 1.0,
+    partition: tuple[int, ...] | None = None,
+    catalog: Catalog | None = None,
+) -> Fit:
+    """Account for `model` on `gpus` (one kind, or one per stage). What is None takes vLLM's default for an API server
+    on the smallest of the cards. `share`: fraction of each card. `catalog`: where to look for what would fit."""
+    constants, note = engine(vllm_version or versions().vllm)
+    cards = _per_stage(gpus, pp)
+    ask = _ask(
+        model,
+        cards,
+        tp,
+        constants,
+        utilization=gpu_memory_utilization,
+        context=max_model_len,
+        seqs=max_num_seqs,
+        tokens=max_num_batched_tokens,
+        fraction=share,
+    )
+    ask = replace(ask, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
+    unknown = (*unknown_figures(ask), *((note,) if note else ()))
+    if refused := objections(model, tp, ask.pp, constants):
+        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", mends_of_split(ask), unknown)
+    if any(gpu.usable_gib is None for gpu in cards) or any(gpu.engine == "none" for gpu in cards):
+        return _bare(ask, unknown[0], mends_of_split(ask), unknown)
+    return _answer(evaluate(ask), unknown, catalog)
+
+
+def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
+    ask, weakest = outcome.ask, outcome.weakest
+    bare = ask.model.engine == "custom"
+    answer = _bare(ask, "", (), unknown)
+    tight = outcome.fits and _tight(outcome)
+    return answer.model_copy(
+        update={
+            "fits": outcome.fits,
+            "tight": tight,
+            "reason": custom_reason(outcome) if bare else fit_reason(outcome, tight=tight),
+            "mends": () if outcome.fits else mends(outcome, catalog),
+            "weights_gib_per_gpu": weakest.weights / GIB,
+            "activation_gib": None if bare else weakest.activation / GIB,
+            "non_torch_gib": None if bare else weakest.non_torch / GIB,
+            "cuda_graph_gib": None if bare else weakest.cuda_graphs / GIB,
+            "kv_available_gib_per_gpu": weakest.cache / GIB,
+            "error_gib": weakest.error / GIB,
+            "kv_cache_tokens": outcome.tokens,
+            "max_concurrency": outcome.concurrency,
+            "largest_context": outcome.largest_context,
+            "stages": tuple(_stage(stage, outcome) for stage in outcome.stages) if ask.pp > 1 else (),
+            "fits_every_order": outcome.fits and _fits_every_order(ask),
+        }
+    )
+
+
+def _bare(ask: Ask, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]) -> Fit:
+    """An answer without figures."""
+    names = [gpu.id for gpu in ask.gpus]
+    return Fit(
+        fits=False,
+        tight=False,
+        reason=reason,
+        mends=ways,
+        model=ask.model.id,
+        gpu=names[0] if len(set(names)) == 1 else "+".join(names),
+        vllm_version=ask.engine.version,
+        tensor_parallel_size=ask.tp,
+        pipeline_parallel_size=ask.pp,
+        gpu_memory_utilization=ask.share,
+        max_model_len=ask.context,
+        max_num_seqs=ask.seqs,
+        max_num_batched_tokens=ask.tokens,
+        fits_every_order=False,
+        unknown=unknown,
+    )
+
+
+def _stage(stage: StageMemory, outcome: Outcome) -> Stage:
+    return Stage(
+        gpu=stage.gpu.id,
+        layers=stage.layers,
+        weights_gib=stage.weights / GIB,
+        kv_gib=outcome.blocks * stage.block / GIB,
+    )
+
+
+def _tight(outcome: Outcome) -> bool:
+    """Models that cache nothing are tight by the band alone."""
+    if not outcome.fits_by_the_band:
+        return True
+    weakest = outcome.weakest
+    return outcome.ask.cache is not None and (weakest.cache < _TIGHT_SHARE * weakest.budget or outcome.concurrency < 2)
+
+
+def _fits_every_order(ask: Ask) -> bool:
+    """Any card may come to stand at any stage, so each kind must hold every stage."""
+    kinds = {gpu.id: gpu for gpu in ask.gpus}
+    return len(kinds) == 1 or all(evaluate(replace(ask, gpus=(gpu,) * ask.pp)).fits for gpu in kinds.values())
+
+
+def _per_stage(gpus: Sequence[Gpu], pp: int | None) -> tuple[Gpu, ...]:
+    stages = pp or len(gpus)
+    if len(gpus) == 1:
+        return tuple(gpus) * stages
+    if len(gpus) != stages:
+        raise FleetError(
+            Problem(
+                f"{len(gpus)} GPUs for {stages} pipeline stages",
+                mend="name one GPU for all stages, or one for each stage",
+            )
+        )
+    return tuple(gpus)
+
+
+def _ask(
+    model: Model,
+    gpus: tuple[Gpu, ...],
+    tp: int,
+    constants: Engine,
+    *,
+    utilization: float | None,
+    context: int | None,
+    seqs: int | None,
+    tokens: int | None,
+    fraction: float,
+) -> Ask:
+    """Fill in what vLLM chooses by itself, and refuse what it would not take at all."""
+    utilization = constants.gpu_memory_utilization if utilization is None else utilization
+    context = model.max_context if context is None else context
+    _check(model, utilization=utilization, fraction=fraction, context=context, counts=(tp, seqs, tokens))
+    defaults = [constants.defaults_for(gpu) for gpu in gpus]
+    batch = min(default.max_num_batched_tokens for default in defaults) if tokens is None else tokens
+    running = min(default.max_num_seqs for default in defaults) if seqs is None else seqs
+    if tokens is None:
+        batch = min(running * context, batch)
+    if seqs is None:
+        running = min(running, batch)
+    return Ask(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
+
+
+def _check(model: Model, *, utilization: float, fraction: float, context: int, counts: tuple[int | None, ...]) -> None:
+    problems = [
+        Problem(f"{name} {value} is not between 0 and 1", mend=f"{name}: 0.9")
+        for name, value in (("gpu_memory_utilization", utilization), ("share", fraction))
+        if not 0 < value <= 1
+    ]
+    if any(count is not None and count < 1 for count in counts) or context < 1:
+        problems.append(Problem("sizes and counts are whole numbers from 1 on"))
+    if context > model.max_context:
+        problems.append(
+            Problem(
+                f"max_model_len {context} is beyond the {model.max_context} tokens that {model.id} takes",
+                mend=f"max_model_len: {model.max_context}",
+            )
+        )
+    if problems:
+        raise FleetError(problems)

@@ -1,0 +1,106 @@
+"""Which splits of a model vLLM accepts, and which layers each pipeline stage holds."""
+
+from collections.abc import Iterator
+
+from rayhelm.catalog.engines import Engine
+from rayhelm.catalog.model import Model
+from rayhelm.errors import FleetError, Problem
+
+__all__ = ["objections", "partition_of", "split_layers", "valid_tensor_parallel_sizes"]
+
+_SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32)
+_FREE_OF_GROUPS = ("mxfp4", "bitsandbytes")
+"""MXFP4 kernels pad what does not divide; bitsandbytes quantises each rank's part by itself."""
+
+
+def split_layers(layers: int, stages: int) -> tuple[int, ...]:
+    """Layers per stage as vLLM splits them: what remains goes to the stages before the last, the last but one first,
+    because the last holds the output head."""
+    share, rest = divmod(layers, stages)
+    return tuple(share + (stages - 1 - rest <= stage < stages - 1) for stage in range(stages))
+
+
+def partition_of(model: Model, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
+    """The split in force: the given one (VLLM_PP_LAYER_PARTITION), checked, or vLLM's own."""
+    if given is None:
+        return split_layers(model.layers, stages)
+    if len(given) != stages or sum(given) != model.layers or min(given) < 1:
+        raise FleetError(
+            Problem(
+                f"partition {','.join(map(str, given))} does not split {model.layers} layers into {stages} stages",
+                mend=f"partition: {','.join(map(str, split_layers(model.layers, stages)))}",
+            )
+        )
+    return given
+
+
+def objections(model: Model, tp: int, pp: int, engine: Engine) -> tuple[str, ...]:
+    """Why vLLM would refuse this split; empty when it takes it."""
+    return (*_tensor_objections(model, tp, engine), *_pipeline_objections(model, pp))
+
+
+def valid_tensor_parallel_sizes(model: Model, engine: Engine, limit: int = 32) -> tuple[int, ...]:
+    return tuple(tp for tp in _SIZES if tp <= limit and not any(_tensor_objections(model, tp, engine)))
+
+
+def _tensor_objections(model: Model, tp: int, engine: Engine) -> Iterator[str]:
+    if tp == 1:
+        return
+    attention = model.attention
+    if attention.heads % tp:
+        yield f"{attention.heads} attention heads do not divide by tensor parallel size {tp}"
+    if not attention.mla and attention.kv_heads % tp and tp % attention.kv_heads:
+        yield f"{attention.kv_heads} KV heads neither divide by {tp} nor are divided by it"
+    for name, width in _widths(model):
+        if width % tp:
+            yield f"{name} of {width} does not divide by {tp}"
+    padded = -(-model.vocab // engine.vocabulary_padding) * engine.vocabulary_padding
+    if padded % tp:
+        yield f"the vocabulary, padded to {padded}, does not divide by {tp}"
+    if model.encoder and model.encoder.kind != "vision" and model.encoder.heads % tp:
+        yield f"{model.encoder.heads} encoder heads do not divide by {tp}"
+    yield from _quantization_objections(model, tp)
+
+
+def _quantization_objections(model: Model, tp: int) -> Iterator[str]:
+    """Row-parallel layers are cut along their inputs, which scale groups and blocks must survive."""
+    quantization = model.quantization
+    if quantization is None:
+        return
+    edge = quantization.block[1] if quantization.block else quantization.group_size
+    if edge is None or quantization.method in _FREE_OF_GROUPS:
+        return
+    for name, width in _quantized_inputs(model):
+        if width % tp == 0 and width // tp % edge:
+            yield f"{name} of {width} over {tp} ranks leaves {width // tp}, which groups of {edge} do not divide"
+
+
+def _pipeline_objections(model: Model, pp: int) -> Iterator[str]:
+    if pp == 1:
+        return
+    if pp > model.layers:
+        yield f"{model.layers} layers cannot fill {pp} pipeline stages"
+    if not model.causal or (model.encoder and model.encoder.cross_attention):
+        yield f"vLLM has no pipeline parallelism for {model.architecture}"
+
+
+def _widths(model: Model) -> Iterator[tuple[str, int]]:
+    if model.experts is None or model.experts.dense_layers:
+        yield "the MLP's width", model.intermediate
+    if model.experts:
+        yield "an expert's width", model.experts.intermediate
+        if model.experts.shared_intermediate:
+            yield "the shared expert's width", model.experts.shared_intermediate
+
+
+def _quantized_inputs(model: Model) -> Iterator[tuple[str, int]]:
+    quantization, attention = model.quantization, model.attention
+    assert quantization is not None
+    if quantization.only_experts:
+        if model.experts:
+            yield "an expert's width", model.experts.intermediate
+        return
+    yield from _widths(model)
+    if quantization.attention:
+        value_dim = attention.mla.v_head_dim if attention.mla else attention.head_dim
+        yield "attention's output", attention.heads * value_dim

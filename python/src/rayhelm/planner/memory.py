@@ -1,0 +1,125 @@
+"""What one card holds besides the cache: weights, activations, non-torch memory, CUDA graphs. Pure arithmetic, bytes.
+
+The terms are vLLM's own: cache = share x memory - weights - activation - non-torch - graphs. Weights follow from the
+architecture; the other terms from constants by version (`catalog.engines`), each with its error.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
+
+from rayhelm.catalog.engines import Engine
+from rayhelm.catalog.model import Model
+from rayhelm.catalog.tensors import Tensor, weights
+
+__all__ = ["GIB", "Term", "activation", "cuda_graphs", "non_torch", "stage_weights"]
+
+GIB = 2**30
+_ELEMENT = 2
+"""Bytes of an activation: vLLM computes in 16 bits."""
+
+
+@dataclass(frozen=True)
+class Term:
+    """A share of a card's memory and how far off it may be, bytes."""
+
+    bytes: float
+    error: float = 0.0
+
+
+@dataclass(frozen=True)
+class _Rank:
+    """Weights of one tensor-parallel rank, bytes."""
+
+    embedding: float
+    layers_before: tuple[float, ...]
+    """Of all layers before the n-th; one entry more than there are layers."""
+    final: float
+    tied_head: float
+    """The embedding again, when it lies on another stage than the head that shares it."""
+
+
+def stage_weights(model: Model, tp: int, partition: tuple[int, ...], engine: Engine) -> tuple[float, ...]:
+    """Bytes of weights that one card of each pipeline stage holds."""
+    rank = _rank(model, tp, engine.vocabulary_padding)
+    stages, start = [], 0
+    for layers in partition:
+        stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
+        start += layers
+    stages[0] += rank.embedding
+    stages[-1] += rank.final + (rank.tied_head if len(partition) > 1 else 0.0)
+    return tuple(stages)
+
+
+@lru_cache(maxsize=4096)
+def _rank(model: Model, tp: int, padding: int) -> _Rank:
+    whole = weights(model)
+    padded = _padded(model.vocab, padding) / model.vocab
+    divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
+    per_layer = {id(layer): _sum(layer, divisors) for layer in whole.layers}
+    return _Rank(
+        embedding=_sum(whole.embedding, divisors),
+        layers_before=tuple(accumulate((per_layer[id(layer)] for layer in whole.layers), initial=0.0)),
+        final=_sum((tensor for tensor in whole.final if tensor.parameters), divisors),
+        tied_head=_sum((tensor for tensor in whole.final if not tensor.parameters), divisors),
+    )
+
+
+def activation(model: Model, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: Engine) -> Term:
+    """Peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs` rows."""
+    constants = engine.activation
+    forward = constants.forward_scale.value * _forward(model, tp) * tokens
+    forward_error = constants.forward_scale.error * forward
+    if not last_stage or model.output != "vocabulary":
+        return Term(forward, forward_error)
+    logits = min(seqs, tokens) * _padded(model.vocab, engine.vocabulary_padding)
+    held = _experts(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
+    sampler = constants.sampler_bytes.value * logits + held
+    peak_error = forward_error if forward > sampler else constants.sampler_bytes.error * logits
+    kept = constants.sampler_state_bytes
+    return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)
+
+
+def non_torch(tp: int, pp: int, *, eager: bool, engine: Engine) -> Term:
+    """Memory outside PyTorch's allocator, with what torch.compile leaves behind on a cold cache."""
+    kinds = engine.non_torch
+    constant = kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single
+    if eager:
+        return Term(constant.value * GIB, constant.error * GIB)
+    return Term((constant.value + engine.compile_gib.value) * GIB, (constant.error + engine.compile_gib.error) * GIB)
+
+
+def cuda_graphs(*, eager: bool, engine: Engine) -> Term:
+    """What is taken off the cache for CUDA graphs."""
+    if eager or engine.cuda_graph_gib is None:
+        return Term(0.0)
+    return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
+
+
+def _forward(model: Model, tp: int) -> float:
+    """Bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
+    product, and the hidden states with residual and norm."""
+    hidden = 3 * model.hidden * _ELEMENT
+    wide = (3 if model.gated else 2) * model.intermediate / tp * _ELEMENT
+    return hidden + max(wide if _has_dense_layer(model) else 0.0, _experts(model, tp))
+
+
+def _experts(model: Model, tp: int) -> float:
+    """Bytes per token of the two buffers of fused experts: one row per active expert."""
+    if model.experts is None:
+        return 0.0
+    wide = model.experts.intermediate / tp
+    return model.experts.active * (max((2 if model.gated else 1) * wide, model.hidden) + wide) * _ELEMENT
+
+
+def _has_dense_layer(model: Model) -> bool:
+    return model.experts is None or model.experts.dense_layers > 0
+
+
+def _padded(vocab: int, padding: int) -> int:
+    return -(-vocab // padding) * padding
+
+
+def _sum(tensors: Iterable[Tensor], divisors: dict[str, float]) -> float:
+    return sum(tensor.bytes / divisors.get(tensor.shard, 1.0) for tensor in tensors)

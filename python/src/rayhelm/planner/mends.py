@@ -1,0 +1,105 @@
+"""What would make a model fit: each suggestion was evaluated before it is made."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rayhelm.catalog import Catalog
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.catalog.tensors import weights
+from rayhelm.planner.evaluate import Ask, Outcome, evaluate
+from rayhelm.planner.layout import objections, valid_tensor_parallel_sizes
+
+__all__ = ["mends", "mends_of_split"]
+
+_QUANTISED = re.compile(
+    r"[-_.](fp8|awq|gptq|int[48]|w\d+a\d+|nvfp4|mxfp4|bnb|4bit|8bit|dynamic|block|quantized|marlin)(?=[-_.]|$)"
+)
+_LEAST_CONTEXT = 512
+"""Suggesting less helps nobody."""
+
+
+def mends(outcome: Outcome, catalog: Catalog | None) -> tuple[str, ...]:
+    """Ways out, the cheapest first."""
+    found = [*_settings(outcome), *_splits(outcome.ask)]
+    if catalog:
+        found += [*_smaller_checkpoints(outcome.ask, catalog), *_larger_cards(outcome.ask, catalog)]
+    return tuple(found) or ("no setting, split or card that was tried holds it: take a smaller model or fewer bits",)
+
+
+def mends_of_split(ask: Ask) -> tuple[str, ...]:
+    """Splits that vLLM takes, where the asked one is refused before memory matters."""
+    sizes = valid_tensor_parallel_sizes(ask.model, ask.engine)
+    if ask.tp not in sizes:
+        return (f"tensor_parallel_size: {' or '.join(map(str, sizes))}",)
+    if objections(ask.model, ask.tp, ask.pp, ask.engine):
+        return (f"pipeline_parallel_size: 1, or at most {ask.model.layers} for models that vLLM can cut",)
+    return ("take a GPU of the catalogue whose memory is known and that vLLM runs on",)
+
+
+def _settings(outcome: Outcome) -> Iterator[str]:
+    ask = outcome.ask
+    if ask.cache and outcome.largest_context >= _LEAST_CONTEXT:
+        yield f"max_model_len: {outcome.largest_context}"
+    if ask.cache and ask.kv_cache_dtype == "auto" and _fits(replace(ask, kv_cache_dtype="fp8")):
+        yield "kv_cache_dtype: fp8, which halves the bytes of a token"
+    fewer = next((n for n in (256, 128, 64, 32, 16) if n < ask.seqs and _fits(replace(ask, seqs=n))), None)
+    if fewer:
+        yield f"max_num_seqs: {fewer}, which makes the sampler's memory smaller"
+    if not ask.eager and _fits(replace(ask, eager=True)):
+        yield "enforce_eager: true, without CUDA graphs and torch.compile; it costs speed"
+
+
+def _splits(ask: Ask) -> Iterator[str]:
+    """More of the same cards: the fewest in one host, and the fewest as stages."""
+    if len({gpu.id for gpu in ask.gpus}) > 1:
+        return
+    gpu = ask.gpus[0]
+    for tp in valid_tensor_parallel_sizes(ask.model, ask.engine, limit=8):
+        if tp > ask.tp and _fits(_split(ask, gpu, tp, ask.pp)):
+            yield f"tensor_parallel_size: {tp} ({_cards(tp * ask.pp, gpu)})"
+            break
+    for pp in (2, 3, 4, 6, 8):
+        if pp > ask.pp and not objections(ask.model, ask.tp, pp, ask.engine) and _fits(_split(ask, gpu, ask.tp, pp)):
+            yield f"pipeline_parallel_size: {pp} ({_cards(ask.tp * pp, gpu)})"
+            break
+
+
+def _smaller_checkpoints(ask: Ask, catalog: Catalog) -> Iterator[str]:
+    """The same model with fewer bits, the largest that fits."""
+    base, size = _base(ask.model), weights(ask.model).bytes
+    others = [m for m in catalog.models() if m.id != ask.model.id and _base(m) == base and weights(m).bytes < size]
+    for model in sorted(others, key=lambda m: -weights(m).bytes):
+        asked = replace(ask, model=model, context=min(ask.context, model.max_context))
+        if not objections(model, ask.tp, ask.pp, ask.engine) and _fits(asked):
+            method = model.quantization.method if model.quantization else model.dtype
+            yield f"source: {model.id} ({method})"
+            return
+
+
+def _larger_cards(ask: Ask, catalog: Catalog) -> Iterator[str]:
+    """The smallest card that holds it under the same split."""
+    known = [gpu for gpu in catalog.gpus() if gpu.usable_gib and gpu.engine == "vllm"]
+    for gpu in sorted(known, key=lambda gpu: (gpu.usable_gib or 0.0, gpu.price.on_demand or float("inf"))):
+        if _fits(_split(ask, gpu, ask.tp, ask.pp)):
+            yield f"gpu: {gpu.id} ({gpu.usable_gib:.0f} GiB)"
+            return
+
+
+def _split(ask: Ask, gpu: Gpu, tp: int, pp: int) -> Ask:
+    """The same on other cards; a given partition only holds for its own number of stages."""
+    return replace(ask, gpus=(gpu,) * pp, tp=tp, partition=ask.partition if pp == ask.pp else None)
+
+
+def _fits(ask: Ask) -> bool:
+    return evaluate(ask).fits
+
+
+def _cards(count: int, gpu: Gpu) -> str:
+    return f"{count} x {gpu.id}"
+
+
+def _base(model: Model) -> str:
+    """Name without its quantisation: `llama-3.1-405b-instruct`."""
+    return _QUANTISED.sub("", model.id.rpartition("/")[2].lower())
