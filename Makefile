@@ -31,7 +31,8 @@ fmt: tools ## format, and mend what ruff can mend
 	@$(bin)/ruff check --fix python tests ci
 
 generate: tools ## write anew all that is generated and committed
-	@$(bin)/python ci/generate.py
+	@$(bin)/python -m rayhelm.charts.generate
+	@for fleet in values/*/; do $(bin)/rayhelm render $${fleet}fleet.yaml -o $$fleet; done
 
 tools: ## .venv with all locks, helm 3 and 4, kubectl
 	@ci/set-up test
