@@ -30,7 +30,8 @@ class Shelf(Generic[Record]):
     """All entries of one kind."""
 
     def __init__(self, folder: Path, kind: type[Record]) -> None:
-        self._folder, self._kind = folder, kind
+        self._folder = folder
+        self._kind: type[Record] = kind
         self._read: dict[Path, Record] = {}
 
     def get(self, name: str) -> Record:
@@ -38,9 +39,9 @@ class Shelf(Generic[Record]):
         path = self._folder / f"{stem(name)}.yaml"
         if path.is_file():
             return self._entry(path)
-        if entry := self._by_name.get(stem(name)):
-            return entry
-        raise FleetError(self._unknown(name))
+        if stem(name) not in self._by_name:
+            raise FleetError(self._unknown(name))
+        return self._by_name[stem(name)]
 
     def all(self) -> tuple[Record, ...]:
         return tuple(self._entry(path) for path in sorted(self._folder.glob("*.yaml")))

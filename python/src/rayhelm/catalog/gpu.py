@@ -21,7 +21,7 @@ class Link(Closed):
     fast: bool = False
     """Fast enough that tensor parallelism over it pays (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
     group: int | None = Field(default=None, ge=2)
-    """Cards that one link domain joins (2 for an NVLink bridge, 8 for an NVSwitch board); None: all cards of the host."""
+    """Cards that one link domain joins (2 by an NVLink bridge, 8 on an NVSwitch board); None: all of the host's."""
 
 
 class Price(Closed):

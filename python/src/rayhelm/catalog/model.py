@@ -174,7 +174,7 @@ class Model(Closed):
     quantization: Quantization | None = None
     encoder: Encoder | None = None
     extra_parameters: int = Field(default=0, ge=0)
-    """Parameters that no formula here covers, counted from the publisher's code or checkpoint; `extra_source` says which."""
+    """Parameters that no formula here covers, counted in the publisher's code or checkpoint: `extra_source`."""
     extra_source: str = ""
     engine: Literal["vllm", "custom"] = "vllm"
     """Whether vLLM serves it; `custom` needs an application of its own (text-to-speech)."""
