@@ -30,6 +30,15 @@ class ApiServer(Values):
     """Its ports: some networks see the Service's one, some the endpoint's."""
 
 
+class Dns(Values):
+    """The cluster's DNS, which every pod asks."""
+
+    peer: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
+    """Its pods."""
+    cidrs: list[Cidr] = []
+    """Its addresses where it runs in the host's network: `169.254.20.10/32` for NodeLocal DNSCache."""
+
+
 class Redis(Values):
     """The Redis of `gcsFaultTolerance`; only the head calls it."""
 
@@ -74,7 +83,7 @@ class NetworkPolicy(Values):
     """Who may call the Serve port, by name: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics ports."""
-    dns: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
+    dns: Dns = Dns()
     """The cluster's DNS."""
     redis: Redis = Redis()
     """The Redis of `gcsFaultTolerance`."""

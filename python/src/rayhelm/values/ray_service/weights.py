@@ -30,6 +30,8 @@ class Download(Values):
     """Off: somebody else fills the claim, at the same paths."""
     image: str = ""
     """Image with the `hf` command; empty for the serving image, which has it."""
+    exclude: list[str] = ["original/*", "metal/*", "*.pth"]
+    """Files left out: the same weights once more, in formats that vLLM does not read."""
     token_secret: SecretKey = SecretKey()
     """Hub token for gated models; only this Job sees it."""
     cpu: Quantity = "2"

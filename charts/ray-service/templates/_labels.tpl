@@ -1,0 +1,30 @@
+{{- /* Labels of objects. The chart's version changes, so these never go into a pod template. */ -}}
+{{- define "ray-service.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ include "ray-service.name" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: rayhelm
+{{- with .Values.tenant }}
+rayhelm.dev/tenant: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- /* Labels of pods: constant, because any change of a Ray pod template builds a second cluster.
+       Budgets, policies and monitors select by them: KubeRay's own labels carry a cluster name that changes.
+       Takes (list root role) or (list root "worker" group). */ -}}
+{{- define "ray-service.podLabels" -}}
+{{- $root := index . 0 }}
+{{- include "ray-service.selector" . }}
+{{- with $root.Values.tenant }}
+rayhelm.dev/tenant: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.selector" -}}
+rayhelm.dev/service: {{ include "ray-service.name" (index . 0) }}
+rayhelm.dev/role: {{ index . 1 }}
+{{- if eq (len .) 3 }}
+rayhelm.dev/worker-group: {{ index . 2 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,2 @@
+{{- define "ray-service.validate" -}}
+{{- end }}

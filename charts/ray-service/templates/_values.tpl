@@ -1,0 +1,31 @@
+{{- /* The values, with every entry of a map completed by the defaults of the values model, validated, as JSON.
+       Every template reads them through here, so none is rendered from values that break a rule. */ -}}
+{{- define "ray-service.values" -}}
+{{- $defaults := include "ray-service.defaults" . | fromJson }}
+{{- $values := deepCopy .Values }}
+{{- range $name, $group := $values.workerGroups }}
+{{- $_ := set $values.workerGroups $name (mergeOverwrite (deepCopy $defaults.WorkerGroup) $group) }}
+{{- end }}
+{{- range $name, $app := $values.serve.applications }}
+{{- $app := mergeOverwrite (deepCopy $defaults.Application) (dict "routePrefix" (printf "/%s" $name)) $app }}
+{{- range $id, $model := $app.models }}
+{{- $_ := set $app.models $id (mergeOverwrite (deepCopy $defaults.Model) $model) }}
+{{- end }}
+{{- $_ := set $values.serve.applications $name $app }}
+{{- end }}
+{{- range $name, $app := $values.serve.customApplications }}
+{{- $app := mergeOverwrite (deepCopy $defaults.CustomApplication) (dict "routePrefix" (printf "/%s" $name)) $app }}
+{{- range $id, $deployment := $app.deployments }}
+{{- $_ := set $app.deployments $id (mergeOverwrite (deepCopy $defaults.CustomDeployment) $deployment) }}
+{{- end }}
+{{- $_ := set $values.serve.customApplications $name $app }}
+{{- end }}
+{{- range $name, $peer := $values.networkPolicy.gateways }}
+{{- $_ := set $values.networkPolicy.gateways $name (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
+{{- end }}
+{{- range $name, $egress := $values.networkPolicy.egress }}
+{{- $_ := set $values.networkPolicy.egress $name (mergeOverwrite (deepCopy $defaults.Egress) $egress) }}
+{{- end }}
+{{- include "ray-service.validate" (list . $values) }}
+{{- $values | toJson }}
+{{- end }}

@@ -1,0 +1,73 @@
+{{- /* What differs by vendor of the card. Take a worker group. */ -}}
+
+{{- define "ray-service.vendor" -}}
+{{- $vendors := dict
+      "nvidia" (dict "resource" "nvidia.com/gpu" "product" "nvidia.com/gpu.product")
+      "amd" (dict "resource" "amd.com/gpu" "product" "amd.com/gpu.product-name")
+      "intel" (dict "resource" "gpu.intel.com/xe" "product" "gpu.intel.com/product") }}
+{{- $vendor := get $vendors .gpu.vendor }}
+{{- dict "resource" (.gpu.resource | default $vendor.resource) "taint" $vendor.resource "product" $vendor.product | toJson }}
+{{- end }}
+
+{{- define "ray-service.devices" -}}
+{{- $vendor := include "ray-service.vendor" . | fromJson }}
+{{- $devices := dict }}
+{{- if .gpu.count }}
+{{- $_ := set $devices $vendor.resource (int .gpu.count) }}
+{{- end }}
+{{- if .rdma.resource }}
+{{- $_ := set $devices .rdma.resource (int .rdma.count) }}
+{{- end }}
+{{- $devices | toJson }}
+{{- end }}
+
+{{- /* Environment that belongs to a node's network and life: never the same for all groups. */ -}}
+{{- define "ray-service.groupEnv" -}}
+{{- $env := dict
+      "NCCL_SOCKET_IFNAME" .networkInterface
+      "GLOO_SOCKET_IFNAME" .networkInterface
+      "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S" (sub .terminationGracePeriodSeconds 10 | toString) }}
+{{- if not .rdma.resource }}
+{{- $_ := set $env "NCCL_IB_DISABLE" "1" }}
+{{- else if .rdma.hca }}
+{{- $_ := set $env "NCCL_IB_HCA" .rdma.hca }}
+{{- end }}
+{{- $env | toJson }}
+{{- end }}
+
+{{- /* Where the pods may run: the taint of the vendor's nodes and of spot ones, the card, and what people add. */ -}}
+{{- define "ray-service.nodes" -}}
+{{- $vendor := include "ray-service.vendor" . | fromJson }}
+{{- $spot := get (dict
+      "karpenter" (dict "key" "karpenter.sh/capacity-type" "value" "spot")
+      "eks" (dict "key" "eks.amazonaws.com/capacityType" "value" "SPOT")
+      "gke" (dict "key" "cloud.google.com/gke-spot" "value" "true")
+      "aks" (dict "key" "kubernetes.azure.com/scalesetpriority" "value" "spot")) .spot }}
+{{- $labels := dict }}
+{{- if and .gpu.count .gpu.product }}
+{{- $_ := set $labels $vendor.product .gpu.product }}
+{{- end }}
+{{- with $spot }}
+{{- $_ := set $labels .key .value }}
+{{- end }}
+{{- $labels = mergeOverwrite $labels .nodeSelector }}
+{{- $tolerations := list }}
+{{- if .gpu.count }}
+{{- range list $vendor.taint $vendor.resource | uniq }}
+{{- $tolerations = append $tolerations (dict "key" . "operator" "Exists" "effect" "NoSchedule") }}
+{{- end }}
+{{- end }}
+{{- with $spot }}
+{{- $tolerations = append $tolerations (dict "key" .key "operator" "Equal" "value" .value "effect" "NoSchedule") }}
+{{- end }}
+{{- with $labels }}
+nodeSelector:
+  {{- range $key, $value := . }}
+  {{ $key }}: {{ $value | quote }}
+  {{- end }}
+{{- end }}
+{{- with concat $tolerations .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,50 @@
+{{- /* The head: control only. It books no CPU and no GPU, so that no replica lands on it. Takes (list root values). */ -}}
+{{- define "ray-service.head" -}}
+{{- $root := index . 0 }}
+{{- $v := index . 1 }}
+{{- $head := $v.head }}
+rayStartParams:
+  num-cpus: "0"
+  num-gpus: "0"
+  dashboard-host: 0.0.0.0
+template:
+  metadata:
+    labels:
+      {{- include "ray-service.podLabels" (list $root "head") | nindent 6 }}
+    annotations:
+      cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
+      karpenter.sh/do-not-disrupt: "true"
+  spec:
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    automountServiceAccountToken: {{ $v.autoscaler.enabled }}
+    {{- include "ray-service.podCommon" (list $root $head) | nindent 4 }}
+    {{- with $head.nodeSelector }}
+    nodeSelector:
+      {{- range $key, $value := . }}
+      {{ $key }}: {{ $value | quote }}
+      {{- end }}
+    {{- end }}
+    {{- with $head.tolerations }}
+    tolerations:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    containers:
+      - name: ray-head
+        image: {{ include "ray-service.image" $v.image }}
+        imagePullPolicy: {{ $v.image.pullPolicy }}
+        securityContext:
+          {{- include "ray-service.containerSecurity" $root | nindent 10 }}
+        ports:
+          {{- range $name, $port := dict "gcs-server" 6379 "dashboard" 8265 "client" 10001 "metrics" 8080 "as-metrics" 44217 "dash-metrics" 44227 "serve" $v.serve.port }}
+          - name: {{ $name }}
+            containerPort: {{ int $port }}
+          {{- end }}
+        resources:
+          {{- include "ray-service.resources" (list $head.resources dict) | trim | nindent 10 }}
+        env:
+          {{- include "ray-service.env" (list $v $head.env dict) | trim | nindent 10 }}
+        volumeMounts:
+          {{- include "ray-service.mounts" . | nindent 10 }}
+    volumes:
+      {{- include "ray-service.volumes" (list $root $head.shmSize "5Gi") | nindent 6 }}
+{{- end }}

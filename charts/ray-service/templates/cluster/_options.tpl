@@ -1,0 +1,40 @@
+{{- /* Options of the Ray cluster beside its pods. Take the values. */ -}}
+
+{{- define "ray-service.autoscaler" -}}
+enableInTreeAutoscaling: {{ .autoscaler.enabled }}
+{{- if .autoscaler.enabled }}
+autoscalerOptions:
+  version: {{ .autoscaler.version }}
+  idleTimeoutSeconds: {{ int .autoscaler.idleTimeoutSeconds }}
+  upscalingMode: {{ .autoscaler.upscalingMode }}
+  imagePullPolicy: {{ .image.pullPolicy }}
+  resources:
+    {{- include "ray-service.resources" (list .autoscaler.resources dict) | trim | nindent 4 }}
+  # KubeRay gives the sidecar none of its own, and `restricted` would refuse the head.
+  securityContext:
+    {{- include "ray-service.containerSecurity" . | nindent 4 }}
+  env:
+    {{- include "ray-service.homeEnv" . | trim | nindent 4 }}
+  volumeMounts:
+    - name: tmp
+      mountPath: /tmp
+    - name: cache
+      mountPath: /cache
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.gcsFaultTolerance" -}}
+{{- if .gcsFaultTolerance.enabled }}
+gcsFaultToleranceOptions:
+  redisAddress: {{ .gcsFaultTolerance.redisAddress | quote }}
+  {{- with .gcsFaultTolerance.passwordSecret }}
+  {{- if .name }}
+  redisPassword:
+    valueFrom:
+      secretKeyRef:
+        name: {{ .name }}
+        key: {{ .key }}
+  {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}

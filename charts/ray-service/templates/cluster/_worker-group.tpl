@@ -1,0 +1,74 @@
+{{- /* Pods of one shape. Takes (list root values name group). */ -}}
+{{- define "ray-service.workerGroup" -}}
+{{- $root := index . 0 }}
+{{- $v := index . 1 }}
+{{- $name := index . 2 }}
+{{- $group := index . 3 }}
+{{- if not $v.autoscaler.enabled }}
+replicas: {{ int $group.minReplicas }}
+{{- end }}
+minReplicas: {{ int $group.minReplicas }}
+maxReplicas: {{ int (ternary $group.maxReplicas $group.minReplicas $v.autoscaler.enabled) }}
+numOfHosts: {{ int $group.numOfHosts }}
+{{- if hasKey $group "idleTimeoutSeconds" }}
+idleTimeoutSeconds: {{ int $group.idleTimeoutSeconds }}
+{{- end }}
+{{- if hasKey $group "priority" }}
+priority: {{ int $group.priority }}
+{{- end }}
+rayStartParams: {}
+# In words: KubeRay counts the cards of some resource names only, and the autoscaler has to know before a pod is there.
+resources:
+  GPU: {{ int $group.gpu.count | quote }}
+  {{ include "ray-service.groupResource" $name }}: "1"
+  {{- range $resource, $count := $group.rayResources }}
+  {{ $resource }}: {{ int $count | quote }}
+  {{- end }}
+template:
+  metadata:
+    labels:
+      {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
+  spec:
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    automountServiceAccountToken: false
+    {{- include "ray-service.podCommon" (list $root $group) | nindent 4 }}
+    {{- with $group.runtimeClassName }}
+    runtimeClassName: {{ . }}
+    {{- end }}
+    {{- with include "ray-service.nodes" $group | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    {{- if and $v.weights.enabled $v.weights.download.enabled }}
+    initContainers:
+      {{- include "ray-service.waitForWeights" . | trim | nindent 6 }}
+    {{- end }}
+    containers:
+      - name: ray-worker
+        image: {{ include "ray-service.groupImage" (list $v.image $group.image) }}
+        imagePullPolicy: {{ $v.image.pullPolicy }}
+        securityContext:
+          {{- include "ray-service.containerSecurity" $root | nindent 10 }}
+        ports:
+          - name: metrics
+            containerPort: 8080
+          - name: serve
+            containerPort: {{ int $v.serve.port }}
+        resources:
+          {{- include "ray-service.resources" (list $group.resources (include "ray-service.devices" $group | fromJson)) | trim | nindent 10 }}
+        env:
+          {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" $group | fromJson)) | trim | nindent 10 }}
+        volumeMounts:
+          {{- include "ray-service.mounts" . | nindent 10 }}
+          {{- if $v.weights.enabled }}
+          - name: weights
+            mountPath: {{ $v.weights.mountPath }}
+            readOnly: true
+          {{- end }}
+    volumes:
+      {{- include "ray-service.volumes" (list $root $group.shmSize $group.cacheSize) | nindent 6 }}
+      {{- if $v.weights.enabled }}
+      - name: weights
+        persistentVolumeClaim:
+          claimName: {{ include "ray-service.claimName" $root }}
+      {{- end }}
+{{- end }}

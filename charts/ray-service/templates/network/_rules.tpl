@@ -1,0 +1,71 @@
+{{- /* Peers of NetworkPolicies. A peer without a namespace is nobody, never everybody. */ -}}
+
+{{- define "ray-service.policyMetadata" -}}
+{{- $root := index . 0 -}}
+name: {{ include "ray-service.name" $root }}-{{ index . 1 }}
+namespace: {{ $root.Release.Namespace }}
+labels:
+  {{- include "ray-service.labels" $root | nindent 2 }}
+{{- end }}
+
+{{- define "ray-service.peer" -}}
+{{- if .namespace }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ .namespace }}
+  {{- with .podLabels }}
+  podSelector:
+    matchLabels:
+      {{- range $key, $value := . }}
+      {{ $key }}: {{ $value | quote }}
+      {{- end }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.cidrs" -}}
+{{- range . }}
+- ipBlock:
+    cidr: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.ports" -}}
+{{- range . }}
+- port: {{ int . }}
+  protocol: TCP
+{{- end }}
+{{- end }}
+
+{{- /* Pods of this release by role. Takes (list root role...). */ -}}
+{{- define "ray-service.podsByRole" -}}
+matchLabels:
+  rayhelm.dev/service: {{ include "ray-service.name" (index . 0) }}
+matchExpressions:
+  - key: rayhelm.dev/role
+    operator: In
+    values:
+      {{- range rest . }}
+      - {{ . }}
+      {{- end }}
+{{- end }}
+
+{{- define "ray-service.dnsEgress" -}}
+{{- $to := printf "%s%s" (include "ray-service.peer" .dns.peer) (include "ray-service.cidrs" .dns.cidrs) }}
+{{- if $to }}
+- to:
+    {{- $to | nindent 4 }}
+  ports:
+    - {port: 53, protocol: UDP}
+    - {port: 53, protocol: TCP}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.hubEgress" -}}
+{{- if .hub.cidrs }}
+- to:
+    {{- include "ray-service.cidrs" .hub.cidrs | trim | nindent 4 }}
+  ports:
+    {{- include "ray-service.ports" .hub.ports | trim | nindent 4 }}
+{{- end }}
+{{- end }}

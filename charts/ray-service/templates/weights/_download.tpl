@@ -1,0 +1,60 @@
+{{- /* Spec of the Job: one init container for each model, then one that says that all is there.
+       Takes (list root values). */ -}}
+{{- define "ray-service.downloadSpec" -}}
+{{- $root := index . 0 }}
+{{- $v := index . 1 }}
+{{- $download := $v.weights.download }}
+backoffLimit: {{ int $download.backoffLimit }}
+template:
+  metadata:
+    labels:
+      {{- include "ray-service.podLabels" (list $root "download") | nindent 6 }}
+  spec:
+    restartPolicy: OnFailure
+    automountServiceAccountToken: false
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    {{- include "ray-service.pullSecrets" $root | nindent 4 }}
+    securityContext:
+      {{- include "ray-service.podSecurity" $root | nindent 6 }}
+    initContainers:
+      {{- range $i, $model := include "ray-service.hubModels" $v | fromJsonArray }}
+      - name: download-{{ $i }}
+        {{- include "ray-service.downloadContainer" $v | nindent 8 }}
+        command:
+          {{- $command := list "hf" "download" $model.source "--local-dir" $model.path }}
+          {{- with $model.revision }}
+          {{- $command = concat $command (list "--revision" .) }}
+          {{- end }}
+          {{- range $download.exclude }}
+          {{- $command = concat $command (list "--exclude" .) }}
+          {{- end }}
+          {{- toYaml $command | nindent 10 }}
+        env:
+          {{- include "ray-service.envList" (dict "HOME" "/tmp" "HF_HOME" "/tmp/huggingface" "HF_HUB_DISABLE_TELEMETRY" "1") | trim | nindent 10 }}
+          {{- include "ray-service.tokenEnv" $download.tokenSecret | nindent 10 }}
+      {{- end }}
+    containers:
+      - name: complete
+        {{- include "ray-service.downloadContainer" $v | nindent 8 }}
+        command: [touch, {{ include "ray-service.weightsMarker" $root }}]
+    volumes:
+      - name: tmp
+        emptyDir: {}
+      - name: weights
+        persistentVolumeClaim:
+          claimName: {{ include "ray-service.claimName" $root }}
+{{- end }}
+
+{{- define "ray-service.downloadContainer" -}}
+image: {{ .weights.download.image | default (include "ray-service.image" .image) }}
+imagePullPolicy: {{ .image.pullPolicy }}
+securityContext:
+  {{- include "ray-service.containerSecurity" . | nindent 2 }}
+resources:
+  {{- include "ray-service.resources" (list .weights.download dict) | trim | nindent 2 }}
+volumeMounts:
+  - name: tmp
+    mountPath: /tmp
+  - name: weights
+    mountPath: {{ .weights.mountPath }}
+{{- end }}
