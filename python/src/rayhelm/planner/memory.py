@@ -42,7 +42,7 @@ class _Rank:
 
 def stage_weights(model: Model, tp: int, partition: tuple[int, ...], engine: Engine) -> tuple[float, ...]:
     """Bytes of weights that one card of each pipeline stage holds."""
-    rank = _rank(model, tp, engine.vocabulary_padding)
+    rank = _rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
     for layers in partition:
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
@@ -53,17 +53,30 @@ def stage_weights(model: Model, tp: int, partition: tuple[int, ...], engine: Eng
 
 
 @lru_cache(maxsize=4096)
-def _rank(model: Model, tp: int, padding: int) -> _Rank:
+def _rank(model: Model, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
     whole = weights(model)
     padded = _padded(model.vocab, padding) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
-    per_layer = {id(layer): _sum(layer, divisors) for layer in whole.layers}
+    growth = _experts_growth(model, tp, alignment)
+    per_layer = {
+        id(layer): _sum(layer, divisors)
+        + (growth - 1) * _sum((tensor for tensor in layer if tensor.name.startswith("experts.")), divisors)
+        for layer in whole.layers
+    }
     return _Rank(
         embedding=_sum(whole.embedding, divisors),
         layers_before=tuple(accumulate((per_layer[id(layer)] for layer in whole.layers), initial=0.0)),
         final=_sum((tensor for tensor in whole.final if tensor.parameters), divisors),
         tied_head=_sum((tensor for tensor in whole.final if not tensor.parameters), divisors),
     )
+
+
+def _experts_growth(model: Model, tp: int, alignment: tuple[int, int]) -> float:
+    """How much larger padding makes the experts; 1 where nothing is padded. The router is too small to matter."""
+    if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
+        return 1.0
+    hidden, wide = model.hidden, model.experts.intermediate
+    return _padded(hidden, alignment[0]) / hidden * _padded(-(-wide // tp), alignment[1]) * tp / wide
 
 
 def activation(model: Model, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: Engine) -> Term:
@@ -117,8 +130,8 @@ def _has_dense_layer(model: Model) -> bool:
     return model.experts is None or model.experts.dense_layers > 0
 
 
-def _padded(vocab: int, padding: int) -> int:
-    return -(-vocab // padding) * padding
+def _padded(size: int, multiple: int) -> int:
+    return -(-size // multiple) * multiple
 
 
 def _sum(tensors: Iterable[Tensor], divisors: dict[str, float]) -> float:

@@ -1,8 +1,10 @@
 """What would make a model fit: each suggestion was evaluated before it is made."""
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import Gpu
@@ -18,6 +20,7 @@ _QUANTISED = re.compile(
 )
 _LEAST_CONTEXT = 512
 """Suggesting less helps nobody."""
+_FEW_SEQUENCES = 16
 
 
 def mends(outcome: Outcome, catalog: Catalog | None) -> tuple[str, ...]:
@@ -44,16 +47,17 @@ def _settings(outcome: Outcome) -> Iterator[str]:
         yield f"max_model_len: {outcome.largest_context}"
     if ask.cache and ask.kv_cache_dtype == "auto" and _fits(replace(ask, kv_cache_dtype="fp8")):
         yield "kv_cache_dtype: fp8, which halves the bytes of a token"
-    fewer = next((n for n in (256, 128, 64, 32, 16) if n < ask.seqs and _fits(replace(ask, seqs=n))), None)
-    if fewer:
+    if ask.seqs > _FEW_SEQUENCES and _fits(replace(ask, seqs=_FEW_SEQUENCES)):
+        fewer = next(n for n in (256, 128, 64, 32, _FEW_SEQUENCES) if n < ask.seqs and _fits(replace(ask, seqs=n)))
         yield f"max_num_seqs: {fewer}, which makes the sampler's memory smaller"
     if not ask.eager and _fits(replace(ask, eager=True)):
         yield "enforce_eager: true, without CUDA graphs and torch.compile; it costs speed"
 
 
 def _splits(ask: Ask) -> Iterator[str]:
-    """More of the same cards: the fewest in one host, and the fewest as stages."""
+    """More of the same cards: the fewest in one host, and the fewest as stages. Unlike cards: other layers each."""
     if len({gpu.id for gpu in ask.gpus}) > 1:
+        yield from _uneven_layers(ask)
         return
     gpu = ask.gpus[0]
     for tp in valid_tensor_parallel_sizes(ask.model, ask.engine, limit=8):
@@ -66,11 +70,27 @@ def _splits(ask: Ask) -> Iterator[str]:
             break
 
 
+def _uneven_layers(ask: Ask) -> Iterator[str]:
+    """Move layers, one by one, from the stage that lacks most to the stage with most to spare."""
+    for _ in range(ask.model.layers):
+        spare = [stage.cache for stage in evaluate(ask).stages]
+        least, most = spare.index(min(spare)), spare.index(max(spare))
+        if least == most or ask.layers[least] == 1:
+            return
+        moved = {least: -1, most: 1}
+        ask = replace(ask, partition=tuple(n + moved.get(stage, 0) for stage, n in enumerate(ask.layers)))
+        if _fits(ask):
+            layers = ",".join(map(str, ask.layers))
+            yield f"layers: [{layers}] (VLLM_PP_LAYER_PARTITION), with the ranks held in this order"
+            return
+
+
 def _smaller_checkpoints(ask: Ask, catalog: Catalog) -> Iterator[str]:
     """The same model with fewer bits, the largest that fits."""
-    base, size = _base(ask.model), weights(ask.model).bytes
-    others = [m for m in catalog.models() if m.id != ask.model.id and _base(m) == base and weights(m).bytes < size]
-    for model in sorted(others, key=lambda m: -weights(m).bytes):
+    size = weights(ask.model).bytes
+    for model in _checkpoints(catalog).get(_base(ask.model), ()):
+        if weights(model).bytes >= size:
+            continue
         asked = replace(ask, model=model, context=min(ask.context, model.max_context))
         if not objections(model, ask.tp, ask.pp, ask.engine) and _fits(asked):
             method = model.quantization.method if model.quantization else model.dtype
@@ -79,12 +99,26 @@ def _smaller_checkpoints(ask: Ask, catalog: Catalog) -> Iterator[str]:
 
 
 def _larger_cards(ask: Ask, catalog: Catalog) -> Iterator[str]:
-    """The smallest card that holds it under the same split."""
-    known = [gpu for gpu in catalog.gpus() if gpu.usable_gib and gpu.engine == "vllm"]
-    for gpu in sorted(known, key=lambda gpu: (gpu.usable_gib or 0.0, gpu.price.on_demand or float("inf"))):
-        if _fits(_split(ask, gpu, ask.tp, ask.pp)):
-            yield f"gpu: {gpu.id} ({gpu.usable_gib:.0f} GiB)"
-            return
+    """The smallest card that holds it under the same split; what fits one fits all that are larger."""
+    cards = _cards_by_size(catalog)
+    found = bisect_left(cards, True, key=lambda gpu: _fits(_split(ask, gpu, ask.tp, ask.pp)))
+    if found < len(cards):
+        yield f"gpu: {cards[found].id} ({cards[found].usable_gib:.0f} GiB)"
+
+
+@cache
+def _cards_by_size(catalog: Catalog) -> tuple[Gpu, ...]:
+    known = [gpu for gpu in catalog.gpus() if gpu.usable_gib and gpu.engine == "vllm" and not gpu.unified_memory]
+    return tuple(sorted(known, key=lambda gpu: (gpu.usable_gib or 0.0, gpu.price.on_demand or float("inf"))))
+
+
+@cache
+def _checkpoints(catalog: Catalog) -> dict[str, tuple[Model, ...]]:
+    """Models that differ in bits alone, by their common name, the largest first."""
+    found: dict[str, list[Model]] = {}
+    for model in catalog.models():
+        found.setdefault(_base(model), []).append(model)
+    return {base: tuple(sorted(models, key=lambda m: -weights(m).bytes)) for base, models in found.items()}
 
 
 def _split(ask: Ask, gpu: Gpu, tp: int, pp: int) -> Ask:

@@ -62,7 +62,7 @@ class Work:
         """Bytes of weights that a step of `sequences` tokens reads; experts are hit by uniform routing."""
         if not self.experts:
             return self.dense_bytes
-        missed = (1 - self.active_experts / self.experts) ** max(sequences, 1)
+        missed: float = (1 - self.active_experts / self.experts) ** max(sequences, 1)
         return self.dense_bytes + self.expert_bytes * (1 - missed)
 
 
@@ -95,7 +95,13 @@ def missing_figures(gpu: Gpu) -> tuple[str, ...]:
 
 
 def decode_step_s(
-    model: Model, gpus: tuple[Gpu, ...], tp: int, concurrency: float, context: float, kv_bytes_per_token: float, reuse: float
+    model: Model,
+    gpus: tuple[Gpu, ...],
+    tp: int,
+    concurrency: float,
+    context: float,
+    kv_bytes_per_token: float,
+    reuse: float,
 ) -> float | None:
     """Seconds of one decode step over all stages.
 
@@ -105,6 +111,7 @@ def decode_step_s(
     if any(missing_figures(gpu) for gpu in gpus):
         return None
     fitted, stages, job = roofline(), len(gpus), work(model)
+    concurrency = concurrency / stages  # stages work on different requests at the same time
     total = 0.0
     for gpu in gpus:
         bandwidth, flops = (gpu.memory_bandwidth_gb_per_s or 0) * 1e9, _flops(model, gpu)

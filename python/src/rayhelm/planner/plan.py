@@ -1,4 +1,4 @@
-"""The plan: what the planner decided for every model, and why. Its JSON is a contract (`rayhelm plan --format json`)."""
+"""The plan: what was decided for every model, and why. Its JSON is a contract (`rayhelm plan --format json`)."""
 
 from rayhelm.catalog.model import Task
 from rayhelm.closed import Closed

@@ -1,0 +1,133 @@
+"""From a fleet to a plan: every model in turn, the largest first, each on what is left."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rayhelm.catalog import Catalog, catalog
+from rayhelm.catalog.engines import engine
+from rayhelm.catalog.model import Model
+from rayhelm.catalog.tensors import weights
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.candidates import Candidate, Refusal, Wish, candidates
+from rayhelm.planner.choose import Choice, choose
+from rayhelm.planner.describe import describe
+from rayhelm.planner.placement import place
+from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
+from rayhelm.planner.refuse import nothing_fits, too_little_room
+from rayhelm.planner.site import PoolSite, sites_of
+from rayhelm.planner.tenancy import owners_within_bounds
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.models import ModelSpec
+from rayhelm.versions import versions
+
+__all__ = ["plan_fleet", "wishes_of"]
+
+
+def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
+    """Plan every model. Raises FleetError with all problems at once."""
+    known = known or catalog()
+    sites = sites_of(loaded, known)
+    problems: list[Problem] = []
+    plans: dict[str, ModelPlan] = {}
+    clusters: dict[str, str] = {}
+    for wish in _largest_first(wishes_of(loaded, known)):
+        try:
+            choice = _choose(wish, sites, clusters.get(wish.service), loaded)
+        except FleetError as error:
+            problems += error.problems
+            continue
+        placements = place(choice.candidate)
+        clusters[wish.service] = choice.candidate.split.pool.pool.cluster
+        plans[wish.name] = describe(choice, placements)
+    if problems:
+        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+    plan = Plan(
+        fleet=loaded.fleet.fleet,
+        vllm_version=versions().vllm,
+        models={name: plans[name] for name in loaded.fleet.models},
+        pools={name: _use(site) for name, site in sites.items()},
+    )
+    owners_within_bounds(plan, loaded)
+    return plan
+
+
+def wishes_of(loaded: LoadedFleet, known: Catalog) -> list[Wish]:
+    """Resolve the models. Raises FleetError for those that nobody knows, all at once."""
+    constants, _ = engine(versions().vllm)
+    problems: list[Problem] = []
+    wishes = []
+    for name, spec in loaded.fleet.models.items():
+        try:
+            model = _model(name, spec, loaded, known)
+        except FleetError as error:
+            problems += error.problems
+            continue
+        problems += _against(name, spec, model, loaded)
+        service = loaded.fleet.service_of(name)
+        wishes.append(Wish(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1))
+    if problems:
+        raise FleetError(problems)
+    return wishes
+
+
+def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Model:
+    key = "architecture" if spec.architecture else "source"
+    path = ("models", name, key)
+    wanted = spec.architecture or spec.source
+    try:
+        if wanted.endswith(".json"):
+            from rayhelm.catalog.huggingface import read_config
+
+            return read_config(Path(loaded.document.file).parent / wanted)
+        return known.model(wanted)
+    except FleetError as error:
+        raise FleetError(
+            [loaded.document.problem(path, problem.message, problem.mend) for problem in error.problems]
+        ) from None
+
+
+def _against(name: str, spec: ModelSpec, model: Model, loaded: LoadedFleet) -> Iterable[Problem]:
+    path = ("models", name)
+    if spec.context and spec.context > model.max_context:
+        yield loaded.document.problem(
+            (*path, "context"),
+            f"{spec.context} tokens; {model.id} was made for at most {model.max_context}",
+            f"context: {model.max_context}",
+        )
+    if spec.task not in model.tasks and spec.task != "custom":
+        yield loaded.document.problem(
+            (*path, "task") if spec.task != "chat" else path,
+            f"{model.id} does not do `{spec.task}`",
+            f"task: {model.tasks[0]}",
+        )
+
+
+def _largest_first(wishes: list[Wish]) -> list[Wish]:
+    """Pinned pools before free ones, large models before small ones: what has the least choice chooses first."""
+    return sorted(wishes, key=lambda wish: (wish.spec.pool is None, -weights(wish.model).bytes))
+
+
+def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded: LoadedFleet) -> Choice:
+    pools = [
+        site for name, site in sites.items() if wish.spec.pool in (None, name) and cluster in (None, site.pool.cluster)
+    ]
+    found: list[Candidate] = []
+    refused: list[Refusal] = []
+    for site in pools:
+        for item in candidates(wish, site):
+            if isinstance(item, Candidate):
+                found.append(item)
+            else:
+                refused.append(item)
+    if not found:
+        raise FleetError(nothing_fits(wish, pools, refused, loaded))
+    choice = choose(found)
+    if choice is None:
+        raise FleetError(too_little_room(wish, found, sites, loaded))
+    return choice
+
+
+def _use(site: PoolSite) -> PoolUse:
+    return PoolUse(
+        cluster=site.pool.cluster, gpu=site.gpu_name, gpus=site.cards, used=site.used, network=str(site.link)
+    )

@@ -1,0 +1,256 @@
+"""The reason of each decision, in words and with its numbers."""
+
+from collections.abc import Iterator
+
+from rayhelm.catalog.tensors import weights
+from rayhelm.planner.candidates import SEQUENCES, Candidate
+from rayhelm.planner.capacity import GENERATES
+from rayhelm.planner.choose import Choice
+from rayhelm.planner.performance import roofline
+from rayhelm.planner.plan import Reason
+
+__all__ = ["reasons_of", "routing_of"]
+
+PREFIX_PAYS_FROM = 0.2
+"""Shared part of the prompt from which routing by prefix is worth its bookkeeping."""
+
+
+def reasons_of(choice: Choice) -> tuple[Reason, ...]:
+    chosen = choice.candidate
+    return (
+        _pool(choice),
+        *_memory(chosen),
+        _tensor(chosen),
+        _pipeline(chosen),
+        *_fraction(chosen),
+        _context(chosen),
+        _sequences(chosen),
+        *_eager(chosen),
+        _replicas(chosen),
+        _routing(chosen),
+        *_price(chosen),
+    )
+
+
+def routing_of(chosen: Candidate) -> str:
+    """Prefix affinity for chat models with a shared beginning and more than one replica to choose from."""
+    traffic, most = chosen.wish.spec.traffic, chosen.wish.spec.replicas
+    several = (most.max if not isinstance(most, int | None) else chosen.replicas) > 1
+    if chosen.wish.spec.task == "chat" and traffic and traffic.shared_prefix >= PREFIX_PAYS_FROM and several:
+        return "prefix-affinity"
+    return "least-loaded"
+
+
+def _pool(choice: Choice) -> Reason:
+    chosen, other = choice.candidate, choice.runner_up
+    pool = chosen.split.pool
+    if chosen.wish.spec.pool:
+        because = "pinned in the fleet file"
+    elif other is None:
+        because = "the only place that holds it"
+    else:
+        because = (
+            f"{_advantage(chosen, other, choice.by_price)}; next came {_shape(other)} on `{other.split.pool.name}`"
+        )
+    if choice.cramped:
+        because += f"; {_shape(choice.cramped[0])} on `{choice.cramped[0].split.pool.name}` had no room left"
+    numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
+    if chosen.price_per_hour is not None:
+        numbers["usd_per_hour"] = round(chosen.price_per_hour, 4)
+    if other and other.price_per_hour is not None:
+        numbers["next_usd_per_hour"] = round(other.price_per_hour, 4)
+    return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
+
+
+def _advantage(chosen: Candidate, other: Candidate, by_price: bool) -> str:
+    if chosen.capacity.meets_slo and not other.capacity.meets_slo:
+        return "keeps the objective, by the estimate"
+    if other.tight and not chosen.tight:
+        return "starts with certainty, where a smaller one would be tight"
+    if other.context < chosen.context:
+        return "holds the whole context"
+    mine, theirs = (chosen.price_per_hour, other.price_per_hour) if by_price else (chosen.gpus, other.gpus)
+    if mine is not None and theirs is not None and mine < theirs:
+        return "costs least" if by_price else "takes the fewest cards (not every price is known)"
+    return "the simplest of equals"
+
+
+def _shape(candidate: Candidate) -> str:
+    split = candidate.split
+    return f"{candidate.replicas} x TP {split.tp} x PP {split.pp}"
+
+
+def _memory(chosen: Candidate) -> Iterator[Reason]:
+    if chosen.outcome is None:
+        return
+    weakest = chosen.outcome.weakest
+    gib = 2**30
+    yield Reason(
+        decision="memory",
+        chosen=f"{weakest.cache / gib:.1f} GiB {'for KV cache' if chosen.outcome.ask.cache else 'free'} per card",
+        because=(
+            f"of {weakest.budget / gib:.1f} GiB ({chosen.utilization:.0%} of {weakest.gpu.usable_gib:.1f}) go"
+            f" {weakest.weights / gib:.1f} to weights, {weakest.activation / gib:.1f} to activations,"
+            f" {weakest.non_torch / gib:.1f} to what lies outside torch and {weakest.cuda_graphs / gib:.1f} to CUDA graphs"
+        ),
+        numbers={
+            "budget_gib": round(weakest.budget / gib, 2),
+            "weights_gib": round(weakest.weights / gib, 2),
+            "activation_gib": round(weakest.activation / gib, 2),
+            "non_torch_gib": round(weakest.non_torch / gib, 2),
+            "cuda_graph_gib": round(weakest.cuda_graphs / gib, 2),
+            "kv_gib": round(weakest.cache / gib, 2),
+            "error_gib": round(weakest.error / gib, 2),
+            "kv_cache_tokens": chosen.outcome.tokens,
+        },
+    )
+
+
+def _tensor(chosen: Candidate) -> Reason:
+    split, pin = chosen.split, chosen.wish.spec.parallelism
+    link = split.gpu.link
+    if pin and pin.tensor:
+        because = "pinned in the fleet file"
+    elif split.tp == 1:
+        because = "one card holds a stage, and splitting layers would only add traffic"
+    elif link.fast:
+        because = f"the cards of a host are joined by {link.kind}, fast enough for two all-reduces a layer"
+    else:
+        because = f"one card holds too little or is too slow, though two all-reduces a layer over {link.kind} cost time"
+    return Reason(
+        decision="tensor_parallel_size",
+        chosen=str(split.tp),
+        because=because,
+        numbers={"heads": chosen.wish.model.attention.heads, "kv_heads": chosen.wish.model.attention.kv_heads},
+    )
+
+
+def _pipeline(chosen: Candidate) -> Reason:
+    split, pin = chosen.split, chosen.wish.spec.parallelism
+    if pin and pin.pipeline:
+        because = "pinned in the fleet file"
+    elif split.pp == 1:
+        because = "the cards of one stage hold the whole model"
+    elif split.nodes > 1:
+        because = (
+            f"the model is larger than one host; stages hand over one activation each over {split.pool.link},"
+            " where tensor parallelism would exchange them twice a layer"
+        )
+    else:
+        because = f"stages within the host pass less over {split.gpu.link.kind} than tensor parallelism would"
+    if not split.pool.alike and split.pp > 1:
+        because += "; every order of the stages fits, for vLLM orders them by address"
+    layers = [stage.layers for stage in chosen.outcome.stages] if chosen.outcome else []
+    return Reason(
+        decision="pipeline_parallel_size",
+        chosen=str(split.pp),
+        because=because,
+        numbers={
+            "layers": "+".join(map(str, layers)),
+            "weights_gib": round(weights(chosen.wish.model).bytes / 2**30, 2),
+        },
+    )
+
+
+def _fraction(chosen: Candidate) -> Iterator[Reason]:
+    if chosen.share == 1 and not chosen.wish.shares_service:
+        return
+    if chosen.wish.spec.gpu_fraction is not None:
+        because = (
+            "pinned in the fleet file; models of one service share a card by Ray's books, and memory by utilisation"
+        )
+    elif chosen.share < 1:
+        because = "the smallest share that serves the load as well as the whole card would"
+    else:
+        because = "needs its cards whole"
+    yield Reason(
+        decision="gpu_fraction",
+        chosen=f"{chosen.share:g}",
+        because=because,
+        numbers={"gpu_memory_utilization": chosen.utilization},
+    )
+
+
+def _context(chosen: Candidate) -> Reason:
+    model, asked = chosen.wish.model, chosen.wish.spec.context
+    if asked:
+        because = "asked for in the fleet file"
+    elif chosen.context == model.max_context:
+        because = "the model's own, which fits"
+    else:
+        because = f"the longest that fits; the model's own {model.max_context} would need more cache than there is"
+    return Reason(
+        decision="max_model_len",
+        chosen=str(chosen.context),
+        because=because,
+        numbers={"model_max_context": model.max_context},
+    )
+
+
+def _sequences(chosen: Candidate) -> Reason:
+    if "max_num_seqs" in chosen.wish.spec.engine:
+        because = "pinned in the fleet file"
+    elif chosen.outcome is None:
+        because = "few, because nothing is known about the memory that more would take"
+    elif chosen.max_num_seqs == SEQUENCES[0]:
+        because = "stated, because without a GPU in the importing process vLLM falls back to another default"
+    else:
+        because = "lowered until it starts with certainty: the sampler keeps a row of the vocabulary per sequence"
+    numbers: dict[str, float | int | str] = {"max_num_batched_tokens": chosen.max_num_batched_tokens}
+    return Reason(decision="max_num_seqs", chosen=str(chosen.max_num_seqs), because=because, numbers=numbers)
+
+
+def _eager(chosen: Candidate) -> Iterator[Reason]:
+    if chosen.outcome and chosen.outcome.ask.eager and "enforce_eager" not in chosen.wish.spec.engine:
+        because = "CUDA graphs and compilation would take memory that the cache needs; decoding is slower without them"
+        yield Reason(decision="enforce_eager", chosen="true", because=because)
+
+
+def _replicas(chosen: Candidate) -> Reason:
+    spec, capacity = chosen.wish.spec, chosen.capacity
+    numbers: dict[str, float | int | str] = {"concurrency": capacity.concurrency, "bound_by": capacity.bound_by}
+    if capacity.requests_per_second:
+        numbers["requests_per_second_per_replica"] = round(capacity.requests_per_second, 3)
+    if spec.replicas is not None:
+        because = f"pinned in the fleet file; the planned load needs {capacity.replicas} by the estimate"
+    elif not spec.traffic:
+        because = "no `traffic` in the fleet file: one replica"
+    elif not capacity.requests_per_second:
+        because = "one replica: without the card's figures no speed can be estimated"
+    else:
+        share = roofline().replica_utilisation
+        because = (
+            f"a replica carries {capacity.requests_per_second:.2g} requests/s with {capacity.concurrency} in flight"
+            f" (bound by {capacity.bound_by}); {share:.0%} of that is planned for, and the load is"
+            f" {spec.traffic.requests_per_second:g} requests/s"
+        )
+        numbers["utilisation"] = share
+    if spec.task not in GENERATES and capacity.requests_per_second:
+        numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
+    return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)
+
+
+def _routing(chosen: Candidate) -> Reason:
+    kind, traffic = routing_of(chosen), chosen.wish.spec.traffic
+    shared = traffic.shared_prefix if traffic else 0.0
+    if kind == "prefix-affinity":
+        because = f"{shared:.0%} of a prompt is common: the replica that has it cached computes only the rest"
+    elif chosen.wish.spec.task != "chat":
+        because = "requests of this task have no common beginning to route by"
+    elif shared >= PREFIX_PAYS_FROM:
+        because = "one replica: nothing to choose from"
+    else:
+        because = f"{shared:.0%} of a prompt is common: too little to unbalance the load for"
+    return Reason(decision="routing", chosen=kind, because=because, numbers={"shared_prefix": shared})
+
+
+def _price(chosen: Candidate) -> Iterator[Reason]:
+    if chosen.price_per_hour is None:
+        return
+    pool = chosen.split.pool
+    yield Reason(
+        decision="price_per_hour",
+        chosen=f"{chosen.price_per_hour:.2f} USD",
+        because=f"{chosen.gpus:g} cards, {pool.price_source}",
+        numbers={"usd_per_card_and_hour": pool.price} if pool.price is not None else {},
+    )

@@ -1,0 +1,138 @@
+"""Where replicas can stand: the pools' hosts with their cards, and how much of each is still free."""
+
+from dataclasses import dataclass, field
+
+from rayhelm.catalog import Catalog
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.cost import card_price
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import Pool
+
+__all__ = ["HostSite", "Link", "PoolSite", "sites_of"]
+
+
+@dataclass(frozen=True)
+class Link:
+    """The network between the hosts of a pool."""
+
+    name: str
+    gb_per_s: float | None
+    """What a transfer reaches, GB/s; None when nobody can say."""
+    rdma: bool
+    spans_hosts: bool
+    """One replica may be split over hosts."""
+    measured: bool = False
+
+    def __str__(self) -> str:
+        speed = f"{self.gb_per_s:.2g} GB/s" if self.gb_per_s else "unknown speed"
+        return f"{self.name} ({speed}{', RDMA' if self.rdma else ''}{', measured' if self.measured else ''})"
+
+
+@dataclass
+class HostSite:
+    """One host."""
+
+    name: str
+    gpu: Gpu
+    cards: int
+    free: list[float] = field(default_factory=list)
+    """Free share of each card."""
+    owner: list[str] = field(default_factory=list)
+    """Service that holds the card or shares of it; empty while it is free."""
+
+    def __post_init__(self) -> None:
+        self.free = self.free or [1.0] * self.cards
+        self.owner = self.owner or [""] * self.cards
+
+    def take(self, card: int, share: float, service: str) -> None:
+        self.free[card] = round(self.free[card] - share, 6)
+        self.owner[card] = service
+
+    @property
+    def whole(self) -> int:
+        """Cards that nobody holds a part of."""
+        return sum(share == 1.0 for share in self.free)
+
+
+@dataclass
+class PoolSite:
+    """One pool, resolved against the catalogue."""
+
+    name: str
+    pool: Pool
+    hosts: list[HostSite]
+    link: Link
+    price: float | None
+    """USD per card and hour, when all of the pool's cards cost the same."""
+    price_source: str
+
+    @property
+    def alike(self) -> bool:
+        return not self.pool.hosts
+
+    @property
+    def gpu_name(self) -> str:
+        return "+".join(dict.fromkeys(host.gpu.id for host in self.hosts))
+
+    @property
+    def cards(self) -> int:
+        return sum(host.cards for host in self.hosts)
+
+    @property
+    def used(self) -> float:
+        return round(sum(host.cards - sum(host.free) for host in self.hosts), 4)
+
+    def host_price(self, host: HostSite) -> float | None:
+        return card_price(host.gpu, self.pool)[0]
+
+
+def sites_of(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolSite]:
+    """Resolve every pool. Raises FleetError for GPUs and networks that nobody knows, all at once."""
+    problems: list[Problem] = []
+    sites = {}
+    for name, pool in loaded.fleet.pools.items():
+        try:
+            sites[name] = _site(name, pool, loaded, catalog)
+        except FleetError as error:
+            problems += error.problems
+    if problems:
+        raise FleetError(problems)
+    return sites
+
+
+def _site(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolSite:
+    path = ("pools", name)
+    hosts = []
+    if pool.gpu:
+        gpu = _gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
+        hosts = [HostSite(f"{name}-{index}", gpu, pool.gpus_per_node or 1) for index in range(pool.nodes or 0)]
+    for index, host in enumerate(pool.hosts):
+        gpu = _gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
+        hosts.append(HostSite(host.name or f"{name}-{index}", gpu, host.gpus))
+    prices = {card_price(host.gpu, pool) for host in hosts}
+    price, source = prices.pop() if len(prices) == 1 else (None, "each host has its own price")
+    return PoolSite(name, pool, hosts, _link(pool.network, (*path, "network"), loaded, catalog), price, source)
+
+
+def _gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Gpu:
+    try:
+        return catalog.gpu(name)
+    except FleetError as error:
+        raise FleetError([_placed(problem, path, loaded) for problem in error.problems]) from None
+
+
+def _link(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Link:
+    if own := loaded.fleet.networks.get(name):
+        return Link(name, own.bandwidth / 8e9, own.rdma, spans_hosts=True, measured=own.measured)
+    try:
+        known = catalog.network(name)
+    except FleetError as error:
+        raise FleetError([_placed(problem, path, loaded) for problem in error.problems]) from None
+    line_rate = known.bandwidth_gbit_per_s / 8 if known.bandwidth_gbit_per_s else None
+    # One replica is not split over hosts that only the internet joins: nobody promises its latency.
+    return Link(known.id, known.effective_gb_per_s or line_rate, known.rdma, spans_hosts=known.kind != "internet")
+
+
+def _placed(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
+    return loaded.document.problem(path, problem.message, problem.mend)

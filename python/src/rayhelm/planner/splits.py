@@ -1,0 +1,103 @@
+"""The ways in which one replica could stand in a pool: over which hosts, with which TP and PP.
+
+Tensor parallelism stays within a host, because it exchanges activations twice a layer. Pipeline parallelism crosses
+hosts or slow links, because it hands them over once a stage.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+from rayhelm.catalog.engines import Engine
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.model import Model
+from rayhelm.planner.layout import valid_tensor_parallel_sizes
+from rayhelm.planner.site import HostSite, PoolSite
+from rayhelm.spec.models import Parallelism
+
+__all__ = ["Split", "splits"]
+
+MOST_HOSTS = 8
+"""A replica over more hosts than this is not proposed, only taken when pinned."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """One replica's shape in a pool."""
+
+    pool: PoolSite
+    hosts: tuple[HostSite, ...]
+    """Host of each stage, in a pool of unlike hosts; empty where any hosts do."""
+    gpus: tuple[Gpu, ...]
+    """Card of each stage."""
+    tp: int
+    pp: int
+    nodes: int
+    """Hosts that one replica spans."""
+    partition: tuple[int, ...] | None = None
+
+    @property
+    def cards(self) -> int:
+        return self.tp * self.pp
+
+    @property
+    def gpu(self) -> Gpu:
+        return self.gpus[0]
+
+    @property
+    def gpu_name(self) -> str:
+        return "+".join(dict.fromkeys(gpu.id for gpu in self.gpus))
+
+    @property
+    def price_per_hour(self) -> float | None:
+        """USD for the cards of one replica."""
+        if not self.hosts:
+            return None if self.pool.price is None else self.pool.price * self.cards
+        prices = [self.pool.host_price(host) for host in self.hosts]
+        return None if None in prices else sum(price * self.tp for price in prices if price is not None)
+
+    @property
+    def memory_gib(self) -> float:
+        """Memory of all its cards, GiB: what stands in for a price that nobody knows."""
+        return sum((gpu.usable_gib or 0) * self.tp for gpu in self.gpus)
+
+
+def splits(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
+    """Every split worth a look, fewest cards first. Pins leave only what they allow, valid or not."""
+    found = _over_like_hosts(model, site, engine, pin) if site.alike else _over_unlike_hosts(model, site, engine, pin)
+    partition = pin.layers if pin and pin.layers else None
+    for split in sorted(found, key=lambda split: (split.cards, split.nodes, split.pp)):
+        yield Split(split.pool, split.hosts, split.gpus, split.tp, split.pp, split.nodes, partition)
+
+
+def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
+    host = site.hosts[0]
+    for tp in _tensor_sizes(model, engine, host.cards, pin):
+        stages_per_host = host.cards // tp
+        if not stages_per_host:
+            continue
+        within = range(1, stages_per_host + 1)
+        across = range(2 * stages_per_host, MOST_HOSTS * stages_per_host + 1, stages_per_host)
+        pinned = pin.pipeline if pin else None
+        for pp in [pinned] if pinned else [*within, *(across if tp * stages_per_host == host.cards else ())]:
+            nodes = -(-pp // stages_per_host)
+            if pp > model.layers or nodes > len(site.hosts) or (nodes > 1 and not site.link.spans_hosts):
+                continue
+            yield Split(site, (), (host.gpu,) * pp, tp, pp, nodes)
+
+
+def _over_unlike_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
+    """One stage per host, the host with the most memory first; on one host alone, TP over its cards."""
+    by_memory = sorted(site.hosts, key=lambda host: -(host.gpu.usable_gib or 0))
+    most = min(len(by_memory), MOST_HOSTS) if site.link.spans_hosts else 1
+    for stages in [pin.pipeline] if pin and pin.pipeline else range(1, most + 1):
+        for hosts in combinations(by_memory, stages):
+            for tp in _tensor_sizes(model, engine, min(host.cards for host in hosts), pin):
+                if all(tp <= host.cards for host in hosts):
+                    yield Split(site, hosts, tuple(host.gpu for host in hosts), tp, stages, stages)
+
+
+def _tensor_sizes(model: Model, engine: Engine, most: int, pin: Parallelism | None) -> tuple[int, ...]:
+    if pin and pin.tensor:
+        return (pin.tensor,)
+    return valid_tensor_parallel_sizes(model, engine, most)
