@@ -70,8 +70,16 @@ check_python() {
 }
 
 check_library() {
-    [ -z "$python" ] || "$python" -I -c "import ctypes; ctypes.CDLL('libnuma.so.1')" 2>/dev/null ||
+    has_libnuma ||
         miss "libnuma.so.1, which vLLM on a CPU loads" "Debian, Ubuntu: apt-get install libnuma1    Fedora, RHEL: dnf install numactl-libs"
+}
+
+has_libnuma() {
+    if [ -n "$python" ]; then
+        "$python" -I -c "import ctypes; ctypes.CDLL('libnuma.so.1')" 2>/dev/null
+    else
+        PATH=$PATH:/sbin:/usr/sbin ldconfig -p | grep -F libnuma.so.1 >/dev/null
+    fi
 }
 
 check_room() {
