@@ -57,7 +57,7 @@ class Shelf(Generic[Record]):
 
     def _unknown(self, name: str) -> Problem:
         kind = self._kind.__name__.lower()
-        spelled = {stem(other): other for entry in self.all() for other in (*entry.aliases, entry.id)}
+        spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         return Problem(
             f"unknown {kind} {name!r}",

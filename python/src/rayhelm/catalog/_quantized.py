@@ -17,6 +17,8 @@ def quantization_of(config: _Entry, layers: int, where: str) -> Quantization | N
     entry = config.get("quantization_config") or config.get("compression_config")
     if not entry:
         return None
+    if not isinstance(entry, Mapping):
+        raise FleetError(Problem("is no object", path="quantization_config", file=where))
     method = str(entry.get("quant_method") or ("modelopt" if "quant_algo" in entry else ""))
     if method not in _METHODS:
         known = ", ".join(sorted(_METHODS))
@@ -28,8 +30,12 @@ def quantization_of(config: _Entry, layers: int, where: str) -> Quantization | N
                 mend=f"known: {known}",
             )
         )
-    stored = _METHODS[method](entry)
-    return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})
+    try:
+        stored = _METHODS[method](entry)
+        return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})
+    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
+        message = f"cannot be read as {method}: {type(error).__name__} {error}"
+        raise FleetError(Problem(message, path="quantization_config", file=where)) from None
 
 
 def _awq(entry: _Entry) -> dict[str, Any]:

@@ -89,7 +89,7 @@ class Quantization(Closed):
     zero_bits: int = Field(default=0, ge=0)
     """Bits of the zero point of a group (AWQ and GPTQ: 4)."""
     block: tuple[int, int] | None = None
-    """Two-dimensional scale blocks (DeepSeek FP8: 128 × 128)."""
+    """Two-dimensional scale blocks (DeepSeek FP8: 128 by 128)."""
     lm_head: bool = False
     """The output head is quantised too."""
     attention: bool = True

@@ -1,0 +1,100 @@
+"""Reads the config.json of models that have an encoder: BERT and its kin, Whisper, Gemma 3 with its eye."""
+
+from collections.abc import Callable
+from typing import Any
+
+from rayhelm.catalog._decoders import decoder, dtype, gemma3_text
+from rayhelm.catalog._keys import Config
+
+__all__ = ["bert", "gemma3", "reranker", "whisper", "xlm_roberta"]
+
+Record = dict[str, Any]
+
+
+def gemma3(config: Config) -> Record:
+    text, vision = config.part("text_config", _GEMMA3_TEXT), config.part("vision_config", _SIGLIP)
+    hidden, width = text.count("hidden_size"), vision.count("hidden_size")
+    return gemma3_text(text) | {
+        "dtype": dtype(config),
+        "encoder": {
+            "kind": "vision",
+            "layers": vision.count("num_hidden_layers"),
+            "hidden": width,
+            "heads": vision.count("num_attention_heads"),
+            "intermediate": vision.count("intermediate_size"),
+            "patch": vision.count("patch_size"),
+            "positions": (vision.count("image_size") // vision.count("patch_size")) ** 2,
+        },
+        "extra_parameters": hidden * width + width,
+        "extra_source": "projector from image to text and its norm: hidden x width + width",
+    }
+
+
+def bert(config: Config) -> Record:
+    record = decoder(config)
+    record["attention"] |= {"qkv_bias": True, "output_bias": True}
+    return record | {
+        "tasks": ["embed"],
+        "gated": False,
+        "mlp_bias": True,
+        "positions": record["max_context"],
+        "token_types": config.get("type_vocab_size", 2),
+        "causal": False,
+        "output": "pooler",
+        "norms": {"bias": True, "embedding": True, "final": False},
+    }
+
+
+def xlm_roberta(config: Config) -> Record:
+    """Positions start behind the padding token's, so the context is shorter by that and one."""
+    record = bert(config)
+    return record | {"max_context": record["positions"] - config.get("pad_token_id", 1) - 1}
+
+
+def reranker(read: Callable[[Config], Record]) -> Callable[[Config], Record]:
+    return lambda config: read(config) | {"tasks": ["rerank"], "output": "classifier"}
+
+
+def whisper(config: Config) -> Record:
+    hidden, heads = config.count("d_model"), config.count("decoder_attention_heads")
+    return {
+        "tasks": ["transcribe"],
+        "layers": config.count("decoder_layers"),
+        "hidden": hidden,
+        "intermediate": config.count("decoder_ffn_dim"),
+        "gated": False,
+        "mlp_bias": True,
+        "vocab": config.count("vocab_size"),
+        "tied_embeddings": True,
+        "positions": config.count("max_target_positions"),
+        "max_context": config.count("max_target_positions"),
+        "dtype": dtype(config),
+        "attention": {"heads": heads, "kv_heads": heads, "head_dim": hidden // heads}
+        | {"qkv_bias": True, "key_bias": False, "output_bias": True},
+        "norms": {"per_layer": 3, "bias": True},
+        "encoder": {
+            "kind": "audio",
+            "layers": config.count("encoder_layers"),
+            "hidden": hidden,
+            "heads": config.count("encoder_attention_heads"),
+            "intermediate": config.count("encoder_ffn_dim"),
+            "positions": config.count("max_source_positions"),
+            "key_bias": False,
+            "mel_bins": config.count("num_mel_bins"),
+            "cross_attention": True,
+        },
+    }
+
+
+_GEMMA3_TEXT = {
+    "model_type": "gemma3_text",
+    "vocab_size": 262208,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "max_position_embeddings": 131072,
+}
+"""Defaults of transformers' Gemma3TextConfig; Google's files name only what differs."""
+
+_SIGLIP = {"num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14}
+"""Of the SigLIP tower that Gemma 3 carries."""
