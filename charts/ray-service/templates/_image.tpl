@@ -18,7 +18,7 @@
 {{- end }}
 
 {{- define "ray-service.pullSecrets" -}}
-{{- with .Values.image.pullSecrets }}
+{{- with .Values.image.pullSecrets -}}
 imagePullSecrets:
   {{- range . }}
   - name: {{ . }}

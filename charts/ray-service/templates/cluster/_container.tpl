@@ -7,7 +7,9 @@ terminationGracePeriodSeconds: {{ int $group.terminationGracePeriodSeconds }}
 {{- with $group.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
-{{- include "ray-service.pullSecrets" (index . 0) }}
+{{- with include "ray-service.pullSecrets" (index . 0) }}
+{{ . }}
+{{- end }}
 securityContext:
   {{- include "ray-service.podSecurity" (index . 0) | nindent 2 }}
   {{- with get $group "supplementalGroups" }}

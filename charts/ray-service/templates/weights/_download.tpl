@@ -13,7 +13,9 @@ template:
     restartPolicy: OnFailure
     automountServiceAccountToken: false
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
-    {{- include "ray-service.pullSecrets" $root | nindent 4 }}
+    {{- with include "ray-service.pullSecrets" $root }}
+    {{- . | nindent 4 }}
+    {{- end }}
     securityContext:
       {{- include "ray-service.podSecurity" $root | nindent 6 }}
     initContainers:

@@ -19,7 +19,7 @@ __all__ = ["charts_dir", "find_helm", "lint", "render", "template"]
 
 OLDEST = (3, 19)
 HOW = "make tools    # fetches the pinned helm to .tools/bin; or set $HELM to one of your own"
-RULE = re.compile(r"error calling fail: (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
+RULE = re.compile(r"execution error at \([^)]*\): (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 

@@ -1,0 +1,92 @@
+{{- define "ray-service.validateModels" -}}
+{{- $v := . }}
+{{- range $name, $app := .serve.applications }}
+{{- range $id, $model := $app.models }}
+{{- $path := printf "serve.applications.%s.models.%s" $name $id }}
+{{- include "ray-service.validateBounds" (list $v (printf "%s.autoscaling" $path) $model.autoscaling) }}
+{{- include "ray-service.validateEngine" (list $v $path $model) }}
+{{- include "ray-service.validatePlace" (list $v $path $model) }}
+{{- include "ray-service.validateSource" (list $v $path $model) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values path model). */ -}}
+{{- define "ray-service.validateEngine" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- $engine := $model.engine }}
+{{- if lt $engine.maxNumBatchedTokens $engine.maxNumSeqs }}
+{{- include "ray-service.refuse" (list $v "batched-tokens" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs)) }}
+{{- end }}
+{{- if and $engine.trustRemoteCode (not $model.trustReason) }}
+{{- include "ray-service.refuse" (list $v "trust-reason" (dict "path" $path)) }}
+{{- end }}
+{{- if and (ne $model.task "chat") (eq $model.router.kind "PrefixAffinity") }}
+{{- include "ray-service.refuse" (list $v "router-task" (dict "path" $path)) }}
+{{- end }}
+{{- $others := dict "model" "source and the model's key say it" "served_model_name" "the model's key is the name"
+      "distributed_executor_backend" "Ray Serve LLM decides it" "disable_log_stats" "it would end the metrics"
+      "runner" "task says it" "revision" "the model's own revision says it" "tokenizer_revision" "revision says it" }}
+{{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
+{{- $_ := set $others (snakecase $key) (printf "engine.%s says it" $key) }}
+{{- end }}
+{{- range $key, $_ := $engine.extra }}
+{{- with get $others $key }}
+{{- include "ray-service.refuse" (list $v "engine-extra" (dict "path" $path "key" $key "why" .)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.validatePlace" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- range $model.workerGroups }}
+{{- include "ray-service.validateGroup" (list $v $path .) }}
+{{- $drain := sub (get $v.workerGroups .).terminationGracePeriodSeconds 10 }}
+{{- if lt (float64 $drain) $model.gracefulShutdownSeconds }}
+{{- include "ray-service.refuse" (list $v "drain-time" (dict "path" $path "group" . "need" $model.gracefulShutdownSeconds "have" $drain "grace" (add $model.gracefulShutdownSeconds 10))) }}
+{{- end }}
+{{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
+{{- include "ray-service.refuse" (list $v "accelerator-type-zero" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
+{{- end }}
+{{- end }}
+{{- $groups := len $model.workerGroups }}
+{{- if and (gt $groups 1) (ne $groups (int $model.engine.pipelineParallelSize)) }}
+{{- include "ray-service.refuse" (list $v "stage-groups" (dict "path" $path "groups" $groups "stages" $model.engine.pipelineParallelSize)) }}
+{{- end }}
+{{- if lt $model.gpuFraction 1.0 }}
+{{- if gt (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize) 1 }}
+{{- include "ray-service.refuse" (list $v "fraction-parallel" (dict "path" $path)) }}
+{{- end }}
+{{- if gt $model.engine.gpuMemoryUtilization $model.gpuFraction }}
+{{- include "ray-service.refuse" (list $v "fraction-utilization" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction)) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $model.accelerator.kind "cpu") (or (get $model "acceleratorType") (lt $model.gpuFraction 1.0)) }}
+{{- include "ray-service.refuse" (list $v "cpu-accelerator" (dict "path" $path)) }}
+{{- end }}
+{{- $offered := dict }}
+{{- range $v.workerGroups }}
+{{- $offered = mergeOverwrite $offered .rayResources }}
+{{- end }}
+{{- range $resource, $_ := $model.resources }}
+{{- if not (hasKey $offered $resource) }}
+{{- include "ray-service.refuse" (list $v "model-resource-unknown" (dict "path" $path "resource" $resource "group" (first (keys $v.workerGroups | sortAlpha)))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.validateSource" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $source := (index . 2).source }}
+{{- if and (include "ray-service.isHubId" $source) $v.weights.offline (not $v.weights.enabled) }}
+{{- include "ray-service.refuse" (list $v "weights-off" (dict "path" $path "source" $source)) }}
+{{- end }}
+{{- if and (contains "://" $source) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
+{{- include "ray-service.refuse" (list $v "remote-source-egress" (dict "path" $path "source" $source)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,37 @@
+"""Rules, each written once in `data/rules/<chart>.yaml`: who refuses what, with which words and which mend."""
+
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal
+
+import yaml
+
+from rayhelm.closed import Closed
+
+__all__ = ["Rule", "rules"]
+
+
+class Rule(Closed):
+    """One rule, and values that break it."""
+
+    message: str
+    """What is wrong; `{name}` is filled in by the chart."""
+    mend: str
+    """What to write instead, filled in alike."""
+    layers: tuple[Literal["chart", "schema", "model"], ...]
+    """Who refuses it: `_validate.tpl`, values.schema.json, the pydantic model."""
+    since: str = ""
+    """First version of KubeRay that it holds for."""
+    until: str = ""
+    """Last version of KubeRay that it holds for."""
+    release: str = ""
+    """Release name with which the bad values break it; empty for any."""
+    bad: tuple[dict[str, Any], ...]
+    """Values that break it, each laid over the smallest good ones."""
+
+
+@cache
+def rules(chart: str) -> dict[str, Rule]:
+    """Rules of a chart by id."""
+    text = files("rayhelm").joinpath(f"data/rules/{chart}.yaml").read_text()
+    return {name: Rule.model_validate(rule) for name, rule in yaml.safe_load(text).items()}
