@@ -78,6 +78,8 @@ class Engine(Closed):
     """Tokens of a block of latent (MLA) cache."""
     vocabulary_padding: int = Field(gt=0)
     """The vocabulary is padded to a multiple of this; TP divides the padded one."""
+    mxfp4_alignment: tuple[int, int]
+    """Kernels for MXFP4 experts pad the hidden size, and an expert's width on one rank, to multiples of these."""
     hybrid_cache: bool
     """Windowed layers keep a window per sequence; without it they keep everything."""
     null_block: bool
@@ -101,13 +103,17 @@ class Engine(Closed):
 def engine(version: str) -> tuple[Engine, str]:
     """The constants for a version, and a note when they are another version's."""
     wanted = _parse(version)
-    known = sorted((_parse(path.stem.removeprefix("vllm-")), path) for path in _FOLDER.glob("vllm-*.yaml"))
-    lower = [path for parsed, path in known if parsed <= wanted]
-    chosen = _read(lower[-1] if lower else known[0][1])
+    lower = [path for parsed, path in _files() if parsed <= wanted]
+    chosen = _read(lower[-1] if lower else _files()[0][1])
     if _parse(chosen.version) == wanted:
         return chosen, ""
     side = "nearest lower" if lower else "oldest known"
     return chosen, f"no figures were measured for vLLM {version}: planned with those of {chosen.version}, the {side}"
+
+
+@cache
+def _files() -> tuple[tuple[tuple[int, ...], Path], ...]:
+    return tuple(sorted((_parse(path.stem.removeprefix("vllm-")), path) for path in _FOLDER.glob("vllm-*.yaml")))
 
 
 @cache

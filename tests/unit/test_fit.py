@@ -1,0 +1,251 @@
+"""What `fit` answers, for the fleets that rayhelm must carry and for any model on any card."""
+
+import json
+import random
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from rayhelm.catalog import catalog
+from rayhelm.cli.fit import fit_command
+from rayhelm.errors import FleetError
+from rayhelm.planner.fit import Fit, fit
+
+A4000, A5000, H100 = "RTX-A4000-16GB", "RTX-A5000-24GB", "H100-SXM-80GB"
+AWQ = "Qwen/Qwen3-32B-AWQ"
+LLAMA = "meta-llama/Llama-3.1-{}-Instruct"
+ARTICLE = {"gpu_memory_utilization": 0.9, "max_num_seqs": 256, "enforce_eager": True}
+
+
+def ask(model: str, *gpus: str, **settings) -> Fit:
+    return fit(catalog().model(model), [catalog().gpu(gpu) for gpu in gpus], **settings)
+
+
+@pytest.mark.parametrize("context", [4096, 16384])
+@pytest.mark.parametrize("settings", [ARTICLE, {}])
+def test_the_smaller_workstation_cannot_hold_the_weights(context, settings) -> None:
+    answer = ask(AWQ, A4000, max_model_len=context, **settings)
+    assert not answer.fits
+    assert answer.weights_gib_per_gpu == pytest.approx(18.0, abs=0.1)
+    assert answer.kv_available_gib_per_gpu < 0
+    assert "too much" in answer.reason
+
+
+@pytest.mark.parametrize("settings", [ARTICLE, {}])
+def test_the_larger_workstation_is_tight_at_a_short_context(settings) -> None:
+    answer = ask(AWQ, A5000, max_model_len=4096, **settings)
+    assert (answer.fits, answer.tight) == (True, True)
+    assert 1.5 < answer.kv_available_gib_per_gpu < 2.4
+    assert 6_500 < answer.kv_cache_tokens < 9_500
+    assert "fits, tightly" in answer.reason
+
+
+@pytest.mark.parametrize("settings", [ARTICLE, {}])
+def test_the_larger_workstation_alone_refuses_a_long_context_and_says_how_long_it_may_be(settings) -> None:
+    answer = ask(AWQ, A5000, max_model_len=16384, **settings)
+    assert not answer.fits
+    assert "needs 4.0 GiB of cache" in answer.reason
+    assert f"max_model_len: {answer.largest_context}" in answer.mends
+    assert ask(AWQ, A5000, max_model_len=answer.largest_context, **settings).fits
+    assert not ask(AWQ, A5000, max_model_len=answer.largest_context + 16, **settings).fits
+
+
+@pytest.mark.parametrize("gpus", [(A5000, A4000), (A4000, A5000)])
+@pytest.mark.parametrize("settings", [ARTICLE, {}])
+def test_both_workstations_hold_the_long_context_in_either_order(gpus, settings) -> None:
+    answer = ask(AWQ, *gpus, max_model_len=16384, **settings)
+    assert (answer.fits, answer.fits_every_order) == (True, True)
+    assert answer.pipeline_parallel_size == 2
+    assert [(stage.gpu, stage.layers) for stage in answer.stages] == [(gpu, 32) for gpu in gpus]
+    first, last = answer.stages
+    # The weakest stage decides for both, so that most of the larger card stays empty.
+    assert first.kv_gib == last.kv_gib
+    assert answer.gpu == "+".join(gpus)
+
+
+def test_unlike_cards_with_a_16_bit_model_need_uneven_layers_and_a_fixed_order() -> None:
+    even = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, **ARTICLE)
+    assert not even.fits
+    assert any("layers: [" in mend for mend in even.mends)
+    uneven = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, partition=(24, 16), **ARTICLE)
+    assert (uneven.fits, uneven.fits_every_order) == (True, False)
+    assert [stage.layers for stage in uneven.stages] == [24, 16]
+
+
+def test_8b_in_16_bits_fits_a_24_gb_card_at_a_limited_context() -> None:
+    whole = ask(LLAMA.format("8B"), "RTX-4090-24GB")
+    assert not whole.fits
+    assert 30_000 < whole.largest_context < 45_000
+    assert ask(LLAMA.format("8B"), "RTX-4090-24GB", max_model_len=16384).fits
+    assert ask(LLAMA.format("8B"), "H100-SXM-80GB").fits
+
+
+@pytest.mark.parametrize(
+    ("tp", "context", "fits"), [(2, 131_072, False), (2, 4096, True), (4, 131_072, True), (1, 512, False)]
+)
+def test_70b_in_16_bits(tp, context, fits) -> None:
+    assert ask(LLAMA.format("70B"), H100, tp=tp, max_model_len=context).fits is fits
+
+
+@pytest.mark.parametrize(("suffix", "pp", "fits"), [("", 1, False), ("", 2, True), ("", 4, True), ("-FP8", 1, True)])
+def test_405b_on_hosts_of_eight(suffix, pp, fits) -> None:
+    answer = ask(LLAMA.format("405B") + suffix, H100, tp=8, pp=pp, max_model_len=16384)
+    assert answer.fits is fits
+    assert len(answer.stages) == (pp if pp > 1 else 0)
+
+
+def test_the_terms_add_up_to_the_share_of_the_card() -> None:
+    answer = ask(LLAMA.format("8B"), H100, gpu_memory_utilization=0.8)
+    terms = (
+        answer.weights_gib_per_gpu,
+        answer.activation_gib,
+        answer.non_torch_gib,
+        answer.cuda_graph_gib,
+        answer.kv_available_gib_per_gpu,
+    )
+    assert sum(terms) == pytest.approx(0.8 * catalog().gpu(H100).usable_gib)
+
+
+def test_half_a_card_is_half_the_share() -> None:
+    half, share = ask("BAAI/bge-m3", H100, share=0.5), ask("BAAI/bge-m3", H100, gpu_memory_utilization=0.46)
+    assert half == share
+    assert half.gpu_memory_utilization == pytest.approx(0.46)
+
+
+def test_a_model_that_caches_nothing_runs_as_many_sequences_as_it_may() -> None:
+    answer = ask("BAAI/bge-large-en-v1.5", "L4-24GB", share=0.25)
+    assert (answer.fits, answer.kv_cache_tokens, answer.max_concurrency) == (True, 0, 256)
+
+
+def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
+    answer = ask(LLAMA.format("70B"), H100, tp=3)
+    assert (answer.fits, answer.weights_gib_per_gpu) == (False, None)
+    assert "64 attention heads do not divide" in answer.reason
+    assert answer.mends == ("tensor_parallel_size: 1 or 2 or 4 or 8 or 16 or 32",)
+
+
+def test_a_card_of_unknown_memory_is_not_guessed() -> None:
+    blank = catalog().gpu(H100).model_copy(update={"usable_gib": None})
+    answer = fit(catalog().model(LLAMA.format("8B")), [blank])
+    assert (answer.fits, answer.kv_available_gib_per_gpu) == (False, None)
+    assert "is not known" in answer.reason
+
+
+def test_mends_come_from_the_catalogue_and_hold() -> None:
+    answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=catalog())
+    assert any(mend.startswith("source: ") and "FP8" in mend for mend in answer.mends)
+    assert "pipeline_parallel_size: 2 (16 x H100-SXM-80GB)" in answer.mends
+    card = next(mend for mend in answer.mends if mend.startswith("gpu: ")).split()[1]
+    assert ask(LLAMA.format("405B"), card, tp=8, max_model_len=16384).fits
+
+
+def test_constants_of_another_version_are_named() -> None:
+    assert "planned with those of 0.17.0" in " ".join(ask(AWQ, A5000, vllm_version="0.18.0").unknown)
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"max_model_len": 200_000}, "beyond the 131072 tokens"),
+        ({"gpu_memory_utilization": 1.5}, "not between 0 and 1"),
+        ({"share": 0}, "not between 0 and 1"),
+        ({"max_num_seqs": 0}, "from 1 on"),
+        ({"tp": 0}, "from 1 on"),
+        ({"max_model_len": -5}, "from 1 on"),
+        ({"kv_cache_dtype": "fp3"}, "unknown kv_cache_dtype"),
+        ({"vllm_version": "new"}, "no version of vLLM"),
+        ({"pp": 2, "partition": (30, 3)}, "does not split 32 layers"),
+    ],
+)
+def test_bad_settings_are_told(settings, said) -> None:
+    with pytest.raises(FleetError, match=said):
+        ask(LLAMA.format("8B"), H100, **settings)
+
+
+def test_cards_are_one_kind_or_one_for_each_stage() -> None:
+    with pytest.raises(FleetError, match="2 GPUs for 3 pipeline stages"):
+        ask(AWQ, A5000, A4000, pp=3)
+
+
+def _some_asks(count: int) -> list[tuple[str, str, int]]:
+    choose = random.Random(7)
+    models, gpus = [m.id for m in catalog().models()], [g.id for g in catalog().gpus()]
+    return [(choose.choice(models), choose.choice(gpus), choose.choice((1, 2, 4, 8))) for _ in range(count)]
+
+
+@pytest.mark.parametrize(("model", "gpu", "tp"), _some_asks(150))
+def test_what_holds_for_any_model_on_any_card(model, gpu, tp) -> None:
+    top = catalog().model(model).max_context
+    short, long = (ask(model, gpu, tp=tp, max_model_len=max(1, top // part)) for part in (8, 1))
+    for answer in (short, long):
+        assert answer.fits or answer.mends
+        assert not (answer.tight and not answer.fits)
+        assert answer.reason
+    if short.kv_available_gib_per_gpu is None:
+        return
+    assert long.max_concurrency <= short.max_concurrency
+    assert short.fits or not long.fits
+    assert not long.fits or long.largest_context == top
+    more = ask(model, gpu, tp=tp, max_model_len=top, gpu_memory_utilization=0.5)
+    assert more.kv_available_gib_per_gpu < long.kv_available_gib_per_gpu
+
+
+def _cli(*arguments: str):
+    app = typer.Typer()
+    app.command()(fit_command)
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_the_command_prints_the_contract_as_json() -> None:
+    done = _cli("--model", AWQ, "--gpu", A5000, "--gpu", "RTX A4000", "--max-model-len", "16384", "--format", "json")
+    assert done.exit_code == 0, done.output
+    answer = json.loads(done.output)
+    assert answer["fits"] is True
+    assert answer["pipeline_parallel_size"] == 2
+    assert set(answer["stages"][0]) == {"gpu", "layers", "weights_gib", "kv_gib"}
+    figures = "weights_gib_per_gpu activation_gib non_torch_gib cuda_graph_gib kv_available_gib_per_gpu max_concurrency"
+    assert all(isinstance(answer[name], float) for name in figures.split())
+    assert isinstance(answer["kv_cache_tokens"], int)
+
+
+def test_the_command_ends_well_when_the_answer_is_no() -> None:
+    done = _cli("--model", AWQ, "--gpu", A4000)
+    assert done.exit_code == 0
+    assert "does not fit" in done.output
+    assert "What would fit:" in done.output
+
+
+def test_the_command_reads_a_config_file(tmp_path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(
+        json.dumps(
+            {
+                "architectures": ["LlamaForCausalLM"],
+                "model_type": "llama",
+                "hidden_size": 4096,
+                "intermediate_size": 14336,
+                "num_hidden_layers": 32,
+                "num_attention_heads": 32,
+                "num_key_value_heads": 8,
+                "vocab_size": 128256,
+                "max_position_embeddings": 8192,
+                "torch_dtype": "bfloat16",
+            }
+        )
+    )
+    done = _cli("--config", str(config), "--gpu", "H100 SXM", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["weights_gib_per_gpu"] == pytest.approx(14.96, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--gpu", A4000), "either --model or --config"),
+        (("--model", AWQ, "--gpu", "RTX-A4001"), "unknown gpu"),
+        (("--model", AWQ, "--gpu", A4000, "--layers", "a,b"), "no list of numbers"),
+    ],
+)
+def test_the_command_tells_what_is_wrong(arguments, said) -> None:
+    assert said in str(_cli(*arguments).exception)

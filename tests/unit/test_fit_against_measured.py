@@ -1,0 +1,115 @@
+"""The arithmetic against what vLLM logged on real cards (data/vllm_memory_measured.csv).
+
+vllm_memory_excluded.csv names the published cases that are not used, with the reason.
+"""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from rayhelm.catalog import catalog
+from rayhelm.catalog.model import Model, Quantization
+from rayhelm.planner.fit import Fit, fit
+from rayhelm.planner.memory import GIB
+
+DATA = Path(__file__).parent / "data"
+BNB = Quantization(method="bitsandbytes", bits=4, group_size=64, scale_bits=8)
+
+Row = dict[str, str]
+
+
+def _rows() -> list[Row]:
+    with (DATA / "vllm_memory_measured.csv").open() as lines:
+        return list(csv.DictReader(lines))
+
+
+def _having(*columns: str) -> list[object]:
+    return [pytest.param(row, id=row["case"]) for row in _rows() if all(row[column] for column in columns)]
+
+
+def _model(row: Row) -> Model:
+    name, _, method = row["model"].partition("+")
+    model = catalog().model(name)
+    return model.model_copy(update={"quantization": BNB}) if method == "bnb" else model
+
+
+def _fit(row: Row) -> Fit:
+    gpu = catalog().gpu(row["gpu"]).model_copy(update={"usable_gib": float(row["usable_gib"])})
+    return fit(
+        _model(row),
+        [gpu],
+        int(row["tp"]),
+        gpu_memory_utilization=float(row["utilization"]),
+        max_model_len=int(row["context"]),
+        max_num_seqs=int(row["seqs"]) if row["seqs"] else None,
+        vllm_version=row["version"],
+    )
+
+
+def _token_bytes(row: Row) -> int:
+    model = _model(row)
+    heads = max(1, model.attention.kv_heads // int(row["tp"]))
+    return 2 * model.layers * heads * model.attention.head_dim * 2
+
+
+def _measured_kv_gib(row: Row) -> float:
+    """As logged; where only tokens were, by their bytes, which the next test holds to the logs that have both."""
+    return float(row["kv_gib"]) if row["kv_gib"] else int(row["kv_tokens"]) * _token_bytes(row) / GIB
+
+
+@pytest.mark.parametrize("row", _having("kv_gib", "kv_tokens"))
+def test_tokens_follow_from_the_logged_gib(row: Row) -> None:
+    assert float(row["kv_gib"]) * GIB / _token_bytes(row) == pytest.approx(int(row["kv_tokens"]), rel=0.012)
+
+
+@pytest.mark.parametrize("row", _having("weights_gib"))
+def test_weights_are_within_one_percent_or_a_fifth_of_a_gib(row: Row) -> None:
+    assert _fit(row).weights_gib_per_gpu == pytest.approx(float(row["weights_gib"]), rel=0.01, abs=0.2)
+
+
+@pytest.mark.parametrize("row", _having("activation_gib"))
+def test_activations_are_within_three_percent(row: Row) -> None:
+    assert _fit(row).activation_gib == pytest.approx(float(row["activation_gib"]), rel=0.03)
+
+
+@pytest.mark.parametrize("row", _having("case"))
+def test_the_cache_is_within_the_error_of_the_case(row: Row) -> None:
+    found = _fit(row).kv_available_gib_per_gpu
+    assert found == pytest.approx(_measured_kv_gib(row), abs=float(row["kv_gib_within"]))
+
+
+def test_the_stated_band_holds_the_measured_cache_in_all_cases_but_two() -> None:
+    outside = []
+    for row in _rows():
+        answer = _fit(row)
+        assert answer.kv_available_gib_per_gpu is not None
+        assert answer.error_gib is not None
+        if abs(answer.kv_available_gib_per_gpu - _measured_kv_gib(row)) > answer.error_gib:
+            outside.append(row["case"])
+    assert outside == ["22", "25"]
+
+
+@pytest.mark.parametrize("row", [param for param in _having("kv_tokens") if param.id != "22"])
+def test_tokens_are_within_two_percent(row: Row) -> None:
+    assert _fit(row).kv_cache_tokens == pytest.approx(int(row["kv_tokens"]), rel=0.02)
+
+
+def test_what_vllm_refused_is_refused() -> None:
+    refused = next(row for row in _rows() if row["case"] == "4")
+    assert not _fit(refused).fits
+    h100 = catalog().gpu("H100-SXM-80GB")
+    assert not fit(catalog().model("deepseek-ai/DeepSeek-R1"), [h100], vllm_version="0.11.0").fits
+
+
+def test_the_pool_does_not_depend_on_the_context() -> None:
+    row = next(row for row in _rows() if row["case"] == "6")
+    longer = _fit({**row, "context": "32000"})
+    assert longer.kv_available_gib_per_gpu == _fit(row).kv_available_gib_per_gpu
+
+
+def test_no_case_is_both_used_and_excluded() -> None:
+    with (DATA / "vllm_memory_excluded.csv").open() as lines:
+        excluded = {row["case"]: row["reason"] for row in csv.DictReader(lines)}
+    assert all(excluded.values())
+    assert not excluded.keys() & {row["case"] for row in _rows()}

@@ -1,0 +1,73 @@
+"""Which splits vLLM takes, and how it spreads layers."""
+
+import pytest
+
+from rayhelm.catalog import catalog
+from rayhelm.catalog.engines import engine
+from rayhelm.errors import FleetError
+from rayhelm.planner.layout import objections, partition_of, split_layers, valid_tensor_parallel_sizes
+
+ENGINE, _ = engine("0.29.0")
+
+
+@pytest.mark.parametrize(
+    ("layers", "stages", "expected"),
+    [
+        (64, 2, (32, 32)),
+        (126, 4, (31, 32, 32, 31)),
+        (61, 2, (31, 30)),
+        (62, 4, (15, 16, 16, 15)),
+        (80, 3, (27, 27, 26)),
+    ],
+)
+def test_the_rest_goes_to_the_stages_before_the_last(layers: int, stages: int, expected: tuple[int, ...]) -> None:
+    assert split_layers(layers, stages) == expected
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "said"),
+    [
+        ("meta-llama/Llama-3.1-70B-Instruct", 3, "64 attention heads do not divide"),
+        ("Qwen/Qwen2.5-7B-Instruct", 8, "28 attention heads do not divide"),
+        ("microsoft/phi-4", 4, "10 KV heads neither divide by 4 nor"),
+        ("Qwen/Qwen3-32B-AWQ", 16, "leaves 1600, which groups of 128 do not divide"),
+        ("Qwen/Qwen3-235B-A22B-FP8", 8, "leaves 192, which groups of 128 do not divide"),
+        ("openai/whisper-large-v3", 8, "20 attention heads do not divide"),
+    ],
+)
+def test_a_refused_tensor_split_says_what_does_not_divide(model: str, tp: int, said: str) -> None:
+    assert any(said in objection for objection in objections(catalog().model(model), tp, 1, ENGINE))
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes"),
+    [
+        ("meta-llama/Llama-3.1-8B-Instruct", (1, 2, 4, 8, 16, 32)),
+        ("Qwen/Qwen3-32B-AWQ", (1, 2, 4, 8)),
+        ("Qwen/Qwen3-235B-A22B-FP8", (1, 2, 4)),
+        ("openai/gpt-oss-120b", (1, 2, 4, 8, 16, 32)),
+        ("deepseek-ai/DeepSeek-V3", (1, 2, 4, 8, 16)),
+    ],
+)
+def test_valid_tensor_parallel_sizes(model: str, sizes: tuple[int, ...]) -> None:
+    assert valid_tensor_parallel_sizes(catalog().model(model), ENGINE) == sizes
+
+
+def test_an_odd_vocabulary_is_padded_and_refuses_no_power_of_two() -> None:
+    odd = catalog().model("meta-llama/Llama-3.1-8B-Instruct").model_copy(update={"vocab": 128_257})
+    assert objections(odd, 8, 1, ENGINE) == ()
+
+
+@pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
+def test_encoders_have_no_pipeline(model: str) -> None:
+    assert any("no pipeline parallelism" in said for said in objections(catalog().model(model), 1, 2, ENGINE))
+
+
+def test_more_stages_than_layers_are_refused() -> None:
+    assert any("cannot fill" in said for said in objections(catalog().model("Qwen/Qwen3-14B"), 1, 41, ENGINE))
+
+
+@pytest.mark.parametrize("given", [(40,), (20, 19), (41, -1), (40, 0)])
+def test_a_partition_that_is_none_is_refused_with_vllms_own(given: tuple[int, ...]) -> None:
+    with pytest.raises(FleetError, match="20,20"):
+        partition_of(catalog().model("Qwen/Qwen3-14B"), 2, given)

@@ -1,0 +1,177 @@
+"""The terms of a card's memory, each against figures worked out by hand."""
+
+import pytest
+
+from rayhelm.catalog import catalog
+from rayhelm.catalog.engines import engine
+from rayhelm.catalog.tensors import weights
+from rayhelm.errors import FleetError
+from rayhelm.planner.kv_cache import KvCache, kv_cache
+from rayhelm.planner.layout import split_layers, valid_tensor_parallel_sizes
+from rayhelm.planner.memory import GIB, activation, cuda_graphs, non_torch, stage_weights
+
+ENGINE, _ = engine("0.29.0")
+LLAMA_8B = catalog().model("meta-llama/Llama-3.1-8B-Instruct")
+LLAMA_3B = catalog().model("meta-llama/Llama-3.2-3B-Instruct")
+QWEN_AWQ = catalog().model("Qwen/Qwen3-32B-AWQ")
+DEEPSEEK = catalog().model("deepseek-ai/DeepSeek-V3")
+GEMMA = catalog().model("google/gemma-3-27b-it")
+GPT_OSS = catalog().model("openai/gpt-oss-120b")
+WHISPER = catalog().model("openai/whisper-large-v3")
+BGE = catalog().model("BAAI/bge-large-en-v1.5")
+
+
+def cache_of(model, tp=1, pp=1, dtype="auto", version="0.29.0") -> KvCache:
+    found = kv_cache(model, tp, split_layers(model.layers, pp), dtype, engine(version)[0])
+    assert found is not None
+    return found
+
+
+def test_one_card_holds_every_byte() -> None:
+    assert stage_weights(LLAMA_8B, 1, (32,), ENGINE) == (weights(LLAMA_8B).bytes,)
+
+
+def test_stages_hold_all_layers_once() -> None:
+    untied = stage_weights(QWEN_AWQ, 1, (32, 32), ENGINE)
+    assert sum(untied) == pytest.approx(weights(QWEN_AWQ).bytes)
+
+
+def test_a_tied_embedding_lies_on_the_last_stage_again() -> None:
+    assert LLAMA_3B.tied_embeddings
+    embedding = LLAMA_3B.vocab * LLAMA_3B.hidden * 2
+    assert sum(stage_weights(LLAMA_3B, 1, (14, 14), ENGINE)) == pytest.approx(weights(LLAMA_3B).bytes + embedding)
+
+
+def test_tensor_parallelism_pads_the_vocabulary_and_keeps_norms_whole() -> None:
+    odd = LLAMA_8B.model_copy(update={"vocab": LLAMA_8B.vocab - 1})
+    assert stage_weights(odd, 4, (32,), ENGINE) == pytest.approx(stage_weights(LLAMA_8B, 4, (32,), ENGINE))
+    norms = (2 * 32 + 1) * 4096 * 2
+    expected = (weights(LLAMA_8B).bytes - norms) / 4 + norms
+    assert stage_weights(LLAMA_8B, 4, (32,), ENGINE) == pytest.approx((expected,))
+
+
+def test_beyond_its_heads_key_and_value_weights_are_replicated() -> None:
+    heads = LLAMA_8B.attention
+    key_and_value = 32 * 2 * 4096 * heads.kv_heads * heads.head_dim * 2
+    at_8, at_16 = stage_weights(LLAMA_8B, 8, (32,), ENGINE)[0], stage_weights(LLAMA_8B, 16, (32,), ENGINE)[0]
+    replicated = key_and_value / 8 + (2 * 32 + 1) * 4096 * 2
+    assert at_16 - replicated == pytest.approx((at_8 - replicated) / 2)
+
+
+@pytest.mark.parametrize("model", catalog().models(), ids=lambda model: model.id)
+def test_more_tensor_parallelism_never_adds_weights(model) -> None:
+    sizes = valid_tensor_parallel_sizes(model, ENGINE)
+    held = [stage_weights(model, tp, (model.layers,), ENGINE)[0] for tp in sizes]
+    assert held == sorted(held, reverse=True)
+
+
+def test_mxfp4_experts_are_padded_as_their_kernels_pad_them() -> None:
+    assert stage_weights(GPT_OSS, 1, (36,), ENGINE)[0] / GIB == pytest.approx(64.38, abs=0.2)
+    assert weights(GPT_OSS).bytes / GIB == pytest.approx(60.8, abs=0.1)
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "dtype", "per_token"),
+    [
+        (LLAMA_8B, 1, "auto", 131_072),
+        (LLAMA_8B, 8, "auto", 16_384),
+        (LLAMA_8B, 16, "auto", 16_384),  # one KV head is the least that a rank holds
+        (LLAMA_8B, 1, "fp8", 65_536),
+        (QWEN_AWQ, 1, "auto", 262_144),
+        (DEEPSEEK, 1, "auto", 70_272),  # the latent of 576 is whole on every rank
+        (DEEPSEEK, 8, "auto", 70_272),
+    ],
+)
+def test_bytes_per_token(model, tp, dtype, per_token) -> None:
+    assert cache_of(model, tp, dtype=dtype).token_bytes(0) == per_token
+
+
+def test_windowed_layers_hold_a_window_and_what_is_in_flight() -> None:
+    cache = cache_of(GEMMA)
+    kinds = [group.kind for group in cache.groups]
+    assert (kinds.count("full"), kinds.count("window")) == (1, 6)  # 10 and 52 layers, in groups of 10 at most
+    assert max(group.layers[0] for group in cache.groups) == 10
+    windowed = -(-(1024 - 1 + 4096) // 16) + 1
+    assert cache.request_blocks(131_072, in_flight=4096, batch=2048) == 131_072 // 16 + 6 * windowed
+
+
+def test_before_hybrid_caches_windowed_layers_hold_everything() -> None:
+    cache = cache_of(GEMMA, version="0.8.2")
+    assert [group.layers for group in cache.groups] == [(62,)]
+
+
+def test_an_encoder_decoder_caches_what_it_heard_too() -> None:
+    cache = cache_of(WHISPER)
+    assert [group.kind for group in cache.groups] == ["full", "cross"]
+    assert cache.request_blocks(448, in_flight=4096, batch=2048) == 28 + 128
+
+
+def test_encoders_cache_nothing() -> None:
+    assert kv_cache(BGE, 1, (BGE.layers,), "auto", ENGINE) is None
+
+
+def test_an_unknown_cache_dtype_is_refused_with_those_there_are() -> None:
+    with pytest.raises(FleetError, match="fp8_e5m2"):
+        cache_of(LLAMA_8B, dtype="int3")
+
+
+def test_the_sampler_grows_with_sequences_and_vocabulary_on_the_last_stage_alone() -> None:
+    old, _ = engine("0.11.0")
+    logits = 1024 * LLAMA_8B.vocab
+    last = activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=old)
+    assert last.bytes == pytest.approx(38.5 * logits)
+    first = activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=False, engine=old)
+    assert first.bytes == pytest.approx(8192 * 2 * (3 * 14_336 + 3 * 4096))
+
+
+def test_activations_fell_by_sixty_percent_with_the_new_sampler() -> None:
+    before, after = (
+        activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=engine(version)[0]).bytes
+        for version in ("0.16.0", "0.17.0")
+    )
+    assert after / before == pytest.approx(0.4, abs=0.01)
+
+
+def test_models_without_a_vocabulary_head_run_no_sampler() -> None:
+    few, many = (activation(BGE, 1, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes for seqs in (1, 1024))
+    assert few == many
+
+
+def test_graphs_count_since_0_21_and_never_when_eager() -> None:
+    assert cuda_graphs(eager=False, engine=engine("0.20.0")[0]).bytes == 0
+    assert cuda_graphs(eager=False, engine=engine("0.21.0")[0]).bytes > 0
+    assert cuda_graphs(eager=True, engine=ENGINE).bytes == 0
+
+
+def test_eager_leaves_nothing_of_torch_compile_behind() -> None:
+    assert non_torch(1, 1, eager=True, engine=ENGINE).bytes < non_torch(1, 1, eager=False, engine=ENGINE).bytes
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "said"),
+    [("0.29.0", "0.29.0", ""), ("0.18.0", "0.17.0", "nearest lower"), ("0.2.7", "0.6.5", "oldest known")],
+)
+def test_another_versions_constants_are_named(asked, used, said) -> None:
+    constants, note = engine(asked)
+    assert constants.version == used
+    assert said in note
+    assert bool(note) == (asked != used)
+
+
+def test_what_is_no_version_is_refused() -> None:
+    with pytest.raises(FleetError, match="no version of vLLM"):
+        engine("latest")
+
+
+@pytest.mark.parametrize(
+    ("gpu", "seqs", "tokens"),
+    [
+        ("RTX-4090-24GB", 256, 2048),
+        ("H100-SXM-80GB", 1024, 8192),
+        ("A100-SXM-80GB", 256, 2048),
+        ("MI300X-192GB", 1024, 16384),
+    ],
+)
+def test_defaults_follow_the_card_as_in_vllm(gpu, seqs, tokens) -> None:
+    default = ENGINE.defaults_for(catalog().gpu(gpu))
+    assert (default.max_num_seqs, default.max_num_batched_tokens) == (seqs, tokens)
