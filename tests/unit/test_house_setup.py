@@ -1,6 +1,7 @@
 """What `make` checks before it installs, and how pip's settings reach uv: the bash functions, called one by one."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -93,6 +94,21 @@ global.trusted-host='pip.example'"
         "/etc/ours.pem",
         "already.example",
     ], ended.stderr
+
+
+def test_an_index_of_cpu_builds_takes_torch_and_cuda_out_of_the_lock() -> None:
+    ended = bash("without_cuda <requirements/serve.txt")
+    kept = set(re.findall(r"^([a-z0-9._-]+)==", ended.stdout, re.MULTILINE))
+    every = set(re.findall(r"^([a-z0-9._-]+)==", (ROOT / "requirements" / "serve.txt").read_text(), re.MULTILINE))
+    left_out = every - kept
+    assert {"torch", "triton", "nvidia-cublas", "cuda-toolkit"} <= left_out
+    assert all(re.match(r"torch$|triton$|cuda-|nvidia-", name) for name in left_out)
+
+
+def test_a_failed_install_is_not_remembered() -> None:
+    ended = bash("uv=false; done_before() { false; }; remember() { echo remembered; }; install_locks core")
+    assert ended.returncode != 0
+    assert "remembered" not in ended.stdout
 
 
 def test_a_stage_that_fails_fails_the_command() -> None:
