@@ -136,8 +136,8 @@ class Pool(ClosedCamel):
     """Cluster that the pool belongs to."""
     price: PricePerHour | None = None
     """What one GPU costs per hour; the catalogue's price when left out."""
-    spot: bool = False
-    """Nodes may be taken away at any time."""
+    spot: Literal["karpenter", "eks", "gke", "aks"] | None = None
+    """Nodes may be taken away at any time; the provider decides their labels and taints, and the spot price counts."""
     cpus_per_node: float | None = Field(default=None, gt=0)
     """CPU cores that pods can have on a node; bounds what worker pods ask for."""
     memory_per_node: Bytes | None = None

@@ -1,0 +1,31 @@
+"""plan.md: the plan as a page that people read and review."""
+
+from importlib.resources import files
+
+from rayhelm.planner.plan import ModelPlan, Plan
+
+__all__ = ["plan_page"]
+
+
+def plan_page(plan: Plan) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    environment.filters["money"] = _money
+    environment.filters["shape"] = _shape
+    environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
+    template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
+    return environment.from_string(template).render(plan=plan)
+
+
+def _money(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def _shape(model: ModelPlan) -> str:
+    """`TP 8 x PP 4`, or the share of a card."""
+    if model.gpu_fraction < 1:
+        return f"{model.gpu_fraction:g} of a card"
+    if model.tensor_parallel_size * model.pipeline_parallel_size == 1:
+        return "1 card"
+    return f"TP {model.tensor_parallel_size} x PP {model.pipeline_parallel_size}"

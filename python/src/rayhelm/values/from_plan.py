@@ -1,0 +1,119 @@
+"""From a plan to the typed values of the chart `ray-service`, one release for each service. Pure."""
+
+import re
+from collections.abc import Sequence
+from ipaddress import ip_address
+from math import ceil
+
+from rayhelm.catalog import Catalog, catalog
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import Cluster
+from rayhelm.values.applications import application, custom_application
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
+from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
+from rayhelm.values.ray_service.serve import Serve
+from rayhelm.values.ray_service.weights import Claim, Download, Weights
+from rayhelm.values.worker_groups import groups_of, worker_groups
+
+__all__ = ["values_of_plan"]
+
+GATEWAY = Peer(namespace="gateway")
+"""Where the fleet's gateway lives: it alone may call the endpoint."""
+
+
+def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
+    """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
+    known = known or catalog()
+    if problems := _missing(plan, loaded):
+        raise FleetError(problems)
+    return {service: _values(service, plan.of_service(service), loaded, known) for service in plan.services}
+
+
+def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+    fleet = loaded.fleet
+    cluster = fleet.clusters[models[0].cluster]
+    declared = fleet.services.get(service)
+    aliases = declared.aliases if declared else None
+    groups = groups_of(models, loaded, known)
+    return RayServiceValues(
+        tenant=(declared.tenant if declared else None) or "",
+        kuberay=KubeRay(version=cluster.kuberay),
+        auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
+        upgrade=Upgrade(strategy=declared.upgrade if declared else "NewCluster"),
+        serve=Serve(
+            applications={plan.model: application(plan, groups[plan.model]) for plan in models if not _custom(plan)},
+            custom_applications={
+                plan.model: custom_application(plan, groups[plan.model]) for plan in models if _custom(plan)
+            },
+        ),
+        worker_groups=worker_groups(models, loaded, known),
+        gcs_fault_tolerance=_fault_tolerance(cluster),
+        weights=_weights(models, cluster),
+        network_policy=NetworkPolicy(
+            api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
+            gateways={"gateway": GATEWAY},
+            redis=_redis(cluster),
+        ),
+        aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
+    )
+
+
+def _custom(plan: ModelPlan) -> bool:
+    return plan.task in ("speak", "custom")
+
+
+def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
+    """What only the user's cluster can tell."""
+    used = {model.cluster for model in plan.models.values()}
+    return [
+        loaded.document.problem(
+            ("clusters", name),
+            f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and everything else is denied",
+            "apiServer: {cidrs: [10.0.0.1/32]}   # kubectl get endpointslices -n default"
+            " -l kubernetes.io/service-name=kubernetes",
+        )
+        for name, cluster in loaded.fleet.clusters.items()
+        if name in used and not cluster.api_server.cidrs
+    ]
+
+
+def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
+    if not cluster.redis:
+        return GcsFaultTolerance()
+    secret = cluster.redis.password_secret
+    password = SecretKey(name=secret.name, key=secret.key) if secret else SecretKey(key="password")
+    return GcsFaultTolerance(enabled=True, redis_address=cluster.redis.address, password_secret=password)
+
+
+def _redis(cluster: Cluster) -> Redis:
+    """Where the head finds Redis: by address, or in the namespace that its Service name tells (`redis.state:6379`)."""
+    if not cluster.redis:
+        return Redis()
+    host, _, port = cluster.redis.address.removeprefix("rediss://").rpartition(":")
+    number = int(port) if port.isdigit() else 6379
+    try:
+        address = ip_address(host)
+    except ValueError:
+        labels = host.split(".")
+        return Redis(peer=Peer(namespace=labels[1] if len(labels) > 1 else ""), port=number)
+    return Redis(cidrs=[f"{address}/{address.max_prefixlen}"], port=number)
+
+
+def _weights(models: Sequence[ModelPlan], cluster: Cluster) -> Weights:
+    """A volume for what comes from the hub, with room for the next revision beside this one."""
+    from_hub = [plan for plan in models if re.fullmatch(r"[\w.-]+/[\w.-]+", plan.source)]
+    if not from_hub:
+        return Weights(enabled=False)
+    held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in from_hub)
+    token = cluster.weights.hub_token
+    return Weights(
+        claim=Claim(
+            size=f"{ceil((2 * held + 10) / 10) * 10}Gi",
+            storage_class=cluster.weights.storage_class or "",
+            access_mode=cluster.weights.access_mode,
+        ),
+        download=Download(token_secret=SecretKey(name=token.name, key=token.key) if token else SecretKey()),
+    )
