@@ -1,6 +1,7 @@
 """The house in order: nothing foreign in the files, versions told once, commands that the README can promise."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -17,9 +18,15 @@ LOCKS = sorted(REQUIREMENTS.glob("*.txt"))
 
 
 def tracked_files() -> list[Path]:
-    listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files", "-z"]
-    names = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split("\0")
-    return [path for name in names if name and (path := ROOT / name).is_file()]
+    """What git tracks; in an unpacked archive everything that .gitignore does not name."""
+    if shutil.which("git") and (ROOT / ".git").exists():
+        listing = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), "ls-files", "-z"]
+        names = subprocess.run(listing, capture_output=True, text=True, check=True).stdout.split("\0")
+        return [path for name in names if name and (path := ROOT / name).is_file()]
+    ignored = {line.rstrip("/") for line in text_of(ROOT / ".gitignore").splitlines()} | {".git"}
+    return [
+        path for path in ROOT.rglob("*") if path.is_file() and not ignored.intersection(path.relative_to(ROOT).parts)
+    ]
 
 
 def text_of(path: Path) -> str:
