@@ -64,6 +64,30 @@ def test_both_workstations_hold_the_long_context_in_either_order(gpus, settings)
     assert answer.gpu == "+".join(gpus)
 
 
+def test_figures_are_the_weakest_stages_and_the_sampler_is_on_the_last() -> None:
+    first, last = (ask(AWQ, *gpus, max_model_len=16384, **ARTICLE) for gpus in ((A4000, A5000), (A5000, A4000)))
+    small = catalog().gpu(A4000).usable_gib
+    for answer in (first, last):
+        assert answer.kv_available_gib_per_gpu < 0.9 * small - answer.weights_gib_per_gpu
+    sampler_state = 256 * 151_936 * 4.125 / 2**30
+    assert last.activation_gib - first.activation_gib == pytest.approx(sampler_state)
+    assert first.kv_cache_tokens > last.kv_cache_tokens
+
+
+def test_batches_in_flight_take_cache_from_windowed_models() -> None:
+    gemma = "google/gemma-3-27b-it"
+    calm, busy = (ask(gemma, H100, max_model_len=32768, max_num_batched_tokens=n) for n in (2048, 4096))
+    blocks = [answer.kv_cache_tokens / 32768 / answer.kv_available_gib_per_gpu for answer in (calm, busy)]
+    # 2 batches more of 2048 tokens, 6 groups of windowed layers, 16 tokens a block.
+    request = [2048 + 6 * (-(-(1023 + 2 * n) // 16) + 1) for n in (2048, 4096)]
+    assert blocks[0] / blocks[1] == pytest.approx(request[1] / request[0], rel=1e-3)
+
+
+def test_defaults_shrink_with_what_all_sequences_could_hold() -> None:
+    answer = ask(LLAMA.format("8B"), H100, max_model_len=2, max_num_seqs=8)
+    assert (answer.max_num_seqs, answer.max_num_batched_tokens) == (8, 16)
+
+
 def test_unlike_cards_with_a_16_bit_model_need_uneven_layers_and_a_fixed_order() -> None:
     even = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, **ARTICLE)
     assert not even.fits

@@ -95,6 +95,12 @@ def test_windowed_layers_hold_a_window_and_what_is_in_flight() -> None:
     assert cache.request_blocks(131_072, in_flight=4096, batch=2048) == 131_072 // 16 + 6 * windowed
 
 
+def test_groups_are_spread_over_all_stages() -> None:
+    cache = cache_of(GEMMA, pp=2)
+    assert all(abs(first - last) <= 1 for first, last in (group.layers for group in cache.groups))
+    assert sum(sum(group.layers) for group in cache.groups) == GEMMA.layers
+
+
 def test_before_hybrid_caches_windowed_layers_hold_everything() -> None:
     cache = cache_of(GEMMA, version="0.8.2")
     assert [group.layers for group in cache.groups] == [(62,)]
@@ -122,6 +128,13 @@ def test_the_sampler_grows_with_sequences_and_vocabulary_on_the_last_stage_alone
     assert last.bytes == pytest.approx(38.5 * logits)
     first = activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=False, engine=old)
     assert first.bytes == pytest.approx(8192 * 2 * (3 * 14_336 + 3 * 4096))
+
+
+def test_no_more_rows_are_sampled_than_tokens_run() -> None:
+    few, many = (
+        activation(LLAMA_8B, 1, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes for seqs in (64, 1024)
+    )
+    assert few == many
 
 
 def test_activations_fell_by_sixty_percent_with_the_new_sampler() -> None:
