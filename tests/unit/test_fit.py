@@ -142,6 +142,14 @@ def test_a_model_that_caches_nothing_runs_as_many_sequences_as_it_may() -> None:
     assert (answer.fits, answer.kv_cache_tokens, answer.max_concurrency) == (True, 0, 256)
 
 
+def test_of_another_application_only_the_weights_are_known() -> None:
+    answer = ask("microsoft/speecht5_tts", "T4-16GB", share=0.25)
+    assert (answer.fits, answer.tight) == (True, True)
+    assert (answer.kv_available_gib_per_gpu, answer.activation_gib, answer.max_concurrency) == (None, None, None)
+    assert answer.weights_gib_per_gpu > 0
+    assert "application of its own" in answer.unknown[0]
+
+
 def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
     answer = ask(LLAMA.format("70B"), H100, tp=3)
     assert (answer.fits, answer.weights_gib_per_gpu) == (False, None)

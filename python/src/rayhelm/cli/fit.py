@@ -90,7 +90,8 @@ def _show(answer: "Fit") -> None:
 
     out = console()
     verdict = "[yellow]tight[/]" if answer.tight else "[green]fits[/]" if answer.fits else "[red]does not fit[/]"
-    table = Table(title=f"{answer.model} on {answer.gpu}: {verdict}", title_justify="left", show_header=False)
+    out.print(f"[bold]{answer.model}[/] on [bold]{answer.gpu}[/]: {verdict}")
+    table = Table(show_header=False)
     table.add_column(style="dim")
     table.add_column(justify="right")
     for name, value in _rows(answer):

@@ -162,6 +162,9 @@ def _stages(ask: Ask) -> Iterator[StageMemory]:
 
 
 def _terms(ask: Ask, stage: int) -> tuple[Term, Term, Term]:
+    """Activations, non-torch memory and CUDA graphs, as far as vLLM runs the model."""
+    if ask.model.engine == "custom":
+        return Term(0.0), Term(0.0), Term(0.0)
     last = stage == ask.pp - 1
     return (
         activation(ask.model, ask.tp, seqs=ask.seqs, tokens=ask.tokens, last_stage=last, engine=ask.engine),

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import Engine, engine
+from rayhelm.catalog.engines import engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.closed import Closed
-from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.defaults import ask_of, per_stage
 from rayhelm.planner.evaluate import Ask, Outcome, StageMemory, evaluate
 from rayhelm.planner.layout import objections
 from rayhelm.planner.memory import GIB
@@ -100,8 +100,8 @@ def fit(
     """Account for `model` on `gpus` (one kind, or one per stage). What is None takes vLLM's default for an API server
     on the smallest of the cards. `share`: fraction of each card. `catalog`: where to look for what would fit."""
     constants, note = engine(vllm_version or versions().vllm)
-    cards = _per_stage(gpus, pp)
-    ask = _ask(
+    cards = per_stage(gpus, pp)
+    ask = ask_of(
         model,
         cards,
         tp,
@@ -116,7 +116,7 @@ def fit(
     unknown = (*unknown_figures(ask), *((note,) if note else ()))
     if refused := objections(model, tp, ask.pp, constants):
         return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", mends_of_split(ask), unknown)
-    if any(gpu.usable_gib is None for gpu in cards) or any(gpu.engine == "none" for gpu in cards):
+    if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in cards):
         return _bare(ask, unknown[0], mends_of_split(ask), unknown)
     return _answer(evaluate(ask), unknown, catalog)
 
@@ -136,11 +136,11 @@ def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None)
             "activation_gib": None if bare else weakest.activation / GIB,
             "non_torch_gib": None if bare else weakest.non_torch / GIB,
             "cuda_graph_gib": None if bare else weakest.cuda_graphs / GIB,
-            "kv_available_gib_per_gpu": weakest.cache / GIB,
+            "kv_available_gib_per_gpu": None if bare else weakest.cache / GIB,
             "error_gib": weakest.error / GIB,
-            "kv_cache_tokens": outcome.tokens,
-            "max_concurrency": outcome.concurrency,
-            "largest_context": outcome.largest_context,
+            "kv_cache_tokens": None if bare else outcome.tokens,
+            "max_concurrency": None if bare else outcome.concurrency,
+            "largest_context": None if bare else outcome.largest_context,
             "stages": tuple(_stage(stage, outcome) for stage in outcome.stages) if ask.pp > 1 else (),
             "fits_every_order": outcome.fits and _fits_every_order(ask),
         }
@@ -179,8 +179,8 @@ def _stage(stage: StageMemory, outcome: Outcome) -> Stage:
 
 
 def _tight(outcome: Outcome) -> bool:
-    """Models that cache nothing are tight by the band alone."""
-    if not outcome.fits_by_the_band:
+    """Models that cache nothing are tight by the band alone; those of other applications always are."""
+    if not outcome.fits_by_the_band or outcome.ask.model.engine == "custom":
         return True
     weakest = outcome.weakest
     return outcome.ask.cache is not None and (weakest.cache < _TIGHT_SHARE * weakest.budget or outcome.concurrency < 2)
@@ -190,62 +190,3 @@ def _fits_every_order(ask: Ask) -> bool:
     """Any card may come to stand at any stage, so each kind must hold every stage."""
     kinds = {gpu.id: gpu for gpu in ask.gpus}
     return len(kinds) == 1 or all(evaluate(replace(ask, gpus=(gpu,) * ask.pp)).fits for gpu in kinds.values())
-
-
-def _per_stage(gpus: Sequence[Gpu], pp: int | None) -> tuple[Gpu, ...]:
-    stages = pp or len(gpus)
-    if len(gpus) == 1:
-        return tuple(gpus) * stages
-    if len(gpus) != stages:
-        raise FleetError(
-            Problem(
-                f"{len(gpus)} GPUs for {stages} pipeline stages",
-                mend="name one GPU for all stages, or one for each stage",
-            )
-        )
-    return tuple(gpus)
-
-
-def _ask(
-    model: Model,
-    gpus: tuple[Gpu, ...],
-    tp: int,
-    constants: Engine,
-    *,
-    utilization: float | None,
-    context: int | None,
-    seqs: int | None,
-    tokens: int | None,
-    fraction: float,
-) -> Ask:
-    """Fill in what vLLM chooses by itself, and refuse what it would not take at all."""
-    utilization = constants.gpu_memory_utilization if utilization is None else utilization
-    context = model.max_context if context is None else context
-    _check(model, utilization=utilization, fraction=fraction, context=context, counts=(tp, seqs, tokens))
-    defaults = [constants.defaults_for(gpu) for gpu in gpus]
-    batch = min(default.max_num_batched_tokens for default in defaults) if tokens is None else tokens
-    running = min(default.max_num_seqs for default in defaults) if seqs is None else seqs
-    if tokens is None:
-        batch = min(running * context, batch)
-    if seqs is None:
-        running = min(running, batch)
-    return Ask(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
-
-
-def _check(model: Model, *, utilization: float, fraction: float, context: int, counts: tuple[int | None, ...]) -> None:
-    problems = [
-        Problem(f"{name} {value} is not between 0 and 1", mend=f"{name}: 0.9")
-        for name, value in (("gpu_memory_utilization", utilization), ("share", fraction))
-        if not 0 < value <= 1
-    ]
-    if any(count is not None and count < 1 for count in counts) or context < 1:
-        problems.append(Problem("sizes and counts are whole numbers from 1 on"))
-    if context > model.max_context:
-        problems.append(
-            Problem(
-                f"max_model_len {context} is beyond the {model.max_context} tokens that {model.id} takes",
-                mend=f"max_model_len: {model.max_context}",
-            )
-        )
-    if problems:
-        raise FleetError(problems)
