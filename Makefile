@@ -20,19 +20,19 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 test: tools lint ## everything that the tests prove, the live ones last
 	@$(bin)/pytest --junitxml .cache/tests.xml
 
-lint: tools ## ruff, mypy, shellcheck
+lint: tools ## ruff, mypy, shellcheck, and whether generated files are fresh
 	@ci/stage ruff $(bin)/ruff check python tests ci
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
 	@ci/stage mypy $(bin)/mypy
-	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/host.bash
+	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/generate ci/host.bash
+	@ci/stage "generated files" ci/generate --check
 
 fmt: tools ## format, and mend what ruff can mend
 	@$(bin)/ruff format python tests ci
 	@$(bin)/ruff check --fix python tests ci
 
 generate: tools ## write anew all that is generated and committed
-	@$(bin)/python -m rayhelm.charts.generate
-	@for fleet in values/*/; do $(bin)/rayhelm render $${fleet}fleet.yaml -o $$fleet; done
+	@ci/generate
 
 tools: ## .venv with all locks, helm 3 and 4, kubectl
 	@ci/set-up test
