@@ -55,10 +55,18 @@ def template(
     kube_version: str = "",
     api_versions: Sequence[str] = (),
     options: Sequence[str] = (),
+    helm: Path | None = None,
 ) -> list[dict[str, Any]]:
     """The objects that the chart renders; FleetError carries the rule that was broken."""
     text = render(
-        chart, release, namespace, values, kube_version=kube_version, api_versions=api_versions, options=options
+        chart,
+        release,
+        namespace,
+        values,
+        kube_version=kube_version,
+        api_versions=api_versions,
+        options=options,
+        helm=helm,
     )
     return [document for document in yaml.load_all(text, Loader=Loader) if document]
 
@@ -72,6 +80,7 @@ def render(
     kube_version: str = "",
     api_versions: Sequence[str] = (),
     options: Sequence[str] = (),
+    helm: Path | None = None,
 ) -> str:
     """What `helm template` prints. `chart` is a name in the charts folder or a path; values are a mapping or files."""
     arguments = ["template", release, str(_chart(chart)), "--namespace", namespace]
@@ -79,25 +88,27 @@ def render(
         arguments += ["--kube-version", kube_version]
     for api in api_versions:
         arguments += ["--api-versions", api]
-    return _run([*arguments, *options], values)
+    return _run([*arguments, *options], values, helm)
 
 
-def lint(chart: str, values: Mapping[str, Any] | Sequence[Path], *, kube_version: str = "") -> str:
+def lint(
+    chart: str, values: Mapping[str, Any] | Sequence[Path], *, kube_version: str = "", helm: Path | None = None
+) -> str:
     """What `helm lint --strict` says; raises when it has complaints."""
     arguments = ["lint", "--strict", str(_chart(chart))]
-    return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values)
+    return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values, helm)
 
 
 def _chart(chart: str) -> Path:
     return Path(chart) if "/" in chart else charts_dir() / chart
 
 
-def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path]) -> str:
+def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], helm: Path | None) -> str:
     with tempfile.TemporaryDirectory(prefix="rayhelm-") as folder:
         files = list(values) if not isinstance(values, Mapping) else [Path(folder, "values.json")]
         if isinstance(values, Mapping):
             files[0].write_text(json.dumps(values))
-        command = [str(find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
+        command = [str(helm or find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
         done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(folder))
     if done.returncode:
         raise FleetError(_problem(done.stderr or done.stdout, files[0] if files else None))

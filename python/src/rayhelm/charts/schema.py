@@ -41,7 +41,7 @@ def _inlined(node: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _tidy(node: Any) -> Any:
-    """Without titles, without null (a key is left out instead), descriptions on one line."""
+    """Without titles, without null (a key is left out instead), descriptions on one line, names of entries closed."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):
@@ -51,6 +51,8 @@ def _tidy(node: Any) -> Any:
         for key, item in node.items()
         if not (key == "title" and isinstance(item, str)) and not (key == "default" and item is None)
     }
+    if "patternProperties" in tidied:
+        tidied["additionalProperties"] = False
     if isinstance(tidied.get("description"), str):
         tidied["description"] = " ".join(tidied["description"].split())
     if choices := tidied.get("anyOf"):
