@@ -85,7 +85,7 @@ def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
         ("nodes: 2", "nodes: -2", "pools.gpu.nodes", "greater than or equal to 1"),
         ("nodes: 2", "nodes: 1.5", "pools.gpu.nodes", "a whole number"),
         ("nodes: 2", "nodes: two", "pools.gpu.nodes", "a whole number"),
-        ("nodes: 2", "nodes: null", "pools.gpu.nodes", "has no value"),
+        ("source: Qwen/Qwen2.5-7B-Instruct", "source: null", "models.chat.source", "has no value"),
         ("context: 4096", "task: chatt", "models.chat.task", "is not one of"),
         ("context: 4096", "revision: main", "models.chat.revision", "is not a commit"),
         ("chat:", "Chat_A:", "models.Chat_A", "cannot be a name"),
@@ -129,7 +129,9 @@ def test_a_tenant_may_only_call_models_that_exist() -> None:
 
 
 def test_a_context_below_the_mean_request_is_refused() -> None:
-    text = SMALL.replace("context: 4096", "context: 100, traffic: {requestsPerSecond: 1, inputTokens: 90, outputTokens: 20}")
+    text = SMALL.replace(
+        "context: 4096", "context: 100, traffic: {requestsPerSecond: 1, inputTokens: 90, outputTokens: 20}"
+    )
     assert "mean prompt and answer are 110 tokens" in the_problem(text).message
 
 

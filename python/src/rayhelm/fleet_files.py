@@ -1,8 +1,8 @@
 """What `rayhelm render` writes for a fleet, as text by path. Pure: nothing is written here.
 
-    <fleet>/plan.md                      the plan, for people and for review
-    <fleet>/ray-service/<service>.yaml   values, one release each
-    <fleet>/manifests/<service>.yaml     Kubernetes objects, when asked for
+<fleet>/plan.md                      the plan, for people and for review
+<fleet>/ray-service/<service>.yaml   values, one release each
+<fleet>/manifests/<service>.yaml     Kubernetes objects, when asked for
 """
 
 from dataclasses import dataclass
@@ -36,7 +36,6 @@ class Rendered:
             return "models"
         return self.loaded.fleet.tenants[declared.tenant].namespace or declared.tenant
 
-
     def kubernetes(self, service: str) -> str:
         """Version of Kubernetes that the service runs on, as helm takes it."""
         cluster = self.plan.of_service(service)[0].cluster
@@ -59,7 +58,7 @@ def files_of(rendered: Rendered) -> dict[str, str]:
     for service, values in rendered.values.items():
         models = ", ".join(plan.model for plan in rendered.plan.of_service(service))
         header = (
-            f"Values of the chart {CHART} for release `{service}` ({models}) in namespace `{rendered.namespace(service)}`.\n"
+            f"Values of chart {CHART}: release `{service}` ({models}), namespace `{rendered.namespace(service)}`.\n"
             f"Written by `rayhelm render {source}`; edit the fleet file, not this one. plan.md has the reasons."
         )
         files[f"{CHART}/{service}.yaml"] = as_yaml(values, header)
@@ -67,7 +66,7 @@ def files_of(rendered: Rendered) -> dict[str, str]:
 
 
 def manifests_of(rendered: Rendered) -> dict[str, str]:
-    """What Helm makes of the values, by path. Raises FleetError with the rule that was broken, MissingError without helm."""
+    """What Helm makes of the values, by path. FleetError carries the rule that was broken."""
     from rayhelm.charts.helm import render
 
     return {

@@ -10,12 +10,12 @@ __all__ = ["plan_page"]
 def plan_page(plan: Plan) -> str:
     from jinja2 import Environment, StrictUndefined
 
-    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True)
+    environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["money"] = _money
     environment.filters["shape"] = _shape
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
     template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(plan=plan)
+    return environment.from_string(template).render(plan=plan).rstrip() + "\n"
 
 
 def _money(value: float | None) -> str:

@@ -128,7 +128,8 @@ def _print_reasons(plan: "Plan") -> None:
     for model in plan.models.values():
         out.print(f"\n[bold]{model.model}[/bold]")
         for reason in model.reasons:
-            out.print(f"  {reason.decision} = [cyan]{escape(reason.chosen)}[/cyan]: {escape(reason.because)}", soft_wrap=True)
+            chosen, because = escape(reason.chosen), escape(reason.because)
+            out.print(f"  {reason.decision} = [cyan]{chosen}[/cyan]: {because}", soft_wrap=True)
         for text in model.warnings:
             out.print(f"  [yellow]warning[/yellow]: {escape(text)}", soft_wrap=True)
         for text in model.unknown:

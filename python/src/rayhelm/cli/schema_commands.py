@@ -15,12 +15,14 @@ def schema_command(
     """Print the JSON Schema of a fleet file or of a chart's values, for editors."""
     import json
 
+    from pydantic import BaseModel
+
     from rayhelm.errors import UsageError
     from rayhelm.spec.fleet import Fleet
     from rayhelm.spec.nearest import did_you_mean
     from rayhelm.values.ray_service import RayServiceValues
 
-    models = {"fleet": Fleet, "ray-service": RayServiceValues}
+    models: dict[str, type[BaseModel]] = {"fleet": Fleet, "ray-service": RayServiceValues}
     if what not in models:
         raise UsageError(f"there is no schema `{what}`; {did_you_mean(what, models)}")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **models[what].model_json_schema()}

@@ -165,6 +165,8 @@ def _with_engine(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
         if best is None or _better(outcome, best):
             best = outcome
     assert best is not None
+    if not best.fits and (uneven := _uneven(replace(best.ask, gpus=split.gpus), wish)):
+        best = uneven
     if not best.fits and (shorter := _shortened(wish, best)):
         best = shorter
     if not best.fits:
@@ -201,8 +203,21 @@ def _weakest_order(ask: Ask) -> Outcome:
     return evaluate(ask) if worst.fits else worst
 
 
+def _uneven(ask: Ask, wish: Wish) -> Outcome | None:
+    """More layers on the larger card. Only over two hosts: the driver's comes first, so their order can be fixed by the
+    placement of the first bundle, where three or more would be ordered by address."""
+    if len(ask.gpus) != 2 or len(set(ask.gpus)) == 1 or ask.partition is not None:
+        return None
+    layers = wish.model.layers
+    tried = (evaluate(replace(ask, partition=(first, layers - first))) for first in range(1, layers))
+    best = max(tried, key=lambda outcome: (outcome.blocks, outcome.weakest.cache))
+    return best if best.fits else None
+
+
 def _measured(wish: Wish, split: Split, share: float, part: float, outcome: Outcome) -> Candidate:
     ask = outcome.ask
+    if ask.partition != split.partition:
+        split = replace(split, partition=ask.partition)
     carried = capacity(
         wish.model, split, wish.spec, wish.engine, outcome.tokens or None, ask.seqs, ask.kv_cache_dtype, share
     )

@@ -16,6 +16,8 @@ from rayhelm.spec.models import Replicas
 
 __all__ = ["describe"]
 
+_BUILDS = {"vllm-unofficial": "community builds only", "none": "no known build"}
+
 
 def describe(choice: Choice, placements: tuple[Placement, ...]) -> ModelPlan:
     chosen = choice.candidate
@@ -152,8 +154,7 @@ def _warnings(chosen: Candidate) -> tuple[str, ...]:
     if not capacity.meets_ttft:
         found.append(f"the ttft objective is out of reach by the estimate: {capacity.ttft_s:.2g} s without queueing")
     found += [
-        f"{gpu.id}: vLLM runs on it by {'community builds only' if gpu.engine == 'vllm-unofficial' else 'no known build'};"
-        " the pool's own `image` has to bring one"
+        f"{gpu.id}: vLLM runs on it by {_BUILDS[gpu.engine]}; the pool's own `image` has to bring one"
         for gpu in dict.fromkeys(chosen.split.gpus)
         if gpu.engine != "vllm" and wish.model.engine == "vllm"
     ]

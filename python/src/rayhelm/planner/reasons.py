@@ -91,7 +91,7 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
         because=(
             f"of {weakest.budget / gib:.1f} GiB ({chosen.utilization:.0%} of {weakest.gpu.usable_gib:.1f}) go"
             f" {weakest.weights / gib:.1f} to weights, {weakest.activation / gib:.1f} to activations,"
-            f" {weakest.non_torch / gib:.1f} to what lies outside torch and {weakest.cuda_graphs / gib:.1f} to CUDA graphs"
+            f" {weakest.non_torch / gib:.1f} to what lies outside torch, {weakest.cuda_graphs / gib:.1f} to CUDA graphs"
         ),
         numbers={
             "budget_gib": round(weakest.budget / gib, 2),
@@ -139,7 +139,7 @@ def _pipeline(chosen: Candidate) -> Reason:
     else:
         because = f"stages within the host pass less over {split.gpu.link.kind} than tensor parallelism would"
     if not split.pool.alike and split.pp > 1:
-        because += "; every order of the stages fits, for vLLM orders them by address"
+        because += _order(chosen)
     layers = [stage.layers for stage in chosen.outcome.stages] if chosen.outcome else []
     return Reason(
         decision="pipeline_parallel_size",
@@ -149,6 +149,16 @@ def _pipeline(chosen: Candidate) -> Reason:
             "layers": "+".join(map(str, layers)),
             "weights_gib": round(weights(chosen.wish.model).bytes / 2**30, 2),
         },
+    )
+
+
+def _order(chosen: Candidate) -> str:
+    """vLLM orders the stages itself: the driver's first, the others by address."""
+    if chosen.split.partition is None:
+        return "; every order of the stages fits, for vLLM orders them by address"
+    first = chosen.split.hosts[0].name
+    return (
+        f"; the layers are cut unevenly, so the order is fixed: the replica starts on `{first}`, which makes it first"
     )
 
 

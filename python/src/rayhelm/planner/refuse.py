@@ -27,7 +27,7 @@ def too_little_room(wish: Wish, found: list[Candidate], sites: dict[str, PoolSit
     best = min(found, key=lambda candidate: (not candidate.capacity.meets_slo, candidate.gpus))
     pool = best.split.pool
     there = room_for(best)
-    needs = f"{best.replicas} replicas of {best.split.cards * best.share:g} {best.split.gpu_name}"
+    needs = f"{best.replicas} replica{'s' if best.replicas > 1 else ''} of {best.split.cards * best.share:g} {best.split.gpu_name}"
     message = (
         f"`{wish.name}` needs {needs} at the planned load, and pool `{pool.name}` has room for {there}"
         f" ({pool.used:g} of {pool.cards} cards are taken by models before it)"

@@ -76,7 +76,7 @@ def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallel
         stages_per_host = host.cards // tp
         if not stages_per_host:
             continue
-        within = range(1, stages_per_host + 1)
+        within = range(1, stages_per_host + 1) if _slow(host) else (1,)
         across = range(2 * stages_per_host, MOST_HOSTS * stages_per_host + 1, stages_per_host)
         pinned = pin.pipeline if pin else None
         for pp in [pinned] if pinned else [*within, *(across if tp * stages_per_host == host.cards else ())]:
@@ -84,6 +84,12 @@ def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallel
             if pp > model.layers or nodes > len(site.hosts) or (nodes > 1 and not site.link.spans_hosts):
                 continue
             yield Split(site, (), (host.gpu,) * pp, tp, pp, nodes)
+
+
+def _slow(host: HostSite) -> bool:
+    """Cards of the host lack a link that joins them all: stages within it may pay. On a fast link, TP always does."""
+    link = host.gpu.link
+    return not link.fast or host.cards > (link.group or host.cards)
 
 
 def _over_unlike_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:

@@ -71,7 +71,8 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
     return [
         loaded.document.problem(
             ("clusters", name),
-            f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and everything else is denied",
+            f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
+            " is denied",
             "apiServer: {cidrs: [10.0.0.1/32]}   # kubectl get endpointslices -n default"
             " -l kubernetes.io/service-name=kubernetes",
         )

@@ -61,7 +61,8 @@ def _kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[_Kind]:
 
 def _group(kind: _Kind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
-    host = next((host for index, host in enumerate(pool.hosts) if _host_name(kind.pool, index, host) == kind.host), None)
+    named = {_host_name(kind.pool, index, host): host for index, host in enumerate(pool.hosts)}
+    host = named.get(kind.host)
     card = known.gpu(host.gpu if host else pool.gpu or "")
     here = [plan for plan in models if kind in _kinds(plan, loaded)]
     if card.vendor == "google":

@@ -1,0 +1,34 @@
+"""Fleets for the tests of the planner."""
+
+import textwrap
+
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.document import parse_document
+from rayhelm.spec.load import LoadedFleet, fleet_of
+
+__all__ = ["load", "one", "plan", "refused"]
+
+
+def load(text: str) -> LoadedFleet:
+    return fleet_of(parse_document(textwrap.dedent(text), "fleet.yaml"))
+
+
+def plan(text: str) -> Plan:
+    return plan_fleet(load(text))
+
+
+def one(pool: str, model: str, more: str = "") -> ModelPlan:
+    """The plan of one model on one pool, both as YAML flow mappings."""
+    return plan(f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {model}}}\n{more}").models["model"]
+
+
+def refused(pool: str, model: str, more: str = "") -> Problem:
+    """The one problem of such a fleet."""
+    try:
+        found = one(pool, model, more)
+    except FleetError as error:
+        (problem,) = error.problems
+        return problem
+    raise AssertionError(f"planned: {found}")

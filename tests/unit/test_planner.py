@@ -1,0 +1,280 @@
+"""What the planner decides, and that it says why."""
+
+import pytest
+
+from rayhelm.planner.plan import ModelPlan
+from unit.fleets import one, plan, refused
+
+LAB = "{hosts: [{name: big, gpu: RTX-A5000-24GB}, {name: small, gpu: RTX-A4000-16GB}], network: ethernet-1g}"
+H100 = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g}"
+LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
+LLAMA_70B = "meta-llama/Llama-3.1-70B-Instruct"
+LLAMA_405B = "meta-llama/Llama-3.1-405B-Instruct"
+BUSY = "traffic: {requestsPerSecond: %s, inputTokens: 800, outputTokens: 200, sharedPrefix: %s}"
+
+
+def because(model: ModelPlan, decision: str) -> str:
+    return next(reason.because for reason in model.reasons if reason.decision == decision)
+
+
+def test_every_decision_has_a_reason() -> None:
+    model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 8192}}")
+    decided = {reason.decision for reason in model.reasons}
+    assert decided >= {
+        "pool",
+        "memory",
+        "tensor_parallel_size",
+        "pipeline_parallel_size",
+        "max_model_len",
+        "max_num_seqs",
+        "replicas",
+        "routing",
+        "price_per_hour",
+    }
+    assert all(reason.because for reason in model.reasons)
+
+
+def test_the_article_s_pair_serves_the_32b_by_pipeline_parallelism_over_ethernet() -> None:
+    model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
+    assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (1, 2)
+    assert model.gpu == "RTX-A5000-24GB+RTX-A4000-16GB"
+    assert [stage.layers for stage in model.stages] == [32, 32]
+    assert [stage.host for stage in model.stages] == ["big", "small"]
+    assert all(stage.weights_gib > 8 and stage.kv_gib > 2 for stage in model.stages)
+    assert "tensor parallelism would exchange them twice a layer" in because(model, "pipeline_parallel_size")
+
+
+def test_the_order_in_which_the_hosts_stand_does_not_matter() -> None:
+    turned = LAB.replace(
+        "{name: big, gpu: RTX-A5000-24GB}, {name: small, gpu: RTX-A4000-16GB}",
+        "{name: small, gpu: RTX-A4000-16GB}, {name: big, gpu: RTX-A5000-24GB}",
+    )
+    assert turned != LAB
+    model = one(turned, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
+    assert model.pipeline_parallel_size == 2
+    assert "every order of the stages fits" in because(model, "pipeline_parallel_size")
+
+
+@pytest.mark.parametrize("gpu", ["RTX-A5000-24GB", "RTX-A4000-16GB"])
+def test_neither_card_of_the_pair_holds_the_32b_at_16k(gpu: str) -> None:
+    problem = refused(f"{{gpu: {gpu}, nodes: 1}}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
+    assert "fits nowhere" in problem.message
+    assert problem.mend
+    assert problem.line
+
+
+def test_the_14b_in_16_bits_fits_the_pair_only_when_the_larger_card_holds_more_layers() -> None:
+    model = one(LAB, "{source: Qwen/Qwen3-14B, context: 4096}")
+    assert model.pipeline_parallel_size == 2
+    assert model.hosts == ("big", "small")
+    first, second = model.layer_partition
+    assert first > second
+    assert first + second == 40
+    assert "starts on `big`" in because(model, "pipeline_parallel_size")
+
+
+def test_the_14b_in_4_bits_fits_either_card() -> None:
+    assert one(LAB, "{source: Qwen/Qwen3-14B-AWQ, context: 4096}").gpus == 1
+
+
+@pytest.mark.parametrize(("gpu", "least"), [("RTX-4090-24GB", 8192), ("H100-SXM-80GB", 131072)])
+def test_8b_in_16_bits_fits_one_card_and_says_how_far_its_context_reaches(gpu: str, least: int) -> None:
+    model = one(f"{{gpu: {gpu}, nodes: 1}}", f"{{source: {LLAMA_8B}}}")
+    assert model.gpus == 1
+    assert model.max_model_len >= least
+    told = because(model, "max_model_len")
+    assert ("the model's own, which fits" if model.max_model_len == 131072 else "longest that fits") in told
+
+
+def test_70b_in_16_bits_takes_four_h100_at_a_context_that_needs_them() -> None:
+    model = one(H100, f"{{source: {LLAMA_70B}, context: 32768}}")
+    assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (4, 1)
+
+
+def test_405b_takes_two_nodes_when_nothing_is_pinned() -> None:
+    model = one(H100, f"{{source: {LLAMA_405B}, context: 16384}}")
+    assert (model.tensor_parallel_size, model.pipeline_parallel_size, model.gpus) == (8, 2, 16)
+    assert model.pinned == ()
+
+
+def test_405b_can_be_pinned_to_four_nodes_and_the_plan_says_so() -> None:
+    model = one(H100, f"{{source: {LLAMA_405B}, context: 16384, parallelism: {{tensor: 8, pipeline: 4}}}}")
+    assert (model.pipeline_parallel_size, model.gpus, model.nodes_per_replica) == (4, 32, 4)
+    assert model.pinned == ("parallelism",)
+    assert because(model, "pipeline_parallel_size") == "pinned in the fleet file"
+
+
+def test_405b_in_8_bits_fits_one_node() -> None:
+    model = one(H100, f"{{source: {LLAMA_405B}-FP8, context: 16384}}")
+    assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (8, 1)
+
+
+def test_a_slow_network_is_not_crossed_by_a_replica() -> None:
+    problem = refused("{gpu: RTX-4090-24GB, nodes: 12, network: internet}", f"{{source: {LLAMA_70B}, context: 4096}}")
+    assert "fits nowhere" in problem.message
+
+
+def test_a_measured_network_changes_the_plan() -> None:
+    pool = "{gpu: RTX-4090-24GB, nodes: 12, network: lan}"
+    more = "networks: {lan: {bandwidth: 10Gbit/s, measured: true}}"
+    model = one(pool, "{source: Qwen/Qwen3-32B, context: 4096}", more)
+    assert model.pipeline_parallel_size > 1
+    assert "measured" in because(model, "pipeline_parallel_size")
+
+
+def test_replicas_follow_the_load() -> None:
+    pool = "{gpu: RTX-4090-24GB, nodes: 12, network: internet}"
+    traffic = "traffic: {requestsPerSecond: %s, inputTokens: 800, outputTokens: 200}"
+    few = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, {traffic % 1}}}")
+    many = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, {traffic % 20}}}")
+    assert 1 == few.replicas < many.replicas <= 12
+    assert (many.min_replicas, many.max_replicas) == (1, many.replicas)
+
+
+def test_more_load_than_cards_is_refused_with_what_would_do() -> None:
+    problem = refused(
+        "{gpu: RTX-4090-24GB, nodes: 2, network: internet}",
+        f"{{source: Qwen/Qwen3-8B, context: 8192, {BUSY % (100, 0)}}}",
+    )
+    assert "has room for 2" in problem.message
+    assert "requestsPerSecond:" in problem.mend
+    assert "replicas: 2" in problem.mend
+
+
+def test_prefix_affinity_needs_a_common_beginning_and_more_than_one_replica() -> None:
+    pool = "{gpu: RTX-4090-24GB, nodes: 12, network: internet}"
+    model = f"{{source: Qwen/Qwen3-8B, context: 8192, {BUSY}}}"
+    assert one(pool, model % (20, 0.7)).routing == "prefix-affinity"
+    assert one(pool, model % (20, 0.0)).routing == "least-loaded"
+    assert one(pool, model % (0.5, 0.7)).routing == "least-loaded"
+
+
+def test_embeddings_are_never_routed_by_prefix() -> None:
+    model = f"{{source: BAAI/bge-m3, task: embed, replicas: 3, {BUSY % (20, 0.9)}}}"
+    assert one("{gpu: L4-24GB, nodes: 3}", model).routing == "least-loaded"
+
+
+def test_the_cheaper_pool_wins_where_both_keep_the_objective() -> None:
+    both = plan(
+        f"""
+        fleet: two
+        pools:
+          dear: {{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}}
+          cheap: {{gpu: L40S-48GB, nodes: 1, gpusPerNode: 2}}
+        models:
+          chat: {{source: {LLAMA_8B}, context: 8192}}
+        """
+    ).models["chat"]
+    assert both.pool == "cheap"
+    assert "costs least" in because(both, "pool")
+
+
+def test_an_objective_that_only_the_faster_card_keeps_decides() -> None:
+    chosen = plan(
+        f"""
+        fleet: two
+        pools:
+          fast: {{gpu: H100-SXM-80GB, nodes: 1}}
+          slow: {{gpu: L4-24GB, nodes: 1}}
+        models:
+          chat: {{source: {LLAMA_8B}, context: 8192, slo: {{tpot: 20ms}}, {BUSY % (1, 0)}}}
+        """
+    ).models["chat"]
+    assert chosen.pool == "fast"
+
+
+def test_small_models_of_one_service_share_a_card() -> None:
+    found = plan(
+        """
+        fleet: share
+        pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+        models:
+          embed: {source: BAAI/bge-m3, task: embed, service: ai}
+          rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, service: ai}
+        """
+    )
+    shares = [model.gpu_fraction for model in found.models.values()]
+    assert all(share < 1 for share in shares)
+    assert sum(shares) <= 1
+    for model in found.models.values():
+        assert model.gpu_memory_utilization <= model.gpu_fraction
+    assert found.pools["gpu"].used == pytest.approx(sum(shares))
+
+
+def test_a_card_is_not_shared_between_services() -> None:
+    with pytest.raises(Exception, match="has room for 0"):
+        plan(
+            """
+            fleet: apart
+            pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+            models:
+              embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}
+              rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, gpuFraction: 0.4}
+            """
+        )
+
+
+def test_a_price_that_is_unknown_stays_unknown_and_says_why() -> None:
+    model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
+    assert model.price_per_hour is None
+    assert model.price_per_million_output_tokens is None
+    assert any("price of RTX-A5000-24GB" in gap for gap in model.unknown)
+
+
+def test_the_pool_s_own_price_is_used() -> None:
+    traffic = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 100}"
+    model = one("{gpu: L4-24GB, nodes: 1, price: 0.36 USD/h}", f"{{source: {LLAMA_8B}, context: 4096, {traffic}}}")
+    assert model.price_per_hour == pytest.approx(0.36)
+    assert model.price_per_million_output_tokens == pytest.approx(0.36 / (100 * 3600) * 1e6)
+
+
+def test_cards_without_bfloat16_compute_in_half() -> None:
+    model = one("{gpu: T4, nodes: 1}", "{source: Qwen/Qwen2.5-0.5B-Instruct, context: 4096}")
+    assert model.engine["dtype"] == "half"
+
+
+def test_a_model_without_a_revision_is_warned_of() -> None:
+    model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 4096}}")
+    assert any("no `revision`" in warning for warning in model.warnings)
+
+
+def test_engine_arguments_can_be_pinned() -> None:
+    model = one(
+        "{gpu: L4-24GB, nodes: 1}",
+        f"{{source: {LLAMA_8B}, context: 4096, engine: {{max_num_seqs: 24, enforce_eager: true}}}}",
+    )
+    assert model.max_num_seqs == 24
+    assert model.engine["enforce_eager"] is True
+    assert model.pinned == ("engine.max_num_seqs", "engine.enforce_eager")
+
+
+@pytest.mark.parametrize(
+    ("pool", "model", "says"),
+    [
+        ("{gpu: H100-SXM-81GB, nodes: 1}", f"{{source: {LLAMA_8B}}}", "H100"),
+        ("{gpu: L4-24GB, nodes: 1}", "{source: meta-llama/Llama-3.1-9B}", "Llama-3.1"),
+        ("{gpu: L4-24GB, nodes: 1, network: rdma-500g}", f"{{source: {LLAMA_8B}, context: 4096}}", "rdma"),
+        (
+            H100,
+            f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 6}}}}",
+            "64 attention heads do not divide",
+        ),
+        ("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 200000}}", "at most 131072"),
+        ("{gpu: L4-24GB, nodes: 1}", "{source: BAAI/bge-m3}", "does not do `chat`"),
+        ("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_405B}}}", "fits nowhere"),
+        (H100, f"{{source: {LLAMA_405B}, parallelism: {{tensor: 8, pipeline: 8}}}}", "no pool has the hosts"),
+        (H100, f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 16}}}}", "no pool has the hosts"),
+    ],
+)
+def test_what_cannot_be_planned_is_told_with_a_line(pool: str, model: str, says: str) -> None:
+    problem = refused(pool, model)
+    assert says in f"{problem.message} {problem.mend}"
+    assert problem.file == "fleet.yaml"
+    assert problem.line
+
+
+def test_a_tenant_cannot_own_more_than_it_may_hold() -> None:
+    more = "services: {model: {tenant: team}}\ntenants: {team: {gpus: 2}}"
+    problem = refused(H100, f"{{source: {LLAMA_70B}, context: 32768}}", more)
+    assert "hold 4 GPUs in the plan (model 4), and it may hold 2" in problem.message
+    assert problem.mend == "gpus: 4"
