@@ -119,7 +119,7 @@ def test_the_homelab_says_what_it_could_not_check() -> None:
     ("line", "changes"),
     [
         ("gpuFraction: 0.95", {"llm": ("halo", 0.45)}),
-        ("gpuFraction: 0.4", "`tts` needs 1 replica of 1 RTX-2070-8GB"),
+        ("gpuFraction: 0.4", "`tts` needs 1 replica of 1 "),
         ("pool: igpu", "`embeddings` needs 1 replica of 0.8 Strix-Halo-128GB"),
     ],
 )

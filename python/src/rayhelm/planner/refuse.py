@@ -18,8 +18,8 @@ def nothing_fits(wish: Wish, pools: list[PoolSite], refused: list[Refusal], load
         return loaded.document.problem(path, _no_split(wish, pools))
     nearest = min(refused, key=lambda refusal: (refusal.short_gib == 0, refusal.short_gib))
     where = "; ".join(f"{name}: {why}" for name, why in _best_of_each_pool(refused).items())
-    mends = "\n".join(_fit(wish, nearest.split).mends)
-    return loaded.document.problem(path, f"`{wish.name}` ({wish.model.id}) fits nowhere. {where}", mends)
+    message = f"`{wish.name}` ({wish.model.id}) fits nowhere. {where}"
+    return loaded.document.problem(path, message, "\n".join(_fit(wish, nearest.split).mends))
 
 
 def too_little_room(wish: Wish, found: list[Candidate], sites: dict[str, PoolSite], loaded: LoadedFleet) -> Problem:
@@ -27,11 +27,10 @@ def too_little_room(wish: Wish, found: list[Candidate], sites: dict[str, PoolSit
     best = min(found, key=lambda candidate: (not candidate.capacity.meets_slo, candidate.gpus))
     pool = best.split.pool
     there = room_for(best)
-    needs = f"{best.replicas} replica{'s' if best.replicas > 1 else ''} of {best.split.cards * best.share:g} {best.split.gpu_name}"
-    message = (
-        f"`{wish.name}` needs {needs} at the planned load, and pool `{pool.name}` has room for {there}"
-        f" ({pool.used:g} of {pool.cards} cards are taken by models before it)"
-    )
+    count = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
+    needs = f"{count} of {best.split.cards * best.share:g} {best.split.gpu_name}"
+    taken = f"{pool.used:g} of {pool.cards} cards are taken by models before it"
+    message = f"`{wish.name}` needs {needs} at the planned load, and pool `{pool.name}` has room for {there} ({taken})"
     mends = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
     if wish.spec.traffic and there:
         rate = wish.spec.traffic.requests_per_second * there / best.replicas
