@@ -1,0 +1,157 @@
+"""The commands: what they print, for people and for programs, and how they end."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+
+from unit.command import Answer, run
+
+VALUES = Path(__file__).parents[2] / "values"
+FLEETS = sorted(str(path) for path in VALUES.glob("*/fleet.yaml"))
+Rayhelm = Callable[..., Answer]
+
+PLAN_FIELDS = {
+    "pool", "gpu", "tensor_parallel_size", "pipeline_parallel_size", "replicas", "gpus", "gpu_fraction", "stages",
+    "routing", "max_num_seqs", "max_model_len", "price_per_hour", "price_per_million_output_tokens", "pinned",
+    "reasons",
+}  # fmt: skip
+FIT_FIELDS = {
+    "fits", "weights_gib_per_gpu", "activation_gib", "non_torch_gib", "cuda_graph_gib", "kv_available_gib_per_gpu",
+    "kv_cache_tokens", "max_concurrency", "reason",
+}  # fmt: skip
+
+
+@pytest.fixture
+def rayhelm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Rayhelm:
+    return lambda *arguments: run(capsys, monkeypatch, *arguments)
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    path = tmp_path / "fleet.yaml"
+    path.write_text((VALUES / "single-gpu" / "fleet.yaml").read_text())
+    return path
+
+
+@pytest.mark.parametrize("path", FLEETS)
+def test_plan_as_json_keeps_its_contract(rayhelm: Rayhelm, path: str) -> None:
+    answer = rayhelm("plan", path, "--format", "json")
+    assert answer.code == 0
+    models = json.loads(answer.out)["models"]
+    for model in models.values():
+        assert model.keys() >= PLAN_FIELDS
+        assert isinstance(model["gpu"], str)
+        assert {"gpu", "layers", "weights_gib", "kv_gib"} <= model["stages"][0].keys()
+
+
+def test_plan_shows_a_table_and_the_reasons(rayhelm: Rayhelm) -> None:
+    answer = rayhelm("plan", str(VALUES / "two-workstations"))
+    assert answer.code == 0
+    assert "TP 1 x PP 2" in answer.out
+    assert "pipeline_parallel_size = 2" in answer.out
+    assert "reasons" not in rayhelm("plan", str(VALUES / "two-workstations"), "--no-reasons").out
+
+
+def test_fit_as_json_keeps_its_contract(rayhelm: Rayhelm) -> None:
+    arguments = ("fit", "--model", "Qwen/Qwen3-32B-AWQ", "--gpu", "RTX-A5000-24GB", "--gpu", "RTX-A4000-16GB")
+    answer = rayhelm(*arguments, "--pp", "2", "--max-model-len", "16384", "--format", "json")
+    assert answer.code == 0
+    fit = json.loads(answer.out)
+    assert fit.keys() >= FIT_FIELDS
+    assert fit["fits"] is True
+    assert [stage["layers"] for stage in fit["stages"]] == [32, 32]
+
+
+def test_fit_ends_with_0_also_when_it_does_not_fit(rayhelm: Rayhelm) -> None:
+    answer = rayhelm("fit", "--model", "Qwen/Qwen3-32B-AWQ", "--gpu", "RTX A4000", "--format", "json")
+    assert answer.code == 0
+    assert json.loads(answer.out)["fits"] is False
+
+
+def test_render_writes_what_differs_and_says_so(rayhelm: Rayhelm, fleet: Path, tmp_path: Path) -> None:
+    first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
+    second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
+    assert (first.code, second.code) == (0, 0)
+    assert first.out.count("written") == second.out.count("current") == 2
+    assert "no `revision`" in first.err
+    assert yaml.safe_load((tmp_path / "out/ray-service/llama-8b.yaml").read_text())["workerGroups"]
+
+
+def test_render_check_fails_on_a_stale_file(rayhelm: Rayhelm, fleet: Path) -> None:
+    assert rayhelm("render", str(fleet)).code == 0
+    assert rayhelm("render", str(fleet), "--check").code == 0
+    (fleet.parent / "plan.md").write_text("old")
+    answer = rayhelm("render", str(fleet), "--check")
+    assert answer.code == 1
+    assert "plan.md: is stale" in answer.err
+    assert (fleet.parent / "plan.md").read_text() == "old"
+
+
+@pytest.mark.parametrize("path", FLEETS)
+def test_the_published_schema_accepts_the_reference_fleets(rayhelm: Rayhelm, path: str) -> None:
+    schema = json.loads(rayhelm("schema", "fleet").out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(yaml.safe_load(Path(path).read_text()), schema)
+
+
+def test_the_published_schema_is_closed(rayhelm: Rayhelm) -> None:
+    schema = json.loads(rayhelm("schema").out)
+    with pytest.raises(jsonschema.ValidationError, match="pols"):
+        jsonschema.validate({"fleet": "a", "pols": {}}, schema)
+
+
+def test_explain_tells_type_default_and_meaning(rayhelm: Rayhelm) -> None:
+    answer = rayhelm("explain", "models.slo.ttft")
+    assert answer.code == 0
+    assert "text like 600ms" in answer.out
+    assert "Time to first token." in answer.out
+
+
+def test_a_wrong_fleet_ends_with_1_and_its_line(rayhelm: Rayhelm, fleet: Path) -> None:
+    fleet.write_text(fleet.read_text().replace("ttft: 2s", "ttft: 2"))
+    answer = rayhelm("plan", str(fleet))
+    assert answer.code == 1
+    assert f"{fleet}:15: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
+    assert "Traceback" not in answer.err
+
+
+def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> None:
+    fleet.write_text(fleet.read_text().replace("L4-24GB", "L5-24GB"))
+    answer = rayhelm("plan", str(fleet), "--format", "json")
+    assert answer.code == 1
+    (problem,) = json.loads(answer.out)["problems"]
+    assert problem["line"] == 7
+    assert "L4-24GB" in problem["message"] + problem["mend"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan"], ["plan", "a", "--format", "xml"], ["plann"], ["explain", "models.slo.x"]]
+)
+def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None:
+    assert rayhelm(*arguments).code == 2
+
+
+def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
+    environment = {**os.environ, "HELM": "/nowhere/helm"}
+    command = [sys.executable, "-c", "from rayhelm.cli import main; main()", "render", str(fleet), "--manifests"]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert ended.returncode == 3
+    assert "make tools" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_manifests_are_what_helm_makes_of_the_values(rayhelm: Rayhelm, fleet: Path) -> None:
+    assert rayhelm("render", str(fleet), "--manifests").code == 0
+    objects = list(yaml.safe_load_all((fleet.parent / "manifests/llama-8b.yaml").read_text()))
+    assert {"RayService", "NetworkPolicy", "PodDisruptionBudget"} <= {item["kind"] for item in objects if item}
+
+
+def test_the_version_is_printed(rayhelm: Rayhelm) -> None:
+    assert rayhelm("--version").out.count(".") == 2
