@@ -22,7 +22,7 @@ securityContext:
 
 {{- /* Requests and limits of one size: Ray counts the limits, the scheduler the requests. Takes (list sizes devices). */ -}}
 {{- define "ray-service.resources" -}}
-{{- $all := mergeOverwrite (dict "cpu" (index . 0).cpu "memory" (index . 0).memory) (index . 1) }}
+{{- $all := mergeOverwrite (dict "cpu" (toString (index . 0).cpu) "memory" (toString (index . 0).memory)) (index . 1) }}
 limits:
   {{- toYaml $all | nindent 2 }}
 requests:

@@ -18,8 +18,9 @@ template:
     {{- end }}
     securityContext:
       {{- include "ray-service.podSecurity" $root | nindent 6 }}
+    {{- with include "ray-service.hubModels" $v | fromJsonArray }}
     initContainers:
-      {{- range $i, $model := include "ray-service.hubModels" $v | fromJsonArray }}
+      {{- range $i, $model := . }}
       - name: download-{{ $i }}
         {{- include "ray-service.downloadContainer" $v | nindent 8 }}
         command:
@@ -35,6 +36,7 @@ template:
           {{- include "ray-service.envList" (dict "HOME" "/tmp" "HF_HOME" "/tmp/huggingface" "HF_HUB_DISABLE_TELEMETRY" "1") | trim | nindent 10 }}
           {{- include "ray-service.tokenEnv" $download.tokenSecret | nindent 10 }}
       {{- end }}
+    {{- end }}
     containers:
       - name: complete
         {{- include "ray-service.downloadContainer" $v | nindent 8 }}

@@ -10,7 +10,12 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- values $found | toJson }}
+{{- /* By path: `values` would list them in another order each time, and the Job's name hangs on it. */}}
+{{- $models := list }}
+{{- range $found }}
+{{- $models = append $models . }}
+{{- end }}
+{{- $models | toJson }}
 {{- end }}
 
 {{- define "ray-service.weightsMarker" -}}

@@ -1,6 +1,6 @@
 """Writes, or proves fresh, everything in a chart that follows from its values model.
 
-    python -m rayhelm.charts.generate [--check]
+python -m rayhelm.charts.generate [--check]
 """
 
 import json

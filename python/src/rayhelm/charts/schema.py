@@ -53,8 +53,9 @@ def _tidy(node: Any) -> Any:
     }
     if "patternProperties" in tidied:
         tidied["additionalProperties"] = False
-    if isinstance(tidied.get("description"), str):
-        tidied["description"] = " ".join(tidied["description"].split())
+    description = tidied.get("description")
+    if isinstance(description, str):
+        tidied["description"] = " ".join(description.split())
     if choices := tidied.get("anyOf"):
         real = [choice for choice in choices if choice != {"type": "null"}]
         if len(real) == 1:

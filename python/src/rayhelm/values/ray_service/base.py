@@ -1,8 +1,8 @@
 """What every values model shares: camelCase keys, Kubernetes names and quantities."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
@@ -37,3 +37,27 @@ class Values(Closed):
     """Values as people write them in YAML: camelCase there, snake_case in Python."""
 
     model_config = ConfigDict(alias_generator=to_camel)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lay_over_defaults(cls, data: Any) -> Any:
+        """A section that is given in part keeps the rest of its default, as Helm merges it with values.yaml."""
+        if not isinstance(data, dict):
+            return data
+        defaults: dict[str, Any] = {}
+        for name, field in cls.model_fields.items():
+            defaults[name] = defaults[field.alias or name] = field.default
+        return {key: _over(defaults.get(key), value) for key, value in data.items()}
+
+
+def _over(default: Any, given: Any) -> Any:
+    if not isinstance(given, dict):
+        return given
+    if isinstance(default, dict):
+        return {**default, **given}
+    if not isinstance(default, Values):
+        return given
+    names = {field.alias or name: name for name, field in type(default).model_fields.items()}
+    by_name: dict[str, Any] = {names.get(key, key): value for key, value in given.items()}
+    kept = {name: getattr(default, name) for name in names.values()}
+    return kept | {name: _over(kept.get(name), value) for name, value in by_name.items()}

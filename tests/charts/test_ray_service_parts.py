@@ -1,0 +1,235 @@
+"""What belongs to the RayService: weights, network, budgets, monitor, aliases, test."""
+
+import json
+
+import pytest
+
+from charts.kit import kinds, only, ray_service, rendered
+
+INCREMENTAL = {
+    "strategy": "NewClusterWithIncrementalUpgrade",
+    "incremental": {"gatewayClassName": "istio", "gatewayService": "chat-gateway-istio.models.svc.cluster.local"},
+}
+
+
+def policies(overlay=None, **options):
+    found = [item for item in rendered(overlay, **options) if item["kind"] == "NetworkPolicy"]
+    return {item["metadata"]["name"].removeprefix("chat-"): item["spec"] for item in found}
+
+
+def job(overlay=None, **options):
+    return only(rendered(overlay, **options), "Job")
+
+
+def test_the_job_downloads_a_revision_to_a_path_that_holds_it():
+    (container,) = job()["spec"]["template"]["spec"]["initContainers"]
+    path = "/models/meta-llama/Llama-3.1-8B-Instruct/0e9e39f249a16976918f6564b8830bc894c89659"
+    assert container["command"][:5] == ["hf", "download", "meta-llama/Llama-3.1-8B-Instruct", "--local-dir", path]
+    assert container["command"][5:7] == ["--revision", "0e9e39f249a16976918f6564b8830bc894c89659"]
+
+
+@pytest.mark.parametrize(
+    "overlay",
+    [
+        {"serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}}},
+        {"serve": {"applications": {"chat": {"models": {"llama-8b": {"source": "Qwen/Qwen3-8B"}}}}}},
+        {"image": {"tag": "2.60.0-other"}},
+        {"weights": {"download": {"memory": "9Gi"}}},
+        {"weights": {"download": {"backoffLimit": 3}}},
+    ],
+)
+def test_whatever_changes_in_the_job_changes_its_name(overlay):
+    """A Job's template is immutable: the same name with other content would stop an upgrade."""
+    assert job(overlay)["spec"] != job()["spec"]
+    assert job(overlay)["metadata"]["name"] != job()["metadata"]["name"]
+
+
+def test_the_job_is_the_same_where_only_the_chart_or_the_scale_changes():
+    overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {"autoscaling": {"maxReplicas": 2}}}}}}}
+    assert job(overlay)["metadata"]["name"] == job()["metadata"]["name"]
+    assert "helm.sh/chart" not in json.dumps(job()["spec"])
+
+
+def test_an_upgrade_downloads_first_and_an_install_makes_workers_wait():
+    assert "helm.sh/hook" not in job()["metadata"]["annotations"]
+    upgrade = job(options=("--is-upgrade",))
+    assert upgrade["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
+    (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+    (wait,) = group["template"]["spec"]["initContainers"]
+    (complete,) = job()["spec"]["template"]["spec"]["containers"]
+    assert wait["command"][-1] == complete["command"][-1] == "/models/.chat-complete"
+
+
+def test_argo_makes_the_weights_before_the_service():
+    wave = "argocd.argoproj.io/sync-wave"
+    waves = {item["kind"]: item["metadata"].get("annotations", {}).get(wave) for item in rendered()}
+    assert int(waves["Job"]) < int(waves["RayService"])
+    assert int(waves["PersistentVolumeClaim"]) <= int(waves["Job"])
+
+
+def test_only_the_job_sees_the_hubs_token():
+    objects = rendered({"weights": {"download": {"tokenSecret": {"name": "hub"}}}})
+    assert "secretKeyRef" in json.dumps(only(objects, "Job"))
+    assert "HF_TOKEN" not in json.dumps(only(objects, "RayService"))
+
+
+def test_servers_read_the_weights_only():
+    (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+    mount = next(
+        item for item in group["template"]["spec"]["containers"][0]["volumeMounts"] if item["name"] == "weights"
+    )
+    assert mount == {"name": "weights", "mountPath": "/models", "readOnly": True}
+
+
+def test_a_claim_that_is_there_is_used():
+    objects = rendered(base="tp8-pp4-rdma")
+    assert "PersistentVolumeClaim" not in kinds(objects)
+    assert '"claimName": "weights-fast"' in json.dumps(only(objects, "RayService"))
+
+
+def test_without_weights_there_is_neither_claim_nor_job():
+    assert not {"PersistentVolumeClaim", "Job"} & kinds(rendered(base="stand-in"))
+
+
+def test_somebody_else_may_fill_the_claim():
+    objects = rendered({"weights": {"download": {"enabled": False}}})
+    assert "Job" not in kinds(objects)
+    assert "wait-for-weights" not in json.dumps(only(objects, "RayService"))
+
+
+def test_everything_is_denied_first():
+    deny = policies()["default-deny"]
+    assert deny["podSelector"] == {"matchLabels": {"rayhelm.dev/service": "chat"}}
+    assert set(deny["policyTypes"]) == {"Ingress", "Egress"}
+    assert not deny.get("ingress")
+    assert not deny.get("egress")
+
+
+def test_the_operator_reaches_dashboard_and_proxy_of_the_head_alone():
+    operator = policies()["head"]["ingress"][0]
+    assert operator["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kuberay-system"}
+    assert ports(operator) == {8265, 8000}
+
+
+def test_prometheus_reaches_the_three_metrics_ports():
+    assert ports(policies()["cluster"]["ingress"][1]) == {8080}
+    assert ports(policies()["head"]["ingress"][1]) == {44217, 44227}
+
+
+def test_gateways_reach_the_serve_port_of_workers():
+    overlay = {"networkPolicy": {"gateways": {"door": {"namespace": "gateway", "podLabels": {"app": "door"}}}}}
+    (rule,) = policies(overlay)["worker"]["ingress"]
+    assert ports(rule) == {8000}
+    namespaces = [peer["namespaceSelector"]["matchLabels"] for peer in rule["from"] if "namespaceSelector" in peer]
+    assert namespaces == [{"kubernetes.io/metadata.name": "gateway"}]
+    assert ["namespaceSelector" in peer for peer in policies()["worker"]["ingress"][0]["from"]] == [False]
+
+
+def test_the_head_reaches_the_api_server_for_the_autoscaler_only():
+    (rule,) = policies()["head"]["egress"]
+    assert rule["to"] == [{"ipBlock": {"cidr": "10.96.0.1/32"}}]
+    assert ports(rule) == {443, 6443}
+    assert not policies({"autoscaler": {"enabled": False}})["head"].get("egress")
+
+
+def test_redis_is_reached_by_the_head_only():
+    spec = policies(base="tp8-pp4-rdma")
+    assert 6379 in ports(spec["head"]["egress"][1])
+    assert "6379" not in json.dumps([spec["worker"], spec["cluster"]])
+
+
+def test_offline_servers_reach_nothing_outside():
+    assert "ipBlock" not in json.dumps([policies()["worker"], policies()["cluster"]])
+    assert ports(policies()["download"]["egress"][1]) == {443}
+
+
+def test_an_empty_namespace_is_nobody_and_never_everybody():
+    overlay = {"networkPolicy": {"operator": {"namespace": ""}, "prometheus": {"namespace": ""}}}
+    assert not policies(overlay)["head"].get("ingress")
+
+
+def test_every_policy_selects_pods_of_this_release_by_constant_labels():
+    for name, spec in policies().items():
+        assert spec["podSelector"]["matchLabels"] == {"rayhelm.dev/service": "chat"}, name
+
+
+def test_policies_go_off_with_a_reason():
+    assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a laptop"}}))
+
+
+def test_budgets_are_integers_that_select_constant_labels():
+    budgets = [item for item in rendered(base="homelab") if item["kind"] == "PodDisruptionBudget"]
+    assert len(budgets) == 5
+    for budget in budgets:
+        assert type(budget["spec"]["minAvailable"]) is int
+        assert "maxUnavailable" not in budget["spec"]
+        assert "rayhelm.dev/role" in budget["spec"]["selector"]["matchLabels"]
+
+
+def test_a_budget_of_none_is_no_budget():
+    assert "PodDisruptionBudget" not in kinds(rendered({"podDisruptionBudget": {"enabled": False}}))
+    names = {item["metadata"]["name"] for item in rendered({"workerGroups": {"gpu": {"minAvailable": 0}}})}
+    assert "chat-worker-gpu" not in names
+
+
+def test_the_monitor_scrapes_all_three_ports_and_keeps_service_and_team():
+    monitor = only(rendered(base="single-8b"), "PodMonitor")
+    assert [endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]] == [
+        "metrics",
+        "as-metrics",
+        "dash-metrics",
+    ]
+    assert "rayhelm.dev/service" in monitor["spec"]["podTargetLabels"]
+    assert monitor["metadata"]["labels"]["release"] == "prometheus"
+
+
+def test_aliases_are_kserves_names_for_the_serve_service():
+    aliases = [item for item in rendered(base="homelab", release="ai-inference") if item["kind"] == "Service"]
+    assert {item["metadata"]["name"] for item in aliases} == {
+        f"{name}-predictor" for name in ("llm", "whisper", "tts", "embeddings", "reranker")
+    }
+    assert {item["metadata"]["namespace"] for item in aliases} == {"ai-ml"}
+    assert {item["spec"]["externalName"] for item in aliases} == {"ai-inference-serve-svc.models.svc.cluster.local"}
+
+
+def test_aliases_and_test_follow_the_gateway_of_an_incremental_upgrade():
+    objects = rendered({"upgrade": INCREMENTAL, "aliases": {"llm-predictor": {}}})
+    assert only(objects, "Service")["spec"]["externalName"] == "chat-gateway-istio.models.svc.cluster.local"
+    assert only(objects, "Pod")["spec"]["containers"][0]["command"][-1].startswith(
+        "http://chat-gateway-istio.models.svc"
+    )
+
+
+def test_the_test_asks_every_model_for_one_token():
+    pod = only(rendered(), "Pod")
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    command = pod["spec"]["containers"][0]["command"]
+    assert command[-1] == "http://chat-serve-svc.models.svc.cluster.local:8000/chat/v1/completions"
+    body = next(part for part in command if part.startswith("--post-data=")).removeprefix("--post-data=")
+    assert json.loads(body) == {"model": "llama-8b", "prompt": "ping", "max_tokens": 1}
+
+
+def test_the_test_asks_each_task_what_it_can_answer():
+    urls = [container["command"][-1] for container in only(rendered(base="homelab"), "Pod")["spec"]["containers"]]
+    assert [url.split(":8000")[1] for url in urls] == [
+        "/embeddings/v1/embeddings",
+        "/llm/v1/completions",
+        "/reranker/v1/score",
+        "/whisper/v1/models/whisper-large-v3",
+    ]
+
+
+def test_the_service_account_can_be_ones_own():
+    objects = rendered({"serviceAccount": {"create": False, "name": "mine"}})
+    assert "ServiceAccount" not in kinds(objects)
+    assert '"serviceAccountName": "mine"' in json.dumps(only(objects, "RayService"))
+
+
+def test_pull_secrets_reach_every_pod():
+    objects = rendered({"image": {"pullSecrets": ["registry"]}})
+    text = json.dumps(objects)
+    assert text.count('"imagePullSecrets": [{"name": "registry"}]') == 4
+
+
+def ports(rule):
+    return {port["port"] for port in rule["ports"]}

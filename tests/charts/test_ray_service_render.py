@@ -1,0 +1,259 @@
+"""One test for each behaviour of the rendered RayService."""
+
+import json
+
+import pytest
+
+from charts.kit import EXAMPLES, cluster, env, kinds, only, ray_service, rendered, serve_config, worker
+
+MODEL = {"serve": {"applications": {"chat": {"models": {"llama-8b": {}}}}}}
+INCREMENTAL = {
+    "strategy": "NewClusterWithIncrementalUpgrade",
+    "incremental": {"gatewayClassName": "istio", "gatewayService": "chat-gateway-istio.models.svc.cluster.local"},
+}
+
+
+def model(**values):
+    return {"serve": {"applications": {"chat": {"models": {"llama-8b": values}}}}}
+
+
+def test_authentication_is_on_in_words():
+    assert cluster()["authOptions"] == {"mode": "token"}
+    assert cluster({"auth": {"secretName": "ray-token"}})["authOptions"] == {"mode": "token", "secretName": "ray-token"}
+
+
+def test_authentication_goes_off_with_a_reason():
+    assert cluster({"auth": {"mode": "disabled", "reason": "a laptop"}})["authOptions"] == {"mode": "disabled"}
+
+
+@pytest.mark.parametrize("strategy", ["NewCluster", "None"])
+def test_the_upgrade_strategy_is_always_written(strategy):
+    assert ray_service({"upgrade": {"strategy": strategy}})["spec"]["upgradeStrategy"] == {"type": strategy}
+
+
+def test_an_incremental_upgrade_has_its_steps():
+    assert ray_service({"upgrade": INCREMENTAL})["spec"]["upgradeStrategy"]["clusterUpgradeOptions"] == {
+        "gatewayClassName": "istio",
+        "stepSizePercent": 25,
+        "intervalSeconds": 60,
+        "maxSurgePercent": 100,
+    }
+
+
+def test_the_head_takes_no_work_and_no_traffic():
+    assert ray_service()["spec"]["excludeHeadPodFromServeSvc"] is True
+    parameters = cluster()["headGroupSpec"]["rayStartParams"]
+    assert (parameters["num-cpus"], parameters["num-gpus"]) == ("0", "0")
+
+
+def test_ports_are_named_and_follow_the_serve_port():
+    ports = {port["name"]: port["containerPort"] for port in head_container({"serve": {"port": 8100}})["ports"]}
+    assert ports == {
+        "gcs-server": 6379,
+        "dashboard": 8265,
+        "client": 10001,
+        "metrics": 8080,
+        "serve": 8100,
+        "as-metrics": 44217,
+        "dash-metrics": 44227,
+    }
+    assert serve_config({"serve": {"port": 8100}})["http_options"]["port"] == 8100
+
+
+def test_the_autoscaler_is_v2_and_replicas_are_its_own():
+    assert cluster()["autoscalerOptions"]["version"] == "v2"
+    assert "replicas" not in worker()
+
+
+def test_without_the_autoscaler_every_group_is_fixed():
+    group = worker({"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 5}}})
+    assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
+    assert "autoscalerOptions" not in cluster({"autoscaler": {"enabled": False}})
+
+
+def test_only_the_head_with_the_autoscaler_gets_a_token_of_the_api_server():
+    assert head_spec()["automountServiceAccountToken"] is True
+    assert head_spec({"autoscaler": {"enabled": False}})["automountServiceAccountToken"] is False
+    assert worker()["template"]["spec"]["automountServiceAccountToken"] is False
+
+
+def test_redis_is_by_reference():
+    overlay = {
+        "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379", "passwordSecret": {"name": "redis"}},
+        "networkPolicy": {"redis": {"peer": {"namespace": "redis"}}},
+    }
+    assert cluster(overlay)["gcsFaultToleranceOptions"] == {
+        "redisAddress": "redis:6379",
+        "redisPassword": {"valueFrom": {"secretKeyRef": {"name": "redis", "key": "password"}}},
+    }
+    assert "gcsFaultToleranceOptions" not in cluster()
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_ray_is_told_every_card_in_words(example):
+    """KubeRay counts only resources that end in gpu, and the autoscaler has to know before there is a pod."""
+    for group in cluster(base=example)["workerGroupSpecs"]:
+        limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
+        cards = sum(int(count) for name, count in limits.items() if "gpu" in name)
+        assert group["resources"]["GPU"] == str(cards)
+        assert group["rayStartParams"] == {}
+
+
+def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
+    offered = worker()["resources"]
+    assert offered["gpu.worker-group"] == "1"
+    assert not [name for name in offered if name != "GPU" and name.lower().endswith("gpu")]
+
+
+@pytest.mark.parametrize(
+    ("gpu", "resource", "label"),
+    [
+        ({"vendor": "nvidia", "product": "X"}, "nvidia.com/gpu", "nvidia.com/gpu.product"),
+        ({"vendor": "amd", "product": "X"}, "amd.com/gpu", "amd.com/gpu.product-name"),
+        ({"vendor": "intel", "product": "X"}, "gpu.intel.com/xe", "gpu.intel.com/product"),
+        ({"resource": "nvidia.com/mig-1g.10gb", "product": "X"}, "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.product"),
+    ],
+)
+def test_each_vendor_has_its_resource_toleration_and_label(gpu, resource, label):
+    spec = worker({"workerGroups": {"gpu": {"gpu": gpu}}})["template"]["spec"]
+    assert spec["containers"][0]["resources"]["limits"][resource] == 1
+    assert spec["nodeSelector"] == {label: "X"}
+    assert resource in {toleration["key"] for toleration in spec["tolerations"]}
+
+
+@pytest.mark.parametrize(
+    ("spot", "label"),
+    [
+        ("karpenter", {"karpenter.sh/capacity-type": "spot"}),
+        ("eks", {"eks.amazonaws.com/capacityType": "SPOT"}),
+        ("gke", {"cloud.google.com/gke-spot": "true"}),
+        ("aks", {"kubernetes.azure.com/scalesetpriority": "spot"}),
+    ],
+)
+def test_spot_selects_and_tolerates_the_providers_nodes(spot, label):
+    spec = worker({"workerGroups": {"gpu": {"spot": spot}}})["template"]["spec"]
+    assert label.items() <= spec["nodeSelector"].items()
+    assert set(label) <= {toleration["key"] for toleration in spec["tolerations"]}
+
+
+def test_network_variables_are_per_group_and_stay_in_their_pods():
+    groups = cluster(base="unlike-hosts")["workerGroupSpecs"]
+    interfaces = {group["groupName"]: env(ray(group))["NCCL_SOCKET_IFNAME"] for group in groups}
+    assert interfaces == {"a5000": "eth0", "a4000": "eth1"}
+    assert {env(ray(group))["GLOO_SOCKET_IFNAME"] for group in groups} == {"eth0", "eth1"}
+    kept = json.loads(only(rendered(), "ConfigMap")["data"]["ray_non_carry_over_env_vars.json"])
+    assert {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "VLLM_HOST_IP"} <= set(kept)
+    assert mounts(ray(groups[0]))[env(ray(groups[0]))["VLLM_CONFIG_ROOT"]] == "vllm-config"
+
+
+def test_rdma_is_a_device_and_without_one_nccl_keeps_to_sockets():
+    fast = ray(worker(base="tp8-pp4-rdma"))
+    assert fast["resources"]["limits"]["rdma/hca_shared_devices_a"] == 1
+    assert env(fast)["NCCL_IB_HCA"] == "mlx5"
+    assert "NCCL_IB_DISABLE" not in env(fast)
+    assert env(ray(worker()))["NCCL_IB_DISABLE"] == "1"
+
+
+def test_a_worker_drains_until_just_before_its_grace_ends():
+    spec = worker({"workerGroups": {"gpu": {"terminationGracePeriodSeconds": 300}}})["template"]["spec"]
+    assert spec["terminationGracePeriodSeconds"] == 300
+    assert env(spec["containers"][0])["RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"] == "290"
+
+
+def test_shared_memory_is_a_bounded_volume():
+    volumes = {volume["name"]: volume for volume in worker()["template"]["spec"]["volumes"]}
+    assert volumes["shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
+    assert mounts(ray(worker()))["/dev/shm"] == "shm"
+
+
+def test_prompts_are_not_logged_and_nobody_is_told_of_the_use():
+    for container in (head_container(), ray(worker())):
+        safe = {
+            "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS": "0",
+            "RAY_USAGE_STATS_ENABLED": "0",
+            "VLLM_NO_USAGE_STATS": "1",
+            "DO_NOT_TRACK": "1",
+            "HF_HUB_OFFLINE": "1",
+            "VLLM_ALLOW_INSECURE_SERIALIZATION": "0",
+            "VLLM_MEDIA_URL_ALLOW_REDIRECTS": "0",
+            "VLLM_MAX_N_SEQUENCES": "64",
+        }
+        assert safe.items() <= env(container).items()
+
+
+def test_every_cache_is_on_a_writable_volume():
+    container = ray(worker())
+    for name in ("HOME", "HF_HOME", "VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME"):
+        assert env(container)[name].startswith("/cache"), name
+    assert mounts(container)["/cache"] == "cache"
+
+
+def test_a_digest_wins_over_the_tag():
+    digest = "sha256:" + "0" * 64
+    assert head_container({"image": {"digest": digest}})["image"] == f"rayproject/ray-llm@{digest}"
+
+
+def test_a_groups_own_image_takes_no_digest_of_the_common_one():
+    images = {
+        "image": {"digest": "sha256:" + "0" * 64},
+        "workerGroups": {"gpu": {"image": {"repository": "rocm/ray", "tag": "1"}}},
+    }
+    assert ray(worker(images))["image"] == "rocm/ray:1"
+
+
+def test_pod_templates_hold_nothing_that_changes_with_the_chart():
+    text = json.dumps(cluster())
+    assert "helm.sh/chart" not in text
+    assert "app.kubernetes.io/version" not in text
+    assert "checksum" not in text
+
+
+def test_another_model_changes_no_pod():
+    """A model is added in place: were a pod template to know of it, KubeRay would build a second cluster."""
+    more = {
+        "source": "Qwen/Qwen3-8B",
+        "engine": {"maxModelLen": 8192, "maxNumSeqs": 32, "maxNumBatchedTokens": 4096},
+        "workerGroups": ["gpu"],
+        "autoscaling": {"targetOngoingRequests": 16},
+    }
+    overlay = {"serve": {"applications": {"more": {"models": {"qwen": more}}}}}
+    assert cluster(overlay) == cluster()
+    assert serve_config(overlay) != serve_config()
+
+
+def test_labels_of_values_are_on_the_service_alone():
+    overlay = {"labels": {"team": "a", "cost": 7}}
+    assert ray_service(overlay)["metadata"]["labels"]["cost"] == "7"
+    assert cluster(overlay) == cluster()
+
+
+def test_suspend_is_written_only_when_set():
+    assert "suspend" not in ray_service()["spec"]
+    assert ray_service({"suspend": True})["spec"]["suspend"] is True
+
+
+def test_a_name_of_47_characters_is_taken_and_never_cut():
+    name = "a" * 47
+    objects = rendered(release=name)
+    assert only(objects, "RayService")["metadata"]["name"] == name
+    assert all(len(item["metadata"]["name"]) <= 63 for item in objects)
+
+
+def test_no_monitor_is_made_where_nobody_asked():
+    assert "PodMonitor" not in kinds(rendered())
+
+
+def head_spec(overlay=None):
+    return cluster(overlay)["headGroupSpec"]["template"]["spec"]
+
+
+def head_container(overlay=None):
+    return head_spec(overlay)["containers"][0]
+
+
+def ray(group):
+    return group["template"]["spec"]["containers"][0]
+
+
+def mounts(container):
+    return {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}

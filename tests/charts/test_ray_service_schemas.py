@@ -1,0 +1,119 @@
+"""Everything that is rendered is what KubeRay, Prometheus' operator and Kubernetes take, and passes `restricted`."""
+
+import copy
+
+import pytest
+from kubernetes_validate.utils import SchemaNotFoundError
+
+from charts.kit import EXAMPLES, HELMS, VALUES, kinds, pods, ray_service, rendered
+from charts.oracles import built_in, crd_validator
+from charts.pod_security import violations
+from rayhelm.charts.helm import lint
+from rayhelm.versions import versions
+
+OTHERS = {"RayService", "PodMonitor"}
+ONLY_1_7_0 = {"everything"}  # uses what 1.6.2 does not know, which is refused at render
+OPERATORS = [
+    (example, kuberay)
+    for example in EXAMPLES
+    for kuberay in versions().kuberay.supported
+    if kuberay != "1.6.2" or example not in ONLY_1_7_0
+]
+
+
+@pytest.mark.parametrize(("example", "kuberay"), OPERATORS)
+def test_a_ray_service_is_what_the_operators_crd_takes(example, kuberay):
+    service = ray_service({"kuberay": {"version": kuberay}}, base=example)
+    assert list(crd_errors(f"kuberay-{kuberay}/ray.io_rayservices.yaml", service)) == []
+
+
+def test_the_crd_notices_a_field_that_its_version_lacks():
+    service = ray_service({"workerGroups": {"gpu": {"priority": 1}}})
+    assert not crd_errors("kuberay-1.7.0/ray.io_rayservices.yaml", service)
+    assert crd_errors("kuberay-1.6.2/ray.io_rayservices.yaml", service)
+
+
+def test_a_pod_monitor_is_what_its_crd_takes():
+    monitors = [item for name in EXAMPLES for item in rendered(base=name) if item["kind"] == "PodMonitor"]
+    assert len(monitors) == 2
+    for monitor in monitors:
+        assert crd_errors("monitoring.coreos.com_podmonitor.yaml", monitor) == []
+
+
+@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_rest_is_what_kubernetes_takes(example, kubernetes):
+    for item in rendered(base=example):
+        if item["kind"] not in OTHERS:
+            built_in(item, kubernetes)
+
+
+@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_pod_that_comes_of_it_is_what_kubernetes_takes(example, kubernetes):
+    for pod in pods(rendered(base=example)):
+        built_in(pod, kubernetes)
+
+
+def test_a_kind_that_nobody_knows_is_an_error():
+    with pytest.raises(SchemaNotFoundError):
+        built_in({"apiVersion": "v1", "kind": "Nothing", "metadata": {"name": "x"}}, "1.36")
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_every_pod_passes_restricted(example):
+    found = pods(rendered(base=example))
+    assert len(found) >= 2
+    for pod in found:
+        assert violations(pod) == []
+        assert all(part["securityContext"]["readOnlyRootFilesystem"] for part in pod["spec"]["containers"])
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        (lambda pod: pod["spec"].update(hostNetwork=True), "hostNetwork"),
+        (lambda pod: pod["spec"]["volumes"].append({"name": "h", "hostPath": {"path": "/"}}), "volume h: hostPath"),
+        (lambda pod: pod["spec"]["containers"][0].pop("securityContext"), "ray-head: allowPrivilegeEscalation"),
+        (lambda pod: pod["spec"].pop("securityContext"), "ray-head: seccompProfile"),
+    ],
+)
+def test_the_check_of_restricted_can_fail(change, found):
+    pod = next(item for item in copy.deepcopy(pods(rendered())) if item["spec"]["containers"][0]["name"] == "ray-head")
+    change(pod)
+    assert found in violations(pod)
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_both_helms_render_the_same(example):
+    three, four = (by_name(rendered(base=example, helm=helm)) for helm in HELMS)
+    assert three == four
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+def test_lint_has_no_complaint(helm, kubernetes):
+    for example in EXAMPLES:
+        lint("ray-service", [VALUES / f"{example}.yaml"], kube_version=kubernetes, helm=HELMS[helm])
+    lint("ray-service", {}, kube_version=kubernetes, helm=HELMS[helm])
+
+
+def test_the_examples_render_every_kind_that_the_chart_has():
+    assert set().union(*(kinds(rendered(base=example)) for example in EXAMPLES)) == OTHERS | {
+        "ConfigMap",
+        "Job",
+        "NetworkPolicy",
+        "PersistentVolumeClaim",
+        "Pod",
+        "PodDisruptionBudget",
+        "Service",
+        "ServiceAccount",
+    }
+
+
+def by_name(objects):
+    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]): item for item in objects}
+
+
+def crd_errors(crd, item):
+    return [f"{error.json_path}: {error.message}" for error in crd_validator(crd).iter_errors(item)]

@@ -1,0 +1,145 @@
+"""What serveConfigV2 says."""
+
+import json
+
+import pytest
+
+from charts.kit import llm_config, ray_service, serve_config
+
+
+def model(**values):
+    return {"serve": {"applications": {"chat": {"models": {"llama-8b": values}}}}}
+
+
+def placement(overlay=None, **options):
+    return llm_config(overlay, **options)["placement_group_config"]
+
+
+def test_it_is_json_that_people_can_read():
+    text = ray_service()["spec"]["serveConfigV2"]
+    assert json.loads(text)
+    assert len(text.splitlines()) > 50
+
+
+def test_a_request_cannot_hang_for_ever():
+    assert serve_config()["http_options"]["request_timeout_s"] == 1200
+
+
+def test_a_model_is_served_under_its_key_from_a_path_that_holds_its_revision():
+    assert llm_config()["model_loading_config"] == {
+        "model_id": "llama-8b",
+        "model_source": "/models/meta-llama/Llama-3.1-8B-Instruct/0e9e39f249a16976918f6564b8830bc894c89659",
+    }
+
+
+def test_a_path_is_used_as_it_is():
+    loading = llm_config(base="stand-in")["model_loading_config"]
+    assert loading["model_source"] == "/stand-ins/llama"
+
+
+def test_online_servers_name_the_revision_to_the_engine():
+    overlay = {"weights": {"enabled": False, "offline": False, "onlineReason": "a test"}}
+    config = llm_config(overlay)
+    assert config["model_loading_config"]["model_source"] == "meta-llama/Llama-3.1-8B-Instruct"
+    assert config["engine_kwargs"]["revision"] == "0e9e39f249a16976918f6564b8830bc894c89659"
+    assert config["engine_kwargs"]["tokenizer_revision"] == config["engine_kwargs"]["revision"]
+
+
+def test_replicas_scale_on_a_target_that_can_be_reached():
+    scaling = llm_config()["deployment_config"]["autoscaling_config"]
+    assert (scaling["min_replicas"], scaling["max_replicas"], scaling["target_ongoing_requests"]) == (1, 2, 64)
+    ingress = serve_config()["applications"][0]["args"]["ingress_deployment_config"]["autoscaling_config"]
+    assert ingress["target_ongoing_requests"] == 200
+
+
+@pytest.mark.parametrize(("stated", "rendered"), [(None, 96), (200, 200)])
+def test_requests_beyond_the_target_wait_in_serve(stated, rendered):
+    overlay = model(maxOngoingRequests=stated) if stated else {}
+    assert llm_config(overlay)["deployment_config"]["max_ongoing_requests"] == rendered
+
+
+def test_what_the_engine_would_guess_is_stated():
+    kwargs = llm_config()["engine_kwargs"]
+    assert (kwargs["max_num_seqs"], kwargs["max_num_batched_tokens"], kwargs["max_model_len"]) == (128, 8192, 16384)
+
+
+def test_further_arguments_pass_through():
+    kwargs = llm_config(model(engine={"extra": {"max_logprobs": 5, "hf_overrides": {"a": [1]}}}))["engine_kwargs"]
+    assert (kwargs["max_logprobs"], kwargs["hf_overrides"]) == (5, {"a": [1]})
+
+
+@pytest.mark.parametrize(("task", "runner"), [("embed", "pooling"), ("rerank", "pooling"), ("chat", None)])
+def test_the_task_decides_the_runner(task, runner):
+    assert llm_config(model(task=task))["engine_kwargs"].get("runner") == runner
+
+
+def test_bundles_are_one_for_each_gpu_on_the_group_of_the_model():
+    assert placement() == {"strategy": "PACK", "bundle_per_worker": {"GPU": 1, "gpu.worker-group": 0.001}}
+
+
+def test_a_model_over_unlike_groups_has_the_bundles_of_each_stage():
+    assert placement(base="unlike-hosts") == {
+        "strategy": "STRICT_SPREAD",
+        "bundles": [{"GPU": 1, "a5000.worker-group": 0.001}, {"GPU": 1, "a4000.worker-group": 0.001}],
+    }
+
+
+def test_each_stage_has_a_bundle_for_each_rank():
+    overlay = {
+        "serve": {"applications": {"qwen3-32b": {"models": {"qwen3-32b": {"engine": {"tensorParallelSize": 2}}}}}},
+        "workerGroups": {"a5000": {"gpu": {"count": 2}}, "a4000": {"gpu": {"count": 2}}},
+    }
+    groups = [
+        next(name for name in bundle if name != "GPU") for bundle in placement(overlay, base="unlike-hosts")["bundles"]
+    ]
+    assert groups == ["a5000.worker-group"] * 2 + ["a4000.worker-group"] * 2
+
+
+def test_a_share_of_a_card_is_told_to_ray_and_to_the_engine():
+    config = llm_config(model(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.45}))
+    assert config["placement_group_config"]["bundle_per_worker"]["GPU"] == 0.5
+    assert config["runtime_env"]["env_vars"] == {"VLLM_RAY_PER_WORKER_GPUS": "0.5"}
+    assert config["engine_kwargs"]["gpu_memory_utilization"] == 0.45
+
+
+def test_a_cpu_engine_books_cpus():
+    config = llm_config(base="stand-in")
+    assert config["accelerator_config"] == {"kind": "cpu"}
+    assert config["placement_group_config"]["bundle_per_worker"] == {"CPU": 1}
+    assert config["runtime_env"]["env_vars"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
+
+
+def test_prefix_affinity_forgets_what_it_cannot_hold():
+    router = llm_config(model(router={"kind": "PrefixAffinity"}))["deployment_config"]["request_router_config"]
+    assert router["request_router_kwargs"]["do_eviction"] is True
+    assert "request_router_config" not in llm_config()["deployment_config"]
+
+
+def test_five_applications_stand_side_by_side():
+    routes = {app["name"]: app["route_prefix"] for app in serve_config(base="homelab")["applications"]}
+    assert routes == {name: f"/{name}" for name in ("llm", "whisper", "embeddings", "reranker", "tts")}
+
+
+def test_an_application_of_ones_own_is_placed_and_scaled():
+    apps = {app["name"]: app for app in serve_config(base="homelab")["applications"]}
+    (speech,) = apps["tts"]["deployments"]
+    assert speech["ray_actor_options"] == {
+        "num_cpus": 1,
+        "num_gpus": 0.5,
+        "resources": {"rtx-2070.worker-group": 0.001},
+    }
+    assert speech["autoscaling_config"]["target_ongoing_requests"] == 2
+    assert apps["tts"]["args"] == {"voice": "plain"}
+
+
+def test_shares_of_one_card_add_up_to_no_more_than_the_card():
+    apps = serve_config(base="homelab")["applications"]
+    booked = [
+        bundle["GPU"]
+        for app in apps
+        for config in app["args"].get("llm_configs", [])
+        for bundle in [config["placement_group_config"]["bundle_per_worker"]]
+        if "rtx-2070.worker-group" in bundle
+    ]
+    booked += [deployment["ray_actor_options"]["num_gpus"] for app in apps for deployment in app.get("deployments", [])]
+    assert sum(booked) == 1
