@@ -1,0 +1,141 @@
+"""From the plan to the chart's values."""
+
+import pytest
+import yaml
+
+from rayhelm.errors import FleetError
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.values.emit import as_yaml, changed
+from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.ray_service import RayServiceValues
+from unit.fleets import load
+
+CLUSTER = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"
+LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
+
+
+def values(text: str) -> dict[str, RayServiceValues]:
+    loaded = load(text)
+    return values_of_plan(plan_fleet(loaded), loaded)
+
+
+def one(pool: str, model: str, more: str = CLUSTER) -> RayServiceValues:
+    (only,) = values(f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {model}}}\n{more}").values()
+    return only
+
+
+def test_the_group_is_named_after_the_pool_and_has_the_replica_s_cards() -> None:
+    found = one("{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}", f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}")
+    assert {name: group.gpu.count for name, group in found.worker_groups.items()} == {"pool": 2}
+
+
+def test_a_replica_over_two_nodes_needs_two_pods_of_whole_nodes_and_rdma() -> None:
+    found = one(
+        "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}",
+        "{source: meta-llama/Llama-3.1-405B-Instruct, context: 16384}",
+    )
+    group = found.worker_groups["pool"]
+    assert (group.gpu.count, group.min_replicas, group.max_replicas) == (8, 2, 2)
+    assert group.rdma.resource == "rdma/hca"
+
+
+def test_one_node_asks_for_no_rdma() -> None:
+    pool = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}"
+    assert one(pool, f"{{source: {LLAMA}}}").worker_groups["pool"].rdma.resource == ""
+
+
+def test_unlike_hosts_get_a_group_each_and_the_model_names_them_by_stage() -> None:
+    found = one(
+        "{hosts: [{name: a, gpu: RTX-A5000-24GB, nodeSelector: {host: a}}, {name: b, gpu: RTX-A4000-16GB}],"
+        " network: ethernet-1g}",
+        "{source: Qwen/Qwen3-32B-AWQ, context: 16384}",
+    )
+    assert list(found.worker_groups) == ["pool-a", "pool-b"]
+    assert found.worker_groups["pool-a"].node_selector == {"host": "a"}
+    model = found.serve.applications["model"].models["model"]
+    assert model.worker_groups == ["pool-a", "pool-b"]
+
+
+def test_an_uneven_split_is_told_to_vllm() -> None:
+    found = one(
+        "{hosts: [{name: a, gpu: RTX-A5000-24GB}, {name: b, gpu: RTX-A4000-16GB}], network: ethernet-1g}",
+        "{source: Qwen/Qwen3-14B, context: 4096}",
+    )
+    model = found.serve.applications["model"].models["model"]
+    first, second = map(int, str(model.env["VLLM_PP_LAYER_PARTITION"]).split(","))
+    assert first > second
+    assert model.worker_groups[0] == "pool-a"
+
+
+def test_shares_are_packed_into_cards() -> None:
+    found = values(
+        f"""
+        fleet: shares
+        {CLUSTER}
+        pools: {{gpu: {{gpu: L4-24GB, nodes: 2}}}}
+        models:
+          a: {{source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.6}}
+          b: {{source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.6}}
+          c: {{source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.4}}
+        """
+    )["ai"]
+    assert found.worker_groups["gpu"].max_replicas == 2
+    assert found.serve.applications["a"].models["a"].gpu_fraction == 0.6
+
+
+def test_a_worker_takes_its_part_of_the_node() -> None:
+    pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, cpusPerNode: 96, memoryPerNode: 960GiB}"
+    resources = one(pool, f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}").worker_groups["pool"].resources
+    assert (resources.cpu, resources.memory) == ("24", "240Gi")
+
+
+def test_the_pool_s_image_taints_and_spot_reach_the_group() -> None:
+    pool = (
+        "{gpu: L4-24GB, nodes: 1, spot: gke, price: 0.2 USD/h, image: {repository: registry.example/ray, tag: '1'},"
+        " tolerations: [{key: gpu, effect: NoSchedule}]}"
+    )
+    group = one(pool, f"{{source: {LLAMA}, context: 4096}}").worker_groups["pool"]
+    assert (group.image.repository, group.image.tag, group.spot) == ("registry.example/ray", "1", "gke")
+    assert group.tolerations == [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
+
+
+def test_a_cluster_without_the_api_server_s_address_is_refused_with_the_command_that_finds_it() -> None:
+    with pytest.raises(FleetError) as caught:
+        one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", "clusters: {main: {}}")
+    (problem,) = caught.value.problems
+    assert "apiServer.cidrs" in problem.message
+    assert "kubectl get endpointslices" in problem.mend
+    assert problem.line == 4
+
+
+@pytest.mark.parametrize(
+    ("address", "namespace", "cidrs", "port"),
+    [("redis.state:6380", "state", [], 6380), ("10.1.2.3:6379", "", ["10.1.2.3/32"], 6379)],
+)
+def test_the_head_may_reach_its_redis(address: str, namespace: str, cidrs: list[str], port: int) -> None:
+    cluster = f"clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, redis: {{address: '{address}'}}}}}}"
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", cluster)
+    assert found.gcs_fault_tolerance.enabled
+    redis = found.network_policy.redis
+    assert (redis.peer.namespace, redis.cidrs, redis.port) == (namespace, cidrs, port)
+
+
+def test_weights_that_do_not_come_from_the_hub_need_no_volume() -> None:
+    model = f"{{source: /mnt/llama, architecture: {LLAMA}, context: 4096}}"
+    assert not one("{gpu: L4-24GB, nodes: 1}", model).weights.enabled
+
+
+def test_engine_arguments_without_a_value_of_their_own_are_handed_on() -> None:
+    model = f"{{source: {LLAMA}, context: 4096, engine: {{swap_space: 4, dtype: half}}}}"
+    engine = one("{gpu: L4-24GB, nodes: 1}", model).serve.applications["model"].models["model"].engine
+    assert engine.extra == {"swap_space": 4}
+    assert engine.dtype == "float16"
+
+
+def test_yaml_holds_only_what_differs_and_reads_back_to_the_same_values() -> None:
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}")
+    text = as_yaml(found, "Written by a test.")
+    assert text.startswith("# Written by a test.\n")
+    assert "deletionDelaySeconds" not in text
+    assert yaml.safe_load(text) == changed(found)
+    assert RayServiceValues.model_validate(yaml.safe_load(text)) == found
