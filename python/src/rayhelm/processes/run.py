@@ -37,7 +37,8 @@ class Process:
     def alive(self) -> bool:
         try:
             process = psutil.Process(self.pid)
-            return process.create_time() == self.created and process.status() != psutil.STATUS_ZOMBIE
+            # Start times move a little when the clock is set; a number is not used again within seconds.
+            return abs(process.create_time() - self.created) < 5 and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
 

@@ -1,0 +1,154 @@
+"""`rayhelm up`: a fleet's endpoint on this computer."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.output import Format, FormatOption, console, warn
+
+if TYPE_CHECKING:
+    from rayhelm.fleet_files import Rendered
+    from rayhelm.serving.home import Endpoint, Home
+    from rayhelm.serving.local import Watch
+    from rayhelm.values.ray_service import RayServiceValues
+
+__all__ = ["StateOption", "home_of", "up_command"]
+
+StateOption = Annotated[
+    Path | None,
+    typer.Option("--state", help="Folder of the endpoint's state; $XDG_STATE_HOME/rayhelm when left out."),
+]
+
+
+def up_command(
+    fleet: FleetArgument,
+    service: Annotated[str | None, typer.Option("--service", help="Only this service of the fleet.")] = None,
+    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port of the endpoint, on loopback.")] = 8000,
+    state: StateOption = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Serve a fleet on this computer, and return when it answers. Without a GPU, tiny models stand in."""
+    from rayhelm.fleet_files import render_fleet
+    from rayhelm.serving import preflight
+    from rayhelm.serving.local import up
+    from rayhelm.serving.local_config import merge, served
+
+    home = home_of(state)
+    rendered = render_fleet(fleet_file(fleet))
+    cards = preflight.cards()
+    values, notes = _values(rendered, _services(rendered, service), home, stand_in=cards is None)
+    tasks = {plan.model: str(plan.task) for plan in rendered.plan.models.values()}
+    configs = {name: _serve_config(rendered, name, values[name]) for name in values}
+    config = merge(configs, port=port)
+    models = served(config, tasks)
+    for note in notes:
+        warn(note)
+    preflight.check(home, port=port, models=len(models), stand_in=cards is None)
+    if rays := preflight.foreign_rays(home):
+        numbers = ", ".join(str(ray.pid) for ray in rays)
+        warn(f"another Ray runs here (pid {numbers}): it stays, and this one takes other ports")
+    with _shown(format) as watch:
+        endpoint = up(config, models, home, stand_in=cards is None, watch=watch)
+    print(endpoint.model_dump_json(indent=2)) if format is Format.json else _print_ready(endpoint)
+
+
+def home_of(state: Path | None) -> "Home":
+    from rayhelm.serving.home import Home, default_state
+
+    return Home((state or default_state()).absolute())
+
+
+def _services(rendered: "Rendered", wanted: str | None) -> list[str]:
+    from rayhelm.errors import FleetError, Problem
+    from rayhelm.spec.nearest import nearest
+
+    known = list(rendered.values)
+    if wanted is None:
+        return known
+    if wanted not in known:
+        close = nearest(wanted, known) or known
+        raise FleetError(Problem(f"no service `{wanted}` in this fleet", mend=f"--service {close[0]}"))
+    return [wanted]
+
+
+def _values(
+    rendered: "Rendered", services: list[str], home: "Home", *, stand_in: bool
+) -> tuple[dict[str, "RayServiceValues"], list[str]]:
+    """The fleet's values as this computer can serve them, and what is different about them."""
+    from rayhelm.errors import FleetError, Problem
+    from rayhelm.serving.checkpoint import write_checkpoint
+    from rayhelm.serving.stand_in import local
+    from rayhelm.serving.stand_in import stand_in as changed
+
+    if not stand_in:
+        return {service: local(rendered.values[service]) for service in services}, []
+    architectures = {plan.model: plan.architecture for plan in rendered.plan.models.values()}
+    results = {service: changed(rendered.values[service], architectures, home.stand_ins) for service in services}
+    notes = ["no GPU is here: tiny models with random weights stand in, and their answers mean nothing"]
+    notes += [note for result in results.values() for note in result.notes]
+    for family in {family for result in results.values() for family in result.families}:
+        write_checkpoint(family, home.stand_ins)
+    served = {service: result.values for service, result in results.items() if result.values.serve.applications}
+    if not served:
+        raise FleetError(Problem("nothing of this can be served without a GPU", mend="\n".join(notes[1:])))
+    return served, notes
+
+
+def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:
+    """The serveConfigV2 that the chart renders."""
+    import json
+
+    from rayhelm.charts.helm import template
+    from rayhelm.fleet_files import CHART
+    from rayhelm.values.emit import changed
+
+    objects = template(
+        CHART, service, rendered.namespace(service), changed(values), kube_version=rendered.kubernetes(service)
+    )
+    text = next(item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
+    config: dict[str, Any] = json.loads(text)
+    return config
+
+
+@contextmanager
+def _shown(format: Format) -> Iterator["Watch"]:
+    """Shows on stderr what is being waited for: a line that moves in a terminal, plain lines elsewhere."""
+    import sys
+    import time
+
+    from rich.console import Console
+
+    out = Console(stderr=True, highlight=False)
+    begun, last = time.monotonic(), ""
+    with out.status("starting") as status:
+
+        def watch(what: str) -> None:
+            nonlocal last
+            if what == last:
+                return
+            last = what
+            if out.is_terminal:
+                status.update(f"{what} [dim]({time.monotonic() - begun:.0f} s)[/dim]")
+            elif format is Format.text:
+                print(f"{time.monotonic() - begun:6.1f} s  {what}", file=sys.stderr, flush=True)
+
+        yield watch
+
+
+def _print_ready(endpoint: "Endpoint") -> None:
+    import json
+
+    out = console()
+    out.print(f"[bold green]ready[/bold green]  {endpoint.url}")
+    for model in endpoint.models:
+        out.print(f"  {model.model}  {endpoint.url}{model.prefix}/v1  ({model.task})", soft_wrap=True)
+    chat = next((model for model in endpoint.models if model.task == "chat"), None)
+    if chat:
+        body = {"model": chat.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32}
+        url = f"{endpoint.url}{chat.prefix}/v1/chat/completions"
+        print(f"\ncurl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")
+    print("\nrayhelm down    # ends it")

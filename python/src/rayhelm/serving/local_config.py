@@ -1,0 +1,46 @@
+"""From the serveConfigV2 of each service to one for this computer. Pure: nothing but where it listens is changed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rayhelm.serving.home import Served
+
+__all__ = ["merge", "served"]
+
+LLM_APP = "ray.serve.llm:build_openai_app"
+
+
+def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, Any]:
+    """One Serve config with the applications of every service, on loopback. Where two services use one route or one
+    application name, the later one gets its service's name in front."""
+    applications: list[dict[str, Any]] = []
+    names: set[str] = set()
+    routes: set[str] = set()
+    for service, config in configs.items():
+        for application in config["applications"]:
+            name, route = application["name"], application["route_prefix"]
+            if name in names:
+                name = f"{service}-{name}"
+            if route in routes:
+                route = f"/{service}{route.rstrip('/')}"
+            names.add(name)
+            routes.add(route)
+            applications.append({**application, "name": name, "route_prefix": route})
+    first = next(iter(configs.values()))
+    http = {**first.get("http_options", {}), "host": "127.0.0.1", "port": port}
+    return {**first, "http_options": http, "applications": applications}
+
+
+def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served, ...]:
+    """The models of a Serve config, and where they answer. The config does not tell an embedder from a reranker, so
+    `tasks` does, by model."""
+    return tuple(
+        Served(
+            model=llm["model_loading_config"]["model_id"],
+            task=tasks.get(llm["model_loading_config"]["model_id"], "chat"),
+            prefix=application["route_prefix"].rstrip("/"),
+        )
+        for application in config["applications"]
+        if application["import_path"] == LLM_APP
+        for llm in application["args"]["llm_configs"]
+    )
