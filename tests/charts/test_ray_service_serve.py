@@ -129,7 +129,7 @@ def test_an_application_of_ones_own_is_placed_and_scaled():
         "resources": {"rtx-2070.worker-group": 0.001},
     }
     assert speech["autoscaling_config"]["target_ongoing_requests"] == 2
-    assert apps["tts"]["args"] == {"voice": "plain"}
+    assert apps["tts"]["args"]["model"] == "speecht5"
 
 
 def test_shares_of_one_card_add_up_to_no_more_than_the_card():

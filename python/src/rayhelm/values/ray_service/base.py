@@ -57,7 +57,9 @@ def _over(default: Any, given: Any) -> Any:
         return {**default, **given}
     if not isinstance(default, Values):
         return given
-    names = {field.alias or name: name for name, field in type(default).model_fields.items()}
-    by_name: dict[str, Any] = {names.get(key, key): value for key, value in given.items()}
-    kept = {name: getattr(default, name) for name in names.values()}
-    return kept | {name: _over(kept.get(name), value) for name, value in by_name.items()}
+    kept = {name: getattr(default, name) for name in type(default).model_fields}
+    names: dict[str | None, str] = {field.alias: name for name, field in type(default).model_fields.items()}
+    for key, value in given.items():
+        name = names.get(key, str(key))
+        kept[name] = _over(kept.get(name), value)
+    return kept

@@ -1,0 +1,158 @@
+"""Asks Ray Serve, Ray Serve LLM and vLLM themselves whether they take a serveConfigV2.
+
+What a chart renders is text; only the programs that read it know all of its rules, and they say so here before anything
+is applied. Imports of Ray and vLLM take seconds, so they are inside the functions.
+"""
+
+import importlib
+import json
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any, NoReturn, get_args, get_origin
+
+import yaml
+from pydantic import BaseModel, ValidationError
+
+from rayhelm.errors import MissingError, Problem
+
+__all__ = ["can_check", "check_serve_config"]
+
+LLM_BUILDER = "ray.serve.llm:build_openai_app"
+HOW = "make serve    # installs requirements/serve.txt into .venv"
+
+
+def can_check() -> bool:
+    """Whether Ray and vLLM are installed here."""
+    return find_spec("ray") is not None and find_spec("vllm") is not None
+
+
+def check_serve_config(text: str) -> list[Problem]:
+    """Problems of a serveConfigV2, each with its path in it; empty when Ray and vLLM take it as it is."""
+    if not can_check():
+        raise MissingError("Ray and vLLM are not installed, and only they know what they take", HOW)
+    try:
+        config = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        return [Problem(f"this is no YAML: {error}")]
+    return [*_schema(config)] or [*_applications(config)]
+
+
+def _schema(config: Any) -> Iterator[Problem]:
+    from ray.serve.schema import ServeDeploySchema
+
+    try:
+        ServeDeploySchema.model_validate(config)
+    except ValidationError as error:
+        yield from _told(error, "")
+        return
+    yield from _dropped(config, ServeDeploySchema, "")
+
+
+def _dropped(node: Any, model: Any, path: str) -> Iterator[Problem]:
+    """Keys that Serve's schema drops in silence."""
+    for key, value in node.items():
+        where = f"{path}.{key}".lstrip(".")
+        if key not in model.model_fields:
+            yield Problem("Ray Serve has no such key, and would drop it in silence", path=where)
+            continue
+        below = _model_in(model.model_fields[key].annotation)
+        for number, item in enumerate(value if isinstance(value, list) else [value]):
+            if below and isinstance(item, dict):
+                yield from _dropped(item, below, f"{where}.{number}" if isinstance(value, list) else where)
+
+
+def _model_in(annotation: Any) -> Any:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    if get_origin(annotation) is dict:
+        return None
+    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+
+
+def _applications(config: dict[str, Any]) -> Iterator[Problem]:
+    for number, app in enumerate(config.get("applications", [])):
+        path = f"applications.{number}"
+        yield from _import_path(app["import_path"], f"{path}.import_path")
+        if app["import_path"] == LLM_BUILDER:
+            yield from _llm_configs(app.get("args") or {}, f"{path}.args")
+
+
+def _import_path(import_path: str, path: str) -> Iterator[Problem]:
+    module, _, attribute = import_path.replace(":", ".").rpartition(".")
+    try:
+        getattr(importlib.import_module(module), attribute)
+    except Exception as error:
+        yield Problem(f"{import_path} cannot be imported: {type(error).__name__}: {error}", path=path)
+
+
+def _llm_configs(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+    from ray.serve.llm import LLMConfig, LLMServingArgs
+
+    try:
+        LLMServingArgs.model_validate(arguments)
+    except ValidationError as error:
+        found = [*_each(LLMConfig, arguments, path)]
+        yield from found or _told(error, path)
+        return
+    for number, config in enumerate(arguments["llm_configs"]):
+        yield from _engine(LLMConfig.model_validate(config), f"{path}.llm_configs.{number}")
+
+
+def _each(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+    """The same complaints with the number of the model: LLMServingArgs does not say which one it means."""
+    for number, config in enumerate(arguments.get("llm_configs") or []):
+        try:
+            model.model_validate(config)
+        except ValidationError as error:
+            yield from _told(error, f"{path}.llm_configs.{number}")
+
+
+def _engine(config: Any, path: str) -> Iterator[Problem]:
+    try:
+        engine = config.get_engine_config()
+        kwargs = engine.get_initialization_kwargs() | engine.frontend_kwargs
+    except (ValueError, TypeError) as error:
+        yield Problem(str(error), path=f"{path}.engine_kwargs")
+        return
+    bundles = len(engine.placement_bundles)
+    if bundles != engine.num_devices:
+        message = f"{bundles} bundles for tensor x pipeline parallel = {engine.num_devices} ranks"
+        yield Problem(message, path=f"{path}.placement_group_config")
+    if complaint := _parser_says(kwargs):
+        yield Problem(complaint, path=f"{path}.engine_kwargs")
+
+
+def _parser_says(kwargs: dict[str, Any]) -> str:
+    """What vLLM's own command line says of the arguments; Ray hands them over without looking at their types."""
+    from vllm.engine.arg_utils import AsyncEngineArgs
+    from vllm.entrypoints.launchers.cli_args import make_arg_parser
+    from vllm.utils.argparse_utils import FlexibleArgumentParser
+
+    class Parser(FlexibleArgumentParser):  # type: ignore[misc]
+        def error(self, message: str) -> NoReturn:
+            raise ValueError(message)
+
+    try:
+        AsyncEngineArgs.from_cli_args(make_arg_parser(Parser()).parse_args(_as_arguments(kwargs)))
+    except (ValueError, TypeError) as error:
+        return str(error)
+    return ""
+
+
+def _as_arguments(kwargs: dict[str, Any]) -> list[str]:
+    arguments: list[str] = []
+    for key, value in kwargs.items():
+        option = key.replace("_", "-")
+        if isinstance(value, bool):
+            arguments.append(f"--{option}" if value else f"--no-{option}")
+        elif isinstance(value, list) and not any(isinstance(item, dict) for item in value):
+            arguments += [f"--{option}", *map(str, value)]
+        elif value is not None:
+            arguments.append(f"--{option}={value if isinstance(value, str) else json.dumps(value)}")
+    return arguments
+
+
+def _told(error: ValidationError, path: str) -> Iterator[Problem]:
+    for item in error.errors(include_url=False):
+        where = ".".join(str(part) for part in (path, *item["loc"]) if part != "")
+        yield Problem(item["msg"].removeprefix("Value error, "), path=where)

@@ -1,0 +1,69 @@
+"""The rendered serveConfigV2, read by Ray Serve, Ray Serve LLM and vLLM themselves."""
+
+import json
+
+import pytest
+
+from charts.kit import EXAMPLES, ray_service, serve_config
+from rayhelm.serving.check import check_serve_config
+
+pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_ray_and_vllm_take_it(example):
+    assert check_serve_config(ray_service(base=example)["spec"]["serveConfigV2"]) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        ("engine_kwargs.max_modle_len", 1, "Unknown engine argument: max_modle_len"),
+        ("engine_kwargs.model", "x", "model or served_model_name is not allowed"),
+        ("engine_kwargs.dtype", "float12", "invalid choice: 'float12'"),
+        ("engine_kwargs.max_num_seqs", "many", "--max-num-seqs"),
+        ("accelerator_type", "H1000", "Unsupported accelerator type"),
+        ("accelerator_config.kind", "abacus", "abacus"),
+        ("deployment_config.autoscaling_config.target_ongoing_requests", -1, "Invalid deployment config"),
+        ("deployment_config.autoscaling_config.min_replicas", 9, "Invalid deployment config"),
+        ("engine_kwargs.tensor_parallel_size", 2, ""),
+        ("placement_group_config", {"bundles": [{"GPU": 1}] * 3}, "3 bundles for tensor x pipeline parallel = 1 ranks"),
+        ("server", "x", "Extra inputs are not permitted"),
+    ],
+)
+def test_what_they_do_not_take_is_told_with_its_path(path, value, complaint):
+    config = serve_config()
+    put(config["applications"][0]["args"]["llm_configs"][0], path.split("."), value)
+    problems = check_serve_config(json.dumps(config))
+    if not complaint:
+        assert problems == []
+        return
+    assert complaint in problems[0].message
+    assert problems[0].path.startswith("applications.0.args.llm_configs.0")
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ({"import_path": "no.such.module:app"}, "cannot be imported: ModuleNotFoundError"),
+        ({"import_path": "ray.serve.llm:build_nothing"}, "cannot be imported: AttributeError"),
+        ({"import_path": "no-such-thing"}, "applications.0.import_path"),
+        ({"replicas": 1}, "would drop it in silence"),
+        ({"deployments": [{"name": "x", "autoscaling_config": {"min": 1}}]}, "would drop it in silence"),
+    ],
+)
+def test_an_application_that_cannot_be_is_told(change, complaint):
+    config = serve_config()
+    config["applications"][0] |= change
+    (problem, *_) = check_serve_config(json.dumps(config))
+    assert complaint in str(problem)
+
+
+def test_text_that_is_no_yaml_is_told():
+    assert "no YAML" in check_serve_config("{")[0].message
+
+
+def put(node, path, value):
+    for part in path[:-1]:
+        node = node[part]
+    node[path[-1]] = value

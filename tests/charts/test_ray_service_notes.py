@@ -1,0 +1,51 @@
+"""What `helm install` says at its end. Helm 3 wants a cluster even for a dry run, so Helm 4 alone is asked."""
+
+import json
+import subprocess
+
+import pytest
+
+from charts.kit import HELMS, example, over
+from rayhelm.charts.helm import charts_dir
+
+
+@pytest.fixture
+def notes(tmp_path):
+    def say(overlay=None):
+        file = tmp_path / "values.json"
+        file.write_text(json.dumps(over(example("minimal"), overlay or {})))
+        command = [
+            "install",
+            "chat",
+            charts_dir() / "ray-service",
+            "--namespace",
+            "models",
+            "--dry-run=client",
+            "-f",
+            file,
+        ]
+        done = subprocess.run([HELMS["4"], *command], capture_output=True, text=True, check=True)
+        return done.stdout.partition("NOTES:")[2]
+
+    return say
+
+
+def test_they_name_the_endpoint_of_each_model(notes):
+    assert "llama-8b: http://chat-serve-svc.models.svc.cluster.local:8000/chat/v1" in notes()
+
+
+def test_they_say_what_is_to_be_filled_in(notes):
+    overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": ""}}}}}}
+    assert "FILL IN image.digest" in notes()
+    assert "FILL IN the revision of llama-8b" in notes(overlay)
+    assert "revision of" not in notes()
+
+
+def test_they_say_that_the_token_changes_unless_a_secret_is_named(notes):
+    assert "changes at upgrades" in notes()
+    assert "changes at upgrades" not in notes({"auth": {"secretName": "ray-token"}})
+
+
+def test_they_say_that_the_endpoint_asks_nobody_for_a_key(notes):
+    assert "No gateway is named yet" in notes()
+    assert "No gateway is named yet" not in notes({"networkPolicy": {"gateways": {"door": {"namespace": "gateway"}}}})
