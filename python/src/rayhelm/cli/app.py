@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from rayhelm.cli import fit, fleet_commands, schema_commands
+from rayhelm.cli import down, fit, fleet_commands, schema_commands, up
 from rayhelm.errors import FleetError, MissingError, RayhelmError
 
 __all__ = ["app", "main"]
@@ -69,5 +69,7 @@ app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
 app.command("render")(fleet_commands.render_command)
 app.command("lint")(fleet_commands.lint_command)
+app.command("up")(up.up_command)
+app.command("down")(down.down_command)
 app.command("schema")(schema_commands.schema_command)
 app.command("explain")(schema_commands.explain_command)
