@@ -6,6 +6,7 @@ is applied. Imports of Ray and vLLM take seconds, so they are inside the functio
 
 import importlib
 import json
+import os
 from collections.abc import Iterator
 from importlib.util import find_spec
 from typing import Any, NoReturn, get_args, get_origin
@@ -18,7 +19,7 @@ from rayhelm.errors import MissingError, Problem
 __all__ = ["can_check", "check_serve_config"]
 
 LLM_BUILDER = "ray.serve.llm:build_openai_app"
-HOW = "make serve    # installs requirements/serve.txt into .venv"
+HOW = "make tools    # installs requirements/serve.txt into .venv"
 
 
 def can_check() -> bool:
@@ -30,6 +31,7 @@ def check_serve_config(text: str) -> list[Problem]:
     """Problems of a serveConfigV2, each with its path in it; empty when Ray and vLLM take it as it is."""
     if not can_check():
         raise MissingError("Ray and vLLM are not installed, and only they know what they take", HOW)
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its remarks on this computer's cards are not the answer
     try:
         config = yaml.safe_load(text)
     except yaml.YAMLError as error:
