@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from rayhelm.processes.mark import MARK
 
 __all__ = ["MARK", "Process", "end", "new_run", "start"]
 
+_MOMENT = 0.05
+"""Seconds after which a new program's environment can be read."""
 # Dropping the handle of a running child makes Python warn; these are meant to outlive their starter.
 _CHILDREN: list[subprocess.Popen[bytes]] = []
 
@@ -48,7 +51,8 @@ def start(
 ) -> Process:
     """Starts `command` in a session of its own (the terminal's Ctrl-C does not reach it), marked as one of `run`."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    environment = {**(os.environ if env is None else env), MARK: run}
+    # SPT_NOENV: processes that write themselves a title (vLLM's engine cores do) would overwrite the mark with it.
+    environment = {**(os.environ if env is None else env), MARK: run, "SPT_NOENV": "1"}
     with log.open("ab") as output:
         child = subprocess.Popen(
             command,
@@ -60,6 +64,7 @@ def start(
             start_new_session=True,
         )
     _CHILDREN.append(child)
+    time.sleep(_MOMENT)
     return Process(child.pid, _created(child.pid), log)
 
 
@@ -69,13 +74,19 @@ def end(run: str, *, grace: float = 5.0) -> int:
     ended: set[int] = set()
     patience = grace
     for _ in range(10):
-        alive = members(run)
+        alive = members(run) or _second_look(run)
         if not alive:
             return len(ended)
         ended.update(process.pid for process in alive)
         _terminate(alive, patience)
         patience = 0.5
     raise RuntimeError(f"processes that cannot be ended: {', '.join(str(process.pid) for process in members(run))}")
+
+
+def _second_look(run: str) -> list[psutil.Process]:
+    """A process that is just becoming another program has no environment for a moment."""
+    time.sleep(_MOMENT)
+    return members(run)
 
 
 def _terminate(processes: Sequence[psutil.Process], grace: float) -> None:

@@ -60,7 +60,7 @@ def up(
         _serve(config, endpoint, home, taken, watch)
     except BaseException:
         watch("ending what was started")
-        processes.end(home.run)
+        processes.end(home.run, grace=2)
         home.clear()
         raise
     ready = endpoint.model_copy(update={"ready": True})
@@ -70,7 +70,7 @@ def up(
 
 def down(home: Home) -> int:
     """Ends every process of the endpoint, however much of it is left, and says how many there were."""
-    ended = processes.end(home.run)
+    ended = processes.end(home.run, grace=2)
     home.clear()
     return ended
 
@@ -92,7 +92,7 @@ def _serve(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set
 
 
 def _start(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int]) -> _Ray:
-    env = ray_local.environment(home, stand_in=endpoint.stand_in)
+    env = ray_local.environment(home, stand_in=endpoint.stand_in, metrics=processes.free_port(taken))
     python, zygote = Path(sys.executable), None
     if endpoint.stand_in:
         python = ray_local.write_python(home)
@@ -137,7 +137,8 @@ def _progress(status: Status, home: Home, watch: Watch) -> bool | None:
         raise Failed(f"{text}\n{processes.tail(log)}" if log else text)
     running, wanted = status.replicas
     waiting = [name for name, state in status.applications.items() if state != "RUNNING"]
-    watch(f"{', '.join(waiting)}: {running} of {wanted} replicas" if wanted else "Serve builds the applications")
+    if waiting:
+        watch(f"{', '.join(waiting)}: {running} of {wanted} replicas" if wanted else "Serve builds the applications")
     return status.running or None
 
 

@@ -18,9 +18,9 @@ from rayhelm.serving.home import Home
 __all__ = ["cards", "check", "foreign_rays"]
 
 MIB = 1024 * 1024
-BASE_MEMORY = 2300 * MIB
+BASE_MEMORY = 2000 * MIB
 """Ray, Serve's controller and proxy, and the zygote with its shared pages."""
-MEMORY_PER_MODEL = 1300 * MIB
+MEMORY_PER_MODEL = 800 * MIB
 """Replica, engine core, worker and ingress of a stand-in, beyond what they share with the zygote."""
 DISK = 500 * MIB
 """Ray's logs and sockets."""

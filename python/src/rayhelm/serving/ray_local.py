@@ -18,13 +18,14 @@ _FOREIGN = ("RAY_ADDRESS", "RAY_NAMESPACE", "RAY_TMPDIR", "RAY_AUTH_TOKEN", "PYT
 """Variables of the user's shell that would lead to another Ray, or make every process compile its modules anew."""
 
 
-def environment(home: Home, *, stand_in: bool, base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Environment of everything that `up` starts."""
+def environment(home: Home, *, stand_in: bool, metrics: int, base: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Environment of everything that `up` starts. `metrics` is the port of the dashboard's own metrics."""
     kept = {key: value for key, value in (os.environ if base is None else base).items() if key not in _FOREIGN}
     ours = {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN_PATH": str(home.token),
         "RAY_USAGE_STATS_ENABLED": "0",
+        "DASHBOARD_METRIC_PORT": str(metrics),
         "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS": "0",
         # Ray starts its workers politely, behind everything else on the computer.
         "RAY_worker_niceness": "0",

@@ -155,6 +155,10 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
     for source, target in zip(moved, wanted, strict=True):
         os.dup2(source, target)
         os.close(source)
+    if "--multiprocessing-fork" in request["argv"]:
+        # Finds the title's place while the environment is where the kernel put it: vLLM names its engine cores. (Ray
+        # has a way of its own, which this would spoil.)
+        importlib.import_module("setproctitle").getproctitle()
     _join(request["group"])
     os.chdir(request["folder"])
     os.environ.clear()

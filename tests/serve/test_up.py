@@ -1,0 +1,221 @@
+"""`rayhelm up` and `down` for real: one endpoint for all of these tests, beside a Ray and a vLLM that are not ours."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from rayhelm import processes
+from rayhelm.serving.home import Home
+
+pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
+
+FLEET = Path(__file__).parent / "fleet.yaml"
+RAYHELM = [sys.executable, "-c", "from rayhelm.cli.app import main; main()"]
+MESSAGES = [{"role": "user", "content": "Hello"}]
+
+
+@dataclass(frozen=True)
+class Up:
+    home: Home
+    url: str
+    dashboard: str
+    said: str
+
+
+def rayhelm(*arguments: str, port: int | None = None) -> subprocess.CompletedProcess[str]:
+    words = [*RAYHELM, *arguments, *(["--port", str(port)] if port else [])]
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=800)
+
+
+@pytest.fixture(scope="module")
+def foreign_ray() -> Iterator[list[psutil.Process]]:
+    """A Ray of somebody else: started as anybody would, with its own folder and ports."""
+    mark = processes.new_run()
+    folder = Path(tempfile.mkdtemp(prefix="foreign-", dir="/tmp"))
+    taken: set[int] = set()
+    options = {
+        "port": processes.free_port(taken),
+        "metrics-export-port": processes.free_port(taken),
+        "dashboard-agent-listen-port": processes.free_port(taken),
+        "ray-client-server-port": processes.free_port(taken),
+        "min-worker-port": 0,
+        "max-worker-port": 0,
+        "num-cpus": 1,
+        "include-dashboard": "false",
+        "object-store-memory": 80_000_000,
+        "temp-dir": folder,
+    }
+    words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--node-ip-address", "127.0.0.1"]
+    words += [word for key, value in options.items() for word in (f"--{key}", str(value))]
+    env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    # Its own mark only lets the test clean up after itself: it is that of another run.
+    subprocess.run(words, check=True, capture_output=True, timeout=300, env={**env, processes.MARK: mark})
+    yield processes.members(mark)
+    processes.end(mark, grace=1)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="module")
+def foreign_engine() -> Iterator[psutil.Process]:
+    """Looks like an engine core of vLLM, and is none of ours."""
+    code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
+    process = subprocess.Popen([sys.executable, "-c", code])
+    yield psutil.Process(process.pid)
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture(scope="module")
+def up(
+    tmp_path_factory: pytest.TempPathFactory, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process
+) -> Iterator[Up]:
+    home = Home(tmp_path_factory.mktemp("state"))
+    done = rayhelm("up", str(FLEET), "--state", str(home.state), port=processes.free_port(set()))
+    assert done.returncode == 0, done.stderr
+    endpoint = home.read()
+    assert endpoint is not None
+    yield Up(home, endpoint.url, f"http://127.0.0.1:{endpoint.dashboard}", done.stdout + done.stderr)
+    processes.end(home.run, grace=1)
+    home.clear()
+
+
+def post(up: Up, path: str, **body: object) -> httpx.Response:
+    return httpx.post(f"{up.url}{path}", json=body, timeout=120, trust_env=False)
+
+
+def test_it_says_that_tiny_models_stand_in_and_where_they_answer(up: Up) -> None:
+    assert "chat: a tiny Qwen3ForCausalLM with random weights stands in for it" in up.said
+    assert "ears: left out" in up.said
+    assert f"curl {up.url}/chat/v1/chat/completions" in up.said
+
+
+def test_it_tells_of_the_other_ray(up: Up) -> None:
+    assert "another Ray runs here" in up.said
+
+
+def test_chat(up: Up) -> None:
+    answer = post(up, "/chat/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=8)
+    assert answer.status_code == 200
+    assert answer.json()["usage"]["completion_tokens"] > 0
+    assert answer.json()["choices"][0]["message"]["role"] == "assistant"
+
+
+def test_completion(up: Up) -> None:
+    answer = post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=8, ignore_eos=True)
+    assert answer.status_code == 200
+    assert answer.json()["usage"] | {"prompt_tokens": 4, "completion_tokens": 8} == answer.json()["usage"]
+
+
+def test_a_stream_comes_in_pieces(up: Up) -> None:
+    body = {"model": "chat", "messages": MESSAGES, "max_tokens": 300, "ignore_eos": True, "stream": True}
+    arrivals: list[float] = []
+    chunks: list[str] = []
+    with httpx.stream("POST", f"{up.url}/chat/v1/chat/completions", json=body, timeout=120, trust_env=False) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        for line in answer.iter_lines():
+            if line.startswith("data: "):
+                arrivals.append(time.monotonic())
+                chunks.append(line.removeprefix("data: "))
+    assert chunks[-1] == "[DONE]"
+    assert json.loads(chunks[-2])["choices"][0]["finish_reason"] == "length"
+    assert len(chunks) > 20
+    # One answer cut into lines would come at one moment.
+    assert len({round(moment, 3) for moment in arrivals}) > 5
+
+
+def test_models_are_listed(up: Up) -> None:
+    answer = httpx.get(f"{up.url}/chat/v1/models", trust_env=False)
+    assert [model["id"] for model in answer.json()["data"]] == ["chat"]
+
+
+def test_an_unknown_model_is_not_found(up: Up) -> None:
+    assert post(up, "/chat/v1/chat/completions", model="gpt-9", messages=MESSAGES).status_code == 404
+
+
+def test_embeddings(up: Up) -> None:
+    answer = post(up, "/embed/v1/embeddings", model="embed", input=["one", "two"])
+    assert answer.status_code == 200
+    assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
+
+
+def test_ray_s_own_api_asks_for_the_token(up: Up) -> None:
+    url = f"{up.dashboard}/api/serve/applications/"
+    token = up.home.token.read_text()
+    assert httpx.get(url, trust_env=False).status_code == 401
+    assert httpx.get(url, headers={"Authorization": f"Bearer {token[:-1]}x"}, trust_env=False).status_code in (401, 403)
+    assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False).status_code == 200
+
+
+def test_what_speaks_http_is_on_loopback(up: Up) -> None:
+    ports = {int(url.rpartition(":")[2]) for url in (up.url, up.dashboard)}
+    addresses = {
+        connection.laddr.ip
+        for connection in psutil.net_connections(kind="tcp")
+        if connection.status == psutil.CONN_LISTEN and connection.laddr.port in ports
+    }
+    assert addresses == {"127.0.0.1"}
+
+
+def test_engines_are_forks_of_the_process_that_imported_vllm(up: Up) -> None:
+    engines = [process for process in processes.members(up.home.run) if process.cmdline()[:1] == ["VLLM::EngineCore"]]
+    assert len(engines) == 2
+    for engine in engines:
+        assert psutil.Process(engine.ppid()).cmdline()[1:3] == ["-m", "rayhelm.serving.zygote"]
+
+
+def test_a_second_up_says_what_runs(up: Up) -> None:
+    before = {process.pid for process in processes.members(up.home.run)}
+    again = rayhelm("up", str(FLEET), "--state", str(up.home.state), port=processes.free_port(set()))
+    assert again.returncode == 1
+    assert up.url in again.stderr
+    assert "rayhelm down" in again.stderr
+    assert before <= {process.pid for process in processes.members(up.home.run)}
+
+
+def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> None:
+    port = int(up.url.rpartition(":")[2])
+    other = rayhelm("up", str(FLEET), "--state", str(tmp_path), port=port)
+    assert other.returncode == 1
+    assert f"port {port} is taken by" in other.stderr
+    assert "Traceback" not in other.stderr
+    assert processes.members(Home(tmp_path).run) == []
+    assert post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
+
+
+def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process) -> None:
+    ours = processes.members(up.home.run)
+    assert any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in ours)
+    assert any(process.name() == "raylet" for process in ours)
+    done = rayhelm("down", "--state", str(up.home.state))
+    assert done.returncode == 0
+    assert done.stdout.startswith("ended ")
+    assert [process for process in ours if process.is_running() and process.status() != psutil.STATUS_ZOMBIE] == []
+    assert foreign_engine.is_running()
+    assert any(process.name() == "gcs_server" for process in foreign_ray)
+    assert [process for process in foreign_ray if not process.is_running()] == []
+    assert not up.home.session.exists()
+    assert rayhelm("down", "--state", str(up.home.state)).stdout == "nothing of ours is running\n"
+
+
+def test_down_needs_neither_state_nor_a_living_head(up: Up) -> None:
+    """After a crash: the head is dead, the state is gone, an engine is left that no parent leads to."""
+    code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
+    head = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True)"
+    processes.start([sys.executable, "-c", head], run=up.home.run, log=up.home.state / "head.log")
+    deadline = time.monotonic() + 30
+    while not any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in processes.members(up.home.run)):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert rayhelm("down", "--state", str(up.home.state)).stdout == "ended 1 processes\n"
+    assert processes.members(up.home.run) == []

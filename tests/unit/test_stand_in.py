@@ -1,0 +1,163 @@
+"""The stand-in as what it is: a pure change of values."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rayhelm.catalog import catalog
+from rayhelm.serving.checkpoint import write_checkpoint
+from rayhelm.serving.families import POSITIONS, VOCABULARY, config, families
+from rayhelm.serving.stand_in import StandIn, local, stand_in
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.engine import Engine
+from rayhelm.values.ray_service.serve import Application, Autoscaling, CustomApplication, Model, Router, Serve
+
+FOLDER = Path("/tiny")
+
+
+def values(**models: Model) -> RayServiceValues:
+    applications = {name.replace("_", "-"): Application(models={name: model}) for name, model in models.items()}
+    return RayServiceValues(serve=Serve(applications=applications), tenant="search")
+
+
+def model(**changes: object) -> Model:
+    large = {
+        "source": "meta-llama/Llama-3.1-405B-Instruct",
+        "revision": "0" * 40,
+        "engine": Engine(
+            tensor_parallel_size=8,
+            pipeline_parallel_size=4,
+            max_model_len=131072,
+            max_num_seqs=256,
+            max_num_batched_tokens=8192,
+            quantization="fp8",
+            kv_cache_dtype="fp8",
+        ),
+        "worker_groups": ["h100"],
+        "resources": {"card": 1},
+        "gpu_fraction": 0.5,
+        "accelerator_type": "H100",
+        "autoscaling": Autoscaling(min_replicas=2, max_replicas=4, target_ongoing_requests=48),
+        "env": {"VLLM_PP_LAYER_PARTITION": "20,20"},
+    }
+    return Model.model_validate({**large, **changes})
+
+
+def tiny(architecture: str, **changes: object) -> tuple[StandIn, Model]:
+    result = stand_in(values(chat=model(**changes)), {"chat": architecture}, FOLDER)
+    return result, result.values.serve.applications["chat"].models["chat"]
+
+
+def test_it_needs_no_card_and_no_place() -> None:
+    _, small = tiny("LlamaForCausalLM")
+    assert small.accelerator.kind == "cpu"
+    assert (small.engine.tensor_parallel_size, small.engine.pipeline_parallel_size) == (1, 1)
+    assert (small.gpu_fraction, small.accelerator_type, small.worker_groups, small.resources) == (1, None, [], {})
+    assert small.env == {}
+
+
+def test_weights_are_random_and_unquantised() -> None:
+    _, small = tiny("LlamaForCausalLM")
+    assert (small.source, small.revision) == ("/tiny/LlamaForCausalLM", "")
+    assert (small.engine.load_format, small.engine.dtype, small.engine.quantization) == ("dummy", "float32", None)
+    assert small.engine.kv_cache_dtype == "auto"
+
+
+def test_one_replica_stands_in_for_many() -> None:
+    _, small = tiny("LlamaForCausalLM")
+    assert (small.autoscaling.min_replicas, small.autoscaling.max_replicas) == (1, 1)
+    assert small.autoscaling.target_ongoing_requests == 48
+
+
+def test_what_clients_see_stays() -> None:
+    result, small = tiny("LlamaForCausalLM", task="chat", router=Router(kind="PrefixAffinity"))
+    assert set(result.values.serve.applications) == {"chat"}
+    assert small.task == "chat"
+    assert small.router.kind == "PrefixAffinity"
+    assert result.values.tenant == "search"
+
+
+@pytest.mark.parametrize(("asked", "given"), [(131072, POSITIONS), (2048, 2048)])
+def test_context_is_what_the_tiny_model_has(asked: int, given: int) -> None:
+    engine = Engine(max_model_len=asked, max_num_seqs=4, max_num_batched_tokens=4096)
+    _, small = tiny("LlamaForCausalLM", engine=engine)
+    assert small.engine.max_model_len == given
+    assert small.engine.max_num_seqs == 4
+    assert small.engine.max_num_batched_tokens >= small.engine.max_model_len
+
+
+def test_the_values_that_came_in_are_as_they_were() -> None:
+    before = values(chat=model())
+    stand_in(before, {"chat": "LlamaForCausalLM"}, FOLDER)
+    assert before == values(chat=model())
+
+
+def test_a_near_family_is_said_to_be_one() -> None:
+    result, small = tiny("GptOssForCausalLM")
+    assert small.source == "/tiny/MixtralForCausalLM"
+    assert "harmony" in result.notes[0]
+
+
+def test_a_family_without_stand_in_is_left_out_and_told() -> None:
+    both = values(chat=model(), whisper=model(task="transcribe"))
+    result = stand_in(both, {"chat": "LlamaForCausalLM", "whisper": "WhisperForConditionalGeneration"}, FOLDER)
+    assert set(result.values.serve.applications) == {"chat"}
+    assert any(note.startswith("whisper: left out") for note in result.notes)
+
+
+def test_an_unknown_architecture_is_left_out_and_told() -> None:
+    result = stand_in(values(chat=model()), {}, FOLDER)
+    assert result.values.serve.applications == {}
+    assert result.families == frozenset()
+    assert "unknown" in result.notes[0]
+
+
+def test_applications_of_your_own_are_left_out_and_told() -> None:
+    serve = Serve(custom_applications={"tts": CustomApplication(import_path="speech:app")})
+    result = stand_in(RayServiceValues(serve=serve), {}, FOLDER)
+    assert result.values.serve.custom_applications == {}
+    assert result.notes[0].startswith("tts: left out")
+
+
+def test_every_model_of_the_catalogue_has_one_or_a_reason() -> None:
+    reasons = {
+        record.architecture: stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
+        for record in catalog().models()
+        if "speak" not in record.tasks
+    }
+    unexplained = {name: note for name, note in reasons.items() if "no tiny model" in note}
+    assert unexplained == {}
+
+
+def test_on_cards_only_the_place_is_dropped() -> None:
+    here = local(values(chat=model())).serve.applications["chat"].models["chat"]
+    assert here == model(worker_groups=[], resources={})
+
+
+@pytest.mark.parametrize("family", families())
+def test_the_checkpoint_of_a_family_says_its_architecture(family: str, tmp_path: Path) -> None:
+    written = write_checkpoint(family, tmp_path)
+    assert json.loads((written / "config.json").read_text())["architectures"] == [family]
+    tokenizer = json.loads((written / "tokenizer.json").read_text())["model"]["vocab"]
+    assert sorted(tokenizer.values()) == list(range(260))
+    assert len(tokenizer) <= VOCABULARY
+
+
+@pytest.mark.parametrize("family", [name for name in families() if "head_dim" in config(name)])
+def test_heads_are_of_a_size_that_the_cpu_takes(family: str) -> None:
+    assert config(family)["head_dim"] >= 32
+
+
+def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
+    first = write_checkpoint("LlamaForCausalLM", tmp_path) / "config.json"
+    before = first.stat().st_mtime_ns
+    write_checkpoint("LlamaForCausalLM", tmp_path)
+    assert first.stat().st_mtime_ns == before
+
+
+def test_a_half_written_checkpoint_is_mended(tmp_path: Path) -> None:
+    broken = write_checkpoint("LlamaForCausalLM", tmp_path) / "tokenizer.json"
+    broken.write_text("{")
+    write_checkpoint("LlamaForCausalLM", tmp_path)
+    assert json.loads(broken.read_text())["version"] == "1.0"
