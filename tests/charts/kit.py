@@ -14,13 +14,19 @@ HERE = Path(__file__).parent
 VALUES = HERE / "values"
 TOOLS = charts_dir().parent / ".tools/bin"
 HELMS = {"4": TOOLS / "helm", "3": TOOLS / "helm3"}
-EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml"))
+FLEETS = {f"{path.parts[-3]}/{path.stem}": path for path in charts_dir().parent.glob("values/*/ray-service/*.yaml")}
+EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml")) + sorted(FLEETS)
 
 Object = dict[str, Any]
 
 
 def example(name: str) -> dict[str, Any]:
-    return yaml.safe_load((VALUES / f"{name}.yaml").read_text())
+    """Values of this folder, or of a release of a reference fleet (`homelab/ai-inference`)."""
+    return yaml.safe_load(values_file(name).read_text())
+
+
+def values_file(name: str) -> Path:
+    return FLEETS.get(name, VALUES / f"{name}.yaml")
 
 
 def over(base: Any, overlay: Any) -> Any:
@@ -40,11 +46,12 @@ def rendered(
     overlay: dict[str, Any] | None = None,
     *,
     base: str = "minimal",
-    release: str = "chat",
+    release: str = "",
     helm: str = "4",
     options: tuple[str, ...] = (),
 ) -> list[Object]:
     """Objects of an example's values with others laid over them."""
+    release = release or (base.split("/")[1] if base in FLEETS else "chat")
     return copy.deepcopy(_rendered(json.dumps(over(example(base), overlay or {})), release, helm, options))
 
 

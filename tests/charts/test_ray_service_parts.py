@@ -73,6 +73,13 @@ def test_only_the_job_sees_the_hubs_token():
     assert "HF_TOKEN" not in json.dumps(only(objects, "RayService"))
 
 
+def test_the_job_downloads_for_applications_of_ones_own():
+    parts = job(base="homelab")["spec"]["template"]["spec"]["initContainers"]
+    path = "/models/microsoft/speecht5_tts/" + "6" * 40
+    assert ["hf", "download", "microsoft/speecht5_tts", "--local-dir", path] in [part["command"][:5] for part in parts]
+    assert len(parts) == 5
+
+
 def test_servers_read_the_weights_only():
     (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     mount = next(

@@ -5,7 +5,7 @@ import copy
 import pytest
 from kubernetes_validate.utils import SchemaNotFoundError
 
-from charts.kit import EXAMPLES, HELMS, VALUES, kinds, pods, ray_service, rendered
+from charts.kit import EXAMPLES, HELMS, kinds, pods, ray_service, rendered, values_file
 from charts.oracles import built_in, crd_validator
 from charts.pod_security import violations
 from rayhelm.charts.helm import lint
@@ -94,7 +94,7 @@ def test_both_helms_render_the_same(example):
 @pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
 def test_lint_has_no_complaint(helm, kubernetes):
     for example in EXAMPLES:
-        lint("ray-service", [VALUES / f"{example}.yaml"], kube_version=kubernetes, helm=HELMS[helm])
+        lint("ray-service", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
     lint("ray-service", {}, kube_version=kubernetes, helm=HELMS[helm])
 
 

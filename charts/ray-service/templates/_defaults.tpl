@@ -11,6 +11,7 @@
  },
  "CustomApplication": {
   "args": {},
+  "hubModels": {},
   "env": {},
   "deployments": {}
  },

@@ -26,12 +26,12 @@
 {{- $config | toJson }}
 {{- end }}
 
-{{- /* Hub models are read from the volume, under a path that holds the revision: another revision is another path. */ -}}
+{{- /* Hub models are read from the volume, where there is one. */ -}}
 {{- define "ray-service.modelSource" -}}
 {{- $values := index . 0 }}
 {{- $model := index . 1 }}
 {{- if and $values.weights.enabled (include "ray-service.isHubId" $model.source) -}}
-{{ $values.weights.mountPath }}/{{ $model.source }}/{{ $model.revision | default "main" }}
+{{ include "ray-service.hubPath" (list $values $model.source $model.revision) }}
 {{- else -}}
 {{ $model.source }}
 {{- end }}

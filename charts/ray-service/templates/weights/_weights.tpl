@@ -10,12 +10,23 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range .serve.customApplications }}
+{{- range $source, $revision := .hubModels }}
+{{- $path := include "ray-service.hubPath" (list $v $source $revision) }}
+{{- $_ := set $found $path (dict "source" $source "revision" $revision "path" $path) }}
+{{- end }}
+{{- end }}
 {{- /* By path: `values` would list them in another order each time, and the Job's name hangs on it. */}}
 {{- $models := list }}
 {{- range $found }}
 {{- $models = append $models . }}
 {{- end }}
 {{- $models | toJson }}
+{{- end }}
+
+{{- /* Where a hub model lies: another revision is another path. Takes (list values source revision). */ -}}
+{{- define "ray-service.hubPath" -}}
+{{ (index . 0).weights.mountPath }}/{{ index . 1 }}/{{ index . 2 | default "main" }}
 {{- end }}
 
 {{- define "ray-service.weightsMarker" -}}

@@ -12,6 +12,8 @@ __all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model"
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0)]
 ModelId = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=96)]
+HubId = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*/[A-Za-z0-9._-]+$")]
+Revision = Annotated[str, Field(pattern=r"^([0-9a-f]{40})?$")]
 Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$")]
 ResourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 
@@ -66,7 +68,7 @@ class Model(Values):
 
     source: str
     """Hub id (`org/name`), absolute path in the container, or `s3://` / `gs://` URL."""
-    revision: Annotated[str, Field(pattern=r"^([0-9a-f]{40})?$")] = ""
+    revision: Revision = ""
     """Commit of the hub repository, 40 hex digits. Without it the weights change under you; NOTES says so."""
     tokenizer: str | None = None
     """Tokenizer, where it is not beside the weights: a hub id or a path."""
@@ -162,6 +164,9 @@ class CustomApplication(Values):
     """`module:application` or `module:builder`."""
     args: dict[str, Any] = {}
     """Arguments of the builder."""
+    hub_models: dict[HubId, Revision] = {}
+    """Hub models that it reads, and the commit of each. The download Job puts them at
+    `<weights.mountPath>/<id>/<commit, or main>`, which is what `args` should name: servers are offline."""
     env: Env = {}
     """Environment of its processes."""
     deployments: dict[str, CustomDeployment] = {}

@@ -1,0 +1,60 @@
+"""Finding and running helm."""
+
+import pytest
+
+from charts.kit import HELMS, example
+from rayhelm.charts import helm
+from rayhelm.errors import FleetError, MissingError
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    helm.find_helm.cache_clear()
+    yield
+    helm.find_helm.cache_clear()
+
+
+def script(path, version):
+    path.write_text(f"#!/bin/sh\necho {version}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_one_that_is_named_wins(monkeypatch):
+    monkeypatch.setenv("HELM", str(HELMS["3"]))
+    assert helm.find_helm() == HELMS["3"]
+
+
+@pytest.mark.parametrize("version", ["v3.18.4+gabc", "nothing"])
+def test_one_that_is_named_and_too_old_is_refused(monkeypatch, tmp_path, version):
+    monkeypatch.setenv("HELM", str(script(tmp_path / "helm", version)))
+    with pytest.raises(MissingError, match="make tools") as caught:
+        helm.find_helm()
+    assert caught.value.exit_code == 3
+
+
+def test_one_in_the_path_serves_where_there_is_no_checkout(monkeypatch, tmp_path):
+    monkeypatch.delenv("HELM", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(helm, "charts_dir", lambda: tmp_path / "data/charts")
+    with pytest.raises(MissingError, match="or newer is not there"):
+        helm.find_helm()
+    found = script(tmp_path / "helm", "v3.19.0+g3d8990f")
+    assert helm.find_helm() == found
+
+
+def test_what_the_schema_says_is_told_without_a_rule():
+    values = example("minimal") | {"workerGroup": {}}
+    with pytest.raises(FleetError) as caught:
+        helm.template("ray-service", "chat", "models", values)
+    (problem,) = caught.value.problems
+    assert "'workerGroup' not allowed" in problem.message
+    assert problem.rule == ""
+
+
+def test_a_broken_rule_names_the_file_it_was_written_in(tmp_path):
+    file = tmp_path / "values.yaml"
+    file.write_text("auth: {mode: disabled}\n")
+    with pytest.raises(FleetError) as caught:
+        helm.template("ray-service", "chat", "models", [file])
+    assert caught.value.problems[0].file == str(file)
