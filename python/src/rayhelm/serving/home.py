@@ -105,16 +105,17 @@ class Home:
 
     def clear(self) -> None:
         """Forgets the endpoint; its logs and its tiny models stay."""
-        self._keep_logs()
+        self.keep_logs()
         self._file.unlink(missing_ok=True)
         self.token.unlink(missing_ok=True)
         shutil.rmtree(self.session, ignore_errors=True)
 
-    def _keep_logs(self) -> None:
-        """Ray's logs lie in its session; they are wanted most when it has failed."""
-        logs = self.session / "session_latest" / "logs"
+    def keep_logs(self) -> Path:
+        """Copies Ray's logs out of its session, which does not last: they are wanted most when it has failed."""
+        logs, kept = self.session / "session_latest" / "logs", self.logs / "ray"
         if logs.is_dir():
-            shutil.copytree(logs, self.logs / "ray", dirs_exist_ok=True, ignore_dangling_symlinks=True)
+            shutil.copytree(logs, kept, dirs_exist_ok=True, ignore_dangling_symlinks=True)
+        return kept
 
     @property
     def _file(self) -> Path:

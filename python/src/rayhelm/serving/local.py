@@ -132,7 +132,7 @@ def _wait(ready: Callable[[], bool | None], what: str, timeout: float, ray: _Ray
 
 def _progress(status: Status, home: Home, watch: Watch) -> bool | None:
     if status.failed:
-        log = _newest(home.session / "session_latest/logs", "worker-*.err")
+        log = _newest(home.keep_logs(), "worker-*.err")
         text = f"application `{status.failed}` does not come up:\n{status.messages[status.failed].strip()}"
         raise Failed(f"{text}\n{processes.tail(log)}" if log else text)
     running, wanted = status.replicas
