@@ -62,7 +62,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def engine(folder: Path) -> "SpeechT5":
     from rayhelm.serving.speech import SpeechT5
 
-    return SpeechT5(str(folder), "")
+    return SpeechT5(str(folder), str(folder / "vocoder"))
 
 
 @pytest.mark.parametrize("voice", ["default", "anna"])

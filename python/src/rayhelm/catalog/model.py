@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Attention", "Encoder", "Experts", "Mla", "Model", "Norms", "Published", "Quantization", "Task"]
+__all__ = ["Attention", "Companion", "Encoder", "Experts", "Mla", "Model", "Norms", "Published", "Quantization", "Task"]
 
 Task = Literal["chat", "embed", "rerank", "transcribe", "speak", "custom"]
 
@@ -132,6 +132,15 @@ class Norms(Closed):
     """One before the output head."""
 
 
+class Companion(Closed):
+    """A checkpoint that another one cannot do without."""
+
+    role: str
+    """What it is to the model: `vocoder`."""
+    source: str
+    """Hub id."""
+
+
 class Published(Closed):
     """What the publisher states, to check the arithmetic against."""
 
@@ -178,6 +187,8 @@ class Model(Closed):
     extra_source: str = ""
     engine: Literal["vllm", "custom"] = "vllm"
     """Whether vLLM serves it; `custom` needs an application of its own (text-to-speech)."""
+    companions: tuple[Companion, ...] = ()
+    """Other repositories that it needs beside it."""
     published: Published | None = None
     source: str
     """Where the architecture was read: repository and file."""

@@ -1,7 +1,7 @@
 """Text to speech as a Serve application, with OpenAI's `POST /v1/audio/speech`. vLLM's server has no such task.
 
-It runs SpeechT5-like checkpoints of transformers: `source` holds the model, `source/vocoder` its vocoder, and
-`source/voices/NAME.npy` one speaker embedding each. This module has to be in the serving image.
+It runs SpeechT5 checkpoints of transformers with their vocoder. Voices are speaker embeddings: `voices/NAME.npy` in the
+model's folder, and a neutral one where there are none. This module has to be in the serving image.
 """
 
 import io
@@ -48,18 +48,16 @@ class Voice(Protocol):
 class SpeechT5:
     """A SpeechT5 checkpoint with its vocoder, on a GPU where there is one."""
 
-    def __init__(self, source: str, revision: str) -> None:
+    def __init__(self, source: str, vocoder: str) -> None:
         import torch
         from transformers import SpeechT5ForTextToSpeech, SpeechT5HifiGan, SpeechT5Processor
 
-        folder = Path(source)
-        pinned = {"revision": revision or None} if not folder.is_dir() else {}
         device = "cuda" if torch.cuda.is_available() else "cpu"
         self._torch = torch
-        self._processor = SpeechT5Processor.from_pretrained(source, **pinned)
-        self._model = SpeechT5ForTextToSpeech.from_pretrained(source, **pinned).to(device).eval()
-        self._vocoder = SpeechT5HifiGan.from_pretrained(str(folder / "vocoder")).to(device).eval()
-        self._voices = {path.stem: numpy.load(path) for path in (folder / "voices").glob("*.npy")}
+        self._processor = SpeechT5Processor.from_pretrained(source)
+        self._model = SpeechT5ForTextToSpeech.from_pretrained(source).to(device).eval()
+        self._vocoder = SpeechT5HifiGan.from_pretrained(vocoder).to(device).eval()
+        self._voices = {path.stem: numpy.load(path) for path in Path(source, "voices").glob("*.npy")}
         self.rate = int(self._vocoder.config.sampling_rate)
 
     def speak(self, text: str, voice: str) -> Samples:
@@ -115,9 +113,9 @@ api = FastAPI(title="Text to speech")
 class Speech:
     """One replica: one model, one request at a time on its thread."""
 
-    def __init__(self, model: str, source: str, revision: str = "") -> None:
+    def __init__(self, model: str, source: str, vocoder: str) -> None:
         self._served = model
-        self._engine: Voice = SpeechT5(source, revision)
+        self._engine: Voice = SpeechT5(source, vocoder)
 
     @api.get("/v1/models")
     def models(self) -> dict[str, Any]:
@@ -129,6 +127,6 @@ class Speech:
 
 
 def build_app(args: dict[str, str]) -> Application:
-    """`args`: `model` (the name that clients send), `source` (folder or hub id), `revision`."""
-    application: Application = Speech.bind(args["model"], args["source"], args.get("revision", ""))  # type: ignore[attr-defined]
+    """`args`: `model` (the name that clients send), `source` and `vocoder` (folders)."""
+    application: Application = Speech.bind(args["model"], args["source"], args["vocoder"])  # type: ignore[attr-defined]
     return application

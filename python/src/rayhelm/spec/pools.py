@@ -148,5 +148,7 @@ class Pool(ClosedCamel):
     """Taints of the pool's nodes, beyond the vendor's own."""
     image: Image | None = None
     """Ray image for this pool (AMD and Intel need their own)."""
+    device_groups: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    """Group ids that own the device files of AMD and Intel cards on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
     rdma_resource: str | None = None
     """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`."""

@@ -1,7 +1,9 @@
 """Serve applications out of the plan: one for each model, on a route of its own."""
 
+import re
 from typing import Any
 
+from rayhelm.catalog.model import Model as Architecture
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
@@ -12,8 +14,11 @@ from rayhelm.values.ray_service.serve import (
     Model,
     Router,
 )
+from rayhelm.values.ray_service.weights import Weights
 
-__all__ = ["application", "custom_application"]
+__all__ = ["application", "custom_application", "is_hub_id"]
+
+MOUNT = Weights().mount_path
 
 SPEECH = "rayhelm.serving.speech:build_app"
 """Text to speech is not a task of vLLM's server; this application is ours, and has to be in the image."""
@@ -27,11 +32,16 @@ def application(plan: ModelPlan, groups: list[str]) -> Application:
     return Application(models={plan.model: _model(plan, groups)})
 
 
-def custom_application(plan: ModelPlan, groups: list[str]) -> CustomApplication:
-    """An application of our own."""
+def custom_application(plan: ModelPlan, architecture: Architecture, groups: list[str]) -> CustomApplication:
+    """An application of our own, which reads its model and what belongs to it from the volume of weights."""
+    needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
+    revisions = {plan.source: plan.revision or ""}
+    from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
+    paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
     return CustomApplication(
         import_path=SPEECH,
-        args={"model": plan.model, "source": plan.source, "revision": plan.revision or ""},
+        args={"model": plan.model, **paths},
+        hub_models=from_hub,
         deployments={
             "Speech": CustomDeployment(
                 min_replicas=plan.min_replicas,
@@ -43,6 +53,16 @@ def custom_application(plan: ModelPlan, groups: list[str]) -> CustomApplication:
             )
         },
     )
+
+
+def is_hub_id(source: str) -> bool:
+    """`owner/name`, and not a path or a URL."""
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None
+
+
+def _path(source: str, revision: str | None) -> str:
+    """Where the download Job puts a hub model; anything else is where it says."""
+    return source if revision is None else f"{MOUNT}/{source}/{revision or 'main'}"
 
 
 def _model(plan: ModelPlan, groups: list[str]) -> Model:

@@ -1,6 +1,5 @@
 """From a plan to the typed values of the chart `ray-service`, one release for each service. Pure."""
 
-import re
 from collections.abc import Sequence
 from ipaddress import ip_address
 from math import ceil
@@ -10,7 +9,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
-from rayhelm.values.applications import application, custom_application
+from rayhelm.values.applications import application, custom_application, is_hub_id
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
 from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
@@ -46,7 +45,9 @@ def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         serve=Serve(
             applications={plan.model: application(plan, groups[plan.model]) for plan in models if not _custom(plan)},
             custom_applications={
-                plan.model: custom_application(plan, groups[plan.model]) for plan in models if _custom(plan)
+                plan.model: custom_application(plan, known.model(plan.source), groups[plan.model])
+                for plan in models
+                if _custom(plan)
             },
         ),
         worker_groups=worker_groups(models, loaded, known),
@@ -105,7 +106,7 @@ def _redis(cluster: Cluster) -> Redis:
 
 def _weights(models: Sequence[ModelPlan], cluster: Cluster) -> Weights:
     """A volume for what comes from the hub, with room for the next revision beside this one."""
-    from_hub = [plan for plan in models if re.fullmatch(r"[\w.-]+/[\w.-]+", plan.source)]
+    from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
         return Weights(enabled=False)
     held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in from_hub)

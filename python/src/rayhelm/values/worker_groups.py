@@ -78,8 +78,16 @@ def _group(kind: _Kind, models: Sequence[ModelPlan], loaded: LoadedFleet, known:
         spot=pool.spot or "",
         node_selector={**pool.node_selector, **(host.node_selector if host else {})},
         tolerations=[item.model_dump(exclude_none=True) for item in pool.tolerations],
-        min_available=0 if any(plan.min_replicas == 0 for plan in here) else 1,
+        supplemental_groups=list(pool.device_groups),
+        min_available=_min_available(here),
     )
+
+
+def _min_available(models: Sequence[ModelPlan]) -> int:
+    """Pods that a drain leaves: one replica, on all of its nodes."""
+    if any(plan.min_replicas == 0 for plan in models):
+        return 0
+    return max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
 
 
 def _host_name(pool: str, index: int, host: Host) -> str:
