@@ -8,13 +8,17 @@ from pathlib import Path
 import pytest
 
 from rayhelm import processes
+from rayhelm.cli.up import _serve_config, _values
 from rayhelm.errors import FleetError, MissingError
+from rayhelm.fleet_files import render_fleet
 from rayhelm.serving import preflight
 from rayhelm.serving.home import Endpoint, Home
 from rayhelm.serving.local import down
-from rayhelm.serving.local_config import merge, served
+from rayhelm.serving.local_config import gpus, merge, served
 from rayhelm.serving.ray_local import environment, head_command
+from rayhelm.serving.stand_in import local
 
+FLEETS = Path(__file__).parents[2] / "values"
 LLM = "ray.serve.llm:build_openai_app"
 
 
@@ -165,3 +169,29 @@ def with_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def free() -> int:
     return processes.free_port(set())
+
+
+def test_cards_that_are_not_there_are_told_before_ray_waits_for_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with_packages(monkeypatch)
+    card = preflight.Cards(1, "NVIDIA L4")
+    with pytest.raises(FleetError, match=r"book 8 GPUs, and there are 1 here \(NVIDIA L4\)"):
+        preflight.check(Home(tmp_path), port=free(), models=1, stand_in=False, gpus=8, cards=card)
+    preflight.check(Home(tmp_path), port=free(), models=1, stand_in=False, gpus=0.5, cards=card)
+
+
+@pytest.mark.parametrize(("fleet", "booked"), [("single-gpu", 1), ("multi-node", None), ("homelab", None)])
+def test_cards_of_a_reference_fleet_are_counted_from_its_config(fleet: str, booked: float | None) -> None:
+    rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
+    configs = {name: _serve_config(rendered, name, local(values)) for name, values in rendered.values.items()}
+    planned = sum(plan.gpus / plan.replicas * plan.min_replicas for plan in rendered.plan.models.values())
+    assert gpus(merge(configs, port=8000)) == pytest.approx(booked or planned)
+
+
+@pytest.mark.parametrize("fleet", ["single-gpu", "homelab", "three-tiers"])
+def test_stand_ins_book_no_card(fleet: str, tmp_path: Path) -> None:
+    rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
+    values, _ = _values(rendered, list(rendered.values), Home(tmp_path), stand_in=True)
+    configs = {name: _serve_config(rendered, name, values[name]) for name in values}
+    assert gpus(merge(configs, port=8000)) == 0

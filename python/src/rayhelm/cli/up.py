@@ -35,7 +35,7 @@ def up_command(
     from rayhelm.fleet_files import render_fleet
     from rayhelm.serving import preflight
     from rayhelm.serving.local import up
-    from rayhelm.serving.local_config import merge, served
+    from rayhelm.serving.local_config import gpus, merge, served
 
     home = home_of(state)
     rendered = render_fleet(fleet_file(fleet))
@@ -47,7 +47,7 @@ def up_command(
     models = served(config, tasks)
     for note in notes:
         warn(note)
-    preflight.check(home, port=port, models=len(models), stand_in=cards is None)
+    preflight.check(home, port=port, models=len(models), stand_in=cards is None, gpus=gpus(config), cards=cards)
     if rays := preflight.foreign_rays(home):
         numbers = ", ".join(str(ray.pid) for ray in rays)
         warn(f"another Ray runs here (pid {numbers}): it stays, and this one takes other ports")

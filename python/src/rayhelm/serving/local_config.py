@@ -5,7 +5,7 @@ from typing import Any
 
 from rayhelm.serving.home import Served
 
-__all__ = ["merge", "served"]
+__all__ = ["gpus", "merge", "served"]
 
 LLM_APP = "ray.serve.llm:build_openai_app"
 
@@ -44,3 +44,21 @@ def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served,
         if application["import_path"] == LLM_APP
         for llm in application["args"]["llm_configs"]
     )
+
+
+def gpus(config: Mapping[str, Any]) -> float:
+    """Cards that the replicas which always run book together."""
+    llms = [llm for application in config["applications"] for llm in application["args"].get("llm_configs", [])]
+    own = [item for application in config["applications"] for item in application.get("deployments", [])]
+    booked = [item["ray_actor_options"].get("num_gpus", 0) * _replicas(item) for item in own]
+    return sum([_per_replica(llm) * _replicas(llm["deployment_config"]) for llm in llms] + booked)
+
+
+def _per_replica(llm: Mapping[str, Any]) -> float:
+    engine, placement = llm["engine_kwargs"], llm["placement_group_config"]
+    workers = engine["tensor_parallel_size"] * engine["pipeline_parallel_size"]
+    return float(placement["bundle_per_worker"].get("GPU", 0) * workers)
+
+
+def _replicas(deployment: Mapping[str, Any]) -> int:
+    return int(deployment["autoscaling_config"]["min_replicas"])

@@ -15,7 +15,7 @@ from rayhelm import processes
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.serving.home import Home
 
-__all__ = ["cards", "check", "foreign_rays"]
+__all__ = ["Cards", "cards", "check", "foreign_rays"]
 
 MIB = 1024 * 1024
 BASE_MEMORY = 2000 * MIB
@@ -34,14 +34,16 @@ class Cards:
     names: str
 
 
-def check(home: Home, *, port: int, models: int, stand_in: bool) -> None:
-    """Raises what keeps the endpoint from starting."""
+def check(home: Home, *, port: int, models: int, stand_in: bool, gpus: float = 0, cards: Cards | None = None) -> None:
+    """Raises what keeps the endpoint from starting. `gpus` are the cards that the models book."""
     _packages()
     _machine(stand_in)
     _not_running(home)
     _port(port)
     if stand_in:
         _memory(models)
+    if gpus > (cards.count if cards else 0):
+        _too_few(gpus, cards)
     _disk(home)
 
 
@@ -116,6 +118,17 @@ def _memory(models: int) -> None:
             f"{models} models need about {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free",
             "rayhelm up ... --service NAME    # one service alone",
         )
+
+
+def _too_few(gpus: float, cards: Cards | None) -> None:
+    here = f"{cards.count} here ({cards.names})" if cards else "none here"
+    raise FleetError(
+        Problem(
+            f"the models book {gpus:g} GPUs, and there are {here}: Ray would wait for the others without an end",
+            mend="rayhelm up ... --service NAME    # one service alone\n"
+            "CUDA_VISIBLE_DEVICES= rayhelm up ...    # tiny models on the CPU",
+        )
+    )
 
 
 def _disk(home: Home) -> None:

@@ -66,7 +66,8 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
         for name in values.serve.custom_applications
     ]
     serve = values.serve.model_copy(update={"applications": applications, "custom_applications": {}})
-    return StandIn(_anywhere(values.model_copy(update={"serve": serve})), frozenset(families), tuple(notes))
+    changed = values.model_copy(update={"serve": serve, "weights": Weights(enabled=False)})
+    return StandIn(changed, frozenset(families), tuple(notes))
 
 
 def local(values: RayServiceValues) -> RayServiceValues:
@@ -79,7 +80,8 @@ def local(values: RayServiceValues) -> RayServiceValues:
         for name, application in values.serve.applications.items()
     }
     serve = values.serve.model_copy(update={"applications": applications})
-    return _anywhere(values.model_copy(update={"serve": serve}))
+    hub = Weights(enabled=False, offline=False, online_reason="one computer, which fetches for itself")
+    return values.model_copy(update={"serve": serve, "weights": hub})
 
 
 def _family(architecture: str) -> tuple[str, str]:
@@ -116,7 +118,3 @@ def _tiny(model: Model, source: Path) -> Model:
 
 def _unplaced(model: Model) -> Model:
     return model.model_copy(update={"worker_groups": [], "resources": {}})
-
-
-def _anywhere(values: RayServiceValues) -> RayServiceValues:
-    return values.model_copy(update={"weights": Weights(enabled=False)})
