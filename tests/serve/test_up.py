@@ -16,6 +16,7 @@ import psutil
 import pytest
 
 from rayhelm import processes
+from rayhelm.processes.find import shared_memory
 from rayhelm.serving.home import Home
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
@@ -197,6 +198,8 @@ def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], 
     ours = processes.members(up.home.run)
     assert any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in ours)
     assert any(process.name() == "raylet" for process in ours)
+    shared = shared_memory(ours)
+    assert shared
     done = rayhelm("down", "--state", str(up.home.state))
     assert done.returncode == 0
     assert done.stdout.startswith("ended ")
@@ -205,6 +208,7 @@ def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], 
     assert any(process.name() == "gcs_server" for process in foreign_ray)
     assert [process for process in foreign_ray if not process.is_running()] == []
     assert not up.home.session.exists()
+    assert [block for block in shared if block.exists()] == []
     assert rayhelm("down", "--state", str(up.home.state)).stdout == "nothing of ours is running\n"
 
 

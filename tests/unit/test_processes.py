@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from multiprocessing import shared_memory
 from pathlib import Path
 
 import psutil
@@ -69,6 +70,24 @@ def test_ending_twice_is_fine(run: str, tmp_path: Path) -> None:
     processes.start(SLEEP, run=run, log=tmp_path / "log")
     assert processes.end(run, grace=1) == 1
     assert processes.end(run, grace=1) == 0
+
+
+def test_shared_memory_goes_with_its_processes_and_no_other(run: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    code = "from multiprocessing import shared_memory as s, resource_tracker as t\nt.register = lambda *_: None\n"
+    code += "block = s.SharedMemory(create=True, size=4096)\nprint(block.name, flush=True)\nimport time; time.sleep(60)"
+    foreign = shared_memory.SharedMemory(create=True, size=4096)
+    try:
+        processes.start([sys.executable, "-c", code], run=run, log=log)
+        _until(lambda: "psm_" in log.read_text())
+        block = Path("/dev/shm", log.read_text().strip())
+        assert block.exists()
+        processes.end(run, grace=0.1)
+        assert not block.exists()
+        assert Path("/dev/shm", foreign.name).exists()
+    finally:
+        foreign.close()
+        foreign.unlink()
 
 
 def test_a_run_needs_an_id() -> None:

@@ -2,13 +2,17 @@
 
 import os
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 import psutil
 
 from rayhelm.processes.mark import marked
 
-__all__ = ["Listener", "free_port", "listener", "members", "memory_held"]
+__all__ = ["Listener", "free_port", "listener", "members", "memory_held", "shared_memory"]
+
+SHARED = Path("/dev/shm")
 
 
 def members(run: str) -> list[psutil.Process]:
@@ -32,6 +36,19 @@ def memory_held(processes: list[psutil.Process]) -> int:
         except (psutil.Error, OSError):
             continue
     return held
+
+
+def shared_memory(processes: Iterable[psutil.Process]) -> set[Path]:
+    """Python's own shared memory blocks and semaphores that processes have open: files with random names, known to one
+    family of processes only, that stay in memory when the last of it is killed."""
+    found: set[Path] = set()
+    for process in processes:
+        try:
+            paths = [Path(region.path) for region in process.memory_maps()]
+        except (psutil.Error, OSError):
+            continue
+        found.update(path for path in paths if path.parent == SHARED and path.name.startswith(("psm_", "sem.mp-")))
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from rayhelm.processes.find import members
+from rayhelm.processes.find import members, shared_memory
 from rayhelm.processes.mark import MARK
 
 __all__ = ["MARK", "Process", "end", "new_run", "start"]
@@ -69,14 +69,19 @@ def start(
 
 
 def end(run: str, *, grace: float = 5.0) -> int:
-    """Ends every process of a run and says how many there were. Those that have not gone `grace` seconds after the
-    polite signal are killed; looked for again until none is left, since a dying tree may still start some."""
+    """Ends every process of a run, frees the memory they shared, and says how many there were. Those that have not gone
+    `grace` seconds after the polite signal are killed; looked for again until none is left, since a dying tree may
+    still start some."""
     ended: set[int] = set()
+    shared: set[Path] = set()
     patience = grace
     for _ in range(10):
         alive = members(run) or _second_look(run)
         if not alive:
+            for block in shared:
+                block.unlink(missing_ok=True)
             return len(ended)
+        shared |= shared_memory(alive)
         ended.update(process.pid for process in alive)
         _terminate(alive, patience)
         patience = 0.5
