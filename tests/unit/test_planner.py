@@ -2,6 +2,7 @@
 
 import pytest
 
+from rayhelm.errors import FleetError
 from rayhelm.planner.plan import ModelPlan
 from unit.fleets import one, plan, refused
 
@@ -278,3 +279,151 @@ def test_a_tenant_cannot_own_more_than_it_may_hold() -> None:
     problem = refused(H100, f"{{source: {LLAMA_70B}, context: 32768}}", more)
     assert "hold 4 GPUs in the plan (model 4), and it may hold 2" in problem.message
     assert problem.mend == "gpus: 4"
+
+
+MIXED = (
+    "{network: ethernet-1g, hosts: [{gpu: RTX-A5000-24GB, name: big}, {gpu: RTX-A4000-16GB, name: s1},"
+    " {gpu: RTX-A4000-16GB, name: s2}]}"
+)
+
+
+def test_another_host_of_the_same_kind_stands_in_for_one_that_is_taken() -> None:
+    found = plan(
+        f"""
+        fleet: three
+        pools: {{lab: {MIXED}}}
+        models:
+          small: {{source: Qwen/Qwen3-4B, context: 4096, pool: lab}}
+          large: {{source: Qwen/Qwen3-32B-AWQ, context: 16384}}
+        """
+    ).models
+    assert found["large"].pipeline_parallel_size == 2
+    assert not set(found["large"].hosts) & set(found["small"].hosts)
+
+
+def test_unlike_hosts_hold_as_many_replicas_as_there_are_hosts_for() -> None:
+    pool = "{network: ethernet-1g, hosts: [{gpu: RTX-3090-24GB}, {gpu: RTX-3090-24GB}, {gpu: RTX-4090-24GB}]}"
+    model = one(pool, "{source: Qwen/Qwen3-8B, context: 4096, replicas: 2}")
+    assert (model.replicas, model.gpus) == (2, 2)
+
+
+def test_a_pinned_tp_below_the_host_s_cards_may_take_stages_within_the_host() -> None:
+    pool = "{gpu: A100-SXM-40GB, nodes: 1, gpusPerNode: 8}"
+    model = one(pool, f"{{source: {LLAMA_70B}, context: 32768, parallelism: {{tensor: 4}}}}")
+    assert (model.tensor_parallel_size, model.pipeline_parallel_size, model.nodes_per_replica) == (4, 2, 1)
+
+
+def test_stages_spread_evenly_over_hosts_so_that_no_tp_group_crosses_them() -> None:
+    pool = "{gpu: A100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g}"
+    model = one(pool, f"{{source: {LLAMA_70B}, context: 32768, parallelism: {{tensor: 4, pipeline: 3}}}}")
+    assert (model.nodes_per_replica, model.gpus) == (3, 12)
+
+
+def test_listed_layers_say_the_number_of_stages() -> None:
+    model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 4096, parallelism: {layers: [36, 28]}}")
+    assert model.layer_partition == (36, 28)
+    assert [stage.layers for stage in model.stages] == [36, 28]
+
+
+def test_layers_that_do_not_add_up_are_told_with_those_that_would() -> None:
+    problem = refused(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 4096, parallelism: {layers: [30, 30]}}")
+    assert "are 60 layers, and Qwen/Qwen3-32B-AWQ has 64" in problem.message
+    assert problem.mend == "layers: [32, 32]"
+
+
+def test_pinned_replicas_below_the_load_are_warned_of_and_priced_by_what_they_carry() -> None:
+    pool = "{gpu: RTX-4090-24GB, nodes: 2, network: internet}"
+    few = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, replicas: 1, {BUSY % (100, 0)}}}")
+    assert any("requests will wait" in warning for warning in few.warnings)
+    fair = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, replicas: 1, {BUSY % (1, 0)}}}")
+    assert not any("requests will wait" in warning for warning in fair.warnings)
+    carried = few.estimate.tokens_per_second
+    assert carried is not None
+    assert few.price_per_million_output_tokens == pytest.approx(0.6 / (carried * 3600) * 1e6, rel=0.01)
+
+
+def test_a_card_that_one_model_shares_with_nobody_is_told() -> None:
+    found = plan(
+        """
+        fleet: alone
+        pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+        models: {embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}}
+        """
+    )
+    (warning,) = found.warnings
+    assert "0.6 card of pool `gpu` lie idle" in warning
+
+
+def test_a_share_that_another_service_holds_the_rest_of_is_refused_with_the_way_to_share() -> None:
+    with pytest.raises(FleetError) as caught:
+        plan(
+            """
+            fleet: apart
+            pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+            models:
+              embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}
+              rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, gpuFraction: 0.4}
+            """
+        )
+    assert "service: rerank" in caught.value.problems[0].mend
+
+
+def test_a_tenant_s_bound_counts_whole_cards_as_its_quota_does() -> None:
+    more = "services: {model: {tenant: team}}\ntenants: {team: {gpus: 0.5}}"
+    problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}", more)
+    assert "hold 1 GPUs" in problem.message
+
+
+def test_traffic_longer_than_the_model_s_own_context_is_refused() -> None:
+    traffic = "traffic: {requestsPerSecond: 1, inputTokens: 500000, outputTokens: 10}"
+    problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: Qwen/Qwen2.5-7B-Instruct, {traffic}}}")
+    assert "takes at most 32768" in problem.message
+
+
+def test_a_card_of_unknown_memory_is_not_given_invented_figures() -> None:
+    model = one("{gpu: Radeon-680M, nodes: 1}", f"{{source: Qwen/Qwen3-0.6B, pool: pool, {BUSY % (1, 0)}}}")
+    bound = next(reason.numbers["bound_by"] for reason in model.reasons if reason.decision == "replicas")
+    assert bound == "max_num_seqs"
+    assert any("was not checked" in gap for gap in model.unknown)
+
+
+def test_what_would_fit_is_said_in_the_words_of_the_fleet_file() -> None:
+    mend = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA_405B}, context: 4096}}").mend
+    assert "max_model_len" not in mend
+    assert "tensor_parallel_size" not in mend
+    shorter = refused("{gpu: RTX-A5000-24GB, nodes: 1}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}").mend
+    assert shorter.startswith("context: ")
+    assert "a pool of " in shorter
+
+
+def test_nodes_to_add_are_counted_by_what_a_node_holds() -> None:
+    model = "{source: Qwen/Qwen3-8B, context: 4096, replicas: 20}"
+    problem = refused("{gpu: RTX-4090-24GB, nodes: 1, gpusPerNode: 8}", model)
+    assert problem.mend.startswith("add 2 nodes")
+
+
+def test_giving_up_cuda_graphs_is_no_reason_to_take_a_smaller_share() -> None:
+    found = plan(
+        f"""
+        fleet: share
+        pools: {{gpu: {{gpu: H200-SXM-141GB, nodes: 1}}}}
+        models:
+          chat: {{source: openai/gpt-oss-20b, context: 8192, service: ai, slo: {{tpot: 20ms}}, {BUSY % (1, 0)}}}
+          embed: {{source: BAAI/bge-m3, task: embed, service: ai}}
+        """
+    ).models["chat"]
+    assert found.gpu_fraction < 1
+    assert "enforce_eager" not in found.engine
+
+
+def test_a_pool_of_thousands_of_nodes_is_planned_like_a_small_one() -> None:
+    """Counted, not timed: hosts are looked at once per candidate, whatever the number of replicas."""
+    pool = "{gpu: L4-24GB, nodes: 4000, gpusPerNode: 8, network: internet}"
+    model = one(pool, f"{{source: Qwen/Qwen3-8B, context: 4096, {BUSY % (5000, 0)}}}")
+    assert model.replicas > 500
+
+
+def test_many_unlike_hosts_are_combined_by_kind() -> None:
+    hosts = ", ".join(f"{{gpu: {gpu}}}" for gpu in ("RTX-3090-24GB", "RTX-4090-24GB", "RTX-A4000-16GB") * 8)
+    model = one(f"{{hosts: [{hosts}], network: ethernet-10g}}", f"{{source: {LLAMA_70B}, context: 4096}}")
+    assert 6 < model.pipeline_parallel_size <= 8

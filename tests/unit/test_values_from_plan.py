@@ -139,3 +139,63 @@ def test_yaml_holds_only_what_differs_and_reads_back_to_the_same_values() -> Non
     assert "deletionDelaySeconds" not in text
     assert yaml.safe_load(text) == changed(found)
     assert RayServiceValues.model_validate(yaml.safe_load(text)) == found
+
+
+def test_hosts_with_the_same_card_are_one_group_with_the_labels_that_all_of_them_have() -> None:
+    found = one(
+        "{network: ethernet-1g, hosts: [{gpu: RTX-3090-24GB, nodeSelector: {room: a, host: x}},"
+        " {gpu: RTX-3090-24GB, nodeSelector: {room: a, host: y}}, {name: big, gpu: RTX-4090-24GB}]}",
+        "{source: Qwen/Qwen3-8B, context: 4096, replicas: 2}",
+    )
+    groups = {name: (group.max_replicas, group.node_selector) for name, group in found.worker_groups.items()}
+    assert groups == {"pool-rtx-3090-24gb": (2, {"room": "a"})}
+
+
+def test_a_worker_has_the_cpus_that_ray_books_on_it() -> None:
+    found = values(
+        f"""
+        fleet: many
+        {CLUSTER}
+        pools: {{gpu: {{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}}}}
+        models:
+          a: {{source: BAAI/bge-m3, task: embed, service: ai}}
+          b: {{source: BAAI/bge-m3, task: embed, service: ai}}
+          c: {{source: BAAI/bge-m3, task: embed, service: ai}}
+        """
+    )["ai"]
+    (group,) = found.worker_groups.values()
+    assert int(group.resources.cpu) >= 3 * (1 + 2)
+
+
+def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
+    with pytest.raises(FleetError) as caught:
+        one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
+    (problem,) = caught.value.problems
+    assert problem.path == "pools.pool.cpusPerNode"
+    assert problem.mend == "cpusPerNode: 4"
+
+
+def test_groups_whose_names_would_be_the_same_stay_two() -> None:
+    found = values(
+        f"""
+        fleet: names
+        {CLUSTER}
+        pools:
+          a: {{hosts: [{{name: b, gpu: L4-24GB}}]}}
+          a-b: {{gpu: T4-16GB, nodes: 1}}
+        models:
+          one: {{source: Qwen/Qwen3-8B, context: 4096, pool: a, service: s}}
+          two: {{source: Qwen/Qwen3-0.6B, context: 4096, pool: a-b, service: s}}
+        """
+    )["s"]
+    assert len(found.worker_groups) == 2
+
+
+def test_stages_on_several_hosts_of_one_card_are_counted_as_pods_of_one_group() -> None:
+    hosts = ", ".join(["{gpu: RTX-3090-24GB}"] * 3)
+    found = one(
+        f"{{network: ethernet-10g, hosts: [{hosts}]}}",
+        "{source: Qwen/Qwen3-32B-AWQ, context: 32768, parallelism: {tensor: 1, pipeline: 2}}",
+    )
+    (group,) = found.worker_groups.values()
+    assert (group.min_replicas, group.gpu.count) == (2, 1)

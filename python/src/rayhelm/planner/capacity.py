@@ -3,158 +3,156 @@
 from dataclasses import dataclass
 from math import ceil
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.model import Model
 from rayhelm.planner.kv_cache import kv_cache
 from rayhelm.planner.layout import partition_of
 from rayhelm.planner.performance import decode_step_s, link_gb_per_s, prefill_s, roofline
 from rayhelm.planner.splits import Split
-from rayhelm.spec.models import ModelSpec
+from rayhelm.planner.wish import Wish
 
 __all__ = ["Capacity", "capacity"]
 
-_USUAL_INPUT, _USUAL_OUTPUT = 512, 128
-"""Lengths that targets are set for when a model has no traffic; said in the plan."""
-GENERATES = ("chat", "transcribe")
 BATCH_WITHOUT_DECODE = 32
 """Requests that a replica of a task without decoding takes at once."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """One replica under the planned load."""
+    """One replica, and how many of it."""
 
     concurrency: int
     """Most requests in flight that the objective, the cache and max_num_seqs allow."""
     bound_by: str
     """Which of them it was."""
-    ttft_s: float | None
-    tpot_s: float | None
-    """At that concurrency."""
-    requests_per_second: float | None
-    """At that concurrency; None when the card's figures are unknown."""
     replicas: int
-    meets_tpot: bool
-    meets_ttft: bool
-    load_concurrency: float | None
+    """Planned: what is needed, within what is pinned."""
+    needed: int
+    """By the load alone; 1 where there is none, or no speed can be estimated."""
+    ttft_s: float | None = None
+    """Without queueing."""
+    tpot_s: float | None = None
+    """At the planned load; at the highest concurrency where there is none."""
+    requests_per_second: float | None = None
+    """Of a full replica; None when the card's figures are unknown."""
+    load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
+    meets_tpot: bool = True
+    meets_ttft: bool = True
 
     @property
     def meets_slo(self) -> bool:
         return self.meets_tpot and self.meets_ttft
 
+    @property
+    def overloaded(self) -> bool:
+        """Pinned replicas cannot carry the planned load."""
+        return self.replicas < self.needed
 
-def capacity(
-    model: Model,
-    split: Split,
-    spec: ModelSpec,
-    engine: Engine,
-    kv_tokens: int | None,
-    max_num_seqs: int,
-    kv_dtype: str,
-    share: float,
-) -> Capacity:
-    """Estimate one replica. `kv_tokens`: cache of the whole replica; `share`: part of each card that it holds."""
-    if spec.task not in GENERATES:
-        return _without_decode(model, split, spec, share)
-    prompt = spec.traffic.input_tokens if spec.traffic else _USUAL_INPUT
-    answer = (spec.traffic.output_tokens if spec.traffic else None) or _USUAL_OUTPUT
-    speed = _Speed(model, split, spec, engine, kv_dtype, prompt, answer, share)
-    by_cache = max(1, int((kv_tokens or 0) / (prompt + answer / 2)))
-    most, bound_by = min((max_num_seqs, "max_num_seqs"), (by_cache, "KV cache"))
-    first = speed.tpot(1)
-    if first is None:
-        return Capacity(most, bound_by, None, None, None, 1, True, True, None)
-    if spec.slo.tpot and speed.tpot(most) > spec.slo.tpot:  # type: ignore[operator]
-        most, bound_by = _most_within(speed, spec.slo.tpot, most), "tpot objective"
-    ttft, tpot = speed.ttft(), speed.tpot(most) or 0.0
-    rate = most / (ttft + answer * tpot)
-    replicas, in_flight = _replicas(speed, spec, rate, answer, ttft)
+
+def capacity(wish: Wish, split: Split, share: float, kv_tokens: int | None, max_num_seqs: int) -> Capacity:
+    """Estimate one replica. `share`: part of each card that it holds; `kv_tokens`: cache of the whole replica, None
+    where it has none or nobody knows."""
+    if wish.own_engine:
+        return Capacity(1, "one request at a time", wish.replicas(1), 1)
+    if not wish.generates:
+        return _without_decode(wish, split, share)
+    lengths, speed = wish.lengths, _Speed(wish, split, share)
+    most, bound_by = max_num_seqs, "max_num_seqs"
+    if kv_tokens and kv_tokens / (lengths.prompt + lengths.answer / 2) < most:
+        most, bound_by = max(1, int(kv_tokens / (lengths.prompt + lengths.answer / 2))), "KV cache"
+    if (alone := speed.tpot(1)) is None:
+        return Capacity(most, bound_by, wish.replicas(1), 1)
+    objective = wish.spec.slo
+    if objective.tpot and speed.seconds(most) > objective.tpot:
+        most, bound_by = _most_within(speed, objective.tpot, most), "tpot objective"
+    ttft = speed.ttft()
+    rate = most / (ttft + lengths.answer * speed.seconds(most))
+    needed = _needed(wish, rate)
+    in_flight = _in_flight(wish, speed, ttft, wish.replicas(needed), most)
     return Capacity(
         concurrency=most,
         bound_by=bound_by,
+        replicas=wish.replicas(needed),
+        needed=needed,
         ttft_s=ttft,
-        tpot_s=tpot,
+        tpot_s=speed.seconds(in_flight or most),
         requests_per_second=rate,
-        replicas=replicas,
-        meets_tpot=not spec.slo.tpot or first <= spec.slo.tpot,
-        meets_ttft=not spec.slo.ttft or ttft <= spec.slo.ttft,
         load_concurrency=in_flight,
+        meets_tpot=not objective.tpot or alone <= objective.tpot,
+        meets_ttft=not objective.ttft or ttft <= objective.ttft,
     )
 
 
 class _Speed:
-    """Decode and prefill of one split at given lengths."""
+    """Decode and prefill of one split at the lengths of the load."""
 
-    def __init__(
-        self,
-        model: Model,
-        split: Split,
-        spec: ModelSpec,
-        engine: Engine,
-        kv_dtype: str,
-        prompt: int,
-        answer: int,
-        share: float,
-    ) -> None:
-        self.model, self.split, self.share = model, split, share
-        self.prompt, self.context = prompt, prompt + answer / 2
-        new = prompt * (1 - (spec.traffic.shared_prefix if spec.traffic else 0.0))
-        self.new, self.reuse = new, new / answer
-        cache = kv_cache(model, split.tp, partition_of(model, split.pp, split.partition), kv_dtype, engine)
+    def __init__(self, wish: Wish, split: Split, share: float) -> None:
+        lengths = wish.lengths
+        self.model, self.split, self.share = wish.model, split, share
+        self.context = lengths.prompt + lengths.answer / 2
+        self.new = lengths.prompt * (1 - lengths.shared)
+        self.reuse = self.new / lengths.answer
+        dtype = str(wish.spec.engine.get("kv_cache_dtype") or "auto")
+        layers = partition_of(wish.model, split.pp, split.partition)
+        cache = kv_cache(wish.model, split.tp, layers, dtype, wish.engine)
         self.kv_bytes = sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0
 
     def tpot(self, concurrency: float) -> float | None:
-        """Seconds per output token with `concurrency` requests in flight."""
+        """Seconds per output token with `concurrency` requests in flight; None where the card is unknown."""
         step = decode_step_s(
             self.model, self.split.gpus, self.split.tp, concurrency, self.context, self.kv_bytes, self.reuse
         )
         return None if step is None else step / self.share
 
+    def seconds(self, concurrency: float) -> float:
+        """The same, of a card that is known."""
+        return self.tpot(max(concurrency, 1)) or 0.0
+
     def ttft(self) -> float:
         """Seconds to the first token of a request that need not wait."""
-        across = self.split.nodes > 1
-        link = self.split.pool.link.gb_per_s if across else link_gb_per_s(self.split.gpu, 2)
-        seconds = prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
-        return seconds / self.share + (self.tpot(1) or 0.0)
+        link = self.split.pool.link.gb_per_s if self.split.nodes > 1 else link_gb_per_s(self.split.gpu, 2)
+        computed = prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
+        return computed / self.share + self.seconds(1)
 
 
 def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
     low, high = 1, most
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if (speed.tpot(middle) or 0) <= tpot_s else (low, middle - 1)
+        low, high = (middle, high) if speed.seconds(middle) <= tpot_s else (low, middle - 1)
     return low
 
 
-def _replicas(speed: _Speed, spec: ModelSpec, rate: float, answer: int, ttft: float) -> tuple[int, float | None]:
-    """Replicas for the load, and what each then has in flight: arrival rate times time in the system."""
-    if not spec.traffic:
-        return 1, None
-    replicas = ceil(spec.traffic.requests_per_second / (rate * roofline().replica_utilisation))
-    each, in_flight = spec.traffic.requests_per_second / replicas, 1.0
+def _needed(wish: Wish, rate: float) -> int:
+    """Replicas for the load, each planned to be busy for a part of what it could do."""
+    traffic = wish.spec.traffic
+    return ceil(traffic.requests_per_second / (rate * roofline().replica_utilisation)) if traffic else 1
+
+
+def _in_flight(wish: Wish, speed: _Speed, ttft: float, replicas: int, most: int) -> float | None:
+    """Requests in flight per replica: arrival rate times time in the system, which grows with them, up to what fits."""
+    if not wish.spec.traffic:
+        return None
+    each, in_flight = wish.spec.traffic.requests_per_second / replicas, 1.0
     for _ in range(20):
-        in_flight = each * (ttft + answer * (speed.tpot(max(in_flight, 1)) or 0))
-    return replicas, in_flight
+        in_flight = min(most, each * (ttft + wish.lengths.answer * speed.seconds(in_flight)))
+    return in_flight
 
 
-def _without_decode(model: Model, split: Split, spec: ModelSpec, share: float) -> Capacity:
+def _without_decode(wish: Wish, split: Split, share: float) -> Capacity:
     """One pass over the input, compute-bound: requests queue for the card's FLOP/s."""
-    prompt = spec.traffic.input_tokens if spec.traffic else _USUAL_INPUT
-    alone = prefill_s(model, split.gpus, split.tp, prompt, None)
-    seconds = None if alone is None else alone / share
-    if seconds is None or not spec.traffic:
-        return Capacity(BATCH_WITHOUT_DECODE, "batch", seconds, None, None, 1, True, True, None)
-    rate = 1 / seconds
-    replicas = ceil(spec.traffic.requests_per_second / (rate * roofline().replica_utilisation))
+    alone = prefill_s(wish.model, split.gpus, split.tp, wish.lengths.prompt, None)
+    if alone is None:
+        return Capacity(BATCH_WITHOUT_DECODE, "batch", wish.replicas(1), 1)
+    seconds = alone / share
+    needed = _needed(wish, 1 / seconds)
+    traffic, objective = wish.spec.traffic, wish.spec.slo
     return Capacity(
         concurrency=BATCH_WITHOUT_DECODE,
         bound_by="compute",
+        replicas=wish.replicas(needed),
+        needed=needed,
         ttft_s=seconds,
-        tpot_s=None,
-        requests_per_second=rate,
-        replicas=replicas,
-        meets_tpot=True,
-        meets_ttft=not spec.slo.ttft or seconds <= spec.slo.ttft,
-        load_concurrency=spec.traffic.requests_per_second / replicas * seconds,
+        requests_per_second=1 / seconds,
+        load_concurrency=traffic.requests_per_second / wish.replicas(needed) * seconds if traffic else None,
+        meets_ttft=not objective.ttft or seconds <= objective.ttft,
     )

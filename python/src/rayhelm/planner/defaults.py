@@ -1,11 +1,12 @@
 """What is asked of the accounting: vLLM's defaults where nothing was said, and refusals of what makes no sense."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rayhelm.catalog.engines import Engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.bounds import MOST_RANKS, MOST_TOKENS
 from rayhelm.planner.evaluate import Ask
 
 __all__ = ["ask_of", "per_stage"]
@@ -40,7 +41,14 @@ def ask_of(
     """Fill in what vLLM chooses by itself, and refuse what it would not take at all."""
     utilization = constants.gpu_memory_utilization if utilization is None else utilization
     context = model.max_context if context is None else context
-    _check(model, utilization=utilization, fraction=fraction, context=context, counts=(tp, seqs, tokens))
+    counts = (
+        ("tensor_parallel_size", tp, MOST_RANKS),
+        ("pipeline_parallel_size", len(gpus), MOST_RANKS),
+        ("max_model_len", context, MOST_TOKENS),
+        ("max_num_seqs", seqs, MOST_TOKENS),
+        ("max_num_batched_tokens", tokens, MOST_TOKENS),
+    )
+    _check(model, utilization=utilization, fraction=fraction, context=context, counts=counts)
     defaults = [constants.defaults_for(gpu) for gpu in gpus]
     batch = min(default.max_num_batched_tokens for default in defaults) if tokens is None else tokens
     running = min(default.max_num_seqs for default in defaults) if seqs is None else seqs
@@ -51,15 +59,20 @@ def ask_of(
     return Ask(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
 
 
-def _check(model: Model, *, utilization: float, fraction: float, context: int, counts: tuple[int | None, ...]) -> None:
+def _check(
+    model: Model, *, utilization: float, fraction: float, context: int, counts: Iterable[tuple[str, int | None, int]]
+) -> None:
     problems = [
-        Problem(f"{name} {value} is not between 0 and 1", mend=f"{name}: 0.9")
-        for name, value in (("gpu_memory_utilization", utilization), ("share", fraction))
+        Problem(f"{name} {value} is not between 0 and 1", mend=f"{name}: {usual}")
+        for name, value, usual in (("gpu_memory_utilization", utilization, 0.9), ("gpu_fraction", fraction, 0.5))
         if not 0 < value <= 1
     ]
-    if any(count is not None and count < 1 for count in counts) or context < 1:
-        problems.append(Problem("sizes and counts are whole numbers from 1 on"))
-    if context > model.max_context:
+    problems += [
+        Problem(f"{name} {count} is not between 1 and {most:,}", mend=f"{name}: {min(most, max(1, count))}")
+        for name, count, most in counts
+        if count is not None and not 1 <= count <= most
+    ]
+    if model.max_context < context <= MOST_TOKENS:
         problems.append(
             Problem(
                 f"max_model_len {context} is beyond the {model.max_context} tokens that {model.id} takes",

@@ -13,7 +13,7 @@ from rayhelm.planner.evaluate import Ask, Outcome, StageMemory, evaluate
 from rayhelm.planner.layout import objections
 from rayhelm.planner.memory import GIB
 from rayhelm.planner.mends import mends, mends_of_split
-from rayhelm.planner.words import custom_reason, fit_reason, unknown_figures
+from rayhelm.planner.words import custom_reason, fit_reason, notes, unknown_figures
 from rayhelm.versions import versions
 
 __all__ = ["Fit", "Stage", "fit"]
@@ -76,6 +76,8 @@ class Fit(Closed):
     """One per pipeline stage, in the given order; empty for a single stage."""
     fits_every_order: bool = True
     """Ranks of a pipeline are ordered by IP: over unlike cards the plan must fit whichever card comes first."""
+    notes: tuple[str, ...] = ()
+    """How the figures were counted, where that may surprise."""
     unknown: tuple[str, ...] = ()
     """Facts that were missing, and constants that are another version's."""
 
@@ -165,6 +167,7 @@ def _bare(ask: Ask, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]
         max_num_seqs=ask.seqs,
         max_num_batched_tokens=ask.tokens,
         fits_every_order=False,
+        notes=notes(ask),
         unknown=unknown,
     )
 

@@ -27,8 +27,8 @@ def partition_of(model: Model, stages: int, given: tuple[int, ...] | None = None
     if len(given) != stages or sum(given) != model.layers or min(given) < 1:
         raise FleetError(
             Problem(
-                f"partition {','.join(map(str, given))} does not split {model.layers} layers into {stages} stages",
-                mend=f"partition: {','.join(map(str, split_layers(model.layers, stages)))}",
+                f"layers {list(given)} do not split the {model.layers} of {model.id} into {stages} stages",
+                mend=f"layers: {list(split_layers(model.layers, stages))}",
             )
         )
     return given

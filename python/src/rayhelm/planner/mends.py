@@ -80,8 +80,7 @@ def _uneven_layers(ask: Ask) -> Iterator[str]:
         moved = {least: -1, most: 1}
         ask = replace(ask, partition=tuple(n + moved.get(stage, 0) for stage, n in enumerate(ask.layers)))
         if _fits(ask):
-            layers = ",".join(map(str, ask.layers))
-            yield f"layers: [{layers}] (VLLM_PP_LAYER_PARTITION), with the ranks held in this order"
+            yield f"layers: {list(ask.layers)} (VLLM_PP_LAYER_PARTITION), with the ranks held in this order"
             return
 
 

@@ -8,14 +8,16 @@ from rayhelm.catalog.engines import engine
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.candidates import Candidate, Refusal, Wish, candidates
+from rayhelm.planner.candidates import Candidate, Refusal, candidates
 from rayhelm.planner.choose import Choice, choose
 from rayhelm.planner.describe import describe
+from rayhelm.planner.layout import split_layers
 from rayhelm.planner.placement import place
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
 from rayhelm.planner.refuse import nothing_fits, too_little_room
 from rayhelm.planner.site import PoolSite, sites_of
-from rayhelm.planner.tenancy import owners_within_bounds
+from rayhelm.planner.tenancy import idle_shares, owners_within_bounds
+from rayhelm.planner.wish import Wish
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import ModelSpec
 from rayhelm.versions import versions
@@ -32,13 +34,13 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     clusters: dict[str, str] = {}
     for wish in _largest_first(wishes_of(loaded, known)):
         try:
-            choice = _choose(wish, sites, clusters.get(wish.service), loaded)
+            choice = _choose(wish, sites, clusters.get(wish.service), loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
-        placements = place(choice.candidate)
+        hosts = place(choice.candidate)
         clusters[wish.service] = choice.candidate.split.pool.pool.cluster
-        plans[wish.name] = describe(choice, placements)
+        plans[wish.name] = describe(choice, hosts)
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
     plan = Plan(
@@ -46,8 +48,9 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         vllm_version=versions().vllm,
         models={name: plans[name] for name in loaded.fleet.models},
         pools={name: _use(site) for name, site in sites.items()},
+        warnings=tuple(idle_shares(sites.values())),
     )
-    owners_within_bounds(plan, loaded)
+    owners_within_bounds(plan, sites, loaded)
     return plan
 
 
@@ -87,18 +90,34 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> M
 
 
 def _against(name: str, spec: ModelSpec, model: Model, loaded: LoadedFleet) -> Iterable[Problem]:
-    path = ("models", name)
+    """What the fleet asks of the model, and the model cannot do."""
+    path, traffic = ("models", name), spec.traffic
     if spec.context and spec.context > model.max_context:
         yield loaded.document.problem(
             (*path, "context"),
             f"{spec.context} tokens; {model.id} was made for at most {model.max_context}",
             f"context: {model.max_context}",
         )
+    tokens = traffic.input_tokens + (traffic.output_tokens or 0) if traffic else 0
+    if not spec.context and tokens > model.max_context:
+        yield loaded.document.problem(
+            (*path, "traffic"),
+            f"mean prompt and answer are {tokens} tokens; {model.id} takes at most {model.max_context}",
+            "write lengths that it takes, or another `source`",
+        )
     if spec.task not in model.tasks and spec.task != "custom":
         yield loaded.document.problem(
             (*path, "task") if spec.task != "chat" else path,
             f"{model.id} does not do `{spec.task}`",
             f"task: {model.tasks[0]}",
+        )
+    layers = spec.parallelism.layers if spec.parallelism else ()
+    if layers and sum(layers) != model.layers:
+        even = split_layers(model.layers, len(layers))
+        yield loaded.document.problem(
+            (*path, "parallelism", "layers"),
+            f"{'+'.join(map(str, layers))} are {sum(layers)} layers, and {model.id} has {model.layers}",
+            f"layers: [{', '.join(map(str, even))}]",
         )
 
 
@@ -107,7 +126,7 @@ def _largest_first(wishes: list[Wish]) -> list[Wish]:
     return sorted(wishes, key=lambda wish: (wish.spec.pool is None, -weights(wish.model).bytes))
 
 
-def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded: LoadedFleet) -> Choice:
+def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded: LoadedFleet, known: Catalog) -> Choice:
     pools = [
         site for name, site in sites.items() if wish.spec.pool in (None, name) and cluster in (None, site.pool.cluster)
     ]
@@ -120,10 +139,10 @@ def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded:
             else:
                 refused.append(item)
     if not found:
-        raise FleetError(nothing_fits(wish, pools, refused, loaded))
+        raise FleetError(nothing_fits(wish, pools, refused, loaded, known))
     choice = choose(found)
     if choice is None:
-        raise FleetError(too_little_room(wish, found, sites, loaded))
+        raise FleetError(too_little_room(wish, found, loaded))
     return choice
 
 

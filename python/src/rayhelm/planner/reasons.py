@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.tensors import weights
-from rayhelm.planner.candidates import SEQUENCES, Candidate
-from rayhelm.planner.capacity import GENERATES
+from rayhelm.planner.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.choose import Choice
 from rayhelm.planner.performance import roofline
 from rayhelm.planner.plan import Reason
+from rayhelm.planner.settle import SEQUENCES
+from rayhelm.spec.models import Replicas
 
 __all__ = ["reasons_of", "routing_of"]
 
@@ -34,9 +35,9 @@ def reasons_of(choice: Choice) -> tuple[Reason, ...]:
 
 def routing_of(chosen: Candidate) -> str:
     """Prefix affinity for chat models with a shared beginning and more than one replica to choose from."""
-    traffic, most = chosen.wish.spec.traffic, chosen.wish.spec.replicas
-    several = (most.max if not isinstance(most, int | None) else chosen.replicas) > 1
-    if chosen.wish.spec.task == "chat" and traffic and traffic.shared_prefix >= PREFIX_PAYS_FROM and several:
+    pinned = chosen.wish.spec.replicas
+    most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
+    if chosen.wish.spec.task == "chat" and chosen.wish.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
         return "prefix-affinity"
     return "least-loaded"
 
@@ -49,9 +50,7 @@ def _pool(choice: Choice) -> Reason:
     elif other is None:
         because = "the only place that holds it"
     else:
-        because = (
-            f"{_advantage(chosen, other, choice.by_price)}; next came {_shape(other)} on `{other.split.pool.name}`"
-        )
+        because = f"{choice.advantage}; next came {_shape(other)} on `{other.split.pool.name}`"
     if choice.cramped:
         because += f"; {_shape(choice.cramped[0])} on `{choice.cramped[0].split.pool.name}` had no room left"
     numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
@@ -60,19 +59,6 @@ def _pool(choice: Choice) -> Reason:
     if other and other.price_per_hour is not None:
         numbers["next_usd_per_hour"] = round(other.price_per_hour, 4)
     return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
-
-
-def _advantage(chosen: Candidate, other: Candidate, by_price: bool) -> str:
-    if chosen.capacity.meets_slo and not other.capacity.meets_slo:
-        return "keeps the objective, by the estimate"
-    if other.tight and not chosen.tight:
-        return "starts with certainty, where a smaller one would be tight"
-    if other.context < chosen.context:
-        return "holds the whole context"
-    mine, theirs = (chosen.price_per_hour, other.price_per_hour) if by_price else (chosen.gpus, other.gpus)
-    if mine is not None and theirs is not None and mine < theirs:
-        return "costs least" if by_price else "takes the fewest cards (not every price is known)"
-    return "the simplest of equals"
 
 
 def _shape(candidate: Candidate) -> str:
@@ -108,15 +94,16 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
 
 def _tensor(chosen: Candidate) -> Reason:
     split, pin = chosen.split, chosen.wish.spec.parallelism
-    link = split.gpu.link
+    link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
     if pin and pin.tensor:
         because = "pinned in the fleet file"
     elif split.tp == 1:
         because = "one card holds a stage, and splitting layers would only add traffic"
-    elif link.fast:
+    elif link.fast and joined:
         because = f"the cards of a host are joined by {link.kind}, fast enough for two all-reduces a layer"
     else:
-        because = f"one card holds too little or is too slow, though two all-reduces a layer over {link.kind} cost time"
+        way = link.kind if joined and link.gb_per_s else "PCIe"
+        because = f"one card holds too little or is too slow, though two all-reduces a layer over {way} cost time"
     return Reason(
         decision="tensor_parallel_size",
         chosen=str(split.tp),
@@ -170,7 +157,7 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
             "pinned in the fleet file; models of one service share a card by Ray's books, and memory by utilisation"
         )
     elif chosen.share < 1:
-        because = "the smallest share that serves the load as well as the whole card would"
+        because = _why_this_share(chosen)
     else:
         because = "needs its cards whole"
     yield Reason(
@@ -179,6 +166,12 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
         because=because,
         numbers={"gpu_memory_utilization": chosen.utilization},
     )
+
+
+def _why_this_share(chosen: Candidate) -> str:
+    if chosen.wish.lengths.assumed and chosen.wish.generates:
+        return f"no `traffic` in the fleet file: the smallest share that holds {IDLE_CONCURRENCY} requests at once"
+    return "the smallest share that serves the load as well as the whole card would"
 
 
 def _context(chosen: Candidate) -> Reason:
@@ -211,7 +204,7 @@ def _sequences(chosen: Candidate) -> Reason:
 
 
 def _eager(chosen: Candidate) -> Iterator[Reason]:
-    if chosen.outcome and chosen.outcome.ask.eager and "enforce_eager" not in chosen.wish.spec.engine:
+    if chosen.eager and "enforce_eager" not in chosen.wish.spec.engine:
         because = "CUDA graphs and compilation would take memory that the cache needs; decoding is slower without them"
         yield Reason(decision="enforce_eager", chosen="true", because=because)
 
@@ -222,27 +215,31 @@ def _replicas(chosen: Candidate) -> Reason:
     if capacity.requests_per_second:
         numbers["requests_per_second_per_replica"] = round(capacity.requests_per_second, 3)
     if spec.replicas is not None:
-        because = f"pinned in the fleet file; the planned load needs {capacity.replicas} by the estimate"
+        because = f"pinned in the fleet file; the planned load needs {capacity.needed} by the estimate"
     elif not spec.traffic:
         because = "no `traffic` in the fleet file: one replica"
     elif not capacity.requests_per_second:
-        because = "one replica: without the card's figures no speed can be estimated"
+        because = "one replica: no speed can be estimated"
     else:
         share = roofline().replica_utilisation
         because = (
-            f"a replica carries {capacity.requests_per_second:.2g} requests/s with {capacity.concurrency} in flight"
-            f" (bound by {capacity.bound_by}); {share:.0%} of that is planned for, and the load is"
+            f"a replica carries {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in"
+            f" flight (bound by {capacity.bound_by}); {share:.0%} of that is planned for, and the load is"
             f" {spec.traffic.requests_per_second:g} requests/s"
         )
         numbers["utilisation"] = share
-    if spec.task not in GENERATES and capacity.requests_per_second:
+    if not chosen.wish.generates and capacity.requests_per_second:
         numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)
 
 
+def _figure(value: float) -> str:
+    """Two digits, and never an exponent."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
+
+
 def _routing(chosen: Candidate) -> Reason:
-    kind, traffic = routing_of(chosen), chosen.wish.spec.traffic
-    shared = traffic.shared_prefix if traffic else 0.0
+    kind, shared = routing_of(chosen), chosen.wish.lengths.shared
     if kind == "prefix-affinity":
         because = f"{shared:.0%} of a prompt is common: the replica that has it cached computes only the rest"
     elif chosen.wish.spec.task != "chat":

@@ -1,57 +1,109 @@
-"""Says why a model has no place, and what would give it one."""
+"""Says why a model has no place, and what would give it one, in the words of the fleet file."""
 
+import re
+from collections.abc import Sequence
+
+from rayhelm.catalog import Catalog
 from rayhelm.errors import Problem
-from rayhelm.planner.candidates import Candidate, Refusal, Wish, utilization
-from rayhelm.planner.fit import Fit, fit
+from rayhelm.planner.candidates import Candidate, Refusal
+from rayhelm.planner.fit import fit
 from rayhelm.planner.placement import room_for
 from rayhelm.planner.site import PoolSite
-from rayhelm.planner.splits import Split
+from rayhelm.planner.splits import Split, stages_of
+from rayhelm.planner.wish import Wish
 from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["nothing_fits", "too_little_room"]
 
+_FLEET_WORDS = (
+    (re.compile(r"^max_model_len: (\d+)"), r"context: \1"),
+    (re.compile(r"^tensor_parallel_size: (\d+)"), r"parallelism: {tensor: \1}"),
+    (re.compile(r"^pipeline_parallel_size: (\d+)"), r"parallelism: {pipeline: \1}"),
+    (re.compile(r"^layers: (\[[\d, ]+\])"), r"parallelism: {layers: \1}"),
+    (re.compile(r"^(max_num_seqs|kv_cache_dtype|enforce_eager): (\w+)"), r"engine: {\1: \2}"),
+    (re.compile(r"^gpu: "), "a pool of "),
+)
+"""What `fit` proposes in vLLM's words, and how the fleet file says it."""
 
-def nothing_fits(wish: Wish, pools: list[PoolSite], refused: list[Refusal], loaded: LoadedFleet) -> Problem:
+
+def nothing_fits(
+    wish: Wish, pools: Sequence[PoolSite], refused: Sequence[Refusal], loaded: LoadedFleet, known: Catalog
+) -> Problem:
     """No split of any pool holds the model."""
     path = _path(wish)
     if not refused:
-        return loaded.document.problem(path, _no_split(wish, pools))
-    nearest = min(refused, key=lambda refusal: (refusal.short_gib == 0, refusal.short_gib))
+        return loaded.document.problem(path, *_no_split(wish, pools))
+    nearest = min(refused, key=_nearness)
     where = "; ".join(f"{name}: {why}" for name, why in _best_of_each_pool(refused).items())
     message = f"`{wish.name}` ({wish.model.id}) fits nowhere. {where}"
-    return loaded.document.problem(path, message, "\n".join(_fit(wish, nearest.split).mends))
+    return loaded.document.problem(path, message, "\n".join(_mends(wish, nearest.split, known)))
 
 
-def too_little_room(wish: Wish, found: list[Candidate], sites: dict[str, PoolSite], loaded: LoadedFleet) -> Problem:
+def too_little_room(wish: Wish, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
     """It would fit, but other models hold the cards, or the load needs more replicas than there are cards for."""
-    best = min(found, key=lambda candidate: (not candidate.capacity.meets_slo, candidate.gpus))
-    pool = best.split.pool
-    there = room_for(best)
+    best = max(found, key=lambda candidate: (candidate.capacity.meets_slo, room_for(candidate) / candidate.replicas))
+    pool, there = best.split.pool, room_for(best)
     count = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
     needs = f"{count} of {best.split.cards * best.share:g} {best.split.gpu_name}"
+    why = "" if wish.spec.replicas is not None else " at the planned load"
     taken = f"{pool.used:g} of {pool.cards} cards are taken by models before it"
-    message = f"`{wish.name}` needs {needs} at the planned load, and pool `{pool.name}` has room for {there} ({taken})"
+    message = f"`{wish.name}` needs {needs}{why}, and pool `{pool.name}` has room for {there} ({taken})"
+    return loaded.document.problem(("models", wish.name), message, "\n".join(_ways_to_room(wish, best, there)))
+
+
+def _ways_to_room(wish: Wish, best: Candidate, there: int) -> list[str]:
+    pool = best.split.pool
     mends = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
-    if wish.spec.traffic and there:
+    if best.share < 1 and any(owner != wish.service for owner in pool.idle_shares):
+        other = next(owner for owner in pool.idle_shares if owner != wish.service)
+        mends.append(f"or share a card: services do not, models of one service do:  service: {other}")
+    if wish.spec.traffic and there and wish.spec.replicas is None:
         rate = wish.spec.traffic.requests_per_second * there / best.replicas
         mends.append(f"or plan for what fits:  requestsPerSecond: {rate:.3g}")
-    if wish.spec.replicas is None and there:
         mends.append(f"or pin the replicas, and let requests wait:  replicas: {there}")
-    return loaded.document.problem(("models", wish.name), message, "\n".join(mends))
+    return mends
 
 
-def _no_split(wish: Wish, pools: list[PoolSite]) -> str:
+def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
+    told = fit(
+        wish.model,
+        split.gpus,
+        split.tp,
+        split.pp,
+        gpu_memory_utilization=wish.utilization(wish.spec.gpu_fraction or 1.0),
+        max_model_len=wish.context,
+        max_num_seqs=wish.pinned_int("max_num_seqs"),
+        max_num_batched_tokens=wish.pinned_int("max_num_batched_tokens"),
+        enforce_eager=bool(wish.spec.engine.get("enforce_eager")),
+        catalog=known,
+    )
+    larger = ["a larger gpuFraction, or none"] if wish.spec.gpu_fraction and wish.spec.gpu_fraction < 1 else []
+    return larger + [_in_fleet_words(mend) for mend in told.mends]
+
+
+def _in_fleet_words(mend: str) -> str:
+    for pattern, words in _FLEET_WORDS:
+        if pattern.match(mend):
+            return pattern.sub(words, mend)
+    return mend
+
+
+def _no_split(wish: Wish, pools: Sequence[PoolSite]) -> tuple[str, str]:
     """Not one split could be tried: the pins ask for more cards or hosts than any pool has."""
     pin = wish.spec.parallelism
-    asked = f"TP {pin.tensor or 'any'} x PP {pin.pipeline or 'any'}" if pin else "any split"
+    asked = f"TP {pin.tensor or 'any'} x PP {stages_of(pin) or 'any'}" if pin else "any split"
+    if not pools:
+        return f"`{wish.name}`: no pool is on the cluster of its service", "pin another `pool`, or another `service`"
     have = "; ".join(
         f"`{site.name}` has {len(site.hosts)} hosts of {max(host.cards for host in site.hosts)} cards on {site.link}"
         for site in pools
     )
-    return f"`{wish.name}`: no pool has the hosts for {asked}: {have or 'no pool is on the cluster of its service'}"
+    most = max(max(host.cards for host in site.hosts) for site in pools)
+    mend = f"remove `parallelism`, or stay within the pool:  parallelism: {{tensor: {most}}}"
+    return f"`{wish.name}`: no pool has the hosts for {asked}: {have}", mend
 
 
-def _best_of_each_pool(refused: list[Refusal]) -> dict[str, str]:
+def _best_of_each_pool(refused: Sequence[Refusal]) -> dict[str, str]:
     best: dict[str, Refusal] = {}
     for refusal in refused:
         name = refusal.split.pool.name
@@ -67,23 +119,12 @@ def _nearness(refusal: Refusal) -> tuple[bool, float]:
     return (refusal.short_gib == 0, refusal.short_gib)
 
 
-def _fit(wish: Wish, split: Split) -> Fit:
-    return fit(
-        wish.model,
-        split.gpus,
-        split.tp,
-        split.pp,
-        gpu_memory_utilization=utilization(wish, wish.spec.gpu_fraction or 1.0),
-        max_model_len=min(wish.context, wish.model.max_context),
-        max_num_seqs=wish.pinned_int("max_num_seqs"),
-        max_num_batched_tokens=wish.pinned_int("max_num_batched_tokens"),
-        enforce_eager=bool(wish.spec.engine.get("enforce_eager")),
-    )
-
-
 def _more_hosts(best: Candidate, there: int) -> str:
-    missing = best.replicas - there
-    nodes = max(1, round(missing * best.split.nodes))
+    """Nodes like those of the pool that would hold the rest."""
+    missing, split = best.replicas - there, best.split
+    cards = max(host.cards for host in split.pool.hosts)
+    per_host = max(1, int(1 / best.share + 1e-9)) * cards if best.share < 1 else cards // split.cards_per_node
+    nodes = missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
     return f"{nodes} node{'s' if nodes > 1 else ''}"
 
 

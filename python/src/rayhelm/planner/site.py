@@ -45,6 +45,10 @@ class HostSite:
         self.free = self.free or [1.0] * self.cards
         self.owner = self.owner or [""] * self.cards
 
+    def take_whole(self, cards: int, service: str) -> None:
+        for card in [card for card, free in enumerate(self.free) if free == 1.0][:cards]:
+            self.take(card, 1.0, service)
+
     def take(self, card: int, share: float, service: str) -> None:
         self.free[card] = round(self.free[card] - share, 6)
         self.owner[card] = service
@@ -81,7 +85,18 @@ class PoolSite:
 
     @property
     def used(self) -> float:
+        """Cards and shares of cards that are planned for."""
         return round(sum(host.cards - sum(host.free) for host in self.hosts), 4)
+
+    @property
+    def idle_shares(self) -> dict[str, float]:
+        """By service: what is left of cards that it shares with nobody, and that nobody else can have."""
+        left: dict[str, float] = {}
+        for host in self.hosts:
+            for free, owner in zip(host.free, host.owner, strict=True):
+                if owner and free > 0:
+                    left[owner] = round(left.get(owner, 0.0) + free, 4)
+        return left
 
     def host_price(self, host: HostSite) -> float | None:
         return card_price(host.gpu, self.pool)[0]

@@ -4,9 +4,10 @@ Tensor parallelism stays within a host, because it exchanges activations twice a
 hosts or slow links, because it hands them over once a stage.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations_with_replacement, groupby
 
 from rayhelm.catalog.engines import Engine
 from rayhelm.catalog.gpu import Gpu
@@ -15,7 +16,7 @@ from rayhelm.planner.layout import valid_tensor_parallel_sizes
 from rayhelm.planner.site import HostSite, PoolSite
 from rayhelm.spec.models import Parallelism
 
-__all__ = ["Split", "splits"]
+__all__ = ["Split", "splits", "stages_of"]
 
 MOST_HOSTS = 8
 """A replica over more hosts than this is not proposed, only taken when pinned."""
@@ -27,7 +28,7 @@ class Split:
 
     pool: PoolSite
     hosts: tuple[HostSite, ...]
-    """Host of each stage, in a pool of unlike hosts; empty where any hosts do."""
+    """A host of the right kind for each stage, in a pool of unlike hosts; empty where any hosts do."""
     gpus: tuple[Gpu, ...]
     """Card of each stage."""
     tp: int
@@ -39,6 +40,19 @@ class Split:
     @property
     def cards(self) -> int:
         return self.tp * self.pp
+
+    @property
+    def cards_per_node(self) -> int:
+        """Cards that one replica takes on each of its hosts."""
+        return self.cards // self.nodes
+
+    @property
+    def there_is_room(self) -> bool:
+        """For one replica at least, on hosts of these kinds."""
+        if not self.hosts:
+            return sum(host.whole >= self.cards_per_node for host in self.pool.hosts) >= self.nodes
+        free = Counter(host.gpu.id for host in self.pool.hosts if host.whole >= self.tp)
+        return all(free[gpu] >= count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
 
     @property
     def gpu(self) -> Gpu:
@@ -73,17 +87,27 @@ def splits(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None
 def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
     host = site.hosts[0]
     for tp in _tensor_sizes(model, engine, host.cards, pin):
-        stages_per_host = host.cards // tp
-        if not stages_per_host:
+        most_here = host.cards // tp
+        if not most_here:
             continue
-        within = range(1, stages_per_host + 1) if _slow(host) else (1,)
-        across = range(2 * stages_per_host, MOST_HOSTS * stages_per_host + 1, stages_per_host)
-        pinned = pin.pipeline if pin else None
-        for pp in [pinned] if pinned else [*within, *(across if tp * stages_per_host == host.cards else ())]:
-            nodes = -(-pp // stages_per_host)
+        within = range(1, most_here + 1) if _slow(host) or (pin and pin.tensor) else (1,)
+        across = range(2 * most_here, MOST_HOSTS * most_here + 1, most_here)
+        pinned = stages_of(pin)
+        for pp in [pinned] if pinned else [*within, *(across if tp * most_here == host.cards else ())]:
+            nodes = _nodes(pp, most_here)
             if pp > model.layers or nodes > len(site.hosts) or (nodes > 1 and not site.link.spans_hosts):
                 continue
             yield Split(site, (), (host.gpu,) * pp, tp, pp, nodes)
+
+
+def stages_of(pin: Parallelism | None) -> int | None:
+    """Pinned pipeline stages: said, or as many as layers are listed for."""
+    return (pin.pipeline or len(pin.layers) or None) if pin else None
+
+
+def _nodes(pp: int, most_here: int) -> int:
+    """Fewest hosts that hold equal numbers of stages, so that all pods are alike and no TP group crosses hosts."""
+    return next(nodes for nodes in range(-(-pp // most_here), pp + 1) if pp % nodes == 0)
 
 
 def _slow(host: HostSite) -> bool:
@@ -93,11 +117,16 @@ def _slow(host: HostSite) -> bool:
 
 
 def _over_unlike_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
-    """One stage per host, the host with the most memory first; on one host alone, TP over its cards."""
-    by_memory = sorted(site.hosts, key=lambda host: -(host.gpu.usable_gib or 0))
+    """One stage per host, the host with the most memory first; on one host alone, TP over its cards. Hosts with the
+    same card stand for each other, so that the kinds are combined and not the hosts."""
+    by_memory = sorted(site.hosts, key=lambda host: (-(host.gpu.usable_gib or 0), host.gpu.id, -host.cards))
+    kinds = [list(group) for _, group in groupby(by_memory, key=lambda host: host.gpu.id)]
     most = min(len(by_memory), MOST_HOSTS) if site.link.spans_hosts else 1
-    for stages in [pin.pipeline] if pin and pin.pipeline else range(1, most + 1):
-        for hosts in combinations(by_memory, stages):
+    for stages in [stages_of(pin) or 0] if stages_of(pin) else range(1, most + 1):
+        for chosen in combinations_with_replacement(range(len(kinds)), stages):
+            hosts = tuple(host for kind, count in Counter(chosen).items() for host in kinds[kind][:count])
+            if len(hosts) < stages:
+                continue
             for tp in _tensor_sizes(model, engine, min(host.cards for host in hosts), pin):
                 if all(tp <= host.cards for host in hosts):
                     yield Split(site, hosts, tuple(host.gpu for host in hosts), tp, stages, stages)

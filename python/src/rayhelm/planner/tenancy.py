@@ -1,39 +1,46 @@
-"""A tenant's own services have to stay within the cards that it may hold."""
+"""Who holds cards: a tenant's own services stay within its bound, and a card of one service is nobody else's."""
+
+from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
+from rayhelm.planner.site import PoolSite
 from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["held_by", "owners_within_bounds"]
+__all__ = ["idle_shares", "owners_within_bounds"]
 
 
-def held_by(plan: Plan, loaded: LoadedFleet) -> dict[str, float]:
-    """Cards that each tenant's services hold at the planned load."""
-    held = dict.fromkeys(loaded.fleet.tenants, 0.0)
-    for model in plan.models.values():
-        service = loaded.fleet.services.get(model.service)
-        if service and service.tenant:
-            held[service.tenant] += model.gpus
-    return held
+def idle_shares(sites: Iterable[PoolSite]) -> Iterator[str]:
+    """Parts of cards that are held and not planned for: pods take whole cards, and services do not share them."""
+    for site in sites:
+        for service, left in site.idle_shares.items():
+            yield (
+                f"{left:g} card{'s' if left > 1 else ''} of pool `{site.name}` lie idle beside the models of service"
+                f" `{service}`: only models of the same service can use them"
+            )
 
 
-def owners_within_bounds(plan: Plan, loaded: LoadedFleet) -> None:
-    """Raise FleetError where a plan holds more than its owner may."""
+def owners_within_bounds(plan: Plan, sites: dict[str, PoolSite], loaded: LoadedFleet) -> None:
+    """Raise FleetError where a plan holds more than its owner may. Whole cards count: that is what the quota sees."""
     problems = []
-    for name, gpus in held_by(plan, loaded).items():
-        bound = loaded.fleet.tenants[name].gpus
-        if bound is not None and gpus > bound + 1e-9:
-            parts = ", ".join(
-                f"{model.model} {model.gpus:g}"
-                for model in plan.models.values()
-                if (service := loaded.fleet.services.get(model.service)) and service.tenant == name
+    for name, tenant in loaded.fleet.tenants.items():
+        services = [service for service, declared in loaded.fleet.services.items() if declared.tenant == name]
+        held = sum(_cards(service, sites) for service in services)
+        if tenant.gpus is None or held <= tenant.gpus:
+            continue
+        parts = ", ".join(
+            f"{model.model} {model.gpus:g}" for model in plan.models.values() if model.service in services
+        )
+        problems.append(
+            loaded.document.problem(
+                ("tenants", name, "gpus"),
+                f"the services of `{name}` hold {held} GPUs in the plan ({parts}), and it may hold {tenant.gpus:g}",
+                f"gpus: {held}",
             )
-            problems.append(
-                loaded.document.problem(
-                    ("tenants", name, "gpus"),
-                    f"the services of `{name}` hold {gpus:g} GPUs in the plan ({parts}), and it may hold {bound:g}",
-                    f"gpus: {gpus:g}",
-                )
-            )
+        )
     if problems:
         raise FleetError(problems)
+
+
+def _cards(service: str, sites: dict[str, PoolSite]) -> int:
+    return sum(owner == service for site in sites.values() for host in site.hosts for owner in host.owner)

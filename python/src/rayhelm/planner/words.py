@@ -3,7 +3,7 @@
 from rayhelm.planner.evaluate import Ask, Outcome, StageMemory
 from rayhelm.planner.memory import GIB
 
-__all__ = ["custom_reason", "fit_reason", "unknown_figures"]
+__all__ = ["custom_reason", "fit_reason", "notes", "unknown_figures"]
 
 
 def fit_reason(outcome: Outcome, *, tight: bool) -> str:
@@ -30,6 +30,13 @@ def unknown_figures(ask: Ask) -> tuple[str, ...]:
     if ask.model.encoder and ask.model.encoder.kind != "text" and ask.model.engine == "vllm":
         missing.append(f"the profile run of the {ask.model.encoder.kind} encoder is not in the activations")
     return tuple(dict.fromkeys(missing))
+
+
+def notes(ask: Ask) -> tuple[str, ...]:
+    """How the figures were counted, where that may surprise."""
+    if ask.model.dtype == "float32" and ask.model.engine == "vllm":
+        return ("the checkpoint is in float32: counted at 16 bits a weight, to which vLLM's `dtype: auto` casts it",)
+    return ()
 
 
 def _yes(outcome: Outcome, *, tight: bool) -> str:

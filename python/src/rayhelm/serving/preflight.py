@@ -78,7 +78,7 @@ def _packages() -> None:
     if missing:
         raise MissingError(
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: `up` needs them",
-            "make serve    # in a checkout: Ray and vLLM for a computer without a card, from requirements/serve.txt\n"
+            "make tools    # in a checkout: Ray and vLLM for a computer without a card, from requirements/serve.txt\n"
             "pip install 'rayhelm[serve-gpu]'    # where there are cards",
         )
 

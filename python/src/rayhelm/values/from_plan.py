@@ -36,7 +36,7 @@ def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, know
     cluster = fleet.clusters[models[0].cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    groups = groups_of(models, loaded, known)
+    groups = groups_of(models, loaded)
     return RayServiceValues(
         tenant=(declared.tenant if declared else None) or "",
         kuberay=KubeRay(version=cluster.kuberay),

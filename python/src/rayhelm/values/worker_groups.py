@@ -1,86 +1,65 @@
-"""Worker groups of a service: one for each kind of pod, which is a pool, a host of it, and how many cards it takes."""
+"""Worker groups of a service: one for each kind of pod."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import ceil
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import Gpu as Card
-from rayhelm.errors import FleetError
+from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
-from rayhelm.spec.pools import Host, Pool
+from rayhelm.spec.pools import Pool
+from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
+from rayhelm.values.ray_service.serve import Ingress
 
 __all__ = ["groups_of", "worker_groups"]
 
-CPUS_PER_CARD, CPUS_LEAST = 4, 4
+CPUS_PER_CARD, CPUS_BESIDE_RAY = 4, 1
 MEMORY_GIB_PER_CARD, MEMORY_GIB_BASE = 16, 16
 """What a worker asks for when the pool does not say what its nodes have: room to load weights, and `/dev/shm`."""
 
 
-@dataclass(frozen=True)
-class _Kind:
-    """What makes pods alike."""
-
-    pool: str
-    host: str
-    """Host of a pool of unlike hosts; empty in a pool of like ones."""
-    cards: int
-    """Of one pod."""
-
-
-def groups_of(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, list[str]]:
+def groups_of(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
     """Names of the groups that each model runs on, one per stage where its hosts are unlike."""
-    names = _names(models, loaded)
-    return {plan.model: [names[kind] for kind in _kinds(plan, loaded)] for plan in models}
+    names = names_of(models, loaded)
+    return {plan.model: [names[kind] for kind in kinds_of(plan, loaded)] for plan in models}
 
 
 def worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
-    return {name: _group(kind, models, loaded, known) for kind, name in _names(models, loaded).items()}
+    return {name: _group(kind, models, loaded, known) for kind, name in names_of(models, loaded).items()}
 
 
-def _names(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[_Kind, str]:
-    """The pool's name; with the host or the number of cards behind it where a pool has several kinds of pods."""
-    kinds = list(dict.fromkeys(kind for plan in models for kind in _kinds(plan, loaded)))
-    names = {}
-    for kind in kinds:
-        alike = [other for other in kinds if (other.pool, other.host) == (kind.pool, kind.host)]
-        name = f"{kind.pool}-{kind.host}" if kind.host else kind.pool
-        names[kind] = f"{name}-x{kind.cards}" if len(alike) > 1 else name
-    return names
-
-
-def _kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[_Kind]:
-    if plan.hosts:
-        return [_Kind(plan.pool, host, plan.tensor_parallel_size) for host in plan.hosts]
-    cards = plan.tensor_parallel_size * plan.pipeline_parallel_size
-    return [_Kind(plan.pool, "", ceil(cards / plan.nodes_per_replica))]
-
-
-def _group(kind: _Kind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
+def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
-    named = {_host_name(kind.pool, index, host): host for index, host in enumerate(pool.hosts)}
-    host = named.get(kind.host)
-    card = known.gpu(host.gpu if host else pool.gpu or "")
-    here = [plan for plan in models if kind in _kinds(plan, loaded)]
+    card = known.gpu(kind.gpu)
+    here = [plan for plan in models if kind in kinds_of(plan, loaded)]
     if card.vendor == "google":
-        raise FleetError(f"pool `{kind.pool}`: {card.id} is planned for, but the chart has no worker groups of TPUs")
+        message = f"{card.id} can be planned for, but the chart has no worker groups of TPUs"
+        raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
+    most = max(1, _pods(here, kind, [plan.max_replicas for plan in here], loaded))
     return WorkerGroup(
         gpu=_gpu(card, kind.cards),
-        min_replicas=_pods(here, [plan.min_replicas for plan in here]),
-        max_replicas=max(1, _pods(here, [plan.max_replicas for plan in here])),
-        resources=_resources(pool, host, kind.cards),
+        min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
+        max_replicas=most,
+        resources=_resources(kind, pool, ceil(_cpus_booked(here, kind, loaded) / most), loaded),
         shm_size=f"{_shm_gib(kind.cards)}Gi",
         image=_image(pool),
         rdma=_rdma(pool, here),
         spot=pool.spot or "",
-        node_selector={**pool.node_selector, **(host.node_selector if host else {})},
+        node_selector=_node_selector(kind, pool),
         tolerations=[item.model_dump(exclude_none=True) for item in pool.tolerations],
         supplemental_groups=list(pool.device_groups),
         min_available=_min_available(here),
     )
+
+
+def _node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
+    """The pool's labels, and those that all hosts with this card have."""
+    hosts = hosts_of(kind, pool)
+    common = set.intersection(*(set(host.node_selector.items()) for host in hosts)) if hosts else set()
+    return {**pool.node_selector, **dict(sorted(common))}
 
 
 def _min_available(models: Sequence[ModelPlan]) -> int:
@@ -90,8 +69,11 @@ def _min_available(models: Sequence[ModelPlan]) -> int:
     return max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
 
 
-def _host_name(pool: str, index: int, host: Host) -> str:
-    return host.name or f"{pool}-{index}"
+def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
+    """What Ray books on these pods: a CPU for each replica, and for each ingress, which may stand anywhere."""
+    ingress = Ingress().max_replicas
+    first = [plan for plan in models if kinds_of(plan, loaded)[0] == kind]
+    return sum(plan.max_replicas + ingress for plan in first)
 
 
 def _gpu(card: Card, count: int) -> Gpu:
@@ -101,15 +83,17 @@ def _gpu(card: Card, count: int) -> Gpu:
     return Gpu(count=count, vendor=card.vendor, resource=resource, product=card.product_label or "")
 
 
-def _pods(models: Sequence[ModelPlan], replicas: Sequence[int]) -> int:
+def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
     """Pods for so many replicas: whole ones take pods of their own, shares are packed into cards."""
-    whole = sum(
-        count * (1 if plan.hosts else plan.nodes_per_replica)
-        for plan, count in zip(models, replicas, strict=True)
-        if plan.gpu_fraction == 1
-    )
-    shares = [plan.gpu_fraction for plan, count in zip(models, replicas, strict=True) for _ in range(count)]
-    return whole + _packed(sorted((share for share in shares if share < 1), reverse=True))
+    counted = list(zip(models, replicas, strict=True))
+    whole = sum(count * _pods_of_one(plan, kind, loaded) for plan, count in counted if plan.gpu_fraction == 1)
+    shares = [plan.gpu_fraction for plan, count in counted for _ in range(count) if plan.gpu_fraction < 1]
+    return whole + _packed(sorted(shares, reverse=True))
+
+
+def _pods_of_one(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
+    """Pods of this kind that one replica takes."""
+    return kinds_of(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
 
 
 def _packed(shares: Sequence[float]) -> int:
@@ -124,16 +108,28 @@ def _packed(shares: Sequence[float]) -> int:
     return len(cards)
 
 
-def _resources(pool: Pool, host: Host | None, cards: int) -> Resources:
+def _resources(kind: PodKind, pool: Pool, booked: int, loaded: LoadedFleet) -> Resources:
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
-    part = cards / (host.gpus if host else pool.gpus_per_node or 1)
-    cpus = max(CPUS_LEAST, CPUS_PER_CARD * cards)
-    memory = MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD * cards
-    if pool.cpus_per_node:
-        cpus = max(1, int(pool.cpus_per_node * part))
+    hosts = hosts_of(kind, pool)
+    part = kind.cards / (min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1)
+    needed = booked + CPUS_BESIDE_RAY
+    cpus = max(CPUS_PER_CARD * kind.cards, needed)
+    memory = MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD * kind.cards
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))
+    if pool.cpus_per_node:
+        cpus = max(1, int(pool.cpus_per_node * part))
+        if cpus < needed:
+            raise FleetError(_too_few_cpus(kind, cpus, needed, part, loaded))
     return Resources(cpu=str(cpus), memory=f"{memory}Gi")
+
+
+def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
+    return loaded.document.problem(
+        ("pools", kind.pool, "cpusPerNode"),
+        f"a worker of {kind.cards} cards would have {cpus} CPUs, and its replicas and their ingress book {needed}",
+        f"cpusPerNode: {ceil(needed / part)}",
+    )
 
 
 def _shm_gib(cards: int) -> int:
