@@ -1,6 +1,7 @@
 """Any config.json gives the record that the catalogue would hold; what cannot be read is said in one message."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +9,9 @@ import httpx
 import pytest
 
 from rayhelm.catalog import catalog
-from rayhelm.catalog.huggingface import read_config
-from rayhelm.errors import FleetError
+from rayhelm.catalog.huggingface import read_config, resolve
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.fit import fit
 
 CONFIGS = sorted((Path(__file__).parent / "catalog_configs").glob("*.json"))
 ABOUT_THE_ENTRY = {"id", "aliases", "published", "source", "notes", "extra_source"}
@@ -94,33 +96,54 @@ def test_each_way_of_quantising_is_understood(quantization: dict[str, Any], expe
 def test_a_missing_key_is_named(key: str) -> None:
     keys = config("phi-4")
     del keys[key]
-    with pytest.raises(FleetError, match=f"config.json lacks `{key}`"):
+    with pytest.raises(FleetError, match=f"config.json: {key}: is missing"):
         read_config(keys)
 
 
 def test_a_missing_key_inside_a_part_is_named_with_the_part() -> None:
     keys = config("gemma-3-27b-it")
     del keys["text_config"]["hidden_size"]
-    with pytest.raises(FleetError, match=r"lacks `text_config\.hidden_size`"):
+    with pytest.raises(FleetError, match=r"text_config\.hidden_size: is missing"):
         read_config(keys)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"architectures": ["MambaForCausalLM"]}, "architecture MambaForCausalLM is not known"),
-        ({"quantization_config": {"quant_method": "hqq"}}, "quantisation method 'hqq' is not known"),
-        ({"layer_types": ["linear_attention"] * 40}, "layers of kind linear_attention are not supported"),
-        ({"num_key_value_heads": 7}, "kv_heads 7 does not divide heads 40"),
-        ({"hidden_size": "wide"}, "`hidden_size` is 'wide', not a whole number above zero"),
-        ({"num_attention_heads": 0}, "`num_attention_heads` is 0"),
-        ({"quantization_config": "awq"}, "quantization_config: is no object"),
-        ({"quantization_config": {"quant_method": "gptq"}}, "cannot be read as gptq: KeyError 'bits'"),
-        ({"quantization_config": {"quant_method": "awq", "bits": "four"}}, "cannot be read as awq"),
-        ({"sliding_window": "wide"}, "cannot be read as Phi3ForCausalLM"),
-        ({"architectures": []}, "architecture  is not known"),
-        ({"vocab_size": -1}, "`vocab_size` is -1"),
-        ({"torch_dtype": "int3"}, "dtype: Input should be 'bfloat16'"),
+        ({"architectures": ["MambaForCausalLM"]}, "architectures: 'MambaForCausalLM' is not known"),
+        ({"quantization_config": {"quant_method": "hqq"}}, "quantization_config.quant_method: 'hqq' is not known"),
+        ({"layer_types": ["linear_attention"] * 40}, "layer_types: linear_attention is not supported"),
+        ({"num_key_value_heads": 7}, "num_attention_heads: kv_heads 7 does not divide heads 40"),
+        ({"hidden_size": "wide"}, "hidden_size: is 'wide', not a whole number from 1"),
+        ({"num_attention_heads": 0}, "num_attention_heads: is 0"),
+        ({"quantization_config": "awq"}, "quantization_config: is 'awq', not an object"),
+        ({"quantization_config": {"quant_method": "gptq"}}, "quantization_config.bits: is missing"),
+        (
+            {"quantization_config": {"quant_method": "awq", "bits": "four"}},
+            "quantization_config.bits: is 'four', not a whole number",
+        ),
+        ({"sliding_window": "wide"}, "sliding_window: is 'wide', not a whole number"),
+        ({"architectures": []}, "architectures: is missing or empty"),
+        ({"vocab_size": -1}, "vocab_size: is -1"),
+        ({"torch_dtype": "int3"}, "torch_dtype: is 'int3', none of bfloat16"),
+        ({"architectures": 5}, "architectures: is 5, not a list of texts"),
+        ({"architectures": [["x"]]}, "architectures: is [['x']], not a list of texts"),
+        ({"architectures": "LlamaForCausalLM"}, '"architectures": ["LlamaForCausalLM"]'),
+        ({"tie_word_embeddings": "false"}, '"tie_word_embeddings": false'),
+        ({"num_hidden_layers": 1_000_000}, "num_hidden_layers: is 1000000, not a whole number from 1 to 1,000"),
+        ({"hidden_size": 1e300}, "hidden_size: is 1e+300, not a whole number"),
+        ({"hidden_size": 10**300}, "hidden_size: is 1000"),
+        ({"model_type": "gemma2", "sliding_window": 8, "sliding_window_pattern": 0}, "sliding_window_pattern: is 0"),
+        ({"model_type": ["gemma2"], "sliding_window": 8}, "model_type: is ['gemma2'], not a text"),
+        ({"num_attention_heads": 9999}, "num_attention_heads: is 9999, not a whole number from 1 to 5,120"),
+        (
+            {"quantization_config": {"quant_method": "fp8", "weight_block_size": [0, 0]}},
+            "quantization_config.weight_block_size: is [0, 0], not two whole numbers",
+        ),
+        (
+            {"quantization_config": {"quant_method": "compressed-tensors", "config_groups": {}}},
+            "quantization_config.config_groups: is empty",
+        ),
     ],
 )
 def test_what_cannot_be_planned_is_refused_in_words(change: dict[str, Any], message: str) -> None:
@@ -130,7 +153,15 @@ def test_what_cannot_be_planned_is_refused_in_words(change: dict[str, Any], mess
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("{", "is not JSON"), ("[]", "is not a model's config.json"), ("", "is not JSON")]
+    ("text", "message"),
+    [
+        ("{", "is not JSON"),
+        ("[]", "is not a model's config.json"),
+        ("", "is not JSON"),
+        ("[" * 5000 + "]" * 5000, "nests too deep"),
+        ('{"hidden_size": ' + "9" * 5000 + "}", "a number too long"),
+        (" " * 2_000_000, "larger than 1 MiB"),
+    ],
 )
 def test_a_file_that_is_no_config_is_said_with_its_path(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.json"
@@ -138,6 +169,109 @@ def test_a_file_that_is_no_config_is_said_with_its_path(tmp_path: Path, text: st
     with pytest.raises(FleetError, match=message) as error:
         read_config(path)
     assert error.value.problems[0].file == str(path)
+    assert error.value.problems[0].mend
+
+
+def test_what_is_wrong_in_a_config_has_its_line_and_a_mend(tmp_path: Path) -> None:
+    path = tmp_path / "config.json"
+    path.write_text('{\n\t"architectures": ["Gemma2ForCausalLM"],\n\t"hidden_size": true,\n')
+    assert problem_in(path).line == 4
+    path.write_text(path.read_text() + '\t"vocab_size": 8\n}')
+    found = problem_in(path)
+    assert (found.file, found.path, found.line) == (str(path), "hidden_size", 3)
+    assert found.mend
+
+
+def test_a_line_inside_a_part_is_the_parts_own(tmp_path: Path) -> None:
+    keys = config("gemma-3-27b-it")
+    keys["hidden_size"] = 1
+    keys["text_config"]["hidden_size"] = 0
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(keys, indent=2))
+    line = problem_in(path).line
+    assert line is not None
+    assert path.read_text().splitlines()[line - 1].startswith('    "hidden_size": 0')
+
+
+def problem_in(path: Path) -> Problem:
+    with pytest.raises(FleetError) as error:
+        read_config(path)
+    return error.value.problems[0]
+
+
+NONSENSE: list[Any] = [
+    None, 0, -1, 1, 7, 2**24, 10**300, 1e300, 0.5, True, "", "false", "[/foo]", "\x1b[31m", [], ["x"], [["x"]], [0, 0],
+    {}, {"a": {}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["gemma-3-27b-it", "DeepSeek-V3", "Qwen3-32B-AWQ", "405B-Instruct-FP8-dynamic"])
+def test_nonsense_under_any_key_is_read_or_refused_in_words(name: str) -> None:
+    """Whatever is read can be accounted for; whatever is not is told by key, on a line or two, with a mend."""
+    whole, card = config(name), [catalog().gpu("H100-SXM-80GB")]
+    for path in keys_of(whole):
+        for nonsense in NONSENSE:
+            try:
+                fit(read_config(changed(whole, path, nonsense)), card)
+            except FleetError as error:
+                for problem in error.problems:
+                    assert problem.path
+                    assert problem.mend
+                    assert len(problem.message) < 250
+                    assert "\x1b" not in str(problem)
+
+
+def keys_of(part: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    for key, value in part.items():
+        yield (key,)
+        if isinstance(value, dict):
+            yield from ((key, *inner) for inner in keys_of(value))
+
+
+def changed(part: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str, Any]:
+    return part | {path[0]: changed(part[path[0]], path[1:], value) if path[1:] else value}
+
+
+def test_a_publishers_name_that_is_none_gives_way_to_the_files(tmp_path: Path) -> None:
+    path = tmp_path / "mine.json"
+    for name in (5, "", "\x1b[31mred", "n" * 300):
+        path.write_text(json.dumps(config("phi-4") | {"_name_or_path": name}))
+        assert read_config(path).id == "mine"
+
+
+def test_a_model_is_resolved_from_the_folder_it_is_named_in(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text(json.dumps(config("phi-4")))
+    for name in ("mine", "./mine", "mine/config.json", str(tmp_path / "mine")):
+        assert resolve(name, tmp_path).layers == 40
+    assert resolve("Phi-4", tmp_path) is catalog().model("microsoft/phi-4")
+
+
+def test_a_folder_never_hides_a_model_of_the_catalogue(tmp_path: Path) -> None:
+    (tmp_path / "phi-4").mkdir()
+    (tmp_path / "phi-4" / "config.json").write_text("{}")
+    assert resolve("phi-4", tmp_path) is catalog().model("phi-4")
+    with pytest.raises(FleetError, match="architectures"):
+        resolve("./phi-4", tmp_path)
+
+
+def test_a_home_is_looked_up_whatever_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.json").write_text(json.dumps(config("phi-4")))
+    assert resolve("~/mine.json", tmp_path / "elsewhere").id == "mine"
+
+
+@pytest.mark.parametrize(
+    "name", ["s3://b/x", "./x", "", " ", "x" * 300, "x" * 300 + ".json", "~no-such-user/x", "Qwen3-15B"]
+)
+def test_a_name_that_says_no_model_is_told_how_to_say_it(name: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(FleetError) as error:
+        resolve(name, tmp_path)
+    mend = error.value.problems[0].mend
+    assert "`architecture:" in mend
+    assert "--config path/to/config.json" in mend
+    assert len(str(error.value)) < 800
 
 
 def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
@@ -175,7 +309,7 @@ def test_an_offline_hub_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (httpx.Response(404), "answers 404"),
         (httpx.Response(401), "answers 401"),
-        (httpx.Response(200, text="<html>"), "cannot be reached"),
+        (httpx.Response(200, text="<html>"), "answers no config.json"),
         (httpx.Response(200, json=[]), "answers no config.json"),
     ],
 )

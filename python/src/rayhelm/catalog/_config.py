@@ -1,13 +1,16 @@
 """Turns a Hugging Face `config.json` into the catalogue's record."""
 
+import difflib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from rayhelm.catalog import _decoders as decoders
 from rayhelm.catalog import _encoders as encoders
 from rayhelm.catalog._keys import Config
+from rayhelm.catalog._origin import Origin, shown
 from rayhelm.catalog._quantized import quantization_of
 from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
@@ -15,27 +18,43 @@ from rayhelm.errors import FleetError, Problem
 __all__ = ["model_of"]
 
 
-def model_of(keys: Mapping[str, Any], name: str, where: str) -> Model:
-    """The record of `keys`, a parsed config.json; `name` becomes its id unless it names itself."""
-    config = Config(keys, where)
-    architecture = next(iter(config.need("architectures")), "")
-    if architecture not in _FAMILIES:
-        raise config.problem(f"architecture {architecture} is not known", f"known: {', '.join(sorted(_FAMILIES))}")
-    try:
-        record = _FAMILIES[architecture](config)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise config.problem(f"cannot be read as {architecture}: {error}") from None
-    quantization = quantization_of(keys, record["layers"], where)
+def model_of(keys: Mapping[str, Any], name: str, origin: Origin) -> Model:
+    """The record of `keys`, a parsed config.json; `name` becomes its id."""
+    config = Config(keys, origin)
+    architecture = _architecture(config)
+    record = _FAMILIES[architecture](config)
+    quantization = quantization_of(config, record["layers"])
     try:
         return Model.model_validate(
-            {"id": name, "architecture": architecture, "quantization": quantization, "source": where, **record}
+            {"id": name, "architecture": architecture, "quantization": quantization, "source": origin.file, **record}
         )
     except ValidationError as error:
-        problems = [
-            Problem(found["msg"], path=".".join(map(str, found["loc"])), file=where) for found in error.errors()
-        ]
-        raise FleetError(problems) from None
+        raise FleetError([_contradiction(config, found) for found in error.errors()]) from None
 
+
+def _architecture(config: Config) -> str:
+    named = config.texts("architectures")
+    if not named:
+        raise config.problem("architectures", "is missing or empty", '"architectures": ["LlamaForCausalLM"]')
+    if named[0] not in _FAMILIES:
+        near = difflib.get_close_matches(named[0][:80], _FAMILIES, n=3, cutoff=0.0)
+        raise config.problem("architectures", f"{shown(named[0])} is not known", f"nearest known: {', '.join(near)}")
+    return named[0]
+
+
+def _contradiction(config: Config, found: ErrorDetails) -> Problem:
+    """Each value passed by itself; together they make no model. Told by the key that a publisher writes."""
+    part = str(found["loc"][0]) if found["loc"] else ""
+    message = found["msg"].removeprefix("Value error, ")
+    return config.problem(_KEYS.get(part, part), message).problems[0]
+
+
+_KEYS = {
+    "attention": "num_attention_heads",
+    "max_context": "max_position_embeddings",
+    "": "num_hidden_layers",
+}
+"""Of the parts of the record in which values can contradict each other."""
 
 _FAMILIES: dict[str, Callable[[Config], dict[str, Any]]] = {
     "LlamaForCausalLM": decoders.decoder,

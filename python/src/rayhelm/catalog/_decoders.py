@@ -3,6 +3,7 @@
 from typing import Any
 
 from rayhelm.catalog._keys import Config
+from rayhelm.catalog._origin import shown
 
 __all__ = ["decoder", "deepseek", "dtype", "gemma2", "gemma3_text", "gpt_oss", "mixtral", "qwen2", "qwen3", "qwen3_moe"]
 
@@ -11,8 +12,9 @@ Record = dict[str, Any]
 
 def decoder(config: Config) -> Record:
     """Llama and all that differ from it by a flag: Mistral, Phi-3 and Phi-4; the ground of every decoder here."""
-    heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
-    bias = bool(config.get("attention_bias", False))
+    hidden = config.count("hidden_size")
+    heads = config.count("num_attention_heads", most=hidden)
+    bias = config.flag("attention_bias", False)
     return {
         "layers": config.count("num_hidden_layers"),
         "hidden": hidden,
@@ -20,8 +22,8 @@ def decoder(config: Config) -> Record:
         "vocab": config.count("vocab_size"),
         "max_context": config.count("max_position_embeddings"),
         "dtype": dtype(config),
-        "tied_embeddings": bool(config.get("tie_word_embeddings", False)),
-        "mlp_bias": bool(config.get("mlp_bias", False)),
+        "tied_embeddings": config.flag("tie_word_embeddings", False),
+        "mlp_bias": config.flag("mlp_bias", False),
         "attention": {
             "heads": heads,
             "kv_heads": config.count("num_key_value_heads", heads),
@@ -46,14 +48,15 @@ def qwen3(config: Config) -> Record:
 
 
 def qwen3_moe(config: Config) -> Record:
-    if config.get("decoder_sparse_step", 1) != 1 or config.get("mlp_only_layers", []):
-        raise config.problem("dense layers between layers of experts are not supported")
-    return qwen3(config) | {"experts": _experts(config, config.count("num_experts"))}
+    if config.count("decoder_sparse_step", 1) != 1:
+        raise config.problem("decoder_sparse_step", _MIXED, _OTHER_MODEL)
+    if config.layers("mlp_only_layers"):
+        raise config.problem("mlp_only_layers", _MIXED, _OTHER_MODEL)
+    return qwen3(config) | {"experts": _experts(config, "num_experts", "moe_intermediate_size")}
 
 
 def mixtral(config: Config) -> Record:
-    experts = _experts(config, config.count("num_local_experts")) | {"intermediate": config.count("intermediate_size")}
-    return decoder(config) | {"experts": experts}
+    return decoder(config) | {"experts": _experts(config, "num_local_experts", "intermediate_size")}
 
 
 def gpt_oss(config: Config) -> Record:
@@ -68,18 +71,21 @@ def deepseek(config: Config) -> Record:
     wide = config.count("moe_intermediate_size")
     record = decoder(config)
     ranks = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-    mla = {key: config.count(key) for key in ranks} | {"q_lora_rank": config.get("q_lora_rank")}
-    record["attention"] |= {"mla": mla, "head_dim": mla["qk_nope_head_dim"] + mla["qk_rope_head_dim"]}
-    record["experts"] = _experts(config, config.count("n_routed_experts")) | {
-        "shared_intermediate": wide * config.get("n_shared_experts", 0),
-        "dense_layers": config.get("first_k_dense_replace", 0),
-        "router_bias": config.get("topk_method") == "noaux_tc",
+    mla = {key: config.count(key) for key in ranks}
+    record["attention"] |= {
+        "mla": mla | {"q_lora_rank": config.count_or_none("q_lora_rank")},
+        "head_dim": mla["qk_nope_head_dim"] + mla["qk_rope_head_dim"],
+    }
+    record["experts"] = _experts(config, "n_routed_experts", "moe_intermediate_size") | {
+        "shared_intermediate": wide * config.count("n_shared_experts", 0, least=0),
+        "dense_layers": config.count("first_k_dense_replace", 0, least=0),
+        "router_bias": config.text("topk_method", "") == "noaux_tc",
     }
     return record
 
 
 def gemma2(config: Config) -> Record:
-    record = decoder(Config({"tie_word_embeddings": True, **config.keys}, config.where))
+    record = decoder(config.with_defaults({"tie_word_embeddings": True}))
     return record | {"norms": {"per_layer": 4}}
 
 
@@ -89,39 +95,50 @@ def gemma3_text(config: Config) -> Record:
     return record
 
 
-def _experts(config: Config, count: int) -> Record:
-    active = config.count("num_experts_per_tok")
-    return {"count": count, "active": active, "intermediate": config.get("moe_intermediate_size")}
+def _experts(config: Config, count: str, width: str) -> Record:
+    """Families differ in the keys of how many experts there are and how wide one is."""
+    experts = config.count(count, least=2)
+    active = config.count("num_experts_per_tok", most=experts)
+    return {"count": experts, "active": active, "intermediate": config.count(width)}
 
 
 def _windows(config: Config) -> Record:
-    """Which layers see only a window, by whatever key the family says it with."""
-    window, layers = config.get("sliding_window"), config.count("num_hidden_layers")
-    if kinds := config.get("layer_types"):
-        if unknown := set(kinds) - {"full_attention", "sliding_attention"}:
-            raise config.problem(f"layers of kind {', '.join(sorted(unknown))} are not supported")
-        windowed = kinds.count("sliding_attention")
-    elif (
-        window is None
-        or window >= config.count("max_position_embeddings")
-        or not config.get("use_sliding_window", True)
-    ):
-        windowed = 0
-    elif config.get("use_sliding_window"):
-        windowed = max(0, layers - config.count("max_window_layers"))
-    elif config.get("model_type") in _WINDOW_PATTERN:
-        every = config.get("sliding_window_pattern", _WINDOW_PATTERN[config.get("model_type")])
-        windowed = layers - layers // every
-    else:
-        windowed = layers
+    window = config.count_or_none("sliding_window")
+    windowed = _windowed_layers(config, window)
     return {"sliding_window": window, "windowed_layers": windowed} if windowed else {}
+
+
+def _windowed_layers(config: Config, window: int | None) -> int:
+    """How many layers see only a window, by whatever key the family says it with."""
+    layers = config.count("num_hidden_layers")
+    if kinds := config.texts("layer_types"):
+        if unknown := set(kinds) - {"full_attention", "sliding_attention"}:
+            raise config.problem("layer_types", f"{', '.join(sorted(unknown))} is not supported", _OTHER_MODEL)
+        return kinds.count("sliding_attention")
+    if window is None or window >= config.count("max_position_embeddings"):
+        return 0
+    if config.has("use_sliding_window"):
+        wanted = config.flag("use_sliding_window", False)
+        return max(0, layers - config.count("max_window_layers", least=0)) if wanted else 0
+    if usual := _WINDOW_PATTERN.get(config.text("model_type", "")):
+        return layers - layers // config.count("sliding_window_pattern", usual)
+    return layers
 
 
 def dtype(config: Config) -> str:
     """Left out by some publishers (gpt-oss); on the card it is 16 bits either way."""
-    name = str(config.get("torch_dtype", config.get("dtype", "bfloat16")))
-    return name.removeprefix("torch.")
+    key = "torch_dtype" if config.has("torch_dtype") else "dtype"
+    name = config.text(key, "bfloat16").removeprefix("torch.")
+    if name not in _DTYPES:
+        raise config.problem(key, f"is {shown(name)}, none of {', '.join(_DTYPES)}", f'"{key}": "bfloat16"')
+    return name
 
+
+_DTYPES = ("bfloat16", "float16", "float32")
+
+_MIXED = "dense layers between layers of experts are not supported"
+
+_OTHER_MODEL = "take another model: of this one rayhelm cannot tell the memory"
 
 _WINDOW_PATTERN = {"gemma2": 2, "gemma3_text": 6, "gpt_oss": 2}
 """Every n-th layer sees everything, where a family's config.json leaves that to its code."""

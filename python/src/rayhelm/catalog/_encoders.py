@@ -14,6 +14,8 @@ Record = dict[str, Any]
 def gemma3(config: Config) -> Record:
     text, vision = config.part("text_config", _GEMMA3_TEXT), config.part("vision_config", _SIGLIP)
     hidden, width = text.count("hidden_size"), vision.count("hidden_size")
+    image = vision.count("image_size")
+    patch = vision.count("patch_size", most=image)
     return gemma3_text(text) | {
         "dtype": dtype(config),
         "encoder": {
@@ -22,8 +24,8 @@ def gemma3(config: Config) -> Record:
             "hidden": width,
             "heads": vision.count("num_attention_heads"),
             "intermediate": vision.count("intermediate_size"),
-            "patch": vision.count("patch_size"),
-            "positions": (vision.count("image_size") // vision.count("patch_size")) ** 2,
+            "patch": patch,
+            "positions": (image // patch) ** 2,
         },
         "extra_parameters": hidden * width + width,
         "extra_source": "projector from image to text and its norm: hidden x width + width",
@@ -38,7 +40,7 @@ def bert(config: Config) -> Record:
         "gated": False,
         "mlp_bias": True,
         "positions": record["max_context"],
-        "token_types": config.get("type_vocab_size", 2),
+        "token_types": config.count("type_vocab_size", 2, least=0),
         "causal": False,
         "output": "pooler",
         "norms": {"bias": True, "embedding": True, "final": False},
@@ -48,7 +50,7 @@ def bert(config: Config) -> Record:
 def xlm_roberta(config: Config) -> Record:
     """Positions start behind the padding token's, so the context is shorter by that and one."""
     record = bert(config)
-    return record | {"max_context": record["positions"] - config.get("pad_token_id", 1) - 1}
+    return record | {"max_context": record["positions"] - config.count("pad_token_id", 1, least=0) - 1}
 
 
 def reranker(read: Callable[[Config], Record]) -> Callable[[Config], Record]:
@@ -56,7 +58,8 @@ def reranker(read: Callable[[Config], Record]) -> Callable[[Config], Record]:
 
 
 def whisper(config: Config) -> Record:
-    hidden, heads = config.count("d_model"), config.count("decoder_attention_heads")
+    hidden = config.count("d_model")
+    heads = config.count("decoder_attention_heads", most=hidden)
     return {
         "tasks": ["transcribe"],
         "layers": config.count("decoder_layers"),

@@ -1,42 +1,113 @@
-"""A config.json that says by name which of its keys is missing or makes no sense."""
+"""The boundary of a config.json: a value passes it with the type and the bounds that the arithmetic needs, or is
+refused by file, line and key."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.catalog._origin import Origin, shown
+from rayhelm.errors import FleetError
 
 __all__ = ["Config"]
 
+_MOST_LAYERS = 1_000
+"""Of any stack; the deepest model published has 126 layers."""
+_MOST = 2**24
+"""Of everything else: the longest context published is 10 million tokens."""
+
 
 class Config:
-    """Keys of a config.json, or of a part of it, and where they were read."""
+    """Keys of a config.json, or of a part of it, and where they were read. Null is the same as left out."""
 
-    def __init__(self, keys: Mapping[str, Any], where: str, inside: str = "") -> None:
-        self.keys, self.where, self._inside = keys, where, inside
+    def __init__(self, keys: Mapping[str, Any], origin: Origin, inside: tuple[str, ...] = ()) -> None:
+        self._keys, self._origin, self._inside = keys, origin, inside
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """The value, or `default` where it is left out or null."""
-        value = self.keys.get(key)
-        return default if value is None else value
+    @property
+    def empty(self) -> bool:
+        return not self._keys
 
-    def need(self, key: str) -> Any:
-        if self.keys.get(key) is None:
-            raise self.problem(f"config.json lacks `{self._inside}{key}`", "take the publisher's own file")
-        return self.keys[key]
+    def has(self, key: str) -> bool:
+        return self._keys.get(key) is not None
 
-    def count(self, key: str, default: int | None = None) -> int:
-        """A whole number above zero."""
-        value = self.need(key) if default is None else self.get(key, default)
-        if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-            raise self.problem(f"`{self._inside}{key}` is {value!r}, not a whole number above zero")
+    def count(self, key: str, default: int | None = None, *, least: int = 1, most: int | None = None) -> int:
+        """A whole number."""
+        value = self._get(key, default)
+        most = most or (_MOST_LAYERS if key.endswith("layers") else _MOST)
+        if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+            raise self.problem(key, f"is {shown(value)}, not a whole number from {least} to {most:,}")
         return value
 
-    def part(self, name: str, defaults: Mapping[str, Any]) -> "Config":
-        """A nested configuration, with the defaults that its publisher leaves out."""
-        keys = self.need(name)
-        if not isinstance(keys, Mapping):
-            raise self.problem(f"`{name}` is no object")
-        return Config({**defaults, **keys}, self.where, f"{name}.")
+    def count_or_none(self, key: str, *, least: int = 1) -> int | None:
+        return self.count(key, least=least) if self.has(key) else None
 
-    def problem(self, message: str, mend: str = "") -> FleetError:
-        return FleetError(Problem(message, file=self.where, mend=mend))
+    def flag(self, key: str, default: bool) -> bool:
+        value = self._get(key, default)
+        if not isinstance(value, bool):
+            mend = f'"{key}": {"true" if str(value).lower() in ("true", "1") else "false"}'
+            raise self.problem(key, f"is {shown(value)}, neither true nor false", mend)
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        value = self._get(key, default)
+        if not isinstance(value, str):
+            raise self.problem(key, f"is {shown(value)}, not a text")
+        return value
+
+    def texts(self, key: str) -> list[str]:
+        """A list of texts, empty where it is left out."""
+        value = self._get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            mend = f'"{key}": ["{shown(value)[1:-1]}"]' if isinstance(value, str) else ""
+            raise self.problem(key, f"is {shown(value)}, not a list of texts", mend)
+        return value
+
+    def layers(self, key: str) -> list[int]:
+        """A list of numbers of layers, counted from 0; empty where it is left out."""
+        value = self._get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
+            raise self.problem(key, f"is {shown(value)}, not a list of whole numbers", f'"{key}": []')
+        return value
+
+    def pair(self, key: str) -> tuple[int, int] | None:
+        """Two whole numbers, as a list or as `128x128`."""
+        if not self.has(key):
+            return None
+        value = self._keys[key]
+        edges = [int(edge) for edge in value.split("x")] if _is_pair(value) else value
+        match edges:
+            case [int(rows), int(columns)] if 0 < rows <= _MOST and 0 < columns <= _MOST:
+                return rows, columns
+        raise self.problem(key, f"is {shown(value)}, not two whole numbers from 1 on", f'"{key}": [128, 128]')
+
+    def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> "Config":
+        """A nested object, with the defaults that its publisher leaves out."""
+        value = self._get(key)
+        if not isinstance(value, Mapping):
+            raise self.problem(key, f"is {shown(value)}, not an object")
+        return Config(value, self._origin, (*self._inside, key)).with_defaults(defaults or {})
+
+    def first_part(self, key: str) -> "Config":
+        """The first object of those that a nested one names."""
+        parts = self.part(key)
+        name = next(iter(parts._keys), None)
+        if name is None:
+            raise self.problem(key, "is empty")
+        return parts.part(name)
+
+    def with_defaults(self, defaults: Mapping[str, Any]) -> "Config":
+        written = {key: value for key, value in self._keys.items() if value is not None}
+        return Config({**defaults, **written}, self._origin, self._inside)
+
+    def problem(self, key: str, message: str, mend: str = "") -> FleetError:
+        return self._origin.problem((*self._inside, key), message, mend)
+
+    def _get(self, key: str, default: Any = None) -> Any:
+        value = self._keys.get(key)
+        value = default if value is None else value
+        if value is None:
+            raise self.problem(key, "is missing")
+        return value
+
+
+def _is_pair(value: Any) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"\d{1,8}x\d{1,8}", value) is not None

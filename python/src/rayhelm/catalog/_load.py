@@ -9,6 +9,7 @@ from typing import Generic, TypeVar
 import yaml
 from pydantic import ValidationError
 
+from rayhelm.catalog._origin import line_of, shown
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.network import Network
@@ -36,20 +37,25 @@ class Shelf(Generic[Record]):
 
     def get(self, name: str) -> Record:
         """The entry of that id, alias or, of a model, last part of its id."""
-        path = self._folder / f"{stem(name)}.yaml"
-        if path.is_file():
+        wanted = stem(name)
+        if path := self._files.get(wanted):
             return self._entry(path)
-        if stem(name) not in self._by_name:
+        if wanted not in self._by_name:
             raise FleetError(self._unknown(name))
-        return self._by_name[stem(name)]
+        return self._by_name[wanted]
 
     def all(self) -> tuple[Record, ...]:
-        return tuple(self._entry(path) for path in sorted(self._folder.glob("*.yaml")))
+        return tuple(self._entry(path) for path in self._files.values())
 
     def _entry(self, path: Path) -> Record:
         if path not in self._read:
             self._read[path] = read_record(path, self._kind)
         return self._read[path]
+
+    @cached_property
+    def _files(self) -> dict[str, Path]:
+        """By stem. What people call an entry is looked up here and never becomes a path."""
+        return {path.stem: path for path in sorted(self._folder.glob("*.yaml"))}
 
     @cached_property
     def _by_name(self) -> dict[str, Record]:
@@ -59,10 +65,8 @@ class Shelf(Generic[Record]):
         kind = self._kind.__name__.lower()
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
-        return Problem(
-            f"unknown {kind} {name!r}",
-            mend=f"nearest names: {', '.join(near)}" if near else f"known: {', '.join(sorted(spelled.values()))}",
-        )
+        some = ", ".join(near or [entry.id for entry in self.all()[:3]])
+        return Problem(f"unknown {kind} {shown(name)}", mend=f"{'nearest names' if near else 'named like'}: {some}")
 
 
 def names(entry: Gpu | Model | Network) -> Iterator[str]:
@@ -88,17 +92,4 @@ def read_record(path: Path, kind: type[Record]) -> Record:
 
 
 def _problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:
-    return Problem(message, path=".".join(map(str, keys)), file=str(path), line=_line(text, keys))
-
-
-def _line(text: str, keys: tuple[int | str, ...]) -> int:
-    """1-based line of the innermost of `keys` that is written."""
-    node, line = yaml.compose(text, Loader=_Loader), 1
-    for key in keys:
-        if not isinstance(node, yaml.MappingNode):
-            break
-        found = next(((k, v) for k, v in node.value if k.value == key), None)
-        if found is None:
-            break
-        line, node = found[0].start_mark.line + 1, found[1]
-    return line
+    return Problem(message, path=".".join(map(str, keys)), file=str(path), line=line_of(text, keys) or 1)

@@ -1,90 +1,81 @@
 """How a checkpoint is quantised, read out of the `quantization_config` of a config.json."""
 
 import re
-from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rayhelm.catalog._keys import Config
+from rayhelm.catalog._origin import shown
 from rayhelm.catalog.model import Quantization
-from rayhelm.errors import FleetError, Problem
 
 __all__ = ["quantization_of"]
 
-_Entry = Mapping[str, Any]
+Stored = dict[str, Any]
 
 
-def quantization_of(config: _Entry, layers: int, where: str) -> Quantization | None:
+def quantization_of(config: Config, layers: int) -> Quantization | None:
     """What `quantization_config` says, or None when there is none."""
-    entry = config.get("quantization_config") or config.get("compression_config")
-    if not entry:
+    key = "quantization_config" if config.has("quantization_config") else "compression_config"
+    if not config.has(key):
         return None
-    if not isinstance(entry, Mapping):
-        raise FleetError(Problem("is no object", path="quantization_config", file=where))
-    method = str(entry.get("quant_method") or ("modelopt" if "quant_algo" in entry else ""))
+    entry = config.part(key)
+    if entry.empty:
+        return None
+    method = entry.text("quant_method", "modelopt" if entry.has("quant_algo") else "")
     if method not in _METHODS:
-        known = ", ".join(sorted(_METHODS))
-        raise FleetError(
-            Problem(
-                f"quantisation method {method!r} is not known",
-                path="quantization_config.quant_method",
-                file=where,
-                mend=f"known: {known}",
-            )
-        )
-    try:
-        stored = _METHODS[method](entry)
-        return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})
-    except (AttributeError, KeyError, StopIteration, TypeError, ValueError) as error:
-        message = f"cannot be read as {method}: {type(error).__name__} {error}"
-        raise FleetError(Problem(message, path="quantization_config", file=where)) from None
+        known = f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}"
+        raise entry.problem("quant_method", f"{shown(method)} is not known", known)
+    stored = _METHODS[method](entry)
+    return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})
 
 
-def _awq(entry: _Entry) -> dict[str, Any]:
-    bits = entry.get("bits", entry.get("w_bit", 4))
-    group = entry.get("group_size", entry.get("q_group_size", 128))
-    return {"bits": bits, "group_size": _group(group), "zero_bits": bits if entry.get("zero_point", True) else 0}
+def _awq(entry: Config) -> Stored:
+    bits = _bits(entry, "w_bit" if entry.has("w_bit") and not entry.has("bits") else "bits", 4)
+    group = _group(entry, "q_group_size" if entry.has("q_group_size") else "group_size", 128)
+    return {"bits": bits, "group_size": group, "zero_bits": bits if entry.flag("zero_point", True) else 0}
 
 
-def _gptq(entry: _Entry) -> dict[str, Any]:
+def _gptq(entry: Config) -> Stored:
     """GPTQ stores zero points even when it quantises symmetrically."""
+    bits = _bits(entry, "bits")
     return {
-        "bits": entry["bits"],
-        "group_size": _group(entry.get("group_size", -1)),
-        "zero_bits": entry["bits"],
-        "lm_head": bool(entry.get("lm_head", False)),
+        "bits": bits,
+        "group_size": _group(entry, "group_size"),
+        "zero_bits": bits,
+        "lm_head": entry.flag("lm_head", False),
     }
 
 
-def _fp8(entry: _Entry) -> dict[str, Any]:
-    return {"bits": 8, "scale_bits": 32, "block": entry.get("weight_block_size")}
+def _fp8(entry: Config) -> Stored:
+    return {"bits": 8, "scale_bits": 32, "block": entry.pair("weight_block_size")}
 
 
-def _mxfp4(_: _Entry) -> dict[str, Any]:
+def _mxfp4(_: Config) -> Stored:
     return {"bits": 4, "group_size": 32, "scale_bits": 8, "only_experts": True}
 
 
-def _bitsandbytes(entry: _Entry) -> dict[str, Any]:
+def _bitsandbytes(entry: Config) -> Stored:
     """NF4 and FP4 share one scale among 64 weights; a second quantisation squeezes that scale to 8 bits."""
-    if not entry.get("load_in_4bit", False):
+    if not entry.flag("load_in_4bit", False):
         return {"bits": 8, "scale_bits": 32}
-    return {"bits": 4, "group_size": 64, "scale_bits": 8 if entry.get("bnb_4bit_use_double_quant") else 32}
+    return {"bits": 4, "group_size": 64, "scale_bits": 8 if entry.flag("bnb_4bit_use_double_quant", False) else 32}
 
 
-def _compressed_tensors(entry: _Entry) -> dict[str, Any]:
-    weights = next(iter(entry["config_groups"].values()))["weights"]
-    bits, group = weights["num_bits"], weights.get("group_size")
-    nvfp4 = weights.get("type") == "float" and bits == 4
-    asymmetric = weights.get("type") == "int" and not weights.get("symmetric", True)
+def _compressed_tensors(entry: Config) -> Stored:
+    weights = entry.first_part("config_groups").part("weights")
+    bits, kind = _bits(weights, "num_bits"), weights.text("type", "int")
+    nvfp4 = kind == "float" and bits == 4
+    asymmetric = kind == "int" and not weights.flag("symmetric", True)
     return {
         "bits": bits,
-        "group_size": _group(group),
+        "group_size": _group(weights, "group_size"),
         "scale_bits": 8 if nvfp4 else 16,
         "zero_bits": bits if asymmetric else 0,
-        "block": weights.get("block_structure"),
+        "block": weights.pair("block_structure"),
     }
 
 
-def _modelopt(entry: _Entry) -> dict[str, Any]:
-    if "FP4" in str(entry.get("quant_algo", "")):
+def _modelopt(entry: Config) -> Stored:
+    if "FP4" in entry.text("quant_algo", ""):
         return {"bits": 4, "group_size": 16, "scale_bits": 8}
     return {"bits": 8, "scale_bits": 32}
 
@@ -101,16 +92,21 @@ _METHODS = {
 }
 
 
-def _group(size: int | None) -> int | None:
+def _bits(entry: Config, key: str, default: int | None = None) -> int:
+    return entry.count(key, default, most=16)
+
+
+def _group(entry: Config, key: str, default: int = -1) -> int | None:
     """-1 is how GPTQ writes one scale per channel."""
-    return size if size and size > 0 else None
+    size = entry.count(key, default, least=-1)
+    return size if size > 0 else None
 
 
-def _kept(entry: _Entry, layers: int, stored: _Entry) -> dict[str, Any]:
+def _kept(entry: Config, layers: int, stored: Stored) -> Stored:
     """Which parts stay in the model's dtype, by the modules that the checkpoint excludes."""
     if stored.get("only_experts"):
         return {"attention": False}
-    excluded: Sequence[str] = entry.get("modules_to_not_convert") or entry.get("ignore") or ()
+    excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore")
     attention = {_layer(name) for name in excluded if "self_attn" in name} - {None}
     pattern = any("self_attn" in name and _layer(name) is None for name in excluded)
     mlp = {
@@ -123,5 +119,5 @@ def _kept(entry: _Entry, layers: int, stored: _Entry) -> dict[str, Any]:
 
 
 def _layer(module: str) -> int | None:
-    found = re.search(r"\blayers\.(\d+)\.", module)
+    found = re.search(r"\blayers\.(\d{1,6})\.", module)
     return int(found.group(1)) if found else None

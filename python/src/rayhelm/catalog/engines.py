@@ -12,6 +12,7 @@ from typing import Literal
 import yaml
 from pydantic import Field
 
+from rayhelm.catalog._origin import shown
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
@@ -123,9 +124,9 @@ def _read(path: Path) -> Engine:
 
 @cache
 def _parse(version: str) -> tuple[int, ...]:
-    match = re.match(r"v?(\d+)\.(\d+)(?:\.(\d+))?", version)
+    match = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", version)
     if not match:
-        raise FleetError(Problem(f"{version!r} is no version of vLLM", mend="vllm_version: 0.29.0"))
+        raise FleetError(Problem(f"{shown(version)} is no version of vLLM", mend="--vllm-version 0.29.0"))
     return tuple(int(part or 0) for part in match.groups())
 
 

@@ -1,4 +1,4 @@
-"""Reads the architecture of a model that the catalogue lacks out of its Hugging Face `config.json`."""
+"""Finds a model by whatever people call it: a name of the catalogue, a Hugging Face `config.json`, a hub id."""
 
 from __future__ import annotations
 
@@ -6,83 +6,160 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import Catalog, catalog
 from rayhelm.catalog._config import model_of
+from rayhelm.catalog._origin import Origin, shown
 from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["read_config"]
+__all__ = ["read_config", "resolve"]
 
 _TIMEOUT_S = 5.0
-_HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
-_HINT = "download its config.json and name it: --config path/to/config.json"
+_HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
+_MAX_BYTES = 1 << 20
+"""The largest config.json published has some 200 kB; one over 1 MiB is something else."""
+_LONGEST_NAME = 200
+
+_SAY_WHICH = (
+    "say which model a path, a bucket or a checkpoint that the catalogue lacks holds:\n"
+    "`architecture: path/to/config.json` (or a name of the catalogue) in the fleet,\n"
+    "`--config path/to/config.json` in `rayhelm fit`"
+)
+_OWN_FILE = "take the file as the model's publisher wrote it"
+
+
+def resolve(name: str, base: Path, known: Catalog | None = None) -> Model:
+    """The model called `name`: of the catalogue, or of a config.json, or of the folder with one, seen from `base`.
+
+    Nobody is asked over the network. A folder never hides a name of the catalogue; `./name` is always the folder.
+    """
+    if _is_path(name):
+        return _from_file(Path(name), base)
+    if "://" in name:
+        raise FleetError(Problem(f"unknown model {shown(name)}", mend=_SAY_WHICH))
+    try:
+        return (known or catalog()).model(name)
+    except FleetError as error:
+        if name and _holds_config(base / name):
+            return _from_file(Path(name), base)
+        near = error.problems[0]
+        raise FleetError(replace(near, mend=f"{near.mend}\n{_SAY_WHICH}")) from None
 
 
 def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Model:
-    """The record of a parsed config.json, of its path (or its folder's), or of a hub id.
+    """The record of a parsed config.json, of its path (or its folder's), or of a name: see `resolve`.
 
     The hub is asked only for an id that the catalogue lacks; `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN` count.
     """
     if isinstance(source, Mapping):
-        return model_of(source, str(source.get("_name_or_path") or "config.json"), "config.json")
-    if isinstance(source, Path) or _looks_like_path(source):
-        return _from_file(Path(source))
+        return model_of(source, _name(source, "config.json"), Origin("config.json"))
+    if isinstance(source, Path):
+        return _from_file(source)
     try:
-        return catalog().model(source)
+        return resolve(source, Path())
     except FleetError as unknown:
-        if not _HUB_ID.fullmatch(source):
+        if _is_path(source) or not _HUB_ID.fullmatch(source):
             raise
-        return model_of(_from_hub(source, unknown, transport), source, f"{_endpoint()}/{source}")
+        return _from_hub(source, unknown, transport)
 
 
-def _looks_like_path(source: str) -> bool:
-    return source.endswith(".json") or source.startswith((".", "/", "~")) or Path(source).exists()
+def _is_path(name: str) -> bool:
+    return name.endswith(".json") or name.startswith((".", "/", "~"))
 
 
-def _from_file(path: Path) -> Model:
-    path = path.expanduser()
-    path = path / "config.json" if path.is_dir() else path
-    try:
-        keys = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FleetError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
-    except ValueError as error:
-        raise FleetError(Problem(f"is not JSON: {error}", file=str(path))) from None
-    if not isinstance(keys, dict):
-        raise FleetError(Problem("is not a model's config.json: its top is no object", file=str(path)))
+def _from_file(path: Path, base: Path = Path()) -> Model:
+    path, text = _read(path, base)
+    keys = _parse(text, str(path))
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return model_of(keys, str(keys.get("_name_or_path") or name), str(path))
+    return model_of(keys, _name(keys, name), Origin(str(path), text))
 
 
-def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> dict[str, Any]:
+def _read(path: Path, base: Path) -> tuple[Path, str]:
+    """The file itself, where `path` is its folder, and its text. Here alone is a path of the user's opened."""
+    try:
+        path = base / path.expanduser()
+        path = path / "config.json" if path.is_dir() else path
+        with path.open("rb") as file:
+            content = file.read(_MAX_BYTES + 1)
+        if len(content) > _MAX_BYTES:
+            raise _unreadable(path, "is larger than 1 MiB, which no config.json is")
+        return path, content.decode("utf-8-sig")
+    except OSError as error:
+        raise _unreadable(path, f"cannot be read: {error.strerror}") from None
+    except RuntimeError:
+        raise _unreadable(path, "cannot be read: nobody of that name has a home here") from None
+    except ValueError:
+        raise _unreadable(path, "is not JSON: it is no text in UTF-8") from None
+
+
+def _unreadable(path: Path, why: str) -> FleetError:
+    return FleetError(Problem(why, file=_short(str(path)), mend=_SAY_WHICH))
+
+
+def _parse(text: str, file: str) -> dict[str, Any]:
+    try:
+        keys = json.loads(text)
+    except json.JSONDecodeError as error:
+        why = f"is not JSON: {error.msg}, column {error.colno}"
+        raise FleetError(Problem(why, file=file, line=error.lineno, mend=_OWN_FILE)) from None
+    except (RecursionError, ValueError):
+        why = "is not a model's config.json: it nests too deep, or has a number too long"
+        raise FleetError(Problem(why, file=file, mend=_OWN_FILE)) from None
+    if not isinstance(keys, dict):
+        raise FleetError(Problem("is not a model's config.json: its top is no object", file=file, mend=_OWN_FILE))
+    return keys
+
+
+def _short(path: str) -> str:
+    return path if len(path) <= _LONGEST_NAME else f"{path[: _LONGEST_NAME // 2]}…{path[-20:]}"
+
+
+def _name(keys: Mapping[str, Any], default: str) -> str:
+    """What the publisher calls the model, where that is a name at all."""
+    name = keys.get("_name_or_path")
+    fine = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME
+    return str(name) if fine else default
+
+
+def _holds_config(folder: Path) -> bool:
+    try:
+        return (folder / "config.json").is_file()
+    except (OSError, ValueError):  # no name that a file could have
+        return False
+
+
+def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Model:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
         raise _unreachable(unknown, "and HF_HUB_OFFLINE forbids asking the hub")
     import httpx  # only this branch needs it, and it takes long to import
 
+    url = f"{_endpoint()}/{name}/resolve/main/config.json"
     token = os.environ.get("HF_TOKEN")
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True, transport=transport) as client:
-            answer = client.get(f"{_endpoint()}/{name}/resolve/main/config.json", headers=headers)
-        keys = answer.raise_for_status().json()
+            text = client.get(url, headers=headers).raise_for_status().text
     except httpx.HTTPStatusError as error:
         raise _unreachable(unknown, f"and {_endpoint()} answers {error.response.status_code}") from None
-    except (httpx.HTTPError, ValueError):
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError):
         raise _unreachable(unknown, f"and {_endpoint()} cannot be reached") from None
-    if not isinstance(keys, dict):
-        raise _unreachable(unknown, f"and {_endpoint()} answers no config.json")
-    return keys
+    try:
+        keys = _parse(text, url)
+    except FleetError:
+        raise _unreachable(unknown, f"and {_endpoint()} answers no config.json") from None
+    return model_of(keys, name, Origin(f"{_endpoint()}/{name}", text))
 
 
 def _unreachable(unknown: FleetError, why: str) -> FleetError:
     problem = unknown.problems[0]
-    return FleetError(Problem(f"{problem.message}, {why}", mend=f"{problem.mend}\nor {_HINT}"))
+    return FleetError(replace(problem, message=f"{problem.message}, {why}"))
 
 
 def _endpoint() -> str:

@@ -1,0 +1,51 @@
+"""Where a config.json was read, so that whatever is wrong with it is told by file, line and key."""
+
+import reprlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from rayhelm.errors import FleetError, Problem
+
+__all__ = ["Origin", "line_of", "shown"]
+
+_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+_OWN_FILE = "take the file as the model's publisher wrote it"
+
+_shorten = reprlib.Repr()
+_shorten.maxstring = _shorten.maxother = 80
+
+
+@dataclass(frozen=True)
+class Origin:
+    """A file or an address, and its text where it was read from one."""
+
+    file: str
+    text: str = field(default="", repr=False)
+
+    def problem(self, keys: tuple[str, ...], message: str, mend: str = "") -> FleetError:
+        line = line_of(self.text, keys) if self.text and keys else None
+        return FleetError(Problem(message, ".".join(keys), self.file, line, mend or _OWN_FILE))
+
+
+def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
+    """1-based line of the innermost of `keys` that is written; None where not even the first is."""
+    try:
+        node, line = yaml.compose(text, Loader=_Loader), None
+    except (yaml.YAMLError, RecursionError):
+        return None  # JSON that YAML does not take: surrogates, and what is nested very deep
+    for key in keys:
+        if not isinstance(node, yaml.MappingNode):
+            break
+        found = next(((k, v) for k, v in node.value if k.value == key), None)
+        if found is None:
+            break
+        line, node = found[0].start_mark.line + 1, found[1]
+    return line
+
+
+def shown(value: Any) -> str:
+    """A value as a message shows it: never longer than a line, and without control characters."""
+    return _shorten.repr(value)
