@@ -1,15 +1,17 @@
 """What `fit` answers, for the fleets that rayhelm must carry and for any model on any card."""
 
 import json
+import math
 import random
 
+import click
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from rayhelm.catalog import catalog
 from rayhelm.cli.fit import fit_command
-from rayhelm.errors import FleetError
+from rayhelm.errors import FleetError, RayhelmError
 from rayhelm.planner.fit import Fit, fit
 
 A4000, A5000, H100 = "RTX-A4000-16GB", "RTX-A5000-24GB", "H100-SXM-80GB"
@@ -182,12 +184,15 @@ def test_constants_of_another_version_are_named() -> None:
         ({"max_model_len": 200_000}, "beyond the 131072 tokens"),
         ({"gpu_memory_utilization": 1.5}, "not between 0 and 1"),
         ({"share": 0}, "not between 0 and 1"),
-        ({"max_num_seqs": 0}, "from 1 on"),
-        ({"tp": 0}, "from 1 on"),
-        ({"max_model_len": -5}, "from 1 on"),
+        ({"share": math.nan}, "not between 0 and 1"),
+        ({"max_num_seqs": 0}, "max_num_seqs 0 is not between 1 and"),
+        ({"tp": 0}, "tensor_parallel_size 0 is not between 1 and"),
+        ({"max_model_len": -5}, "max_model_len -5 is not between 1 and"),
+        ({"max_num_batched_tokens": 10**400}, "is not between 1 and 16,777,216"),
+        ({"vllm_version": "9" * 5000 + ".1"}, "no version of vLLM"),
         ({"kv_cache_dtype": "fp3"}, "unknown kv_cache_dtype"),
         ({"vllm_version": "new"}, "no version of vLLM"),
-        ({"pp": 2, "partition": (30, 3)}, "does not split 32 layers"),
+        ({"pp": 2, "partition": (30, 3)}, "do not split the 32"),
     ],
 )
 def test_bad_settings_are_told(settings, said) -> None:
@@ -248,24 +253,23 @@ def test_the_command_ends_well_when_the_answer_is_no() -> None:
     assert "What would fit:" in done.output
 
 
+LLAMA_CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "model_type": "llama",
+    "hidden_size": 4096,
+    "intermediate_size": 14336,
+    "num_hidden_layers": 32,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "vocab_size": 128256,
+    "max_position_embeddings": 8192,
+    "torch_dtype": "bfloat16",
+}
+
+
 def test_the_command_reads_a_config_file(tmp_path) -> None:
     config = tmp_path / "config.json"
-    config.write_text(
-        json.dumps(
-            {
-                "architectures": ["LlamaForCausalLM"],
-                "model_type": "llama",
-                "hidden_size": 4096,
-                "intermediate_size": 14336,
-                "num_hidden_layers": 32,
-                "num_attention_heads": 32,
-                "num_key_value_heads": 8,
-                "vocab_size": 128256,
-                "max_position_embeddings": 8192,
-                "torch_dtype": "bfloat16",
-            }
-        )
-    )
+    config.write_text(json.dumps(LLAMA_CONFIG))
     done = _cli("--config", str(config), "--gpu", "H100 SXM", "--format", "json")
     assert done.exit_code == 0, done.output
     assert json.loads(done.output)["weights_gib_per_gpu"] == pytest.approx(14.96, abs=0.01)
@@ -277,7 +281,60 @@ def test_the_command_reads_a_config_file(tmp_path) -> None:
         (("--gpu", A4000), "either --model or --config"),
         (("--model", AWQ, "--gpu", "RTX-A4001"), "unknown gpu"),
         (("--model", AWQ, "--gpu", A4000, "--layers", "a,b"), "no list of numbers"),
+        (("--model", "", "--gpu", A4000), "either --model or --config"),
+        (("--config", "", "--gpu", A4000), "either --model or --config"),
+        (("--model", AWQ, "--gpu", ""), "unknown gpu ''"),
+        (("--model", "m" * 300, "--gpu", A4000), "unknown model"),
+        (("--model", "~no-such-user/x", "--gpu", A4000), "nobody of that name"),
+        (("--config", "m" * 300 + ".json", "--gpu", A4000), "File name too long"),
     ],
 )
-def test_the_command_tells_what_is_wrong(arguments, said) -> None:
-    assert said in str(_cli(*arguments).exception)
+def test_the_command_tells_what_is_wrong(arguments, said, tmp_path, monkeypatch) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA_CONFIG))
+    monkeypatch.chdir(tmp_path)
+    error = _cli(*arguments).exception
+    assert isinstance(error, RayhelmError)
+    assert said in str(error)
+    assert max(len(line) for line in str(error).splitlines()) < 200
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--max-num-batched-tokens", "9" * 400),
+        ("--max-num-batched-tokens", "9" * 5000),
+        ("--max-num-seqs", str(2**24 + 1)),
+        ("--max-model-len", "0"),
+        ("--tp", "1025"),
+        ("--pp", "0"),
+        ("--gpu-fraction", "0"),
+        ("--gpu-fraction", "nan"),
+        ("--gpu-memory-utilization", "1.01"),
+    ],
+)
+def test_an_option_out_of_bounds_is_wrong_usage_and_named(arguments) -> None:
+    done = _cli("--model", AWQ, "--gpu", A4000, *arguments)
+    assert done.exit_code == 2
+    assert arguments[0] in click.unstyle(done.output)
+
+
+def test_the_mend_of_wrong_layers_can_be_given_as_it_is_printed() -> None:
+    with pytest.raises(FleetError) as error:
+        ask(AWQ, A5000, pp=2, partition=(60, 3))
+    layers = error.value.problems[0].mend.removeprefix("layers: ")
+    assert _cli("--model", AWQ, "--gpu", A5000, "--pp", "2", "--layers", layers).exit_code == 0
+
+
+@pytest.mark.parametrize("name", ["[/foo]", "[red]mine", "a\\"])
+def test_a_model_may_be_called_anything(name, tmp_path) -> None:
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(LLAMA_CONFIG | {"_name_or_path": name}))
+    done = _cli("--config", str(config), "--gpu", "H100 SXM")
+    assert done.exit_code == 0, done.exception
+    assert f"{name} on H100-SXM-80GB: " in done.output
+
+
+def test_a_checkpoint_in_32_bits_says_that_it_was_counted_at_16() -> None:
+    halved, plain = ask("BAAI/bge-large-en-v1.5", A4000), ask("Qwen/Qwen3-14B", A4000)
+    assert "counted at 16 bits" in " ".join(halved.notes)
+    assert plain.notes == ()

@@ -69,5 +69,5 @@ def test_more_stages_than_layers_are_refused() -> None:
 
 @pytest.mark.parametrize("given", [(40,), (20, 19), (41, -1), (40, 0)])
 def test_a_partition_that_is_none_is_refused_with_vllms_own(given: tuple[int, ...]) -> None:
-    with pytest.raises(FleetError, match="20,20"):
+    with pytest.raises(FleetError, match=r"layers: \[20, 20\]"):
         partition_of(catalog().model("Qwen/Qwen3-14B"), 2, given)

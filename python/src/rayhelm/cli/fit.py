@@ -6,6 +6,7 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import FleetError, Problem, UsageError
+from rayhelm.planner.bounds import MOST_RANKS, MOST_TOKENS
 
 if TYPE_CHECKING:
     from rayhelm.catalog.model import Model
@@ -20,20 +21,26 @@ def fit_command(
     ],
     model: Annotated[str | None, typer.Option(help="Model of the catalogue, or of the hub.")] = None,
     config: Annotated[str | None, typer.Option(help="A Hugging Face config.json instead.")] = None,
-    tp: Annotated[int, typer.Option(min=1, help="Tensor parallel size.")] = 1,
-    pp: Annotated[int | None, typer.Option(min=1, help="Pipeline parallel size; default: as many as --gpu.")] = None,
-    gpu_memory_utilization: Annotated[
-        float | None, typer.Option(help="Share of each card that vLLM may use; default: vLLM's.")
+    tp: Annotated[int, typer.Option(min=1, max=MOST_RANKS, help="Tensor parallel size.")] = 1,
+    pp: Annotated[
+        int | None, typer.Option(min=1, max=MOST_RANKS, help="Pipeline parallel size; default: as many as --gpu.")
     ] = None,
-    max_model_len: Annotated[int | None, typer.Option(min=1, help="Context, tokens; default: the model's.")] = None,
-    max_num_seqs: Annotated[int | None, typer.Option(min=1, help="Sequences at a time; default: vLLM's.")] = None,
+    gpu_memory_utilization: Annotated[
+        float | None, typer.Option(min=0.01, max=1, help="Share of each card that vLLM may use; default: vLLM's.")
+    ] = None,
+    max_model_len: Annotated[
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Context, tokens; default: the model's.")
+    ] = None,
+    max_num_seqs: Annotated[
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Sequences at a time; default: vLLM's.")
+    ] = None,
     max_num_batched_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Tokens of one step; default: vLLM's.")
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of one step; default: vLLM's.")
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, float16 or fp8.")] = "auto",
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
     vllm_version: Annotated[str | None, typer.Option(help="Whose accounting; default: the pinned one.")] = None,
-    gpu_fraction: Annotated[float, typer.Option(help="Part of each card, 1 when whole.")] = 1.0,
+    gpu_fraction: Annotated[float, typer.Option(min=0.01, max=1, help="Part of each card, 1 when whole.")] = 1.0,
     layers: Annotated[str | None, typer.Option(help="Layers of each stage, as in 20,28; default: vLLM's.")] = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -64,33 +71,34 @@ def fit_command(
 
 
 def _model(model: str | None, config: str | None) -> "Model":
+    from pathlib import Path
+
     from rayhelm.catalog.huggingface import read_config
 
-    if (model is None) == (config is None):
-        raise UsageError("name the model by either --model or --config")
-    if config is not None:
-        from pathlib import Path
-
+    if model and not config:
+        return read_config(model)
+    if config and not model:
         return read_config(Path(config))
-    assert model is not None
-    return read_config(model)
+    raise UsageError("name the model by either --model or --config")
 
 
 def _partition(layers: str | None) -> tuple[int, ...] | None:
     if layers is None:
         return None
     try:
-        return tuple(int(part) for part in layers.split(","))
+        return tuple(int(part) for part in layers.strip("[] ").split(","))
     except ValueError:
         raise FleetError(Problem(f"--layers {layers} is no list of numbers", mend="--layers 20,28")) from None
 
 
 def _show(answer: "Fit") -> None:
+    """Names and sentences are printed as Text: a model may be called anything, rich's markup included."""
     from rich.table import Table
+    from rich.text import Text
 
     out = console()
-    verdict = "[yellow]tight[/]" if answer.tight else "[green]fits[/]" if answer.fits else "[red]does not fit[/]"
-    out.print(f"[bold]{answer.model}[/] on [bold]{answer.gpu}[/]: {verdict}")
+    verdict = ("tight", "yellow") if answer.tight else ("fits", "green") if answer.fits else ("does not fit", "red")
+    out.print(Text.assemble((answer.model, "bold"), " on ", (answer.gpu, "bold"), ": ", verdict))
     table = Table(show_header=False)
     table.add_column(style="dim")
     table.add_column(justify="right")
@@ -99,14 +107,15 @@ def _show(answer: "Fit") -> None:
     out.print(table)
     if answer.stages:
         out.print(_stages(answer))
-    out.print(answer.reason)
+    out.print(Text(answer.reason))
     if answer.fits and not answer.fits_every_order:
         out.print("[yellow]Fits in this order of stages only, and ranks are ordered by IP.[/]")
-    for heading, lines in (("What would fit:", answer.mends), ("Not known:", answer.unknown)):
+    listed = (("What would fit:", answer.mends), ("Note:", answer.notes), ("Not known:", answer.unknown))
+    for heading, lines in listed:
         if lines:
             out.print(heading)
         for line in lines:
-            out.print(f"  {line}", markup=False)
+            out.print(Text(f"  {line}"))
 
 
 def _rows(answer: "Fit") -> list[tuple[str, str]]:
