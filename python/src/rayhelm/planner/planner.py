@@ -5,6 +5,7 @@ from pathlib import Path
 
 from rayhelm.catalog import Catalog, catalog
 from rayhelm.catalog.engines import engine
+from rayhelm.catalog.huggingface import resolve
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
 from rayhelm.errors import FleetError, Problem
@@ -78,11 +79,7 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> M
     path = ("models", name, key)
     wanted = spec.architecture or spec.source
     try:
-        if wanted.endswith(".json"):
-            from rayhelm.catalog.huggingface import read_config
-
-            return read_config(Path(loaded.document.file).parent / wanted)
-        return known.model(wanted)
+        return resolve(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
         raise FleetError(
             [loaded.document.problem(path, problem.message, problem.mend) for problem in error.problems]

@@ -1,0 +1,46 @@
+{{- /* The root is read-only, so every cache is told where to go; USER, because torch asks for a name that a foreign
+       image's passwd may not know. */ -}}
+{{- define "ray-service.homeEnv" -}}
+{{- $env := dict "HOME" "/cache" "USER" "ray" "XDG_CACHE_HOME" "/cache/xdg" "XDG_CONFIG_HOME" "/cache/config"
+      "HF_HOME" "/cache/huggingface" "VLLM_CACHE_ROOT" "/cache/vllm" "VLLM_CONFIG_ROOT" "/etc/vllm"
+      "TORCHINDUCTOR_CACHE_DIR" "/cache/inductor" "TRITON_CACHE_DIR" "/cache/triton" "NUMBA_CACHE_DIR" "/cache/numba"
+      "CUDA_CACHE_PATH" "/cache/cuda" }}
+{{- include "ray-service.envList" $env }}
+{{- end }}
+
+{{- /* Takes (list values own group): the group's variables win over the common ones, people's own over both. */ -}}
+{{- define "ray-service.env" -}}
+{{- $v := index . 0 }}
+{{- $common := dict
+      "HF_HUB_OFFLINE" (ternary "1" "0" $v.weights.offline)
+      "RAY_USAGE_STATS_ENABLED" "0"
+      "VLLM_NO_USAGE_STATS" "1"
+      "DO_NOT_TRACK" "1"
+      "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS" "0"
+      "VLLM_ALLOW_INSECURE_SERIALIZATION" "0"
+      "VLLM_ALLOW_RUNTIME_LORA_UPDATING" "0"
+      "VLLM_MEDIA_URL_ALLOW_REDIRECTS" "0"
+      "VLLM_MAX_N_SEQUENCES" "64" }}
+{{- include "ray-service.homeEnv" $v }}
+{{ include "ray-service.envList" (mergeOverwrite $common (index . 2) (include "ray-service.texts" (index . 1) | fromJson)) }}
+{{- if not $v.weights.offline }}
+{{- include "ray-service.tokenEnv" $v.weights.download.tokenSecret }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.envList" -}}
+{{- range $name, $value := . }}
+- name: {{ $name }}
+  value: {{ $value | quote }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.tokenEnv" -}}
+{{- if .name }}
+- name: HF_TOKEN
+  valueFrom:
+    secretKeyRef:
+      name: {{ .name }}
+      key: {{ .key }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,50 @@
+{{- /* Bundles of the placement group: one for each GPU, on the group that the model or its stage names. */ -}}
+{{- define "ray-service.placement" -}}
+{{- $model := . }}
+{{- $base := ternary (dict "CPU" 1) (dict "GPU" $model.gpuFraction) (eq $model.accelerator.kind "cpu") }}
+{{- $base = merge $base $model.resources }}
+{{- $placement := dict "strategy" $model.placementStrategy }}
+{{- if le (len $model.workerGroups) 1 }}
+{{- range $model.workerGroups }}
+{{- $_ := set $base (include "ray-service.groupResource" .) 0.001 }}
+{{- end }}
+{{- $_ := set $placement "bundle_per_worker" $base }}
+{{- else }}
+{{- $bundles := list }}
+{{- range $model.workerGroups }}
+{{- $bundle := merge (dict (include "ray-service.groupResource" .) 0.001) $base }}
+{{- range until (int $model.engine.tensorParallelSize) }}
+{{- $bundles = append $bundles $bundle }}
+{{- end }}
+{{- end }}
+{{- $_ := set $placement "bundles" $bundles }}
+{{- end }}
+{{- $placement | toJson }}
+{{- end }}
+
+{{- define "ray-service.deploymentConfig" -}}
+{{- $scaling := .autoscaling }}
+{{- $config := dict
+      "autoscaling_config" (dict
+        "min_replicas" $scaling.minReplicas
+        "max_replicas" $scaling.maxReplicas
+        "target_ongoing_requests" $scaling.targetOngoingRequests
+        "upscale_delay_s" $scaling.upscaleDelaySeconds
+        "downscale_delay_s" $scaling.downscaleDelaySeconds
+        "look_back_period_s" $scaling.lookBackSeconds)
+      "max_ongoing_requests" (.maxOngoingRequests | default (mulf 1.5 $scaling.targetOngoingRequests | ceil))
+      "max_queued_requests" .maxQueuedRequests
+      "health_check_period_s" .healthCheck.periodSeconds
+      "health_check_timeout_s" .healthCheck.timeoutSeconds
+      "graceful_shutdown_timeout_s" .gracefulShutdownSeconds
+      "ray_actor_options" (dict "num_cpus" .replicaCpus) }}
+{{- if eq .router.kind "PrefixAffinity" }}
+{{- $_ := set $config "request_router_config" (dict
+      "request_router_class" "ray.serve.llm.request_router.PrefixCacheAffinityRouter"
+      "request_router_kwargs" (dict
+        "imbalanced_threshold" .router.imbalanceThreshold
+        "match_rate_threshold" .router.matchRateThreshold
+        "do_eviction" true)) }}
+{{- end }}
+{{- $config | toJson }}
+{{- end }}

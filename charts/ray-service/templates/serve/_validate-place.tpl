@@ -1,0 +1,39 @@
+{{- define "ray-service.validatePlace" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- range $model.workerGroups }}
+{{- include "ray-service.validateGroup" (list $v $path .) }}
+{{- $drain := sub (get $v.workerGroups .).terminationGracePeriodSeconds 10 }}
+{{- if lt (float64 $drain) $model.gracefulShutdownSeconds }}
+{{- include "ray-service.refuse" (list $v "drain-time" (dict "path" $path "group" . "need" $model.gracefulShutdownSeconds "have" $drain "grace" (add $model.gracefulShutdownSeconds 10))) }}
+{{- end }}
+{{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
+{{- include "ray-service.refuse" (list $v "accelerator-type-zero" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
+{{- end }}
+{{- end }}
+{{- $groups := len $model.workerGroups }}
+{{- if and (gt $groups 1) (ne $groups (int $model.engine.pipelineParallelSize)) }}
+{{- include "ray-service.refuse" (list $v "stage-groups" (dict "path" $path "groups" $groups "stages" $model.engine.pipelineParallelSize)) }}
+{{- end }}
+{{- if lt $model.gpuFraction 1.0 }}
+{{- if gt (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize) 1 }}
+{{- include "ray-service.refuse" (list $v "fraction-parallel" (dict "path" $path)) }}
+{{- end }}
+{{- if gt $model.engine.gpuMemoryUtilization $model.gpuFraction }}
+{{- include "ray-service.refuse" (list $v "fraction-utilization" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction)) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $model.accelerator.kind "cpu") (or (get $model "acceleratorType") (lt $model.gpuFraction 1.0)) }}
+{{- include "ray-service.refuse" (list $v "cpu-accelerator" (dict "path" $path)) }}
+{{- end }}
+{{- $offered := dict }}
+{{- range $v.workerGroups }}
+{{- $offered = mergeOverwrite $offered .rayResources }}
+{{- end }}
+{{- range $resource, $_ := $model.resources }}
+{{- if not (hasKey $offered $resource) }}
+{{- include "ray-service.refuse" (list $v "model-resource-unknown" (dict "path" $path "resource" $resource "group" (first (keys $v.workerGroups | sortAlpha)))) }}
+{{- end }}
+{{- end }}
+{{- end }}
