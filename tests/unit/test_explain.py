@@ -1,9 +1,17 @@
 """`rayhelm explain` reads the types."""
 
+from collections.abc import Iterator
+
 import pytest
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from rayhelm.errors import UsageError
-from rayhelm.spec.explain import explain
+from rayhelm.spec.explain import _record, explain
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.sample import as_yaml, sample
+from rayhelm.spec.walk import fields
 
 
 def test_a_field_tells_type_default_and_meaning() -> None:
@@ -31,6 +39,59 @@ def test_the_root_is_the_fleet() -> None:
 
 def test_a_default_that_is_a_record_is_told_as_yaml_would_be() -> None:
     assert '"kuberay": "1.7.0"' in explain("clusters").default
+
+
+def test_a_choice_of_types_names_each() -> None:
+    assert explain("models.replicas").type == "integer or Replicas"
+
+
+def test_a_field_without_words_of_its_own_tells_those_of_its_record() -> None:
+    assert explain("models.m.slo").description == "How fast it has to answer."
+    assert explain("models.m").fields["slo"] == "How fast it has to answer."
+
+
+def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:
+    for key, info in fields(record).items():
+        here = f"{path}.{key}".strip(".")
+        yield here
+        if below := _record(info.annotation):
+            yield from every_path(below, here)
+
+
+@pytest.mark.parametrize("path", every_path(Fleet))
+def test_every_field_is_described(path: str) -> None:
+    told = explain(path)
+    assert told.description
+    assert all(told.fields.values())
+
+
+def every_field(record: type[BaseModel], seen: str = "") -> Iterator[tuple[str, type[BaseModel], str]]:
+    for key, info in fields(record).items():
+        yield f"{seen}.{key}".strip("."), record, key
+        if below := _record(info.annotation):
+            yield from every_field(below, f"{seen}.{key}")
+
+
+def errors(record: type[BaseModel], data: object) -> list[ErrorDetails]:
+    try:
+        record.model_validate(data)
+    except ValidationError as error:
+        return error.errors()
+    return []
+
+
+@pytest.mark.parametrize(("record", "key"), [pytest.param(*rest, id=path) for path, *rest in every_field(Fleet)])
+def test_the_sample_that_mends_a_field_is_taken_by_it(record: type[BaseModel], key: str) -> None:
+    mend = yaml.safe_load(as_yaml(key, sample(fields(record)[key])))
+    assert mend[key] is not None
+    # What has to stand beside the field is missing; the field itself has to be right.
+    assert not [told for told in errors(record, mend) if told["loc"][:1] == (key,)]
+
+
+@pytest.mark.parametrize("path", ["..", ".", "models..slo", "models."])
+def test_dots_alone_are_no_path(path: str) -> None:
+    with pytest.raises(UsageError, match="no dotted path"):
+        explain(path)
 
 
 def test_an_unknown_field_names_the_near_one() -> None:

@@ -8,6 +8,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.load import fleet_of, load_fleet
+from rayhelm.spec.redis import Redis
 
 SMALL = """\
 fleet: small
@@ -96,6 +97,54 @@ def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
         ("gpu: L4-24GB, nodes: 2", "nodes: 2", "pools.gpu", "needs `gpu` and `nodes`, or `hosts`"),
         ("nodes: 2", "nodes: 2, hosts: [{gpu: L4-24GB}]", "pools.gpu.gpu", "beside `hosts`"),
         ("source: Qwen/Qwen2.5-7B-Instruct, ", "", "models.chat.source", "is missing"),
+        ("fleet: small", "fleet: !!int foo", "fleet", "`foo` is no int"),
+        ("fleet: small", "fleet: !!bool foo", "fleet", "`foo` is no bool"),
+        ("fleet: small", "fleet: 5", "fleet", "YAML reads `5` as no text"),
+        ("nodes: 2", f"nodes: {'9' * 5000}", "pools.gpu.nodes", "larger than any number"),
+        ("nodes: 2", "nodes: true", "pools.gpu.nodes", "a whole number, not `true`"),
+        ("nodes: 2", 'nodes: "2"', "pools.gpu.nodes", "a whole number"),
+        ("nodes: 2", "nodes: 2, cpusPerNode: 1e999", "pools.gpu.cpusPerNode", "larger than any number"),
+        ("nodes: 2", "nodes: 2, cpusPerNode: .inf", "pools.gpu.cpusPerNode", "must be a number, not `.inf`"),
+        ("nodes: 2", "nodes: 2, cpusPerNode: true", "pools.gpu.cpusPerNode", "must be a number"),
+        ("nodes: 2", f"nodes: 2, memoryPerNode: {'9' * 400}TiB", "pools.gpu.memoryPerNode", "more than 1024TiB"),
+        ("nodes: 2", "nodes: 2, memoryPerNode: 2000TiB", "pools.gpu.memoryPerNode", "more than 1024TiB"),
+        ("context: 4096", "slo: {ttft: 25h}", "models.chat.slo.ttft", "more than 24h"),
+        ("nodes: 2", "nodes: 2, price: -1 USD/h", "pools.gpu.price", "cannot be negative"),
+        ("context: 4096", "replicas: {min: 5, max: 2}", "models.chat.replicas", "`min` is 5 and `max` is 2"),
+        ("context: 4096", "replicas: {min: 5}", "models.chat.replicas", "`min` is 5 and `max` is 1"),
+        ("context: 4096", "replicas: true", "models.chat.replicas", "a whole number, not `true`"),
+        ("context: 4096", "replicas: {mim: 5}", "models.chat.replicas.mim", "unknown key"),
+        ("context: 4096", "gpuFraction: 0.01", "models.chat.gpuFraction", "greater than or equal to 0.05"),
+        (
+            "context: 4096",
+            "parallelism: {pipeline: 3, layers: [14, 14]}",
+            "models.chat.parallelism",
+            "`layers` has 2 stages, and `pipeline` is 3",
+        ),
+        ("context: 4096", "parallelism: {layers: 28}", "models.chat.parallelism.layers", "must be a list"),
+        ("nodes: 2", "nodes: 2, nodeSelector: {a b: c}", "pools.gpu.nodeSelector.a b", "key of a label"),
+        ("nodes: 2", "nodes: 2, nodeSelector: {A.b/c/d: e}", "pools.gpu.nodeSelector.A.b/c/d", "key of a label"),
+        ("nodes: 2", "nodes: 2, nodeSelector: {a: -b}", "pools.gpu.nodeSelector.a", "value of a label"),
+        ("nodes: 2", f"nodes: 2, nodeSelector: {{a: {'b' * 64}}}", "pools.gpu.nodeSelector.a", "value of a label"),
+        ("nodes: 2", "nodes: 2, nodeSelector: {a: true}", "pools.gpu.nodeSelector.a", "YAML reads `true` as no text"),
+        ("nodes: 2", "nodes: 2, rdmaResource: hca", "pools.gpu.rdmaResource", "not the name of an extended resource"),
+        (
+            "nodes: 2",
+            "nodes: 2, tolerations: [{key: a, value: b}]",
+            "pools.gpu.tolerations[0]",
+            "`value` beside `Exists`",
+        ),
+        (
+            "nodes: 2",
+            "nodes: 2, tolerations: [{key: a, operator: Equal}]",
+            "pools.gpu.tolerations[0]",
+            "`Equal` has no `value`",
+        ),
+        ("nodes: 2", "nodes: 2, image: {repository: a/b}", "pools.gpu.image", "without a tag or digest"),
+        ("nodes: 2", "nodes: 2, image: {repository: a/b, tag: latest}", "pools.gpu.image.tag", "`latest` moves"),
+        ("nodes: 2", 'nodes: 2, image: {repository: "a/b:1"}', "pools.gpu.image.repository", "carries a tag"),
+        ("nodes: 2", "nodes: 2, image: {repository: A B, tag: a}", "pools.gpu.image.repository", "not a repository"),
+        ("nodes: 2", "nodes: 2, image: {repository: a/b, tag: 2.60}", "pools.gpu.image.tag", "YAML reads"),
     ],
 )
 def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, says: str) -> None:
@@ -104,6 +153,159 @@ def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, 
     assert problem.path == path
     assert says in problem.message
     assert problem.line
+    assert problem.mend or "write it like" in problem.message or "; write " in problem.message
+
+
+@pytest.mark.parametrize(
+    ("pin", "says", "mend"),
+    [
+        ("max_num_seqs: 0", "greater than or equal to 1", "max_num_seqs: 64"),
+        ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 64"),
+        ("max_num_seqs: null", "has no value", "max_num_seqs: 64"),
+        ("max_num_batched_tokens: many", "a whole number", "max_num_batched_tokens: 8192"),
+        ("gpu_memory_utilization: 0", "greater than 0", "gpu_memory_utilization: 0.9"),
+        ("gpu_memory_utilization: 90", "less than or equal to 1", "gpu_memory_utilization: 0.9"),
+        ("enforce_eager: yes", "true or false, not `yes`", "enforce_eager: true"),
+        ("enable_prefix_caching: 1", "true or false", "enable_prefix_caching: true"),
+        ("kv_cache_dtype: int2", "is not one of", "known: auto"),
+        ("kv_cache_dtype: fp8_e4m4", "is not one of", "did you mean `fp8_e4m3`"),
+        ("dtype: bf16", "is not one of", "did you mean `bfloat16`"),
+        ("quantization: 4", "YAML reads `4` as no text", 'quantization: "4"'),
+        ("limit_mm_per_prompt: {image: 1}", "takes a number, text, true or false", "as vLLM's command line"),
+        ("maxNumSeqs: 4", "not how vLLM spells", "max_num_seqs"),
+        ("tensor_parallel_size: 2", "a word of its own", "parallelism: {tensor: 2}"),
+        ("pipeline_parallel_size: 2", "a word of its own", "parallelism: {pipeline: 2}"),
+        ("max_model_len: 8192", "a word of its own", "context: 8192"),
+        ("data_parallel_size: 2", "a word of its own", "replicas: 2"),
+        ("model: a/b", "a word of its own", "source: a/b"),
+        ("served_model_name: x", "a word of its own", "the model's key"),
+        ("revision: abc", "a word of its own", "revision: abc"),
+        ("tokenizer_revision: abc", "a word of its own", "pins the tokenizer too"),
+    ],
+)
+def test_each_wrong_engine_pin_is_told_with_its_mend(pin: str, says: str, mend: str) -> None:
+    problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{pin}}}"))
+    assert problem.path == f"models.chat.engine.{pin.split(':')[0]}"
+    assert problem.line == 5
+    assert says in problem.message
+    assert mend in problem.mend
+
+
+def test_engine_pins_stay_the_map_that_was_written() -> None:
+    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, swap_space: 2.5, enable_lora: true, other: null"
+    engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
+    assert engine == {
+        "gpu_memory_utilization": 1,
+        "dtype": "half",
+        "max_num_seqs": 8,
+        "swap_space": 2.5,
+        "enable_lora": True,
+        "other": None,
+    }
+
+
+def test_layers_may_stand_without_or_with_their_own_count() -> None:
+    for pin in ("layers: [14, 14]", "pipeline: 2, layers: [14, 14]"):
+        assert read(SMALL.replace("context: 4096", f"parallelism: {{{pin}}}")).models["chat"].parallelism
+
+
+def test_owned_hardware_may_cost_nothing() -> None:
+    assert read(SMALL.replace("nodes: 2", "nodes: 2, price: 0 USD/h")).pools["gpu"].price == 0
+
+
+def test_good_labels_images_and_tolerations_are_taken() -> None:
+    pool = read(
+        SMALL.replace(
+            "nodes: 2",
+            "nodes: 2, nodeSelector: {kubernetes.io/hostname: a-1, x: ''}, tolerations: [{key: a/b}, {key: a,"
+            " operator: Equal, value: b}], image: {repository: 'reg.example:5000/team/ray', tag: 2.60.0-py312}",
+        )
+    ).pools["gpu"]
+    assert pool.node_selector["kubernetes.io/hostname"] == "a-1"
+    assert pool.image
+    assert pool.image.repository == "reg.example:5000/team/ray"
+
+
+def redis_of(text: str) -> Redis:
+    redis = read(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n").clusters["main"].redis
+    assert redis
+    return redis
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port", "namespace", "blocks"),
+    [
+        ("address: redis.state:6380", "redis.state", 6380, "state", ()),
+        ("address: 'rediss://redis.state.svc.cluster.local:6379'", "redis.state.svc.cluster.local", 6379, "state", ()),
+        ("address: redis:6379, namespace: state", "redis", 6379, "state", ()),
+        ("address: 'cache.example.com:6379', cidrs: [10.1.0.0/24]", "cache.example.com", 6379, "", ("10.1.0.0/24",)),
+        ("address: 10.1.2.3:6379", "10.1.2.3", 6379, "", ("10.1.2.3/32",)),
+        ("address: 10.1.2.3:6379, namespace: state", "10.1.2.3", 6379, "state", ()),
+        ("address: '[fd00::1]:6379'", "fd00::1", 6379, "", ("fd00::1/128",)),
+    ],
+)
+def test_redis_tells_where_it_is(text: str, host: str, port: int, namespace: str, blocks: tuple[str, ...]) -> None:
+    redis = redis_of(text)
+    assert (redis.host, redis.port, redis.peer_namespace, redis.blocks) == (host, port, namespace, blocks)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("address: redis.state", "not the address of a Redis"),
+        ("address: 'redis.state:0'", "not the address of a Redis"),
+        ("address: 'redis.state:65536'", "not the address of a Redis"),
+        ("address: 'redis.state:abc'", "not the address of a Redis"),
+        ("address: 'http://redis.state:6379'", "not the address of a Redis"),
+        ("address: 'fd00::1:6379'", "not the address of a Redis"),
+        ("address: '[fd00:::1]:6379'", "not the address of a Redis"),
+        ("address: '10.0.0.300:6379'", "not the address of a Redis"),
+        ("address: 're_dis.state:6379'", "not the address of a Redis"),
+        ("address: redis:6379", "nobody can tell"),
+        ("address: cache.example.com:6379", "nobody can tell"),
+        ("address: redis.state:6379, namespace: state, cidrs: [10.0.0.1/32]", "`namespace` is for"),
+        ("address: cache.example.com:6379, cidrs: [10.0.0.1/8]", "not a block of addresses"),
+    ],
+)
+def test_a_redis_that_cannot_be_reached_is_refused(text: str, says: str) -> None:
+    problem = the_problem(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n")
+    assert says in problem.message
+    assert problem.mend
+    assert problem.path.startswith("clusters.main.redis")
+
+
+def test_an_alias_stands_once_in_a_service_and_a_namespace() -> None:
+    twice = "services: {chat: {aliases: {namespace: ai, names: [a, a]}}}\n"
+    assert "stands twice" in the_problem(SMALL + twice).message
+    both = (
+        SMALL
+        + "  two: {source: x/y}\n"
+        + ("services: {chat: {aliases: {namespace: ai, names: [a]}}, two: {aliases: {namespace: ai, names: [b, a]}}}\n")
+    )
+    problem = the_problem(both)
+    assert problem.path == "services.two.aliases.names[1]"
+    assert "service `chat` has the alias `a`" in problem.message
+    assert read(both.replace("two: {aliases: {namespace: ai", "two: {aliases: {namespace: other"))
+
+
+def test_a_worker_group_is_named_after_pool_and_host_within_63_characters() -> None:
+    pool, host = "p" * 47, "h" * 47
+    text = SMALL.replace("gpu: {gpu: L4-24GB, nodes: 2}", f"{pool}: {{hosts: [{{gpu: L4-24GB, name: {host}}}]}}")
+    problem = the_problem(text)
+    assert problem.path == f"pools.{pool}.hosts[0]"
+    assert "Kubernetes allows 63" in problem.message
+    assert read(text.replace(host, "h" * 12))
+
+
+def test_a_name_of_other_scripts_is_never_its_own_mend() -> None:
+    assert "for example" not in the_problem(SMALL.replace("chat:", "模型:")).mend
+    assert the_problem(SMALL.replace("chat:", "Modèle 7:")).mend.endswith("for example `mod-le-7`")
+
+
+def test_a_mend_is_yaml_with_a_value() -> None:
+    clusters = "clusters: {main: {apiServer: {cidrs: 10.0.0.1/32}}}\n"
+    assert the_problem(SMALL + clusters).mend.startswith("cidrs: [10.0.0.1/32]   # ")
+    assert the_problem(SMALL.replace("nodes: 2", "nodes: two")).mend.startswith("nodes: 4   # ")
 
 
 def test_every_problem_is_told_at_once_in_the_order_of_lines() -> None:
@@ -114,6 +316,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_lines() -> None:
 def test_a_name_is_never_cut() -> None:
     problem = the_problem(SMALL.replace("chat:", f"{'c' * 48}:"))
     assert "48 characters" in problem.message
+    assert f"`{'c' * 47}` would do" in problem.mend
 
 
 def test_tenants_cannot_claim_more_gpus_than_there_are() -> None:
@@ -161,12 +364,22 @@ models:
         ("? [a]\n: b\n", "a key must be plain text", 1),
         ("a: !!python/object:os.system x\n", "is not supported", 1),
         ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys", 3),
+        ("tenants: &a {x: *a}\n", "an alias stands inside of what it names", 1),
+        ("a:\n  b: " + "[" * 1000 + "]" * 1000 + "\n", "nests deeper than 32", 2),
+        ("a: " + "[" * 100_000, "nests deeper than 32", 1),
+        ("a: 1\nb: \x01\n", "a control character", 2),
+        ("a:\n\tb: 1\n", "not valid YAML", 2),
     ],
 )
 def test_yaml_that_is_no_fleet_is_told_in_a_sentence(text: str, says: str, line: int | None) -> None:
     problem = the_problem(text)
     assert says in problem.message
     assert problem.line == line
+    assert problem.mend
+
+
+def test_tabs_are_named_in_the_mend() -> None:
+    assert "never with tabs" in the_problem("a:\n\tb: 1\n").mend
 
 
 def test_an_alias_bomb_is_refused() -> None:
@@ -179,17 +392,22 @@ def test_an_alias_bomb_is_refused() -> None:
 def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("a: b\n" * 2_200_000)
-    with pytest.raises(FleetError, match="at most 1 MiB"):
+    with pytest.raises(FleetError, match="at most 1 MiB") as caught:
         load_fleet(path)
+    assert caught.value.problems[0].line == 1
+    assert caught.value.problems[0].mend
 
 
-@pytest.mark.parametrize("kind", ["missing", "folder", "binary"])
+@pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
 def test_a_path_that_cannot_be_read_is_told(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "fleet.yaml"
-    says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8"}[kind]
+    says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8", "long": "too long"}[kind]
     if kind == "folder":
         path.mkdir()
     if kind == "binary":
         path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FleetError, match=says):
+    if kind == "long":
+        path = tmp_path / ("f" * 300)
+    with pytest.raises(FleetError, match=says) as caught:
         load_fleet(path)
+    assert caught.value.problems[0].mend

@@ -1,13 +1,18 @@
 """What one record cannot know of another: references, owners and sums. Pure; the planner's own refusals come later."""
 
+import re
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import Problem
+from rayhelm.spec.base import short
 from rayhelm.spec.document import Document
+from rayhelm.spec.engine import ELSEWHERE
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.models import Parallelism
+from rayhelm.spec.models import ModelSpec, Parallelism
+from rayhelm.spec.names import MAX_LABEL
 from rayhelm.spec.nearest import did_you_mean
 from rayhelm.spec.pools import Pool
+from rayhelm.spec.yaml_nodes import Path
 
 __all__ = ["check", "gpus_in"]
 
@@ -18,6 +23,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
+        *_aliases(fleet, document),
         *_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
@@ -47,9 +53,23 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 "gpu: L4-24GB\nnodes: 2\ngpusPerNode: 1",
             )
         yield from _reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
+        yield from _groups(name, pool, document)
         names = [host.name for host in pool.hosts if host.name]
         for twice in sorted({host for host in names if names.count(host) > 1}):
             yield document.problem((*path, "hosts"), f"two hosts are called `{twice}`", "give each its own `name`")
+
+
+def _groups(name: str, pool: Pool, document: Document) -> Iterator[Problem]:
+    """Worker groups are named after pool and host, with the number of cards behind where a pool has several kinds."""
+    for index, host in enumerate(pool.hosts):
+        length = len(f"{name}-{host.name or f'{name}-{index}'}-x{host.gpus}")
+        if length > MAX_LABEL:
+            yield document.problem(
+                ("pools", name, "hosts", index),
+                f"its worker group would be named after pool and host with {length} characters; Kubernetes allows"
+                f" {MAX_LABEL}",
+                f"name: h{index}   # the host; or a shorter name of the pool",
+            )
 
 
 def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -75,12 +95,20 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 (*path, "traffic"), "a chat model's traffic needs `outputTokens`", "outputTokens: 300"
             )
-        if "trust_remote_code" in model.engine:
-            yield document.problem(
-                (*path, "engine", "trust_remote_code"),
-                "code from a model repository would run in the server",
-                "choose a checkpoint that vLLM's own classes load, and remove the key",
-            )
+        yield from _engine(model, document, (*path, "engine"))
+
+
+def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+    for key, value in model.engine.items():
+        if key == "trust_remote_code":
+            message = "code from a model repository would run in the server"
+            yield document.problem((*path, key), message, ELSEWHERE[key])
+        elif key in ELSEWHERE:
+            mend = ELSEWHERE[key].format(value=short(value))
+            yield document.problem((*path, key), "the fleet file has a word of its own for it", mend)
+        elif not re.fullmatch("[a-z][a-z0-9_]*", key):
+            spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
+            yield document.problem((*path, key), f"`{short(key)}` is not how vLLM spells an argument", f"{spelled}: …")
 
 
 def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -99,13 +127,27 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
             if (pool := fleet.models[model].pool) in fleet.pools
         }
         if len(clusters) > 1:
-            line = ("models", fleet.models_of(name)[-1])
+            line: Path = ("models", fleet.models_of(name)[-1])
             both = " and ".join(f"`{cluster}`" for cluster in sorted(clusters))
             yield document.problem(
                 line,
                 f"service `{name}` would stand on clusters {both}; a RayService stands on one",
                 "use one service per cluster",
             )
+
+
+def _aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """An alias is a Service, so one namespace has it once."""
+    taken: dict[tuple[str, str], str] = {}
+    for service, aliases in ((name, service.aliases) for name, service in fleet.services.items() if service.aliases):
+        for index, alias in enumerate(aliases.names):
+            other = taken.setdefault((aliases.namespace, alias), service)
+            if other != service:
+                yield document.problem(
+                    ("services", service, "aliases", "names", index),
+                    f"service `{other}` has the alias `{alias}` in namespace `{aliases.namespace}` already",
+                    "keep it with one of the two",
+                )
 
 
 def _tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -125,7 +167,7 @@ def _tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 def _reference(
     document: Document,
-    path: tuple[str | int, ...],
+    path: Path,
     name: str,
     known: Iterable[str],
     what: str,
@@ -136,7 +178,7 @@ def _reference(
         yield document.problem(path, f"{lead or f'there is no {what}'} `{name}`", did_you_mean(name, names))
 
 
-def _keys(document: Document, path: tuple[str | int, ...]) -> dict[str, object]:
+def _keys(document: Document, path: Path) -> dict[str, object]:
     here = document.data
     for step in path:
         here = here[step]
@@ -144,4 +186,4 @@ def _keys(document: Document, path: tuple[str | int, ...]) -> dict[str, object]:
 
 
 def _split(parallelism: Parallelism) -> int:
-    return (parallelism.tensor or 1) * (parallelism.pipeline or 1)
+    return (parallelism.tensor or 1) * (parallelism.pipeline or len(parallelism.layers) or 1)

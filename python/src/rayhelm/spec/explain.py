@@ -1,5 +1,6 @@
 """`rayhelm explain models.slo.ttft`: what a field is, its type, default and bounds, out of the types themselves."""
 
+import inspect
 import json
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -31,7 +32,9 @@ class Explanation:
 
 def explain(path: str) -> Explanation:
     """Explain a dotted path; keys of maps may be left out or be any name. Raises UsageError."""
-    steps = [step for step in path.split(".") if step]
+    steps = path.split(".") if path else []
+    if not all(steps):
+        raise UsageError(f"`{path}` is no dotted path; write it like `models.slo.ttft`")
     here: Any = Fleet
     info: FieldInfo | None = None
     walked: list[str] = []
@@ -51,10 +54,10 @@ def explain(path: str) -> Explanation:
     return Explanation(
         path=path,
         type=_type_name(here),
-        description=(info.description if info else Fleet.__doc__) or "",
+        description=_meaning(info) if info else _doc(Fleet),
         default=_default(info),
         bounds=_bounds(info) if info else {},
-        fields={key: _first_line(field) for key, field in fields(record).items()} if record else {},
+        fields={key: _meaning(field).split("\n", 1)[0] for key, field in fields(record).items()} if record else {},
     )
 
 
@@ -75,6 +78,9 @@ def _is_map(annotation: Any) -> bool:
 
 
 def _type_name(annotation: Any) -> str:
+    members = list(alternatives(annotation))
+    if len(members) > 1:
+        return " or ".join(_type_name(member) for member in members)
     schema = TypeAdapter(annotation).json_schema() if not _record(annotation) else {}
     if schema:
         return _schema_type(schema)
@@ -117,5 +123,13 @@ def _bounds(info: FieldInfo) -> dict[str, Any]:
     return {key: option[key] for option in options for key in keys if key in option}
 
 
-def _first_line(info: FieldInfo) -> str:
-    return (info.description or "").split("\n", 1)[0]
+def _meaning(info: FieldInfo) -> str:
+    """What is said of the field, or else of the record in it."""
+    if info.description:
+        return info.description
+    record = _record(info.annotation)
+    return _doc(record) if record else ""
+
+
+def _doc(record: type[BaseModel]) -> str:
+    return inspect.cleandoc(record.__doc__ or "")

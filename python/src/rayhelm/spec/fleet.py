@@ -5,7 +5,7 @@ Maps are keyed by name, so that overlays merge. Nouns, not flags. Units are writ
 
 from pydantic import Field
 
-from rayhelm.closed import ClosedCamel
+from rayhelm.spec.base import Record
 from rayhelm.spec.models import ModelSpec
 from rayhelm.spec.names import Name
 from rayhelm.spec.pools import Cluster, Network, Pool
@@ -14,18 +14,22 @@ from rayhelm.spec.tenants import Service, Tenant
 __all__ = ["Fleet"]
 
 
-class Fleet(ClosedCamel):
+class Fleet(Record):
     """A fleet."""
 
     fleet: Name
     """Name of the fleet."""
-    clusters: dict[Name, Cluster] = Field(default={"main": Cluster()}, min_length=1)
+    clusters: dict[Name, Cluster] = Field(
+        default={"main": Cluster()}, min_length=1, examples=[{"main": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}}]
+    )
     """Kubernetes clusters; one called `main` when left out."""
     networks: dict[Name, Network] = {}
     """Networks of your own, or measured ones, that pools name."""
-    pools: dict[Name, Pool] = Field(min_length=1)
+    pools: dict[Name, Pool] = Field(min_length=1, examples=[{"gpu": {"gpu": "L4-24GB", "nodes": 1}}])
     """GPUs, by pool."""
-    models: dict[Name, ModelSpec] = Field(min_length=1)
+    models: dict[Name, ModelSpec] = Field(
+        min_length=1, examples=[{"chat": {"source": "Qwen/Qwen2.5-7B-Instruct", "context": 8192}}]
+    )
     """Models, by the name that clients send."""
     services: dict[Name, Service] = {}
     """Services that need more said than their name: owner, aliases, upgrades."""

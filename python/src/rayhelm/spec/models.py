@@ -1,18 +1,19 @@
 """Models: what is served, for whom and how fast."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rayhelm.catalog.model import Task
-from rayhelm.closed import ClosedCamel
+from rayhelm.spec.base import ListOf, Record, Refusal
+from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
 from rayhelm.spec.units import Duration
 
 __all__ = ["ModelSpec", "Parallelism", "Replicas", "Slo", "Traffic"]
 
 
-class Traffic(ClosedCamel):
+class Traffic(Record):
     """The load that a model is planned for, at its peak."""
 
     requests_per_second: float = Field(gt=0, le=1e6, examples=[3])
@@ -25,8 +26,8 @@ class Traffic(ClosedCamel):
     """Share of the prompt that requests have in common (system prompt, documents): routing by prefix pays from it."""
 
 
-class Slo(ClosedCamel):
-    """How fast."""
+class Slo(Record):
+    """How fast it has to answer."""
 
     ttft: Duration | None = None
     """Time to first token."""
@@ -34,36 +35,56 @@ class Slo(ClosedCamel):
     """Time per output token after the first."""
 
 
-class Parallelism(ClosedCamel):
+class Parallelism(Record):
     """A pinned split of one replica over GPUs; what is left out the planner chooses."""
 
     tensor: int | None = Field(default=None, ge=1, le=64)
     """tensor_parallel_size."""
     pipeline: int | None = Field(default=None, ge=1, le=64)
     """pipeline_parallel_size."""
-    layers: tuple[Annotated[int, Field(ge=1)], ...] = ()
+    layers: ListOf[Annotated[int, Field(ge=1, le=1000)]] = Field(default=(), max_length=64, examples=[[20, 28]])
     """Layers of each stage (VLLM_PP_LAYER_PARTITION); vLLM's own split when left out."""
 
+    @model_validator(mode="after")
+    def _a_stage_for_each_part(self) -> Self:
+        stages = len(self.layers)
+        if stages and self.pipeline not in (None, stages):
+            raise Refusal(f"`layers` has {stages} stages, and `pipeline` is {self.pipeline}", f"pipeline: {stages}")
+        return self
 
-class Replicas(ClosedCamel):
+
+class Replicas(Record):
     """Bounds of autoscaling, pinned."""
 
-    min: int = Field(default=1, ge=0, le=1000)
-    max: int = Field(default=1, ge=1, le=1000)
+    min: int = Field(default=1, ge=0, le=1000, examples=[1])
+    """Replicas that stay without load."""
+    max: int = Field(default=1, ge=1, le=1000, examples=[4])
+    """Replicas at most."""
+
+    @model_validator(mode="after")
+    def _least_first(self) -> Self:
+        if self.min > self.max:
+            raise Refusal(
+                f"`min` is {self.min} and `max` is {self.max}", f"replicas: {{min: {self.max}, max: {self.min}}}"
+            )
+        return self
 
 
-class ModelSpec(ClosedCamel):
+class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
     source: str = Field(min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Hub id, path, `s3://`, `gs://` or `oci://`."""
-    revision: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")] | None = None
+    revision: (
+        Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", examples=["0123456789abcdef0123456789abcdef01234567"])] | None
+    ) = None
     """Commit of the hub repository, 40 hex digits. Without it the weights can change under you."""
-    unpinned_reason: str | None = Field(default=None, min_length=8)
+    unpinned_reason: str | None = Field(default=None, min_length=8, examples=["weights are of our own bucket"])
     """Why a model without `revision` is acceptable; the admission policy asks for it."""
-    architecture: str | None = None
+    architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Catalogue entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
     task: Task = "chat"
+    """What clients do with it."""
     context: int | None = Field(default=None, ge=16, le=10_000_000, examples=[8192])
     """Longest prompt and answer together, tokens (max_model_len); the model's own when left out."""
     traffic: Traffic | None = None
@@ -77,7 +98,7 @@ class ModelSpec(ClosedCamel):
     """Pin: the split."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = None
     """Pin: how many replicas, or the bounds of autoscaling."""
-    gpu_fraction: float | None = Field(default=None, gt=0, le=1, examples=[0.5])
+    gpu_fraction: float | None = Field(default=None, ge=0.05, le=1, examples=[0.5])
     """Pin: share of one card; models with shares can sit on one card together."""
-    engine: dict[str, bool | int | float | str | None] = {}
+    engine: EngineArguments = Field(default={}, examples=[{"max_num_seqs": 64}])
     """Pin: vLLM engine arguments as they are (`max_num_seqs: 64`, `enforce_eager: true`)."""

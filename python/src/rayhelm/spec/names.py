@@ -4,21 +4,32 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-__all__ = ["MAX_SERVICE_NAME", "Name"]
+from rayhelm.spec.base import Refusal, short
+
+__all__ = ["MAX_LABEL", "MAX_SERVICE_NAME", "DnsName", "Name", "SecretName"]
 
 MAX_SERVICE_NAME = 47
 """KubeRay's limit for a RayService: it appends to the name, and a Service has 63 characters."""
+MAX_LABEL = 63
+"""Kubernetes' limit for one part of a DNS name and for the value of a label."""
 
 _PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
-def _short(name: str) -> str:
+def _not_longer(name: str) -> str:
     if len(name) > MAX_SERVICE_NAME:
-        raise ValueError(
-            f"`{name}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}, and rayhelm never cuts a name"
+        raise Refusal(
+            f"`{short(name)}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}, and rayhelm never cuts a"
+            " name",
+            f"choose a shorter one: `{name[:MAX_SERVICE_NAME].rstrip('-')}` would do",
         )
     return name
 
 
-Name = Annotated[str, Field(pattern=_PATTERN), AfterValidator(_short)]
+Name = Annotated[str, Field(pattern=_PATTERN, examples=["my-name"]), AfterValidator(_not_longer)]
 """DNS-1035 label of at most 47 characters."""
+SecretName = Annotated[str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"])]
+"""Name of a Secret that exists already, in the form that the chart takes."""
+DnsName = Annotated[str, Field(pattern=_DNS, max_length=253, examples=["ai.example.com"])]
+"""DNS-1123 subdomain: host names, names of storage classes."""

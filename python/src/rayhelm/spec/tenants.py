@@ -1,25 +1,32 @@
 """Services and tenants: who owns what, and who may call it."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from rayhelm.closed import ClosedCamel
-from rayhelm.spec.names import Name
+from rayhelm.spec.base import ListOf, Record, Refusal
+from rayhelm.spec.names import Name, SecretName
 
 __all__ = ["Aliases", "Service", "Tenant"]
 
 
-class Aliases(ClosedCamel):
+class Aliases(Record):
     """ExternalName Services under the names that clients use already (KServe's `whisper-predictor`)."""
 
     namespace: Name
     """Namespace that the aliases live in."""
-    names: tuple[Name, ...]
+    names: ListOf[Name] = Field(min_length=1, examples=[["whisper-predictor"]])
     """One Service each, all pointing to the serve Service; an ExternalName maps no port, so clients name 8000."""
 
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        if len(set(self.names)) < len(self.names):
+            names = ", ".join(dict.fromkeys(self.names))
+            raise Refusal("an alias stands twice", f"names: [{names}]")
+        return self
 
-class Service(ClosedCamel):
+
+class Service(Record):
     """A RayService and its owner."""
 
     tenant: Name | None = None
@@ -27,18 +34,18 @@ class Service(ClosedCamel):
     aliases: Aliases | None = None
     upgrade: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
     """How KubeRay replaces a changed cluster: NewCluster holds twice the GPUs meanwhile, None changes nothing."""
-    auth_secret: str | None = None
+    auth_secret: SecretName | None = None
     """Secret with Ray's token (key `auth_token`); without it the token changes with every new cluster."""
 
 
-class Tenant(ClosedCamel):
+class Tenant(Record):
     """A team: what it owns and what it may call."""
 
     gpus: Annotated[float, Field(ge=0, le=100_000)] | None = None
     """Cards that its own services may hold when nothing is being upgraded."""
-    models: tuple[Name, ...] = ()
+    models: ListOf[Name] = ()
     """Models that it may call."""
-    requests_per_minute: int | None = Field(default=None, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000_000, examples=[600])
     """Rate limit at the gateway."""
     namespace: Name | None = None
     """Namespace; the tenant's name when left out."""

@@ -1,37 +1,43 @@
 """pydantic's errors in the words of the fleet file, each with its mend."""
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from rayhelm.errors import Problem
+from rayhelm.spec.base import Refusal, short
 from rayhelm.spec.document import Document
+from rayhelm.spec.names import MAX_SERVICE_NAME
 from rayhelm.spec.nearest import did_you_mean
-from rayhelm.spec.walk import Step, field_of, fields, model_at
+from rayhelm.spec.sample import as_yaml, sample
+from rayhelm.spec.walk import Step, field_at, fields, model_at
 
 __all__ = ["problems_of"]
 
 
 def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
-    """One problem per place: a union reports each of its members, and only the first that fits the input is told."""
+    """One problem per place: a union reports each of its members, and only the one that fits the input is told."""
+    details = [(_path(detail, document.data), detail) for detail in error.errors(include_url=False)]
+    details.sort(key=lambda told: told[1]["type"].endswith("_type"))
     problems: dict[tuple[Step, ...], Problem] = {}
-    for detail in error.errors(include_url=False, include_context=True):
-        path = _path(detail["loc"], document.data)
+    entered = {path[:end] for path, _ in details for end in range(len(path))}
+    for path, detail in details:
+        if path in entered and detail["type"].endswith("_type"):
+            continue
         problems.setdefault(path, _problem(detail, path, document, model))
     return sorted(problems.values(), key=lambda problem: problem.line or 0)
 
 
-def _path(loc: tuple[Step, ...], data: Any) -> tuple[Step, ...]:
+def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
     """pydantic's location without the names of union members and of `[key]` markers, which are in no file."""
     path: list[Step] = []
-    for index, step in enumerate(loc):
+    for step in detail["loc"]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
             data = data[step]  # type: ignore[index]  # narrowed by the line above, which mypy cannot follow
             path.append(step)
-        elif index == len(loc) - 1 and isinstance(data, dict) and step != "[key]":
-            path.append(step)
-    return tuple(path)
+    return (*path, detail["loc"][-1]) if detail["type"] == "missing" else tuple(path)
 
 
 def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, model: type[BaseModel]) -> Problem:
@@ -41,59 +47,85 @@ def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, m
     if kind == "extra_forbidden":
         parent = model_at(model, path[:-1])
         known = list(fields(parent)) if parent else []
-        return document.problem(path, f"unknown key `{key}`", did_you_mean(key, known))
+        mend = did_you_mean(key, known) or "remove it; `rayhelm explain` lists the keys"
+        return document.problem(path, f"unknown key `{short(key)}`", mend)
     if kind == "missing":
-        return document.problem(path, f"`{key}` is missing", _example(model, path))
+        return document.problem(path, f"`{key}` is missing", _mend(model, path))
     if value is None and kind != "value_error":
-        return document.problem(path, f"`{key}` has no value", "write a value, or remove the key")
+        return document.problem(path, f"`{key}` has no value", f"{_mend(model, path)}\nor remove the key")
     if kind == "literal_error":
         expected = str(context["expected"])
-        mend = did_you_mean(str(value), [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")])
-        if isinstance(value, float):
+        words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+        mend = did_you_mean(short(value), words)
+        if isinstance(value, float) and str(value) in words:
             mend = f'quote it: "{value}"; YAML reads it as a number'
-        return document.problem(path, f"`{value}` is not one of {expected}", mend)
+        return document.problem(path, f"`{short(value)}` is not one of {expected}", mend)
     if kind == "string_pattern_mismatch":
-        return document.problem(path, *_pattern(key, value, detail["loc"]))
+        return document.problem(path, *_pattern(key, value))
     if kind == "value_error":
-        return document.problem(path, str(context["error"]))
-    return document.problem(path, f"{_spoken(detail)}, not `{_short(value)}`", _example(model, path))
+        refusal = context["error"]
+        return document.problem(path, str(refusal), refusal.mend if isinstance(refusal, Refusal) else "")
+    if kind == "string_type" and isinstance(value, (bool, int, float)):
+        mend = f'{key}: "{short(value)}"   # in quotes, as you wrote it'
+        return document.problem(path, f"YAML reads `{short(value)}` as no text", mend)
+    if isinstance(value, (dict, list)) and kind.endswith("_type"):
+        what = "a list" if isinstance(value, list) else "a mapping"
+        return document.problem(path, f"{_spoken(detail)}, not {what}", _mend(model, path))
+    return document.problem(path, f"{_spoken(detail)}, not `{short(value)}`", _mend(model, path))
 
 
-def _pattern(key: str, value: object, loc: tuple[Step, ...]) -> tuple[str, str]:
-    if key == "revision":
-        return (
-            f"`{value}` is not a commit: branches and tags move",
-            "write the 40 hex digits of the commit, as the hub's history page shows them",
-        )
-    if key == "digest":
-        return f"`{value}` is not a digest", "write sha256: and 64 hex digits, as the registry shows them"
+def _pattern(key: str, value: object) -> tuple[str, str]:
+    if key in _OTHER_FORMS:
+        return f"`{short(value)}` {_OTHER_FORMS[key][0]}", _OTHER_FORMS[key][1]
     mend = "lower-case letters, digits and `-`, beginning with a letter: it becomes a Kubernetes name"
     if isinstance(value, str) and (better := _as_name(value)):
         mend += f"; for example `{better}`"
-    return f"`{value}` cannot be a name", mend
+    return f"`{short(value)}` cannot be a name", mend
+
+
+_OTHER_FORMS = {
+    "revision": (
+        "is not a commit: branches and tags move",
+        "write the 40 hex digits of the commit, as the hub's history page shows them",
+    ),
+    "digest": ("is not a digest", "write sha256: and 64 hex digits, as the registry shows them"),
+    "key": ("is not a key of a Secret", "key: token"),
+    "host": ("is not a host name", "host: ai.example.com"),
+    "storageClass": ("cannot be the name of a storage class", "storageClass: shared-nvme   # kubectl get storageclass"),
+}
 
 
 def _as_name(text: str) -> str:
-    cleaned = "".join(letter if letter.isalnum() else "-" for letter in text.lower()).strip("-")
-    return cleaned if cleaned[:1].isalpha() else ""
+    """ASCII alone: a letter to Python need not be one to Kubernetes."""
+    return re.sub("[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:MAX_SERVICE_NAME].rstrip("-")
 
 
 def _spoken(detail: ErrorDetails) -> str:
-    message = detail["msg"].replace("Input should be", "must be").replace("a valid dictionary", "a mapping")
-    return message.replace("a valid integer", "a whole number").replace("a valid ", "a ").split(", got")[0]
+    message = detail["msg"].replace("Input should be", "must be").replace("should have", "must have")
+    for pydantics, ours in _WORDS.items():
+        message = message.replace(pydantics, ours)
+    message = re.sub(" or instance of .*", "", message)
+    return message.split(", got")[0].split(" after validation")[0]
 
 
-def _short(value: object) -> str:
-    text = repr(value) if isinstance(value, str) else str(value)
-    return text if len(text) < 60 else text[:57] + "…"
+_WORDS = {
+    "String": "text",
+    "Tuple": "a list",
+    "Dictionary": "a mapping",
+    "a valid dictionary": "a mapping",
+    "a valid tuple": "a list",
+    "a valid integer": "a whole number",
+    "a valid boolean": "true or false",
+    "a valid string": "text",
+    "a valid ": "a ",
+}
 
 
-def _example(model: type[BaseModel], path: tuple[Step, ...]) -> str:
+def _mend(model: type[BaseModel], path: tuple[Step, ...]) -> str:
     """The key with an example and its meaning, as YAML."""
-    info = field_of(model, path)
-    if info is None:
+    found = field_at(model, path)
+    if found is None:
         return ""
-    meaning = f"  # {info.description.splitlines()[0]}" if info.description else ""
-    if info.examples:
-        return f"{path[-1]}: {info.examples[0]}{meaning}"
-    return f"{path[-1]}:{meaning}" if meaning else ""
+    key, info = found
+    meaning = f"   # {info.description.splitlines()[0]}" if info.description else ""
+    return as_yaml(key, sample(info)) + meaning

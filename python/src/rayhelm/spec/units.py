@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
+from rayhelm.spec.base import short
+
 __all__ = ["Bandwidth", "Bytes", "Duration", "PricePerHour"]
 
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -16,9 +18,14 @@ _BITS = {"kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "Tbit/s": 1e12, "MB/s": 8e
 _PRICE = {"USD/h": 1.0}
 
 
-def _quantity(units: dict[str, float], what: str, example: str) -> Any:
+def _quantity(units: dict[str, float], what: str, example: str, most: str, *, free: bool = False) -> Any:
+    """`most` is the largest that is believed; zero only where it may be `free`."""
     names = "|".join(re.escape(unit) for unit in sorted(units, key=len, reverse=True))
-    pattern = re.compile(rf"^\s*([0-9]+(?:\.[0-9]+)?)\s*({names})\s*$")
+    number_and_unit = re.compile(rf"^\s*([0-9]+(?:\.[0-9]+)?)\s*({names})\s*$")
+
+    largest = number_and_unit.match(most)
+    assert largest
+    limit = float(largest[1]) * units[largest[2]]
 
     def parse(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
@@ -29,11 +36,13 @@ def _quantity(units: dict[str, float], what: str, example: str) -> Any:
             raise ValueError(f"{value} has no unit; write {' or '.join(f'{value:g}{unit}' for unit in _likely(units))}")
         if value.strip().startswith("-"):
             raise ValueError(f"{what} cannot be negative; write it like {example}")
-        if not (match := pattern.match(value)):
-            raise ValueError(f"`{value}` is not {what}; write it like {example} (units: {', '.join(units)})")
+        if not (match := number_and_unit.match(value)):
+            raise ValueError(f"`{short(value)}` is not {what}; write it like {example} (units: {', '.join(units)})")
         number = float(match[1]) * units[match[2]]
-        if number <= 0:
+        if number <= 0 and not free:
             raise ValueError(f"{what} must be more than zero; write it like {example}")
+        if number > limit:
+            raise ValueError(f"`{short(value)}` is more than {most}, which nobody has; write it like {example}")
         return number
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}
@@ -48,11 +57,13 @@ def _likely(units: dict[str, float]) -> list[str]:
     raise AssertionError(units)
 
 
-Duration = Annotated[float, *_quantity(_SECONDS, "a duration", "600ms")]
+Duration = Annotated[float, *_quantity(_SECONDS, "a duration", "600ms", "24h")]
 """Seconds."""
-Bytes = Annotated[float, *_quantity({k: float(v) for k, v in _BYTES.items()}, "an amount of memory", "80GiB")]
+Bytes = Annotated[
+    float, *_quantity({k: float(v) for k, v in _BYTES.items()}, "an amount of memory", "80GiB", "1024TiB")
+]
 """Bytes."""
-Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s")]
+Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s", "100Tbit/s")]
 """Bits per second."""
-PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h")]
-"""US dollars for one GPU for one hour."""
+PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h", "100000 USD/h", free=True)]
+"""US dollars for one GPU for one hour; 0 for a card that is paid for."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-__all__ = ["Step", "alternatives", "field_of", "fields", "model_at", "unwrap"]
+__all__ = ["Step", "alternatives", "field_at", "fields", "model_at", "unwrap"]
 
 Step = str | int
 
@@ -34,16 +34,17 @@ def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {info.alias or name: info for name, info in model.model_fields.items()}
 
 
-def field_of(model: type[BaseModel], path: tuple[Step, ...]) -> FieldInfo | None:
-    """The field that `path` ends at, or None."""
+def field_at(model: type[BaseModel], path: tuple[Step, ...]) -> tuple[str, FieldInfo] | None:
+    """The last field on `path` and its key, or None where `path` leads nowhere."""
     here: Any = model
-    info: FieldInfo | None = None
+    field: tuple[str, FieldInfo] | None = None
     for step in path:
         found = _down(here, step)
         if found is None:
             return None
-        here, info = found[0], found[1] or info
-    return info
+        here, info = found
+        field = (str(step), info) if info else field
+    return field
 
 
 def model_at(model: type[BaseModel], path: tuple[Step, ...]) -> type[BaseModel] | None:

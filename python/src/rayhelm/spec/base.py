@@ -1,0 +1,40 @@
+"""What every record of the fleet file shares.
+
+Strict: `replicas: true` is no number and `nodes: "2"` no count. Finite: `1e999` is no amount of anything.
+"""
+
+from typing import Annotated, TypeVar
+
+from pydantic import ConfigDict, Strict
+
+from rayhelm.closed import ClosedCamel
+
+__all__ = ["ListOf", "Record", "Refusal", "short"]
+
+Item = TypeVar("Item")
+
+ListOf = Annotated[tuple[Item, ...], Strict(False)]
+"""A list in YAML, which nobody changes afterwards; its items stay strict."""
+
+
+class Record(ClosedCamel):
+    """A record of the fleet file."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+
+class Refusal(ValueError):
+    """Why a validator refuses a value, and what to write instead."""
+
+    def __init__(self, message: str, mend: str = "") -> None:
+        super().__init__(message)
+        self.mend = mend
+
+
+def short(value: object) -> str:
+    """A value as YAML spells it, in one line of a message."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    text = str(value)
+    text = text if text.isprintable() else ascii(text)
+    return text if len(text) < 60 else text[:57] + "…"
