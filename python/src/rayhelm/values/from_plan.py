@@ -3,8 +3,11 @@
 from collections.abc import Sequence
 from ipaddress import ip_address
 from math import ceil
+from pathlib import Path
 
 from rayhelm.catalog import Catalog, catalog
+from rayhelm.catalog.huggingface import resolve
+from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
@@ -45,7 +48,7 @@ def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         serve=Serve(
             applications={plan.model: application(plan, groups[plan.model]) for plan in models if not _custom(plan)},
             custom_applications={
-                plan.model: custom_application(plan, known.model(plan.source), groups[plan.model])
+                plan.model: custom_application(plan, _architecture(plan, loaded, known), groups[plan.model])
                 for plan in models
                 if _custom(plan)
             },
@@ -60,6 +63,11 @@ def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         ),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
+
+
+def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Model:
+    declared = loaded.fleet.models[plan.model].architecture
+    return resolve(declared or plan.source, Path(loaded.document.file).parent, known)
 
 
 def _custom(plan: ModelPlan) -> bool:
