@@ -1,5 +1,6 @@
 """The commands: what they print, for people and for programs, and how they end."""
 
+import io
 import json
 import os
 import subprocess
@@ -10,7 +11,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from rich.console import Console
 
+from rayhelm.cli.fleet_commands import plan_table
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.load import load_fleet
 from unit.command import Answer, run
 
 VALUES = Path(__file__).parents[2] / "values"
@@ -94,6 +99,71 @@ def test_render_check_fails_on_a_stale_file(rayhelm: Rayhelm, fleet: Path) -> No
     assert (fleet.parent / "plan.md").read_text() == "old"
 
 
+def rename_the_model(fleet: Path) -> None:
+    fleet.write_text(fleet.read_text().replace("llama-8b:", "llama:"))
+
+
+def test_render_removes_what_it_wrote_for_a_model_that_is_gone(rayhelm: Rayhelm, fleet: Path) -> None:
+    assert rayhelm("render", str(fleet), "--manifests").code == 0
+    mine = fleet.parent / "ray-service/mine.yaml"
+    mine.write_text("# by hand\n")
+    rename_the_model(fleet)
+    check = rayhelm("render", str(fleet), "--check")
+    assert check.code == 1
+    assert "ray-service/llama-8b.yaml: is stale: the fleet has no such service" in check.err
+    assert (fleet.parent / "ray-service/llama-8b.yaml").exists()
+    answer = rayhelm("render", str(fleet))
+    assert answer.out.count("removed  ") == 2
+    left = {str(path.relative_to(fleet.parent)) for path in fleet.parent.rglob("*.yaml")}
+    assert left == {"fleet.yaml", "ray-service/llama.yaml", "ray-service/mine.yaml"}
+    assert rayhelm("render", str(fleet), "--check").code == 0
+
+
+def test_render_leaves_the_files_of_another_fleet(rayhelm: Rayhelm, fleet: Path) -> None:
+    other = fleet.parent / "other"
+    other.mkdir()
+    (other / "fleet.yaml").write_text(fleet.read_text().replace("single-gpu", "other"))
+    rename_the_model(other / "fleet.yaml")
+    out = fleet.parent / "out"
+    for one in (fleet, other / "fleet.yaml", fleet):
+        assert "removed" not in rayhelm("render", str(one), "-o", str(out)).out
+    assert len(list(out.glob("ray-service/*.yaml"))) == 2
+
+
+def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
+    files = [str(fleet.parent / name) for name in ("plan.md", "ray-service/llama-8b.yaml")]
+    checked = rayhelm("render", str(fleet), "--check", "--format", "json")
+    assert checked.code == 1
+    assert json.loads(checked.out)["stale"] == files
+    assert [problem["file"] for problem in json.loads(checked.out)["problems"]] == files
+    first = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
+    assert (first["written"], first["current"], first["stale"]) == (files, [], [])
+    assert "no `revision`" in first["warnings"][0]
+    rename_the_model(fleet)
+    second = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
+    assert second["removed"] == files[1:]
+
+
+@pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])
+def test_a_place_that_cannot_be_written_is_told(rayhelm: Rayhelm, fleet: Path, kind: str) -> None:
+    out = {"device": Path("/dev/null"), "process": Path("/proc/rayhelm")}.get(kind, fleet.parent / "out")
+    if kind == "file":
+        out.write_text("")
+    if kind == "folder":
+        (out / "plan.md").mkdir(parents=True)
+    answer = rayhelm("render", str(fleet), "-o", str(out))
+    assert answer.code == 1
+    assert f"{out}/plan.md: cannot be written: " in answer.err
+    assert "-o FOLDER" in answer.err
+    assert not list(fleet.parent.rglob(".*"))
+
+
+def test_a_plan_that_is_no_text_is_written_anew(rayhelm: Rayhelm, fleet: Path) -> None:
+    (fleet.parent / "plan.md").write_bytes(b"\xff")
+    assert rayhelm("render", str(fleet)).code == 0
+    assert (fleet.parent / "plan.md").read_text().startswith("<!--")
+
+
 @pytest.mark.parametrize("path", FLEETS)
 def test_the_published_schema_accepts_the_reference_fleets(rayhelm: Rayhelm, path: str) -> None:
     schema = json.loads(rayhelm("schema", "fleet").out)
@@ -105,6 +175,14 @@ def test_the_published_schema_is_closed(rayhelm: Rayhelm) -> None:
     schema = json.loads(rayhelm("schema").out)
     with pytest.raises(jsonschema.ValidationError, match="pols"):
         jsonschema.validate({"fleet": "a", "pols": {}}, schema)
+
+
+def test_the_published_schema_bounds_engine_pins(rayhelm: Rayhelm) -> None:
+    schema = json.loads(rayhelm("schema", "fleet", "--format", "json").out)
+    engine = {"engine": {"max_num_seqs": 0}}
+    fleet = {"fleet": "a", "pools": {"p": {}}, "models": {"m": {"source": "a/b", **engine}}}
+    with pytest.raises(jsonschema.ValidationError, match="less than the minimum"):
+        jsonschema.validate(fleet, schema)
 
 
 def test_explain_tells_type_default_and_meaning(rayhelm: Rayhelm) -> None:
@@ -131,8 +209,81 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
     assert "L4-24GB" in problem["message"] + problem["mend"]
 
 
+@pytest.mark.parametrize("words", [["--format", "json"], ["--format=json"]])
 @pytest.mark.parametrize(
-    "arguments", [["plan"], ["plan", "a", "--format", "xml"], ["plann"], ["explain", "models.slo.x"]]
+    ("arguments", "code", "key"),
+    [
+        (["plan", "no-such-file"], 1, "problems"),
+        (["render", "no-such-file"], 1, "problems"),
+        (["lint", "no-such-file"], 1, "problems"),
+        (["plan"], 2, "error"),
+        (["plan", "--bogus"], 2, "error"),
+        (["plann"], 2, "error"),
+        (["explain", "modles"], 2, "error"),
+        (["schema", "nothing"], 2, "error"),
+        (["fit", "--gpu", "L4-24GB"], 2, "error"),
+    ],
+)
+def test_errors_are_json_where_json_was_asked_for(
+    rayhelm: Rayhelm, arguments: list[str], code: int, key: str, words: list[str]
+) -> None:
+    answer = rayhelm(*arguments, *words)
+    assert answer.code == code
+    assert json.loads(answer.out)[key]
+    assert answer.err == ""
+
+
+@pytest.mark.parametrize("arguments", [["plan", "json", "--format", "text"], ["plan", "json"], ["schema", "json"]])
+def test_a_file_called_json_is_no_format(rayhelm: Rayhelm, arguments: list[str]) -> None:
+    answer = rayhelm(*arguments)
+    assert answer.code
+    assert answer.out == ""
+    assert "json" in answer.err
+
+
+def test_figures_survive_a_narrow_terminal() -> None:
+    plan = plan_fleet(load_fleet(VALUES / "three-tiers" / "fleet.yaml"))
+    out = io.StringIO()
+    Console(width=60, file=out).print(plan_table(plan))
+    for model in plan.models.values():
+        assert f" {model.max_model_len} " in out.getvalue()
+        assert f" {model.price_per_hour:.2f} " in out.getvalue()
+        assert f" {model.price_per_million_output_tokens:.2f} " in out.getvalue()
+    assert "…" not in out.getvalue()
+
+
+RAYHELM = [sys.executable, "-c", "from rayhelm.cli import main; main()"]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan", "values/homelab"], ["schema"], ["plan", "values/homelab", "--format=json"]]
+)
+def test_a_reader_that_has_seen_enough_ends_it_quietly(arguments: list[str]) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run(
+        [*RAYHELM, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, check=False, cwd=VALUES.parent
+    )
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("format", ["text", "json"])
+def test_a_full_disk_is_told(format: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [*RAYHELM, "plan", str(VALUES / "single-gpu"), "--format", format]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (3, "rayhelm: standard output: No space left on device\n")
+
+
+def test_a_path_of_300_letters_is_told(rayhelm: Rayhelm) -> None:
+    answer = rayhelm("plan", "f" * 300)
+    assert answer.code == 1
+    assert "cannot be read: File name too long" in answer.err
+
+
+@pytest.mark.parametrize(
+    "arguments", [["plan"], ["plan", "a", "--format", "xml"], ["plann"], ["explain", "models.slo.x"], ["explain", ".."]]
 )
 def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None:
     assert rayhelm(*arguments).code == 2
@@ -140,7 +291,7 @@ def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None
 
 def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
     environment = {**os.environ, "HELM": "/nowhere/helm"}
-    command = [sys.executable, "-c", "from rayhelm.cli import main; main()", "render", str(fleet), "--manifests"]
+    command = [*RAYHELM, "render", str(fleet), "--manifests"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 3
     assert "make tools" in ended.stderr

@@ -15,7 +15,7 @@ from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "render_fleet"]
+__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "render_fleet"]
 
 CHART = "ray-service"
 
@@ -53,24 +53,30 @@ def files_of(rendered: Rendered) -> dict[str, str]:
     """Text of each file, by its path below the fleet's folder."""
     from rayhelm.plan_page import plan_page
 
-    source = Path(rendered.loaded.document.file).name
     files = {"plan.md": plan_page(rendered.plan)}
     for service, values in rendered.values.items():
         models = ", ".join(plan.model for plan in rendered.plan.of_service(service))
         header = (
             f"Values of chart {CHART}: release `{service}` ({models}), namespace `{rendered.namespace(service)}`.\n"
-            f"Written by `rayhelm render {source}`; edit the fleet file, not this one. plan.md has the reasons."
+            f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
         )
         files[f"{CHART}/{service}.yaml"] = as_yaml(values, header)
     return files
+
+
+def mark_of(rendered: Rendered) -> str:
+    """What stands in the head of each file, and tells later whose it is."""
+    return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
 
 
 def manifests_of(rendered: Rendered) -> dict[str, str]:
     """What Helm makes of the values, by path. FleetError carries the rule that was broken."""
     from rayhelm.charts.helm import render
 
+    header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
     return {
-        f"manifests/{service}.yaml": render(
+        f"manifests/{service}.yaml": header
+        + render(
             CHART,
             service,
             rendered.namespace(service),

@@ -1,18 +1,53 @@
 """Puts the commands together, and turns every failure into words and an exit code."""
 
+import errno
 import json
+import os
 import sys
+from typing import Any
 
 import typer
+from typer.core import TyperGroup
 
-from rayhelm.cli import down, fit, fleet_commands, schema_commands, up
+from rayhelm.cli import down, fit, fleet_commands, render, schema_commands, up
+from rayhelm.cli.output import Format, format_of
 from rayhelm.errors import FleetError, MissingError, RayhelmError
 
 __all__ = ["app", "main"]
 
+_WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
+"""click's UsageError, by whichever name typer carries it."""
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+
+
+class _Commands(TyperGroup):
+    """Tells failures while the parsed options are at hand."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            answer = super().invoke(ctx)
+            if sys.stdout:
+                sys.stdout.flush()
+            return answer
+        except RayhelmError as error:
+            _tell(error, format_of(ctx))
+            raise typer.Exit(error.exit_code) from None
+        except BrokenPipeError:
+            # Whoever read us has seen enough.
+            _hush()
+            raise typer.Exit(0) from None
+        except OSError as error:
+            if error.filename is None and error.errno not in _FULL:
+                raise
+            _hush()
+            print(f"rayhelm: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
+            raise typer.Exit(MissingError.exit_code) from None
+
+
 app = typer.Typer(
     name="rayhelm",
     help="From a fleet file to an inference API on Kubernetes, through Helm and GitOps.",
+    cls=_Commands,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -22,20 +57,24 @@ app = typer.Typer(
 def main() -> None:
     """Exit codes: 0 fine · 1 the fleet has a problem · 2 wrong usage · 3 a tool, package or cluster is missing."""
     try:
-        app()
-    except RayhelmError as error:
-        _tell(error)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
+        sys.exit(app(standalone_mode=False))
+    except _WRONG_USAGE as error:
+        if format_of(error.ctx) is Format.json:
+            print(json.dumps({"error": error.format_message()}, indent=2))
+        else:
+            error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
-    except BrokenPipeError:
-        # Whoever read us has seen enough; a second flush at exit would complain again.
-        sys.stderr.close()
-        sys.exit(0)
 
 
-def _tell(error: RayhelmError) -> None:
-    if "json" in sys.argv and "--format" in " ".join(sys.argv):
+def _hush() -> None:
+    """Nothing more to standard output: the flush at exit would fail again, and say so."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _tell(error: RayhelmError, format: Format) -> None:
+    if format is Format.json:
         print(json.dumps(_as_json(error), indent=2))
         return
     print(f"rayhelm: {error}" if not isinstance(error, FleetError) else str(error), file=sys.stderr)
@@ -67,7 +106,7 @@ def _root(
 
 app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
-app.command("render")(fleet_commands.render_command)
+app.command("render")(render.render_command)
 app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)
 app.command("down")(down.down_command)

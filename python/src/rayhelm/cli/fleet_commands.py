@@ -1,16 +1,19 @@
-"""`rayhelm plan`, `render` and `lint`: from a fleet file to what a review needs."""
+"""`rayhelm plan` and `lint`: from a fleet file to what a review needs."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.cli.output import Format, FormatOption, console
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from rayhelm.planner.plan import ModelPlan, Plan
 
-__all__ = ["FleetArgument", "lint_command", "plan_command", "render_command"]
+__all__ = ["FleetArgument", "fleet_file", "lint_command", "plan_command", "plan_table"]
 
 FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")]
 
@@ -28,40 +31,9 @@ def plan_command(
     if format is Format.json:
         print(plan.model_dump_json(indent=2))
         return
-    _print_table(plan)
+    console().print(plan_table(plan))
     if reasons:
         _print_reasons(plan)
-
-
-def render_command(
-    fleet: FleetArgument,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write into; the fleet file's own when left out.")
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 where a file is stale.")] = False,
-    manifests: Annotated[bool, typer.Option("--manifests", help="Also what Helm makes of it.")] = False,
-) -> None:
-    """Write the plan and the Helm values of a fleet (and with `--manifests` the Kubernetes objects)."""
-    from rayhelm.errors import FleetError, Problem
-    from rayhelm.fleet_files import files_of, manifests_of, render_fleet
-
-    path = fleet_file(fleet)
-    folder = output or path.parent
-    rendered = render_fleet(path)
-    files = files_of(rendered) | (manifests_of(rendered) if manifests else {})
-    stale = [name for name, text in files.items() if not _same(folder / name, text)]
-    if check and stale:
-        mend = f"rayhelm render {path}" + (f" -o {output}" if output else "")
-        raise FleetError([Problem("is stale", file=str(folder / name), mend=mend) for name in stale])
-    for name in () if check else stale:
-        target = folder / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(files[name], encoding="utf-8")
-    for name in files:
-        print(f"{'written' if name in stale else 'current'}  {folder / name}")
-    for model in rendered.plan.models.values():
-        for text in model.warnings:
-            warn(f"{model.model}: {text}")
 
 
 def lint_command(
@@ -88,22 +60,31 @@ def lint_command(
 
 def fleet_file(path: Path) -> Path:
     """The file itself, also when its folder is named."""
-    return path / "fleet.yaml" if (path / "fleet.yaml").is_file() else path
+    inside = path / "fleet.yaml"
+    with suppress(OSError):  # reading it will tell what is wrong
+        return inside if inside.is_file() else path
+    return path
 
 
-def _same(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_text(encoding="utf-8") == text
-
-
-def _print_table(plan: "Plan") -> None:
+def plan_table(plan: "Plan") -> "Table":
+    """Words fold where the terminal is narrow, figures stay whole."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title=f"{plan.fleet} · vLLM {plan.vllm_version}", title_justify="left")
-    for column in ("model", "pool", "cards", "split", "replicas", "context", "USD/h", "USD/M out"):
-        table.add_column(column, justify="right" if column.startswith("USD") else "left")
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title=f"{plan.fleet} · vLLM {plan.vllm_version}",
+        title_justify="left",
+    )
+    for column in ("model", "pool", "cards", "split"):
+        table.add_column(column, overflow="fold")
+    for column in ("replicas", "context", "USD/h", "USD/M\nout"):
+        table.add_column(column, justify="right", no_wrap=True)
     for model in plan.models.values():
         table.add_row(*_row(model))
-    console().print(table)
+    return table
 
 
 def _row(model: "ModelPlan") -> tuple[str, ...]:

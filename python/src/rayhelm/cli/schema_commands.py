@@ -11,8 +11,9 @@ __all__ = ["explain_command", "schema_command"]
 
 def schema_command(
     what: Annotated[str, typer.Argument(help="`fleet`, or the name of a chart (`ray-service`).")] = "fleet",
+    format: FormatOption = Format.text,
 ) -> None:
-    """Print the JSON Schema of a fleet file or of a chart's values, for editors."""
+    """Print the JSON Schema of a fleet file or of a chart's values, for editors: JSON in every format."""
     import json
 
     from pydantic import BaseModel
