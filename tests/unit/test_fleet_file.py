@@ -1,37 +1,8 @@
-"""The fleet file: what is read, and what each wrong one is told."""
-
-from pathlib import Path
+"""The fleet file: what is read, and what each wrong value is told."""
 
 import pytest
 
-from rayhelm.errors import FleetError, Problem
-from rayhelm.spec.document import parse_document
-from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.load import fleet_of, load_fleet
-from rayhelm.spec.redis import Redis
-
-SMALL = """\
-fleet: small
-pools:
-  gpu: {gpu: L4-24GB, nodes: 2}
-models:
-  chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096}
-"""
-
-
-def read(text: str) -> Fleet:
-    return fleet_of(parse_document(text, "fleet.yaml")).fleet
-
-
-def problems(text: str) -> list[Problem]:
-    with pytest.raises(FleetError) as caught:
-        read(text)
-    return list(caught.value.problems)
-
-
-def the_problem(text: str) -> Problem:
-    (one,) = problems(text)
-    return one
+from unit.small_fleet import SMALL, problems, read, the_problem
 
 
 def test_a_small_fleet_needs_three_keys() -> None:
@@ -156,59 +127,6 @@ def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, 
     assert problem.mend or "write it like" in problem.message or "; write " in problem.message
 
 
-@pytest.mark.parametrize(
-    ("pin", "says", "mend"),
-    [
-        ("max_num_seqs: 0", "greater than or equal to 1", "max_num_seqs: 64"),
-        ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 64"),
-        ("max_num_seqs: null", "has no value", "max_num_seqs: 64"),
-        ("max_num_batched_tokens: many", "a whole number", "max_num_batched_tokens: 8192"),
-        ("gpu_memory_utilization: 0", "greater than 0", "gpu_memory_utilization: 0.9"),
-        ("gpu_memory_utilization: 90", "less than or equal to 1", "gpu_memory_utilization: 0.9"),
-        ("enforce_eager: yes", "true or false, not `yes`", "enforce_eager: true"),
-        ("enable_prefix_caching: 1", "true or false", "enable_prefix_caching: true"),
-        ("kv_cache_dtype: int2", "is not one of", "known: auto"),
-        ("kv_cache_dtype: fp8_e4m4", "is not one of", "did you mean `fp8_e4m3`"),
-        ("dtype: bf16", "is not one of", "did you mean `bfloat16`"),
-        ("quantization: 4", "YAML reads `4` as no text", 'quantization: "4"'),
-        ("limit_mm_per_prompt: {image: 1}", "takes a number, text, true or false", "as vLLM's command line"),
-        ("maxNumSeqs: 4", "not how vLLM spells", "max_num_seqs"),
-        ("tensor_parallel_size: 2", "a word of its own", "parallelism: {tensor: 2}"),
-        ("pipeline_parallel_size: 2", "a word of its own", "parallelism: {pipeline: 2}"),
-        ("max_model_len: 8192", "a word of its own", "context: 8192"),
-        ("data_parallel_size: 2", "a word of its own", "replicas: 2"),
-        ("model: a/b", "a word of its own", "source: a/b"),
-        ("served_model_name: x", "a word of its own", "the model's key"),
-        ("revision: abc", "a word of its own", "revision: abc"),
-        ("tokenizer_revision: abc", "a word of its own", "pins the tokenizer too"),
-    ],
-)
-def test_each_wrong_engine_pin_is_told_with_its_mend(pin: str, says: str, mend: str) -> None:
-    problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{pin}}}"))
-    assert problem.path == f"models.chat.engine.{pin.split(':')[0]}"
-    assert problem.line == 5
-    assert says in problem.message
-    assert mend in problem.mend
-
-
-def test_engine_pins_stay_the_map_that_was_written() -> None:
-    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, swap_space: 2.5, enable_lora: true, other: null"
-    engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
-    assert engine == {
-        "gpu_memory_utilization": 1,
-        "dtype": "half",
-        "max_num_seqs": 8,
-        "swap_space": 2.5,
-        "enable_lora": True,
-        "other": None,
-    }
-
-
-def test_layers_may_stand_without_or_with_their_own_count() -> None:
-    for pin in ("layers: [14, 14]", "pipeline: 2, layers: [14, 14]"):
-        assert read(SMALL.replace("context: 4096", f"parallelism: {{{pin}}}")).models["chat"].parallelism
-
-
 def test_owned_hardware_may_cost_nothing() -> None:
     assert read(SMALL.replace("nodes: 2", "nodes: 2, price: 0 USD/h")).pools["gpu"].price == 0
 
@@ -224,54 +142,6 @@ def test_good_labels_images_and_tolerations_are_taken() -> None:
     assert pool.node_selector["kubernetes.io/hostname"] == "a-1"
     assert pool.image
     assert pool.image.repository == "reg.example:5000/team/ray"
-
-
-def redis_of(text: str) -> Redis:
-    redis = read(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n").clusters["main"].redis
-    assert redis
-    return redis
-
-
-@pytest.mark.parametrize(
-    ("text", "host", "port", "namespace", "blocks"),
-    [
-        ("address: redis.state:6380", "redis.state", 6380, "state", ()),
-        ("address: 'rediss://redis.state.svc.cluster.local:6379'", "redis.state.svc.cluster.local", 6379, "state", ()),
-        ("address: redis:6379, namespace: state", "redis", 6379, "state", ()),
-        ("address: 'cache.example.com:6379', cidrs: [10.1.0.0/24]", "cache.example.com", 6379, "", ("10.1.0.0/24",)),
-        ("address: 10.1.2.3:6379", "10.1.2.3", 6379, "", ("10.1.2.3/32",)),
-        ("address: 10.1.2.3:6379, namespace: state", "10.1.2.3", 6379, "state", ()),
-        ("address: '[fd00::1]:6379'", "fd00::1", 6379, "", ("fd00::1/128",)),
-    ],
-)
-def test_redis_tells_where_it_is(text: str, host: str, port: int, namespace: str, blocks: tuple[str, ...]) -> None:
-    redis = redis_of(text)
-    assert (redis.host, redis.port, redis.peer_namespace, redis.blocks) == (host, port, namespace, blocks)
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("address: redis.state", "not the address of a Redis"),
-        ("address: 'redis.state:0'", "not the address of a Redis"),
-        ("address: 'redis.state:65536'", "not the address of a Redis"),
-        ("address: 'redis.state:abc'", "not the address of a Redis"),
-        ("address: 'http://redis.state:6379'", "not the address of a Redis"),
-        ("address: 'fd00::1:6379'", "not the address of a Redis"),
-        ("address: '[fd00:::1]:6379'", "not the address of a Redis"),
-        ("address: '10.0.0.300:6379'", "not the address of a Redis"),
-        ("address: 're_dis.state:6379'", "not the address of a Redis"),
-        ("address: redis:6379", "nobody can tell"),
-        ("address: cache.example.com:6379", "nobody can tell"),
-        ("address: redis.state:6379, namespace: state, cidrs: [10.0.0.1/32]", "`namespace` is for"),
-        ("address: cache.example.com:6379, cidrs: [10.0.0.1/8]", "not a block of addresses"),
-    ],
-)
-def test_a_redis_that_cannot_be_reached_is_refused(text: str, says: str) -> None:
-    problem = the_problem(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n")
-    assert says in problem.message
-    assert problem.mend
-    assert problem.path.startswith("clusters.main.redis")
 
 
 def test_an_alias_stands_once_in_a_service_and_a_namespace() -> None:
@@ -350,64 +220,3 @@ models:
   two: {source: x/y, pool: b, service: s}
 """
     assert "a RayService stands on one" in the_problem(text).message
-
-
-@pytest.mark.parametrize(
-    ("text", "says", "line"),
-    [
-        ("", "the file is empty", None),
-        ("# nothing\n", "the file is empty", None),
-        ("- a\n", "not a mapping", 1),
-        ("a: [1\nb: 2\n", "not valid YAML", 2),
-        ("a: 1\n---\nb: 2\n", "several documents", 3),
-        ("fleet: a\nfleet: b\n", "stands twice, first in line 1", 2),
-        ("? [a]\n: b\n", "a key must be plain text", 1),
-        ("a: !!python/object:os.system x\n", "is not supported", 1),
-        ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys", 3),
-        ("tenants: &a {x: *a}\n", "an alias stands inside of what it names", 1),
-        ("a:\n  b: " + "[" * 1000 + "]" * 1000 + "\n", "nests deeper than 32", 2),
-        ("a: " + "[" * 100_000, "nests deeper than 32", 1),
-        ("a: 1\nb: \x01\n", "a control character", 2),
-        ("a:\n\tb: 1\n", "not valid YAML", 2),
-    ],
-)
-def test_yaml_that_is_no_fleet_is_told_in_a_sentence(text: str, says: str, line: int | None) -> None:
-    problem = the_problem(text)
-    assert says in problem.message
-    assert problem.line == line
-    assert problem.mend
-
-
-def test_tabs_are_named_in_the_mend() -> None:
-    assert "never with tabs" in the_problem("a:\n\tb: 1\n").mend
-
-
-def test_an_alias_bomb_is_refused() -> None:
-    text = "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
-    for before, here in zip("abcdef", "bcdefg", strict=True):
-        text += f"{here}: &{here} [{','.join([f'*{before}'] * 10)}]\n"
-    assert "aliases unfold" in the_problem(text).message
-
-
-def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "fleet.yaml"
-    path.write_text("a: b\n" * 2_200_000)
-    with pytest.raises(FleetError, match="at most 1 MiB") as caught:
-        load_fleet(path)
-    assert caught.value.problems[0].line == 1
-    assert caught.value.problems[0].mend
-
-
-@pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
-def test_a_path_that_cannot_be_read_is_told(tmp_path: Path, kind: str) -> None:
-    path = tmp_path / "fleet.yaml"
-    says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8", "long": "too long"}[kind]
-    if kind == "folder":
-        path.mkdir()
-    if kind == "binary":
-        path.write_bytes(b"\xff\xfe\x00")
-    if kind == "long":
-        path = tmp_path / ("f" * 300)
-    with pytest.raises(FleetError, match=says) as caught:
-        load_fleet(path)
-    assert caught.value.problems[0].mend

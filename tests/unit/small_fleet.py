@@ -1,0 +1,33 @@
+"""The smallest fleet, and what reading it says, for the tests of the fleet file."""
+
+import pytest
+
+from rayhelm.errors import FleetError, Problem
+from rayhelm.spec.document import parse_document
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.load import fleet_of
+
+__all__ = ["SMALL", "problems", "read", "the_problem"]
+
+SMALL = """\
+fleet: small
+pools:
+  gpu: {gpu: L4-24GB, nodes: 2}
+models:
+  chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096}
+"""
+
+
+def read(text: str) -> Fleet:
+    return fleet_of(parse_document(text, "fleet.yaml")).fleet
+
+
+def problems(text: str) -> list[Problem]:
+    with pytest.raises(FleetError) as caught:
+        read(text)
+    return list(caught.value.problems)
+
+
+def the_problem(text: str) -> Problem:
+    (one,) = problems(text)
+    return one

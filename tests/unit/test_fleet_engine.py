@@ -1,0 +1,58 @@
+"""Pins of vLLM's arguments: which are taken, and what each wrong one is told."""
+
+import pytest
+
+from unit.small_fleet import SMALL, read, the_problem
+
+
+@pytest.mark.parametrize(
+    ("pin", "says", "mend"),
+    [
+        ("max_num_seqs: 0", "greater than or equal to 1", "max_num_seqs: 64"),
+        ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 64"),
+        ("max_num_seqs: null", "has no value", "max_num_seqs: 64"),
+        ("max_num_batched_tokens: many", "a whole number", "max_num_batched_tokens: 8192"),
+        ("gpu_memory_utilization: 0", "greater than 0", "gpu_memory_utilization: 0.9"),
+        ("gpu_memory_utilization: 90", "less than or equal to 1", "gpu_memory_utilization: 0.9"),
+        ("enforce_eager: yes", "true or false, not `yes`", "enforce_eager: true"),
+        ("enable_prefix_caching: 1", "true or false", "enable_prefix_caching: true"),
+        ("kv_cache_dtype: int2", "is not one of", "known: auto"),
+        ("kv_cache_dtype: fp8_e4m4", "is not one of", "did you mean `fp8_e4m3`"),
+        ("dtype: bf16", "is not one of", "did you mean `bfloat16`"),
+        ("quantization: 4", "YAML reads `4` as no text", 'quantization: "4"'),
+        ("limit_mm_per_prompt: {image: 1}", "takes a number, text, true or false", "as vLLM's command line"),
+        ("maxNumSeqs: 4", "not how vLLM spells", "max_num_seqs"),
+        ("tensor_parallel_size: 2", "a word of its own", "parallelism: {tensor: 2}"),
+        ("pipeline_parallel_size: 2", "a word of its own", "parallelism: {pipeline: 2}"),
+        ("max_model_len: 8192", "a word of its own", "context: 8192"),
+        ("data_parallel_size: 2", "a word of its own", "replicas: 2"),
+        ("model: a/b", "a word of its own", "source: a/b"),
+        ("served_model_name: x", "a word of its own", "the model's key"),
+        ("revision: abc", "a word of its own", "revision: abc"),
+        ("tokenizer_revision: abc", "a word of its own", "pins the tokenizer too"),
+    ],
+)
+def test_each_wrong_engine_pin_is_told_with_its_mend(pin: str, says: str, mend: str) -> None:
+    problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{pin}}}"))
+    assert problem.path == f"models.chat.engine.{pin.split(':')[0]}"
+    assert problem.line == 5
+    assert says in problem.message
+    assert mend in problem.mend
+
+
+def test_engine_pins_stay_the_map_that_was_written() -> None:
+    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, swap_space: 2.5, enable_lora: true, other: null"
+    engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
+    assert engine == {
+        "gpu_memory_utilization": 1,
+        "dtype": "half",
+        "max_num_seqs": 8,
+        "swap_space": 2.5,
+        "enable_lora": True,
+        "other": None,
+    }
+
+
+def test_layers_may_stand_without_or_with_their_own_count() -> None:
+    for pin in ("layers: [14, 14]", "pipeline: 2, layers: [14, 14]"):
+        assert read(SMALL.replace("context: 4096", f"parallelism: {{{pin}}}")).models["chat"].parallelism

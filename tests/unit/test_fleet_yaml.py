@@ -1,0 +1,70 @@
+"""What is no fleet file at all, and what each such thing is told."""
+
+from pathlib import Path
+
+import pytest
+
+from rayhelm.errors import FleetError
+from rayhelm.spec.load import load_fleet
+from unit.small_fleet import the_problem
+
+
+@pytest.mark.parametrize(
+    ("text", "says", "line"),
+    [
+        ("", "the file is empty", None),
+        ("# nothing\n", "the file is empty", None),
+        ("- a\n", "not a mapping", 1),
+        ("a: [1\nb: 2\n", "not valid YAML", 2),
+        ("a: 1\n---\nb: 2\n", "several documents", 3),
+        ("fleet: a\nfleet: b\n", "stands twice, first in line 1", 2),
+        ("? [a]\n: b\n", "a key must be plain text", 1),
+        ("a: !!python/object:os.system x\n", "is not supported", 1),
+        ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys", 3),
+        ("tenants: &a {x: *a}\n", "an alias stands inside of what it names", 1),
+        ("a:\n  b: " + "[" * 1000 + "]" * 1000 + "\n", "nests deeper than 32", 2),
+        ("a: " + "[" * 100_000, "nests deeper than 32", 1),
+        ("a: 1\nb: \x01\n", "a control character", 2),
+        ("a:\n\tb: 1\n", "not valid YAML", 2),
+    ],
+)
+def test_yaml_that_is_no_fleet_is_told_in_a_sentence(text: str, says: str, line: int | None) -> None:
+    problem = the_problem(text)
+    assert says in problem.message
+    assert problem.line == line
+    assert problem.mend
+
+
+def test_tabs_are_named_in_the_mend() -> None:
+    assert "never with tabs" in the_problem("a:\n\tb: 1\n").mend
+
+
+def test_an_alias_bomb_is_refused() -> None:
+    text = "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
+    for before, here in zip("abcdef", "bcdefg", strict=True):
+        text += f"{here}: &{here} [{','.join([f'*{before}'] * 10)}]\n"
+    assert "aliases unfold" in the_problem(text).message
+
+
+def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("a: b\n" * 2_200_000)
+    with pytest.raises(FleetError, match="at most 1 MiB") as caught:
+        load_fleet(path)
+    assert caught.value.problems[0].line == 1
+    assert caught.value.problems[0].mend
+
+
+@pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
+def test_a_path_that_cannot_be_read_is_told(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "fleet.yaml"
+    says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8", "long": "too long"}[kind]
+    if kind == "folder":
+        path.mkdir()
+    if kind == "binary":
+        path.write_bytes(b"\xff\xfe\x00")
+    if kind == "long":
+        path = tmp_path / ("f" * 300)
+    with pytest.raises(FleetError, match=says) as caught:
+        load_fleet(path)
+    assert caught.value.problems[0].mend
