@@ -199,3 +199,18 @@ def test_stages_on_several_hosts_of_one_card_are_counted_as_pods_of_one_group() 
     )
     (group,) = found.worker_groups.values()
     assert (group.min_replicas, group.gpu.count) == (2, 1)
+
+
+def test_a_custom_task_is_served_by_the_application_that_the_fleet_names() -> None:
+    own = "application: {importPath: 'mymodels.ocr:build_app', deployment: Ocr, args: {pages: 4}}"
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: Qwen/Qwen3-8B, task: custom, {own}}}")
+    application = found.serve.custom_applications["model"]
+    assert application.import_path == "mymodels.ocr:build_app"
+    assert application.args == {"model": "model", "source": "/models/Qwen/Qwen3-8B/main", "pages": 4}
+    assert application.deployments["Ocr"].worker_group == "pool"
+
+
+def test_a_custom_task_without_an_application_is_refused() -> None:
+    with pytest.raises(FleetError) as caught:
+        one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-8B, task: custom}")
+    assert "application: {importPath:" in caught.value.problems[0].mend

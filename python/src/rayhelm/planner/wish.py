@@ -50,7 +50,7 @@ class Wish:
     @property
     def own_engine(self) -> bool:
         """Served by an application of its own, so that vLLM's accounting says nothing."""
-        return self.model.engine == "custom"
+        return self.model.engine == "custom" or self.spec.task == "custom"
 
     @property
     def lengths(self) -> Lengths:

@@ -91,6 +91,14 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"mean prompt and answer are {need} tokens, and the context ends at {model.context}",
                 f"context: {need}",
             )
+        if model.task == "custom" and not model.application:
+            yield document.problem(
+                (*path, "task"),
+                "`custom` needs the Serve application that serves it",
+                "application: {importPath: mymodels.ocr:build_app, deployment: Ocr}",
+            )
+        if model.application and model.task != "custom":
+            yield document.problem((*path, "application"), f"`{model.task}` is served by rayhelm's own", "task: custom")
         if model.task == "chat" and traffic and traffic.output_tokens is None:
             yield document.problem(
                 (*path, "traffic"), "a chat model's traffic needs `outputTokens`", "outputTokens: 300"

@@ -70,6 +70,17 @@ class Replicas(Record):
         return self
 
 
+class OwnApplication(Record):
+    """A Serve application of your own, for `task: custom`. Its module has to be in the image."""
+
+    import_path: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", examples=["mymodels.ocr:build_app"])
+    """`module:builder`, as Ray Serve imports it."""
+    deployment: str = Field(min_length=1, examples=["Ocr"])
+    """Name of the deployment in it that holds the card."""
+    args: dict[str, str | int | float | bool] = {}
+    """Arguments of the builder, beside `model`, and `source` where the weights lie."""
+
+
 class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
@@ -85,6 +96,8 @@ class ModelSpec(Record):
     """Catalogue entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
     task: Task = "chat"
     """What clients do with it."""
+    application: OwnApplication | None = None
+    """What serves it, for `task: custom`."""
     context: int | None = Field(default=None, ge=16, le=10_000_000, examples=[8192])
     """Longest prompt and answer together, tokens (max_model_len); the model's own when left out."""
     traffic: Traffic | None = None

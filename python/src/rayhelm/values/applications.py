@@ -5,6 +5,7 @@ from typing import Any
 
 from rayhelm.catalog.model import Model as Architecture
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.spec.models import OwnApplication
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
     Application,
@@ -32,18 +33,20 @@ def application(plan: ModelPlan, groups: list[str]) -> Application:
     return Application(models={plan.model: _model(plan, groups)})
 
 
-def custom_application(plan: ModelPlan, architecture: Architecture, groups: list[str]) -> CustomApplication:
-    """An application of our own, which reads its model and what belongs to it from the volume of weights."""
+def custom_application(
+    plan: ModelPlan, architecture: Architecture, own: OwnApplication | None, groups: list[str]
+) -> CustomApplication:
+    """An application beside vLLM, the user's or ours. It reads its model and what belongs to it from the volume."""
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
     revisions = {plan.source: plan.revision or ""}
     from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
     paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
     return CustomApplication(
-        import_path=SPEECH,
-        args={"model": plan.model, **paths},
+        import_path=own.import_path if own else SPEECH,
+        args={"model": plan.model, **paths, **(own.args if own else {})},
         hub_models=from_hub,
         deployments={
-            "Speech": CustomDeployment(
+            own.deployment if own else "Speech": CustomDeployment(
                 min_replicas=plan.min_replicas,
                 max_replicas=plan.max_replicas,
                 target_ongoing_requests=plan.target_ongoing_requests,

@@ -48,7 +48,9 @@ def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         serve=Serve(
             applications={plan.model: application(plan, groups[plan.model]) for plan in models if not _custom(plan)},
             custom_applications={
-                plan.model: custom_application(plan, _architecture(plan, loaded, known), groups[plan.model])
+                plan.model: custom_application(
+                    plan, _architecture(plan, loaded, known), fleet.models[plan.model].application, groups[plan.model]
+                )
                 for plan in models
                 if _custom(plan)
             },
