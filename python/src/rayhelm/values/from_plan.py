@@ -1,7 +1,6 @@
 """From a plan to the typed values of the chart `ray-service`, one release for each service. Pure."""
 
 from collections.abc import Sequence
-from ipaddress import ip_address
 from math import ceil
 from pathlib import Path
 
@@ -101,17 +100,11 @@ def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
 
 
 def _redis(cluster: Cluster) -> Redis:
-    """Where the head finds Redis: by address, or in the namespace that its Service name tells (`redis.state:6379`)."""
-    if not cluster.redis:
+    """Where the head may go to its Redis."""
+    redis = cluster.redis
+    if not redis:
         return Redis()
-    host, _, port = cluster.redis.address.removeprefix("rediss://").rpartition(":")
-    number = int(port) if port.isdigit() else 6379
-    try:
-        address = ip_address(host)
-    except ValueError:
-        labels = host.split(".")
-        return Redis(peer=Peer(namespace=labels[1] if len(labels) > 1 else ""), port=number)
-    return Redis(cidrs=[f"{address}/{address.max_prefixlen}"], port=number)
+    return Redis(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
 def _weights(models: Sequence[ModelPlan], cluster: Cluster) -> Weights:
