@@ -34,6 +34,8 @@ def plan_command(
     console().print(plan_table(plan))
     if reasons:
         _print_reasons(plan)
+    for text in plan.warnings:
+        console().print("\n[yellow]warning[/yellow]: ", text, sep="", soft_wrap=True, markup=True)
 
 
 def lint_command(
