@@ -77,7 +77,7 @@ def test_the_job_downloads_for_applications_of_ones_own():
     parts = job(base="homelab")["spec"]["template"]["spec"]["initContainers"]
     path = "/models/microsoft/speecht5_tts/" + "6" * 40
     assert ["hf", "download", "microsoft/speecht5_tts", "--local-dir", path] in [part["command"][:5] for part in parts]
-    assert len(parts) == 5
+    assert len(parts) == 6
 
 
 def test_servers_read_the_weights_only():

@@ -164,7 +164,7 @@ def test_a_worker_has_the_cpus_that_ray_books_on_it() -> None:
         """
     )["ai"]
     (group,) = found.worker_groups.values()
-    assert int(group.resources.cpu) >= 3 * (1 + 2)
+    assert int(group.resources.cpu) >= 3 * (1 + 1) + 1
 
 
 def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
@@ -172,7 +172,7 @@ def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
         one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
     assert problem.path == "pools.pool.cpusPerNode"
-    assert problem.mend == "cpusPerNode: 4"
+    assert problem.mend == "cpusPerNode: 3"
 
 
 def test_groups_whose_names_would_be_the_same_stay_two() -> None:
@@ -214,3 +214,34 @@ def test_a_custom_task_without_an_application_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-8B, task: custom}")
     assert "application: {importPath:" in caught.value.problems[0].mend
+
+
+def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:
+    text = f"""
+        fleet: grow
+        {CLUSTER}
+        pools: {{gpu: {{gpu: L4-24GB, nodes: 1}}}}
+        models:
+          a: {{source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.3}}
+          b: {{source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.3}}
+    """
+    more = text + "      c: {source: BAAI/bge-m3, task: embed, service: ai, gpuFraction: 0.3}\n"
+    assert values(text)["ai"].worker_groups == values(more)["ai"].worker_groups
+
+
+def test_callers_in_the_namespace_of_an_alias_are_let_in() -> None:
+    more = f"{CLUSTER}\nservices: {{model: {{aliases: {{namespace: apps, names: [llm-predictor]}}}}}}"
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
+    assert {peer.namespace for peer in found.network_policy.gateways.values()} == {"gateway", "apps"}
+
+
+@pytest.mark.parametrize(("nodes", "strategy"), [(1, "None"), (2, "NewCluster")])
+def test_a_second_cluster_is_only_asked_for_where_there_are_cards_for_it(nodes: int, strategy: str) -> None:
+    found = one(f"{{gpu: L4-24GB, nodes: {nodes}}}", f"{{source: {LLAMA}, context: 4096}}")
+    assert found.upgrade.strategy == strategy
+
+
+def test_the_volume_has_the_size_that_the_fleet_pins() -> None:
+    more = f"{CLUSTER}\nservices: {{model: {{weightsSize: 500GiB}}}}"
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
+    assert found.weights.claim.size == "500Gi"

@@ -31,14 +31,11 @@ class Rendered:
 
     def namespace(self, service: str) -> str:
         """Where the service lives: with its owner, or in `models`."""
-        declared = self.loaded.fleet.services.get(service)
-        if not declared or not declared.tenant:
-            return "models"
-        return self.loaded.fleet.tenants[declared.tenant].namespace or declared.tenant
+        return self.plan.services[service].namespace
 
     def kubernetes(self, service: str) -> str:
         """Version of Kubernetes that the service runs on, as helm takes it."""
-        cluster = self.plan.of_service(service)[0].cluster
+        cluster = self.plan.services[service].cluster
         return f"{self.loaded.fleet.clusters[cluster].kubernetes}.0"
 
 

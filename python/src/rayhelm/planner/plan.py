@@ -3,7 +3,7 @@
 from rayhelm.catalog.model import Task
 from rayhelm.closed import Closed
 
-__all__ = ["Estimate", "ModelPlan", "Plan", "PoolUse", "Reason", "Stage"]
+__all__ = ["Estimate", "ModelPlan", "Plan", "PoolUse", "Reason", "ServicePlan", "Stage"]
 
 
 class Reason(Closed):
@@ -102,6 +102,22 @@ class ModelPlan(Closed):
     """Figures that were missing, and what could not be said without them."""
 
 
+class ServicePlan(Closed):
+    """A RayService: what belongs together, and what a change of it takes."""
+
+    cluster: str
+    namespace: str
+    tenant: str | None
+    models: tuple[str, ...]
+    gpus: int
+    """Whole cards that its pods hold at the planned load."""
+    upgrade: str
+    """upgradeStrategy of KubeRay: `NewCluster` or `None`."""
+    surge_gpus: int
+    """Cards that an upgrade holds beside those."""
+    because: str
+
+
 class PoolUse(Closed):
     """How much of a pool the plan holds."""
 
@@ -118,15 +134,12 @@ class Plan(Closed):
     fleet: str
     vllm_version: str
     models: dict[str, ModelPlan]
+    services: dict[str, ServicePlan]
     pools: dict[str, PoolUse]
     warnings: tuple[str, ...] = ()
 
     def of_service(self, service: str) -> tuple[ModelPlan, ...]:
         return tuple(plan for plan in self.models.values() if plan.service == service)
-
-    @property
-    def services(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(plan.service for plan in self.models.values()))
 
     @property
     def price_per_hour(self) -> float | None:

@@ -16,6 +16,7 @@ from rayhelm.planner.layout import split_layers
 from rayhelm.planner.placement import place
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
 from rayhelm.planner.refuse import nothing_fits, too_little_room
+from rayhelm.planner.services import images_to_bring, service_plans
 from rayhelm.planner.site import PoolSite, sites_of
 from rayhelm.planner.tenancy import idle_shares, owners_within_bounds
 from rayhelm.planner.wish import Wish
@@ -48,8 +49,9 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         fleet=loaded.fleet.fleet,
         vllm_version=versions().vllm,
         models={name: plans[name] for name in loaded.fleet.models},
+        services=service_plans(plans, sites, loaded),
         pools={name: _use(site) for name, site in sites.items()},
-        warnings=tuple(idle_shares(sites.values())),
+        warnings=(*idle_shares(sites.values()), *images_to_bring(plans, loaded)),
     )
     owners_within_bounds(plan, sites, loaded)
     return plan

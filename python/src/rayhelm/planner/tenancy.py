@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
+from rayhelm.planner.services import cards_of
 from rayhelm.planner.site import PoolSite
 from rayhelm.spec.load import LoadedFleet
 
@@ -25,7 +26,7 @@ def owners_within_bounds(plan: Plan, sites: dict[str, PoolSite], loaded: LoadedF
     problems = []
     for name, tenant in loaded.fleet.tenants.items():
         services = [service for service, declared in loaded.fleet.services.items() if declared.tenant == name]
-        held = sum(_cards(service, sites) for service in services)
+        held = sum(cards_of(service, site) for service in services for site in sites.values())
         if tenant.gpus is None or held <= tenant.gpus:
             continue
         parts = ", ".join(
@@ -40,7 +41,3 @@ def owners_within_bounds(plan: Plan, sites: dict[str, PoolSite], loaded: LoadedF
         )
     if problems:
         raise FleetError(problems)
-
-
-def _cards(service: str, sites: dict[str, PoolSite]) -> int:
-    return sum(owner == service for site in sites.values() for host in site.hosts for owner in host.owner)

@@ -50,6 +50,10 @@ class Cluster(Record):
     redis: Redis | None = None
     """Fault tolerance of Ray's head; without it a lost head restarts the service."""
     weights: Weights = Weights()
+    image: Image | None = Field(
+        default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
+    )
+    """Image of heads, and of workers whose pool names none; the stock image of Ray when left out."""
 
 
 class Network(Record):

@@ -6,6 +6,7 @@ from pydantic import Field, model_validator
 
 from rayhelm.spec.base import ListOf, Record, Refusal
 from rayhelm.spec.names import Name, SecretName
+from rayhelm.spec.units import Bytes
 
 __all__ = ["Aliases", "Service", "Tenant"]
 
@@ -14,7 +15,7 @@ class Aliases(Record):
     """ExternalName Services under the names that clients use already (KServe's `whisper-predictor`)."""
 
     namespace: Name
-    """Namespace that the aliases live in."""
+    """Namespace that the aliases live in; its pods may call the service."""
     names: ListOf[Name] = Field(min_length=1, examples=[["whisper-predictor"]])
     """One Service each, all pointing to the serve Service; an ExternalName maps no port, so clients name 8000."""
 
@@ -32,8 +33,12 @@ class Service(Record):
     tenant: Name | None = None
     """Owner: whose namespace and quota it lives in; namespace `models` without one."""
     aliases: Aliases | None = None
-    upgrade: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
-    """How KubeRay replaces a changed cluster: NewCluster holds twice the GPUs meanwhile, None changes nothing."""
+    upgrade: Literal["NewCluster", "None"] | None = None
+    """Pin: what a change of the pods does. NewCluster starts a second cluster and holds twice the GPUs meanwhile, None
+    changes nothing. Left out: NewCluster where the pools have the cards for it."""
+    weights_size: Bytes | None = Field(default=None, examples=["200GiB"])
+    """Pin: size of the volume of weights. A volume only grows, so pin it before you take models away; computed when
+    left out."""
     auth_secret: SecretName | None = None
     """Secret with Ray's token (key `auth_token`); without it the token changes with every new cluster."""
 

@@ -12,12 +12,13 @@ from rayhelm.values.ray_service.serve import (
     Autoscaling,
     CustomApplication,
     CustomDeployment,
+    Ingress,
     Model,
     Router,
 )
 from rayhelm.values.ray_service.weights import Weights
 
-__all__ = ["application", "custom_application", "is_hub_id"]
+__all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
 
 MOUNT = Weights().mount_path
 
@@ -30,7 +31,14 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 
 def application(plan: ModelPlan, groups: list[str]) -> Application:
     """An application of Ray Serve LLM with one model."""
-    return Application(models={plan.model: _model(plan, groups)})
+    return Application(models={plan.model: _model(plan, groups)}, ingress=Ingress(max_replicas=ingress_replicas(plan)))
+
+
+def ingress_replicas(plan: ModelPlan) -> int:
+    """Most replicas of the deployment that parses requests; one suffices for a model that never grows."""
+    if plan.task in ("speak", "custom"):
+        return 0
+    return 1 if plan.max_replicas == 1 else 2
 
 
 def custom_application(

@@ -14,6 +14,7 @@ from rayhelm.spec.pools import Cluster
 from rayhelm.values.applications import application, custom_application, is_hub_id
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
+from rayhelm.values.ray_service.image import Image
 from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import Claim, Download, Weights
@@ -22,7 +23,7 @@ from rayhelm.values.worker_groups import groups_of, worker_groups
 __all__ = ["values_of_plan"]
 
 GATEWAY = Peer(namespace="gateway")
-"""Where the fleet's gateway lives: it alone may call the endpoint."""
+"""Where the fleet's gateway lives: it may call the endpoint, and the namespaces of aliases may."""
 
 
 def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
@@ -30,36 +31,38 @@ def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None
     known = known or catalog()
     if problems := _missing(plan, loaded):
         raise FleetError(problems)
-    return {service: _values(service, plan.of_service(service), loaded, known) for service in plan.services}
+    return {service: _values(service, plan, loaded, known) for service in plan.services}
 
 
-def _values(service: str, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
-    fleet = loaded.fleet
-    cluster = fleet.clusters[models[0].cluster]
+def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+    fleet, planned, models = loaded.fleet, plan.services[service], plan.of_service(service)
+    cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
+    callers = {"gateway": GATEWAY} | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
     groups = groups_of(models, loaded)
     return RayServiceValues(
-        tenant=(declared.tenant if declared else None) or "",
+        tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
+        image=_image(cluster),
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
-        upgrade=Upgrade(strategy=declared.upgrade if declared else "NewCluster"),
+        upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
-            applications={plan.model: application(plan, groups[plan.model]) for plan in models if not _custom(plan)},
+            applications={one.model: application(one, groups[one.model]) for one in models if not _custom(one)},
             custom_applications={
-                plan.model: custom_application(
-                    plan, _architecture(plan, loaded, known), fleet.models[plan.model].application, groups[plan.model]
+                one.model: custom_application(
+                    one, _architecture(one, loaded, known), fleet.models[one.model].application, groups[one.model]
                 )
-                for plan in models
-                if _custom(plan)
+                for one in models
+                if _custom(one)
             },
         ),
         worker_groups=worker_groups(models, loaded, known),
         gcs_fault_tolerance=_fault_tolerance(cluster),
-        weights=_weights(models, cluster),
+        weights=_weights(models, cluster, declared.weights_size if declared else None),
         network_policy=NetworkPolicy(
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
-            gateways={"gateway": GATEWAY},
+            gateways=callers,
             redis=_redis(cluster),
         ),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
@@ -91,6 +94,12 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
     ]
 
 
+def _image(cluster: Cluster) -> Image:
+    if not cluster.image:
+        return Image()
+    return Image(repository=cluster.image.repository, tag=cluster.image.tag or "", digest=cluster.image.digest or "")
+
+
 def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
     if not cluster.redis:
         return GcsFaultTolerance()
@@ -107,8 +116,8 @@ def _redis(cluster: Cluster) -> Redis:
     return Redis(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
-def _weights(models: Sequence[ModelPlan], cluster: Cluster) -> Weights:
-    """A volume for what comes from the hub, with room for the next revision beside this one."""
+def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None) -> Weights:
+    """A volume for what comes from the hub: the pinned size, or room for the next revision beside this one."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
         return Weights(enabled=False)
@@ -116,7 +125,7 @@ def _weights(models: Sequence[ModelPlan], cluster: Cluster) -> Weights:
     token = cluster.weights.hub_token
     return Weights(
         claim=Claim(
-            size=f"{ceil((2 * held + 10) / 10) * 10}Gi",
+            size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
             storage_class=cluster.weights.storage_class or "",
             access_mode=cluster.weights.access_mode,
         ),

@@ -9,14 +9,14 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
+from rayhelm.values.applications import ingress_replicas
 from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
-from rayhelm.values.ray_service.serve import Ingress
 
 __all__ = ["groups_of", "worker_groups"]
 
-CPUS_PER_CARD, CPUS_BESIDE_RAY = 4, 1
+CPUS_PER_CARD, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
 MEMORY_GIB_PER_CARD, MEMORY_GIB_BASE = 16, 16
 """What a worker asks for when the pool does not say what its nodes have: room to load weights, and `/dev/shm`."""
 
@@ -39,11 +39,12 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         message = f"{card.id} can be planned for, but the chart has no worker groups of TPUs"
         raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
     most = max(1, _pods(here, kind, [plan.max_replicas for plan in here], loaded))
+    booked = ceil(_cpus_booked(here, kind, loaded) / most)
     return WorkerGroup(
         gpu=_gpu(card, kind.cards),
         min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
         max_replicas=most,
-        resources=_resources(kind, pool, ceil(_cpus_booked(here, kind, loaded) / most), loaded),
+        resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded),
         shm_size=f"{_shm_gib(kind.cards)}Gi",
         image=_image(pool),
         rdma=_rdma(pool, here),
@@ -71,9 +72,8 @@ def _min_available(models: Sequence[ModelPlan]) -> int:
 
 def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
     """What Ray books on these pods: a CPU for each replica, and for each ingress, which may stand anywhere."""
-    ingress = Ingress().max_replicas
     first = [plan for plan in models if kinds_of(plan, loaded)[0] == kind]
-    return sum(plan.max_replicas + ingress for plan in first)
+    return sum(plan.max_replicas + ingress_replicas(plan) for plan in first)
 
 
 def _gpu(card: Card, count: int) -> Gpu:
@@ -108,12 +108,13 @@ def _packed(shares: Sequence[float]) -> int:
     return len(cards)
 
 
-def _resources(kind: PodKind, pool: Pool, booked: int, loaded: LoadedFleet) -> Resources:
+def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet) -> Resources:
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
     hosts = hosts_of(kind, pool)
     part = kind.cards / (min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1)
     needed = booked + CPUS_BESIDE_RAY
-    cpus = max(CPUS_PER_CARD * kind.cards, needed)
+    # In steps, because more CPUs are other pods, and other pods are a second cluster: a small model is added without.
+    cpus = max(CPUS_PER_CARD * kind.cards, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
     memory = MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD * kind.cards
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))

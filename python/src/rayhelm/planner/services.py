@@ -1,0 +1,68 @@
+"""Services out of their models: what they hold, and what an upgrade can do with the cards that are left."""
+
+from collections.abc import Iterator, Mapping
+
+from rayhelm.planner.plan import ModelPlan, ServicePlan
+from rayhelm.planner.site import PoolSite
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.tenants import Service
+
+__all__ = ["cards_of", "images_to_bring", "service_plans"]
+
+
+def service_plans(
+    models: Mapping[str, ModelPlan], sites: Mapping[str, PoolSite], loaded: LoadedFleet
+) -> dict[str, ServicePlan]:
+    return {name: _service(name, models, sites, loaded) for name in loaded.fleet.service_names}
+
+
+def images_to_bring(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
+    """Applications beside vLLM have to be in every image of their cluster: any node may import them."""
+    for plan in models.values():
+        if plan.task in ("speak", "custom") and not loaded.fleet.clusters[plan.cluster].image:
+            yield (
+                f"the stock image does not hold the application that serves `{plan.model}`: give cluster"
+                f" `{plan.cluster}` an `image` that does"
+            )
+
+
+def cards_of(service: str, site: PoolSite) -> int:
+    """Whole cards of a pool that a service holds: that is what its pods ask for, and what a quota sees."""
+    return sum(owner == service for host in site.hosts for owner in host.owner)
+
+
+def _service(
+    name: str, models: Mapping[str, ModelPlan], sites: Mapping[str, PoolSite], loaded: LoadedFleet
+) -> ServicePlan:
+    declared = loaded.fleet.services.get(name) or Service()
+    owner = loaded.fleet.tenants[declared.tenant] if declared.tenant else None
+    members = [plan for plan in models.values() if plan.service == name]
+    upgrade, because = _upgrade(name, declared, sites)
+    held = sum(cards_of(name, site) for site in sites.values())
+    return ServicePlan(
+        cluster=members[0].cluster,
+        namespace=(owner.namespace if owner else None) or declared.tenant or "models",
+        tenant=declared.tenant,
+        models=tuple(plan.model for plan in members),
+        gpus=held,
+        upgrade=upgrade,
+        surge_gpus=held if upgrade == "NewCluster" else 0,
+        because=because,
+    )
+
+
+def _upgrade(name: str, declared: Service, sites: Mapping[str, PoolSite]) -> tuple[str, str]:
+    short = [
+        f"pool `{site.name}` has {free} free of the {held} that a second cluster would take"
+        for site in sites.values()
+        if (held := cards_of(name, site)) > (free := cards_of("", site))
+    ]
+    if declared.upgrade:
+        waits = declared.upgrade == "NewCluster" and bool(short)
+        return declared.upgrade, "pinned in the fleet file" + (f", although {short[0]}: it would wait" if waits else "")
+    if short:
+        return "None", (
+            f"{short[0]}: it would wait for ever. Changes of models are made in place all the same; a change of pods"
+            " takes effect when the RayService is made anew"
+        )
+    return "NewCluster", "the pools have the cards for a second cluster, so that no request is lost"
