@@ -125,6 +125,33 @@ def test_it_works_as_a_dependency_of_another_chart(tmp_path, helm):
     )
 
 
+MODEL = "serve.applications.chat.models.llama-8b"
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(
+    "setting",
+    [
+        f"{MODEL}.autoscaling.maxReplicas=3",
+        "serve.applications.chat.ingress.minReplicas=2",
+        f"{MODEL}.engine.maxNumSeqs=64",
+        f"{MODEL}.engine.gpuMemoryUtilization=1",
+        f"{MODEL}.gpuFraction=1",
+        f"{MODEL}.gracefulShutdownSeconds=60",
+        "workerGroups.gpu.maxReplicas=3",
+        "workerGroups.gpu.gpu.count=2",
+        "upgrade.deletionDelaySeconds=900",
+    ],
+)
+def test_a_number_of_the_command_line_is_the_number_of_a_file(setting, helm):
+    """Helm reads `--set` as int64 and files as float64, and templates compare neither with the other."""
+    path, _, value = setting.partition("=")
+    overlay = json.loads("".join(f'{{"{key}": ' for key in path.split(".")) + value + "}" * len(path.split(".")))
+    set_ = render("ray-service", "chat", "models", example("minimal"), options=("--set", setting), helm=HELMS[helm])
+    written = render("ray-service", "chat", "models", over(example("minimal"), overlay), helm=HELMS[helm])
+    assert parsed(set_) == parsed(written)
+
+
 def test_overlays_merge_by_name():
     two = over(
         example("minimal"), {"workerGroups": {"more": {"gpu": {"count": 0}, "resources": {"cpu": 2, "memory": "16Gi"}}}}

@@ -1,8 +1,9 @@
 {{- /* The values, with every entry of a map completed by the defaults of the values model, validated, as JSON.
-       Every template reads them through here, so none is rendered from values that break a rule. */ -}}
+       Every template reads them through here, so none is rendered from values that break a rule. By way of JSON, because
+       `--set` gives int64 and a file float64, which templates do not compare. */ -}}
 {{- define "ray-service.values" -}}
 {{- $defaults := include "ray-service.defaults" . | fromJson }}
-{{- $values := deepCopy .Values }}
+{{- $values := .Values | toJson | fromJson }}
 {{- range $name, $group := $values.workerGroups }}
 {{- $_ := set $values.workerGroups $name (mergeOverwrite (deepCopy $defaults.WorkerGroup) $group) }}
 {{- end }}
