@@ -1,11 +1,13 @@
 """The rendered serveConfigV2, read by Ray Serve, Ray Serve LLM and vLLM themselves."""
 
 import json
+from typing import get_args
 
 import pytest
 
 from charts.kit import EXAMPLES, ray_service, serve_config
 from rayhelm.serving.check import check_serve_config
+from rayhelm.values.ray_service.cards import AcceleratorType
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 
@@ -13,6 +15,12 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ray_and_vllm_take_it(example):
     assert check_serve_config(ray_service(base=example)["spec"]["serveConfigV2"]) == []
+
+
+def test_every_card_that_can_be_named_is_one_of_rays():
+    from ray.util.accelerators import accelerators
+
+    assert set(get_args(AcceleratorType)) <= {value for value in vars(accelerators).values() if type(value) is str}
 
 
 @pytest.mark.parametrize(

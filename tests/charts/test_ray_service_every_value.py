@@ -58,6 +58,7 @@ FULLEST = RayServiceValues.model_validate(example("everything")).model_dump(
 LEAVES = list(leaves(FULLEST))
 MODEL = "serve.applications.mixed.models.org/some-model.v1"
 HUB = {"serve": {"applications": {"mixed": {"models": {"org/some-model.v1": {"source": "org/some-model"}}}}}}
+TOKENIZER = {"serve": {"applications": {"mixed": {"models": {"org/some-model.v1": {"tokenizer": "org/tokenizer"}}}}}}
 AFFINE = {
     "serve": {"applications": {"mixed": {"models": {"org/some-model.v1": {"router": {"kind": "PrefixAffinity"}}}}}}
 }
@@ -68,6 +69,7 @@ ACTIVE = {
     "networkPolicy.redis.peer.podLabels": {"networkPolicy": {"redis": {"peer": {"namespace": "redis"}}}},
     "weights.download.exclude": HUB,
     f"{MODEL}.revision": HUB,
+    f"{MODEL}.tokenizerRevision": TOKENIZER,
     f"{MODEL}.router.imbalanceThreshold": AFFINE,
     f"{MODEL}.router.matchRateThreshold": AFFINE,
     "clusterDomain": {"upgrade": {"strategy": "NewCluster"}},
@@ -96,4 +98,7 @@ def choices(path):
         annotation, model = key.field.annotation, key.section or key.entry
         if key.entry:
             next(parts, None)
+    parts = [part for part in get_args(annotation) if part is not type(None)]
+    if len(parts) == 1:
+        (annotation,) = parts
     return get_args(annotation) if get_origin(annotation) is Literal else ()

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import kinds, only, ray_service, rendered
+from charts.kit import kinds, llm_config, only, ray_service, rendered
 
 INCREMENTAL = {
     "strategy": "NewClusterWithIncrementalUpgrade",
@@ -71,6 +71,23 @@ def test_only_the_job_sees_the_hubs_token():
     objects = rendered({"weights": {"download": {"tokenSecret": {"name": "hub"}}}})
     assert "secretKeyRef" in json.dumps(only(objects, "Job"))
     assert "HF_TOKEN" not in json.dumps(only(objects, "RayService"))
+
+
+def test_a_tokenizer_of_the_hub_is_fetched_without_weights_and_read_from_its_path():
+    chat = {"source": "/m", "tokenizer": "Qwen/Qwen3-8B", "tokenizerRevision": "1" * 40}
+    overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {**chat, "revision": ""}}}}}}
+    (container,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
+    path = "/models/Qwen/Qwen3-8B/" + "1" * 40
+    assert container["command"][:5] == ["hf", "download", "Qwen/Qwen3-8B", "--local-dir", path]
+    assert "*.safetensors" in container["command"]
+    assert llm_config(overlay)["model_loading_config"]["tokenizer_source"] == path
+
+
+def test_a_tokenizer_that_a_served_model_brings_along_is_fetched_with_it():
+    tokenizer = {"tokenizer": "meta-llama/Llama-3.1-8B-Instruct", "tokenizerRevision": "0" * 40, "revision": "0" * 40}
+    overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": tokenizer}}}}}
+    (container,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
+    assert "*.safetensors" not in container["command"]
 
 
 def test_the_job_downloads_for_applications_of_ones_own():

@@ -18,6 +18,13 @@ ROWS = [
 ]
 
 
+SPLIT = {"tensorParallelSize": 2, "pipelineParallelSize": 2}
+
+
+def chat(**model):
+    return {"serve": {"applications": {"chat": {"models": {"llama-8b": model}}}}}
+
+
 def rows(layer):
     return [row for row in ROWS if layer in RULES[row.values[0]].layers]
 
@@ -54,6 +61,22 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
     other = "1.6.2" if rule.since else "1.7.0"
     for bad in rule.bad:
         assert broken(over(bad, {"kuberay": {"version": other}})) != name
+
+
+@pytest.mark.parametrize(
+    "good",
+    [
+        {"workerGroups": {"gpu": {"gpu": {"count": 4}}}, **chat(engine={"tensorParallelSize": 2})},
+        {"workerGroups": {"gpu": {"gpu": {"count": 4}}}, **chat(engine=SPLIT, placementStrategy="STRICT_PACK")},
+        {"workerGroups": {"gpu": {"gpu": {"count": 2}}}, **chat(engine=SPLIT)},
+        chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 4, "maxReplicas": 4}),
+        chat(engine={"extra": {"data_parallel_size": 1}}),
+        {"networkPolicy": {"dns": {"peer": {"namespace": ""}, "cidrs": ["169.254.20.10/32"]}}},
+        {"weights": {"mountPath": "/tmp-models/weights"}},
+    ],
+)
+def test_what_is_good_is_not_refused(good):
+    assert broken(good) == ""
 
 
 @pytest.mark.parametrize("helm", HELMS)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import llm_config, ray_service, serve_config
+from charts.kit import llm_config, over, ray_service, serve_config
 
 
 def model(**values):
@@ -43,6 +43,17 @@ def test_online_servers_name_the_revision_to_the_engine():
     assert config["model_loading_config"]["model_source"] == "meta-llama/Llama-3.1-8B-Instruct"
     assert config["engine_kwargs"]["revision"] == "0e9e39f249a16976918f6564b8830bc894c89659"
     assert config["engine_kwargs"]["tokenizer_revision"] == config["engine_kwargs"]["revision"]
+
+
+def test_the_tokenizer_of_another_repository_has_its_own_revision():
+    overlay = over(
+        {"weights": {"enabled": False, "offline": False, "onlineReason": "a test"}},
+        model(tokenizer="Qwen/Qwen3-8B", tokenizerRevision="1" * 40),
+    )
+    config = llm_config(overlay)
+    assert config["model_loading_config"]["tokenizer_source"] == "Qwen/Qwen3-8B"
+    assert config["engine_kwargs"]["tokenizer_revision"] == "1" * 40
+    assert config["engine_kwargs"]["revision"] == "0e9e39f249a16976918f6564b8830bc894c89659"
 
 
 def test_replicas_scale_on_a_target_that_can_be_reached():

@@ -33,6 +33,7 @@
  },
  "Model": {
   "revision": "",
+  "tokenizerRevision": "",
   "task": "chat",
   "engine": {
    "tensorParallelSize": 1,

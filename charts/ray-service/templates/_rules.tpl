@@ -53,6 +53,22 @@
   "message": "{path} names {groups} worker groups, but has {stages} pipeline stages: name one group, or one for each stage",
   "mend": "engine: {pipelineParallelSize: {groups}\u007d"
  },
+ "tensor-parallel-pod": {
+  "message": "{path}: tensorParallelSize {tp}, but a pod of group {group} has {cards} cards: each layer would wait for the network",
+  "mend": "engine: {tensorParallelSize: {cards}\u007d   # and pipelineParallelSize for the rest"
+ },
+ "tensor-parallel-straddles": {
+  "message": "{path}: tensorParallelSize {tp} does not divide the {cards} cards of a pod of group {group}: a stage would lie over two pods",
+  "mend": "workerGroups: \u007b{group}: {gpu: {count: {tp}\u007d}\u007d"
+ },
+ "strict-pack": {
+  "message": "{path}: STRICT_PACK wants {ranks} GPUs in one pod, and the largest has {cards}, of one group",
+  "mend": "placementStrategy: PACK"
+ },
+ "fraction-replicas": {
+  "message": "{path}: {replicas} replicas of {share} of a card, but the {cards} cards of group {group} hold {room}: a share is never split",
+  "mend": "workerGroups: \u007b{group}: {maxReplicas: {replicas}\u007d}"
+ },
  "fraction-utilization": {
   "message": "{path}: gpuMemoryUtilization {utilization} is above gpuFraction {fraction}, and is a share of the whole card",
   "mend": "engine: {gpuMemoryUtilization: {fraction}\u007d"
@@ -84,6 +100,10 @@
  "weights-off": {
   "message": "{path}: the hub model {source} has no place: there is no weights volume, and servers are offline",
   "mend": "weights: {enabled: true}"
+ },
+ "mount-path": {
+  "message": "weights.mountPath {path} hides a folder that the servers need: /cache, /tmp, /dev and /etc are taken",
+  "mend": "weights: {mountPath: /models}"
  },
  "weights-online-reason": {
   "message": "servers that reach the hub need a reason",
@@ -191,6 +211,10 @@
  "network-policy-reason": {
   "message": "without policies everybody in the cluster reaches an endpoint that has no authentication, so this needs a reason",
   "mend": "networkPolicy: {enabled: false, reason: \"...\"}"
+ },
+ "dns-egress": {
+  "message": "the network policy lets nobody ask the DNS, so no pod finds another",
+  "mend": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
  },
  "api-server-cidrs": {
   "message": "the autoscaler calls the Kubernetes API, whose address cannot be known here",

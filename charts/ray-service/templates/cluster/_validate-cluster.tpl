@@ -24,6 +24,9 @@
 {{- include "ray-service.refuse" (list $v "annotation-reserved" (dict "annotation" .)) }}
 {{- end }}
 {{- end }}
+{{- if regexMatch "^/(cache|tmp|dev|etc)(/|$)" $v.weights.mountPath }}
+{{- include "ray-service.refuse" (list $v "mount-path" (dict "path" $v.weights.mountPath)) }}
+{{- end }}
 {{- if and (not $v.weights.offline) (not $v.weights.onlineReason) }}
 {{- include "ray-service.refuse" (list $v "weights-online-reason" dict) }}
 {{- end }}

@@ -8,6 +8,9 @@
 {{- if and .autoscaler.enabled (not $policy.apiServer.cidrs) }}
 {{- include "ray-service.refuse" (list . "api-server-cidrs" dict) }}
 {{- end }}
+{{- if not (or $policy.dns.peer.namespace $policy.dns.cidrs) }}
+{{- include "ray-service.refuse" (list . "dns-egress" dict) }}
+{{- end }}
 {{- if and .gcsFaultTolerance.enabled (not (or $policy.redis.peer.namespace $policy.redis.cidrs)) }}
 {{- include "ray-service.refuse" (list . "redis-egress" dict) }}
 {{- end }}

@@ -4,7 +4,7 @@
 {{- $model := index . 2 }}
 {{- $loading := dict "model_id" (index . 1) "model_source" (include "ray-service.modelSource" (list $values $model)) }}
 {{- with $model.tokenizer }}
-{{- $_ := set $loading "tokenizer_source" . }}
+{{- $_ := set $loading "tokenizer_source" (include "ray-service.modelSource" (list $values (dict "source" . "revision" $model.tokenizerRevision))) }}
 {{- end }}
 {{- $config := dict
       "model_loading_config" $loading
@@ -55,7 +55,10 @@
 {{- end }}
 {{- if and $model.revision (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "revision" $model.revision }}
-{{- $_ := set $kwargs "tokenizer_revision" $model.revision }}
+{{- end }}
+{{- $tokenizer := ternary $model.tokenizerRevision $model.revision (hasKey $model "tokenizer") }}
+{{- if and $tokenizer (not $values.weights.enabled) }}
+{{- $_ := set $kwargs "tokenizer_revision" $tokenizer }}
 {{- end }}
 {{- mergeOverwrite $kwargs $model.engine.extra | toJson }}
 {{- end }}

@@ -32,6 +32,9 @@
 {{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
 {{- $_ := set $others (snakecase $key) (printf "engine.%s says it" $key) }}
 {{- end }}
+{{- if gt (get $engine.extra "data_parallel_size" | default 1 | float64) 1.0 }}
+{{- $_ := set $others "data_parallel_size" "build_openai_app places one rank of data; replicas do the same" }}
+{{- end }}
 {{- range $key, $_ := $engine.extra }}
 {{- with get $others $key }}
 {{- include "ray-service.refuse" (list $v "engine-extra" (dict "path" $path "key" $key "why" .)) }}
@@ -43,8 +46,10 @@
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
 {{- $source := (index . 2).source }}
-{{- if and (include "ray-service.isHubId" $source) $v.weights.offline (not $v.weights.enabled) }}
-{{- include "ray-service.refuse" (list $v "weights-off" (dict "path" $path "source" $source)) }}
+{{- range list $source (get (index . 2) "tokenizer") | compact }}
+{{- if and (include "ray-service.isHubId" .) $v.weights.offline (not $v.weights.enabled) }}
+{{- include "ray-service.refuse" (list $v "weights-off" (dict "path" $path "source" .)) }}
+{{- end }}
 {{- end }}
 {{- if and (contains "://" $source) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
 {{- include "ray-service.refuse" (list $v "remote-source-egress" (dict "path" $path "source" $source)) }}

@@ -4,13 +4,14 @@
 {{- $model := index . 2 }}
 {{- range $model.workerGroups }}
 {{- include "ray-service.validateGroup" (list $v $path .) }}
-{{- $drain := sub (get $v.workerGroups .).terminationGracePeriodSeconds 10 }}
-{{- if lt (float64 $drain) $model.gracefulShutdownSeconds }}
-{{- include "ray-service.refuse" (list $v "drain-time" (dict "path" $path "group" . "need" $model.gracefulShutdownSeconds "have" $drain "grace" (add $model.gracefulShutdownSeconds 10))) }}
-{{- end }}
 {{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
 {{- include "ray-service.refuse" (list $v "accelerator-type-zero" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
 {{- end }}
+{{- end }}
+{{- /* On every group: the ingress that carries the model's requests may run on any. */}}
+{{- include "ray-service.validateDrain" (list $v $path (keys $v.workerGroups) $model.gracefulShutdownSeconds) }}
+{{- if eq $model.accelerator.kind "gpu" }}
+{{- include "ray-service.validateSplit" . }}
 {{- end }}
 {{- $groups := len $model.workerGroups }}
 {{- if and (gt $groups 1) (ne $groups (int $model.engine.pipelineParallelSize)) }}

@@ -38,6 +38,8 @@
 {{- with $deployment.workerGroup }}
 {{- include "ray-service.validateGroup" (list $v $path .) }}
 {{- end }}
+{{- $groups := $deployment.workerGroup | empty | ternary (keys $v.workerGroups) (list $deployment.workerGroup) }}
+{{- include "ray-service.validateDrain" (list $v $path $groups $deployment.gracefulShutdownSeconds) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -28,7 +28,7 @@ template:
           {{- with $model.revision }}
           {{- $command = concat $command (list "--revision" .) }}
           {{- end }}
-          {{- range $download.exclude }}
+          {{- range concat $download.exclude $model.exclude }}
           {{- $command = concat $command (list "--exclude" .) }}
           {{- end }}
           {{- toYaml $command | nindent 10 }}

@@ -1,27 +1,41 @@
-{{- /* Hub models with their paths, one entry each, as JSON. Takes the values. */ -}}
+{{- /* What is fetched from the hub, by path, as a JSON list of {source, revision, path, exclude}: the Job's name hangs on
+       its order. Takes the values. */ -}}
 {{- define "ray-service.hubModels" -}}
 {{- $v := . }}
 {{- $found := dict }}
 {{- range $v.serve.applications }}
 {{- range .models }}
-{{- if include "ray-service.isHubId" .source }}
-{{- $path := include "ray-service.modelSource" (list $v .) }}
-{{- $_ := set $found $path (dict "source" .source "revision" .revision "path" $path) }}
+{{- if hasKey . "tokenizer" }}
+{{- $weights := list "*.safetensors" "*.bin" "*.gguf" }}
+{{- include "ray-service.addHubModel" (list $v $found .tokenizer .tokenizerRevision $weights) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- /* Models last: a tokenizer that a model brings along needs no fetch of its own. */}}
+{{- range $v.serve.applications }}
+{{- range .models }}
+{{- include "ray-service.addHubModel" (list $v $found .source .revision list) }}
 {{- end }}
 {{- end }}
 {{- range .serve.customApplications }}
 {{- range $source, $revision := .hubModels }}
-{{- $path := include "ray-service.hubPath" (list $v $source $revision) }}
-{{- $_ := set $found $path (dict "source" $source "revision" $revision "path" $path) }}
+{{- include "ray-service.addHubModel" (list $v $found $source $revision list) }}
 {{- end }}
 {{- end }}
-{{- /* By path: `values` would list them in another order each time, and the Job's name hangs on it. */}}
 {{- $models := list }}
 {{- range $found }}
 {{- $models = append $models . }}
 {{- end }}
 {{- $models | toJson }}
+{{- end }}
+
+{{- /* Takes (list values found source revision exclude). */ -}}
+{{- define "ray-service.addHubModel" -}}
+{{- $source := index . 2 }}
+{{- if include "ray-service.isHubId" $source }}
+{{- $path := include "ray-service.hubPath" (list (index . 0) $source (index . 3)) }}
+{{- $_ := set (index . 1) $path (dict "source" $source "revision" (index . 3) "path" $path "exclude" (index . 4)) }}
+{{- end }}
 {{- end }}
 
 {{- /* Where a hub model lies: another revision is another path. Takes (list values source revision). */ -}}

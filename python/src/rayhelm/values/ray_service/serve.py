@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rayhelm.values.ray_service.base import Env, Name, Port, Values
+from rayhelm.values.ray_service.cards import AcceleratorType
 from rayhelm.values.ray_service.engine import Engine
 
 __all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model", "Router", "Serve"]
@@ -71,15 +72,17 @@ class Model(Values):
     revision: Revision = ""
     """Commit of the hub repository, 40 hex digits. Without it the weights change under you; NOTES says so."""
     tokenizer: str | None = None
-    """Tokenizer, where it is not beside the weights: a hub id or a path."""
+    """Tokenizer, where it is not beside the weights: a hub id, which the download Job fetches too, or a path."""
+    tokenizer_revision: Revision = ""
+    """Commit of the tokenizer's hub repository."""
     task: Literal["chat", "embed", "rerank", "transcribe"] = "chat"
     """What it does; decides the runner, the routers that are allowed, and the request of `helm test`."""
     engine: Engine
     """vLLM's arguments."""
     accelerator: Accelerator = Accelerator()
     """What the engine computes on."""
-    accelerator_type: str | None = None
-    """Card as Ray names it (`H100`), where the worker group does not say enough. A group at `minReplicas: 0` is never
+    accelerator_type: AcceleratorType | None = None
+    """Card as Ray names it, where the worker group does not say enough. A group at `minReplicas: 0` is never
     started for it."""
     worker_groups: list[Name] = []
     """Group for all stages, or one for each pipeline stage. Empty: wherever GPUs are free. vLLM orders the stages

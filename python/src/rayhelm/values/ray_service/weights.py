@@ -47,8 +47,8 @@ class Weights(Values):
 
     enabled: bool = True
     """Off: there is no volume, and hub models need `offline: false`."""
-    mount_path: str = Field(default="/models", pattern=r"^/[a-z][a-z0-9/_-]*$")
-    """Where the claim is mounted, read-only in servers."""
+    mount_path: str = Field(default="/models", pattern=r"^(/[a-z0-9][a-z0-9_-]*)+$")
+    """Where the claim is mounted, read-only in servers; no slash at the end."""
     claim: Claim = Claim()
     """The volume claim."""
     download: Download = Download()
