@@ -175,7 +175,15 @@ def test_engines_are_forks_of_the_process_that_imported_vllm(up: Up) -> None:
         assert psutil.Process(engine.ppid()).cmdline()[1:3] == ["-m", "rayhelm.serving.zygote"]
 
 
-def test_a_second_up_says_what_runs(up: Up) -> None:
+def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> None:
+    before = {process.pid for process in processes.members(up.home.run)}
+    again = rayhelm("up", str(FLEET), "--state", str(up.home.state), port=int(up.url.rpartition(":")[2]))
+    assert again.returncode == 0, again.stderr
+    assert f"curl {up.url}" in again.stdout
+    assert before <= {process.pid for process in processes.members(up.home.run)}
+
+
+def test_another_up_says_what_runs(up: Up) -> None:
     before = {process.pid for process in processes.members(up.home.run)}
     again = rayhelm("up", str(FLEET), "--state", str(up.home.state), port=processes.free_port(set()))
     assert again.returncode == 1

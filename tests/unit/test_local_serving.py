@@ -92,7 +92,9 @@ def test_too_little_memory_is_told_before_anything_starts(tmp_path: Path, monkey
 def test_an_earlier_endpoint_is_told_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
     home = Home(tmp_path)
-    home.write(Endpoint(url="http://127.0.0.1:8000", port=8000, dashboard=1, models=(), stand_in=True, ready=True))
+    home.write(
+        Endpoint(url="http://127.0.0.1:8000", port=8000, dashboard=1, models=(), stand_in=True, config="", ready=True)
+    )
     earlier = processes.start(["sleep", "60"], run=home.run, log=tmp_path / "log")
     try:
         with pytest.raises(FleetError, match=r"http://127.0.0.1:8000(.|\n)*rayhelm down"):

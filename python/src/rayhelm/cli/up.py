@@ -34,7 +34,7 @@ def up_command(
     """Serve a fleet on this computer, and return when it answers. Without a GPU, tiny models stand in."""
     from rayhelm.fleet_files import render_fleet
     from rayhelm.serving import preflight
-    from rayhelm.serving.local import up
+    from rayhelm.serving.local import running, up
     from rayhelm.serving.local_config import gpus, merge, served
 
     home = home_of(state)
@@ -47,6 +47,9 @@ def up_command(
     models = served(config, tasks)
     for note in notes:
         warn(note)
+    if already := running(config, home):
+        print(already.model_dump_json(indent=2)) if format is Format.json else _print_ready(already)
+        return
     preflight.check(home, port=port, models=len(models), stand_in=cards is None, gpus=gpus(config), cards=cards)
     if rays := preflight.foreign_rays(home):
         numbers = ", ".join(str(ray.pid) for ray in rays)

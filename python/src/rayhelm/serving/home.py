@@ -39,6 +39,8 @@ class Endpoint(Closed):
     dashboard: int
     models: tuple[Served, ...]
     stand_in: bool
+    config: str
+    """Digest of the Serve config that it serves."""
     ready: bool = False
 
 

@@ -16,8 +16,9 @@ from rayhelm.processes import Process
 from rayhelm.serving import ray_local
 from rayhelm.serving.client import ServeApi, Status, one_token
 from rayhelm.serving.home import Endpoint, Home, Served
+from rayhelm.serving.local_config import digest
 
-__all__ = ["Failed", "Watch", "down", "up"]
+__all__ = ["Failed", "Watch", "down", "running", "up"]
 
 START = 180.0
 """Seconds that Ray may take."""
@@ -41,6 +42,14 @@ class _Ray:
     api: ServeApi
 
 
+def running(config: Mapping[str, Any], home: Home) -> Endpoint | None:
+    """The endpoint that serves this very config already, if there is one."""
+    endpoint = home.read()
+    if endpoint and endpoint.ready and endpoint.config == digest(config) and processes.members(home.run):
+        return endpoint
+    return None
+
+
 def up(
     config: Mapping[str, Any], models: Sequence[Served], home: Home, *, stand_in: bool, watch: Watch = lambda _: None
 ) -> Endpoint:
@@ -53,6 +62,7 @@ def up(
         dashboard=processes.free_port(taken),
         models=tuple(models),
         stand_in=stand_in,
+        config=digest(config),
     )
     try:
         home.prepare(secrets.token_hex(32))

@@ -1,11 +1,13 @@
 """From the serveConfigV2 of each service to one for this computer. Pure: nothing but where it listens is changed."""
 
+import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from rayhelm.serving.home import Served
 
-__all__ = ["gpus", "merge", "served"]
+__all__ = ["digest", "gpus", "merge", "served"]
 
 LLM_APP = "ray.serve.llm:build_openai_app"
 
@@ -29,6 +31,11 @@ def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, A
     first = next(iter(configs.values()))
     http = {**first.get("http_options", {}), "host": "127.0.0.1", "port": port}
     return {**first, "http_options": http, "applications": applications}
+
+
+def digest(config: Mapping[str, Any]) -> str:
+    """Tells whether two configs are the same."""
+    return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
 def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served, ...]:
