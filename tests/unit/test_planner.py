@@ -202,19 +202,6 @@ def test_small_models_of_one_service_share_a_card() -> None:
     assert found.pools["gpu"].used == pytest.approx(sum(shares))
 
 
-def test_a_card_is_not_shared_between_services() -> None:
-    with pytest.raises(Exception, match="has room for 0"):
-        plan(
-            """
-            fleet: apart
-            pools: {gpu: {gpu: L4-24GB, nodes: 1}}
-            models:
-              embed: {source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}
-              rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, gpuFraction: 0.4}
-            """
-        )
-
-
 def test_a_price_that_is_unknown_stays_unknown_and_says_why() -> None:
     model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
     assert model.price_per_hour is None
