@@ -96,7 +96,7 @@ def test_ray_is_told_every_card_in_words(example):
         limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
         cards = sum(int(count) for name, count in limits.items() if "gpu" in name)
         assert group["resources"]["GPU"] == str(cards)
-        assert group["rayStartParams"] == {}
+        assert "num-gpus" not in group["rayStartParams"]
 
 
 def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
@@ -164,6 +164,25 @@ def test_shared_memory_is_a_bounded_volume():
     volumes = {volume["name"]: volume for volume in worker()["template"]["spec"]["volumes"]}
     assert volumes["shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
     assert mounts(ray(worker()))["/dev/shm"] == "shm"
+
+
+@pytest.mark.parametrize(("shm", "bytes_"), [("8Gi", "2147483648"), ("1T", "250000000000"), ("100Mi", "78643200")])
+def test_rays_objects_leave_most_of_the_shared_memory_to_nccl_and_vllm(shm, bytes_):
+    group = worker({"workerGroups": {"gpu": {"shmSize": shm, "resources": {"memory": "2Ti"}}}})
+    assert group["rayStartParams"] == {"object-store-memory": bytes_}
+    assert cluster()["headGroupSpec"]["rayStartParams"]["object-store-memory"] == "268435456"
+
+
+def test_what_is_written_to_disk_is_bounded():
+    for spec in (worker()["template"]["spec"], head_spec()):
+        assert all(volume["emptyDir"]["sizeLimit"] for volume in spec["volumes"] if "emptyDir" in volume)
+    volumes = {volume["name"]: volume for volume in head_spec({"head": {"tmpSize": "3Gi"}})["volumes"]}
+    assert volumes["tmp"]["emptyDir"] == {"sizeLimit": "3Gi"}
+
+
+def test_serve_llm_ends_a_request_when_the_proxy_does():
+    for container in (head_container(), ray(worker())):
+        assert env(container)["RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT"] == "1200"
 
 
 def test_prompts_are_not_logged_and_nobody_is_told_of_the_use():

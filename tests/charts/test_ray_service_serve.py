@@ -63,6 +63,11 @@ def test_replicas_scale_on_a_target_that_can_be_reached():
     assert ingress["target_ongoing_requests"] == 200
 
 
+def test_an_ingress_outlives_the_requests_of_its_slowest_model():
+    ingress = serve_config(base="tp8-pp4-rdma")["applications"][0]["args"]["ingress_deployment_config"]
+    assert ingress["graceful_shutdown_timeout_s"] == 300
+
+
 @pytest.mark.parametrize(("stated", "rendered"), [(None, 96), (200, 200)])
 def test_requests_beyond_the_target_wait_in_serve(stated, rendered):
     overlay = model(maxOngoingRequests=stated) if stated else {}

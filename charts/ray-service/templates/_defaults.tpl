@@ -91,6 +91,7 @@
   "numOfHosts": 1,
   "shmSize": "8Gi",
   "cacheSize": "20Gi",
+  "tmpSize": "10Gi",
   "image": {
    "repository": "",
    "tag": "",

@@ -151,6 +151,10 @@
   "message": "{path}: a replica may take {need} s to end, but Ray drains a worker of group {group} for {have} s",
   "mend": "workerGroups: \u007b{group}: {terminationGracePeriodSeconds: {grace}\u007d}"
  },
+ "deletion-delay": {
+  "message": "{path}: a replica may take {need} s to end, but the old cluster is deleted {have} s after an upgrade",
+  "mend": "upgrade: {deletionDelaySeconds: {need}\u007d"
+ },
  "image-latest": {
   "message": "{path}: {image} is another image tomorrow",
   "mend": "{path}: name a tag, or better a digest"

@@ -41,18 +41,25 @@ requests:
   readOnly: true
 {{- end }}
 
-{{- /* Takes (list root shmSize cacheSize). */ -}}
+{{- /* Takes (list root group). */ -}}
 {{- define "ray-service.volumes" -}}
 - name: shm
   emptyDir:
     medium: Memory
-    sizeLimit: {{ index . 1 }}
+    sizeLimit: {{ (index . 1).shmSize }}
 - name: tmp
-  emptyDir: {}
+  emptyDir:
+    sizeLimit: {{ (index . 1).tmpSize }}
 - name: cache
   emptyDir:
-    sizeLimit: {{ index . 2 }}
+    sizeLimit: {{ (index . 1).cacheSize }}
 - name: vllm-config
   configMap:
     name: {{ include "ray-service.name" (index . 0) }}-vllm
+{{- end }}
+
+{{- /* Bytes of Ray's object store, a quarter of /dev/shm: left alone Ray takes a third of the memory, and the queues of NCCL
+       and vLLM live there too. Ray's least is 75 MiB. Takes a group. */ -}}
+{{- define "ray-service.objectStore" -}}
+{{ printf "%.0f" (max 78643200 (divf (include "ray-service.number" .shmSize | float64) 4) | float64) | quote }}
 {{- end }}

@@ -7,6 +7,7 @@ rayStartParams:
   num-cpus: "0"
   num-gpus: "0"
   dashboard-host: 0.0.0.0
+  object-store-memory: {{ include "ray-service.objectStore" $head }}
 template:
   metadata:
     labels:
@@ -46,5 +47,5 @@ template:
         volumeMounts:
           {{- include "ray-service.mounts" . | nindent 10 }}
     volumes:
-      {{- include "ray-service.volumes" (list $root $head.shmSize "5Gi") | nindent 6 }}
+      {{- include "ray-service.volumes" (list $root $head) | nindent 6 }}
 {{- end }}

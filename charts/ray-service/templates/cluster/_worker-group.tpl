@@ -16,7 +16,8 @@ idleTimeoutSeconds: {{ int $group.idleTimeoutSeconds }}
 {{- if hasKey $group "priority" }}
 priority: {{ int $group.priority }}
 {{- end }}
-rayStartParams: {}
+rayStartParams:
+  object-store-memory: {{ include "ray-service.objectStore" $group }}
 # In words: KubeRay counts the cards of some resource names only, and the autoscaler has to know before a pod is there.
 resources:
   GPU: {{ int $group.gpu.count | quote }}
@@ -65,7 +66,7 @@ template:
             readOnly: true
           {{- end }}
     volumes:
-      {{- include "ray-service.volumes" (list $root $group.shmSize $group.cacheSize) | nindent 6 }}
+      {{- include "ray-service.volumes" (list $root $group) | nindent 6 }}
       {{- if $v.weights.enabled }}
       - name: weights
         persistentVolumeClaim:

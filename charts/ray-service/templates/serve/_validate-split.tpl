@@ -33,6 +33,9 @@
 {{- define "ray-service.validateDrain" -}}
 {{- $v := index . 0 }}
 {{- $need := index . 3 }}
+{{- if gt (float64 $need) (float64 $v.upgrade.deletionDelaySeconds) }}
+{{- include "ray-service.refuse" (list $v "deletion-delay" (dict "path" (index . 1) "need" $need "have" $v.upgrade.deletionDelaySeconds)) }}
+{{- end }}
 {{- range index . 2 | sortAlpha }}
 {{- $drain := sub (get $v.workerGroups .).terminationGracePeriodSeconds 10 }}
 {{- if lt (float64 $drain) (float64 $need) }}

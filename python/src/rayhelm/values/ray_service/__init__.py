@@ -49,7 +49,7 @@ class RayServiceValues(Values):
     upgrade: Upgrade = Upgrade()
     """What a change of the cluster does."""
     serve: Serve = Serve()
-    """What is served; edits are made in place."""
+    """What is served; edits of applications and logging are made in place."""
     head: Head = Head()
     """The head pod."""
     worker_groups: dict[Name, WorkerGroup] = {}

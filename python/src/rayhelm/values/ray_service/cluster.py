@@ -62,14 +62,16 @@ class IncrementalUpgrade(Values):
 
 
 class Upgrade(Values):
-    """What a change of the cluster (image, environment, resources) does. A change of `serve` alone is made in place."""
+    """What a change of the cluster (image, environment, resources) does. A change of applications alone is made in
+    place."""
 
     strategy: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
     """`NewCluster` starts a second cluster and needs twice the GPUs; `None` changes nothing until set otherwise."""
     incremental: IncrementalUpgrade = IncrementalUpgrade()
     """Steps of the incremental strategy."""
-    deletion_delay_seconds: Annotated[int, Field(ge=0)] = 60
-    """Seconds that the old cluster lives on after the switch, for requests in flight."""
+    deletion_delay_seconds: Annotated[int, Field(ge=0)] = 600
+    """Seconds that the old cluster lives on after the switch: proxies and gateways learn of the new one late, and
+    requests in flight have to end. At least the largest `gracefulShutdownSeconds`."""
 
 
 class SidecarResources(Values):

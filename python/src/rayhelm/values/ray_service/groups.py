@@ -25,7 +25,11 @@ class Head(Values):
     resources: Resources = Resources(cpu="2", memory="8Gi")
     """Resources of the Ray container; heads with less memory have run out of it."""
     shm_size: Quantity = "1Gi"
-    """Size of `/dev/shm`, out of the memory above."""
+    """Size of `/dev/shm`, out of the memory above; Ray's object store takes a quarter of it."""
+    cache_size: Quantity = "5Gi"
+    """Disk for caches; lost with the pod."""
+    tmp_size: Quantity = "10Gi"
+    """Disk for Ray's logs and spilled objects; a pod that writes more is evicted."""
     node_selector: dict[str, Text] = {}
     """Labels of the nodes for the head; keep it off spot and GPU nodes."""
     tolerations: list[dict[str, Any]] = []
@@ -85,9 +89,12 @@ class WorkerGroup(Values):
     resources: Resources
     """Resources of the Ray container."""
     shm_size: Quantity = "8Gi"
-    """Size of `/dev/shm`, out of the memory above; NCCL needs it where cards share a host."""
+    """Size of `/dev/shm`, out of the memory above: a quarter for Ray's object store, the rest for NCCL, where cards
+    share a host, and for vLLM's queues."""
     cache_size: Quantity = "20Gi"
     """Disk for compiled kernels and other caches; lost with the pod."""
+    tmp_size: Quantity = "10Gi"
+    """Disk for Ray's logs and spilled objects; a pod that writes more is evicted."""
     image: ImageOverride = ImageOverride()
     """Another image for this group."""
     ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}

@@ -1,4 +1,5 @@
-"""What is served: applications, their models, and how each scales. Edits here are made in place, without new pods."""
+"""What is served: applications, their models, and how each scales. Edits of these are made in place, without new pods;
+edits of the proxy's port and time-outs are not."""
 
 from typing import Annotated, Any, Literal
 
@@ -191,14 +192,16 @@ class Serve(Values):
     """Ray Serve: its HTTP proxy and its applications."""
 
     port: Port = 8000
-    """HTTP port of every proxy, and of the Service."""
+    """HTTP port of every proxy, and of the Service. An edit builds a new cluster."""
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 1200
-    """Seconds after which a request ends; without it a stuck one never does."""
+    """Seconds after which a request ends, with 408 from Serve LLM's ingress (600 of its own) or from the proxy (never).
+    The ingress reads it from the pods' environment, so an edit builds a new cluster."""
     keep_alive_timeout_seconds: Annotated[int, Field(gt=0)] = 90
-    """Seconds that an idle connection stays open; more than the gateway's, or it meets closed ones."""
+    """Seconds that an idle connection stays open; more than the gateway's, or it meets closed ones. Ray keeps
+    the HTTP options that a cluster started with: an edit reaches only the next one."""
     logging: Logging = Logging()
     """Serve's own logs."""
     applications: dict[Name, Application] = {}
-    """Applications of Ray Serve LLM, by name."""
+    """Applications of Ray Serve LLM, by name; edits are made in place."""
     custom_applications: dict[Name, CustomApplication] = {}
-    """Applications of your own, by name."""
+    """Applications of your own, by name; edits are made in place."""

@@ -1,0 +1,41 @@
+{{- /* An application of the user's own. Takes (list name application). */ -}}
+{{- define "ray-service.customApplication" -}}
+{{- $app := index . 1 }}
+{{- $config := dict "name" (index . 0) "route_prefix" $app.routePrefix "import_path" $app.importPath "args" $app.args }}
+{{- if $app.env }}
+{{- $_ := set $config "runtime_env" (dict "env_vars" (include "ray-service.texts" $app.env | fromJson)) }}
+{{- end }}
+{{- $deployments := list }}
+{{- range $name, $d := $app.deployments }}
+{{- $actor := dict "num_cpus" $d.cpus "num_gpus" $d.gpus }}
+{{- with $d.workerGroup }}
+{{- $_ := set $actor "resources" (dict (include "ray-service.groupResource" .) 0.001) }}
+{{- end }}
+{{- $deployment := dict
+      "name" $name
+      "ray_actor_options" $actor
+      "max_ongoing_requests" $d.maxOngoingRequests
+      "graceful_shutdown_timeout_s" $d.gracefulShutdownSeconds
+      "autoscaling_config" (dict
+        "min_replicas" $d.minReplicas
+        "max_replicas" $d.maxReplicas
+        "target_ongoing_requests" $d.targetOngoingRequests) }}
+{{- with $d.userConfig }}
+{{- $_ := set $deployment "user_config" . }}
+{{- end }}
+{{- $deployments = append $deployments $deployment }}
+{{- end }}
+{{- with $deployments }}
+{{- $_ := set $config "deployments" . }}
+{{- end }}
+{{- $config | toJson }}
+{{- end }}
+
+{{- /* A map of texts, in which YAML may have seen numbers, as texts. */ -}}
+{{- define "ray-service.texts" -}}
+{{- $texts := dict }}
+{{- range $key, $value := . }}
+{{- $_ := set $texts $key (kindIs "string" $value | ternary $value ($value | toJson)) }}
+{{- end }}
+{{- $texts | toJson }}
+{{- end }}
