@@ -5,7 +5,7 @@ from math import ceil
 
 from rayhelm.planner.kv_cache import kv_cache
 from rayhelm.planner.layout import partition_of
-from rayhelm.planner.performance import decode_step_s, link_gb_per_s, prefill_s, roofline
+from rayhelm.planner.performance import decode_step_s, first_token_s, link_gb_per_s, prefill_s, roofline
 from rayhelm.planner.splits import Split
 from rayhelm.planner.wish import Wish
 
@@ -28,7 +28,7 @@ class Capacity:
     needed: int
     """By the load alone; 1 where there is none, or no speed can be estimated."""
     ttft_s: float | None = None
-    """Without queueing."""
+    """At the planned load; of a request alone where there is none."""
     tpot_s: float | None = None
     """At the planned load; at the highest concurrency where there is none."""
     requests_per_second: float | None = None
@@ -64,10 +64,10 @@ def capacity(wish: Wish, split: Split, share: float, kv_tokens: int | None, max_
     objective = wish.spec.slo
     if objective.tpot and speed.seconds(most) > objective.tpot:
         most, bound_by = _most_within(speed, objective.tpot, most), "tpot objective"
-    ttft = speed.ttft()
-    rate = most / (ttft + lengths.answer * speed.seconds(most))
+    rate = most / (speed.ttft(most) + lengths.answer * speed.seconds(most))
     needed = _needed(wish, rate)
-    in_flight = _in_flight(wish, speed, ttft, wish.replicas(needed), most)
+    in_flight = _in_flight(wish, speed, wish.replicas(needed), most)
+    ttft = speed.ttft(in_flight or 1)
     return Capacity(
         concurrency=most,
         bound_by=bound_by,
@@ -107,11 +107,11 @@ class _Speed:
         """The same, of a card that is known."""
         return self.tpot(max(concurrency, 1)) or 0.0
 
-    def ttft(self) -> float:
-        """Seconds to the first token of a request that need not wait."""
+    def ttft(self, concurrency: float) -> float:
+        """Seconds to the first token with `concurrency` requests in flight."""
         link = self.split.pool.link.gb_per_s if self.split.nodes > 1 else link_gb_per_s(self.split.gpu, 2)
         computed = prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
-        return computed / self.share + self.seconds(1)
+        return first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
 
 
 def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
@@ -128,13 +128,13 @@ def _needed(wish: Wish, rate: float) -> int:
     return ceil(traffic.requests_per_second / (rate * roofline().replica_utilisation)) if traffic else 1
 
 
-def _in_flight(wish: Wish, speed: _Speed, ttft: float, replicas: int, most: int) -> float | None:
+def _in_flight(wish: Wish, speed: _Speed, replicas: int, most: int) -> float | None:
     """Requests in flight per replica: arrival rate times time in the system, which grows with them, up to what fits."""
     if not wish.spec.traffic:
         return None
     each, in_flight = wish.spec.traffic.requests_per_second / replicas, 1.0
     for _ in range(20):
-        in_flight = min(most, each * (ttft + wish.lengths.answer * speed.seconds(in_flight)))
+        in_flight = min(most, each * (speed.ttft(in_flight) + wish.lengths.answer * speed.seconds(in_flight)))
     return in_flight
 
 

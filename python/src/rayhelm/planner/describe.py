@@ -124,7 +124,7 @@ def _estimate(chosen: Candidate) -> Estimate:
         tpot_s=_rounded(capacity.tpot_s),
         concurrency=_rounded(capacity.load_concurrency, 2),
         tokens_per_second=_rounded(tokens, 1),
-        error=f"TTFT {fitted.ttft_error}" + (f"; TPOT {fitted.tpot_error}" if chosen.wish.generates else ""),
+        error=f"TTFT {fitted.ttft_error}; TPOT {fitted.tpot_error}" if chosen.wish.generates else "Never measured",
     )
 
 

@@ -22,7 +22,7 @@ def warnings_of(chosen: Candidate) -> Iterator[str]:
     if not capacity.meets_tpot:
         yield "the tpot objective is out of reach by the estimate, even for one request alone"
     if not capacity.meets_ttft:
-        yield f"the ttft objective is out of reach by the estimate: {capacity.ttft_s:.2g} s without queueing"
+        yield f"the ttft objective is out of reach by the estimate: {capacity.ttft_s:.2g} s"
     if capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas for a load that needs {capacity.needed}: requests will wait"
     if spec.slo.tpot and not wish.generates:

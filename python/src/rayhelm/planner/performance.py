@@ -5,6 +5,7 @@ The terms and their fit stand in `data/performance/roofline.yaml`. Bytes, FLOPs 
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from math import sqrt
 from pathlib import Path
 
 import yaml
@@ -14,7 +15,15 @@ from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
 from rayhelm.closed import Closed
 
-__all__ = ["Roofline", "Work", "decode_step_s", "missing_figures", "prefill_s", "roofline", "work"]
+__all__ = ["Roofline", "Work", "decode_step_s", "first_token_s", "missing_figures", "prefill_s", "roofline", "work"]
+
+
+class FirstToken(Closed):
+    """Coefficients of the time to first token."""
+
+    prefill: float
+    step: float
+    fixed_s: float
 
 
 class Roofline(Closed):
@@ -23,6 +32,8 @@ class Roofline(Closed):
     source: str
     tpot_error: str
     ttft_error: str
+    ttft_alone: FirstToken
+    ttft_loaded: FirstToken
     weights: float
     kv: float
     compute: float
@@ -139,6 +150,15 @@ def prefill_s(model: Model, gpus: tuple[Gpu, ...], tp: int, tokens: float, link_
     if stages > 1 and link_gb_per_s:
         total += (stages - 1) * (fitted.point_to_point_s + tokens * model.hidden * 2 / (link_gb_per_s * 1e9))
     return total + fitted.layer_s * model.layers
+
+
+def first_token_s(prefill: float, step: float, concurrency: float) -> float:
+    """Seconds to the first token, from the seconds of a prefill alone and of a decode step, with so many in flight."""
+    alone, loaded = roofline().ttft_alone, roofline().ttft_loaded
+    return max(
+        alone.prefill * prefill + alone.step * step + alone.fixed_s,
+        loaded.prefill * prefill * sqrt(max(concurrency, 1)) + loaded.step * step + loaded.fixed_s,
+    )
 
 
 def _flops(model: Model, gpu: Gpu) -> float:

@@ -35,7 +35,7 @@ class Estimate(Closed):
     """What the planned load is expected to see; a range, never a point."""
 
     ttft_s: float | None = None
-    """Time to first token, seconds, without queueing."""
+    """Time to first token at the planned load, seconds; of a request alone where there is none."""
     tpot_s: float | None = None
     """Time per output token at the planned concurrency, seconds."""
     concurrency: float | None = None

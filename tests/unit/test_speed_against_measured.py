@@ -1,0 +1,67 @@
+"""The estimate of speed against measured vLLM rows: it errs as much as the plan says, and no more."""
+
+import csv
+import statistics
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from rayhelm.catalog import catalog
+from rayhelm.catalog.engines import engine
+from rayhelm.planner.kv_cache import kv_cache
+from rayhelm.planner.layout import partition_of
+from rayhelm.planner.performance import decode_step_s, first_token_s, prefill_s, roofline
+
+ROWS = Path(__file__).parent / "data" / "vllm_speed_measured.csv"
+
+
+class Errors(NamedTuple):
+    ttft: float
+    tpot: float
+
+
+@cache
+def errors() -> dict[tuple[str, str], list[Errors]]:
+    """Relative errors by model and card."""
+    found: dict[tuple[str, str], list[Errors]] = {}
+    with ROWS.open() as file:
+        next(file)
+        for row in csv.DictReader(file):
+            found.setdefault((row["model"], row["gpu"]), []).append(_errors(row))
+    return found
+
+
+def _errors(row: dict[str, str]) -> Errors:
+    model, gpus, tp = catalog().model(row["model"]), (catalog().gpu(row["gpu"]),), int(row["tp"])
+    prompt, answer, concurrency = int(row["input_tokens"]), int(row["output_tokens"]), float(row["concurrency"])
+    cache = kv_cache(model, tp, partition_of(model, 1), "auto", engine("0.29.0")[0])
+    assert cache
+    step = decode_step_s(model, gpus, tp, concurrency, prompt + answer / 2, cache.token_bytes(0), prompt / answer)
+    alone = prefill_s(model, gpus, tp, prompt, None)
+    assert step
+    assert alone
+    first = first_token_s(alone, step, concurrency)
+    return Errors(abs(first * 1e3 / float(row["ttft_ms"]) - 1), abs(step * 1e3 / float(row["tpot_ms"]) - 1))
+
+
+def everything() -> list[Errors]:
+    return [error for rows in errors().values() for error in rows]
+
+
+def test_time_per_token_errs_as_the_plan_says() -> None:
+    assert statistics.median(error.tpot for error in everything()) == pytest.approx(0.11, abs=0.01)
+    assert statistics.mean(error.tpot for error in everything()) == pytest.approx(0.23, abs=0.01)
+    assert "11 % in the median and 23 % in the mean of 355" in roofline().tpot_error
+
+
+def test_time_to_first_token_errs_as_the_plan_says() -> None:
+    assert statistics.mean(error.ttft for error in everything()) == pytest.approx(0.28, abs=0.01)
+    assert "28 % in the mean of 355" in roofline().ttft_error
+
+
+def test_dense_models_err_by_less_than_a_fifth_per_token() -> None:
+    for (model, gpu), rows in errors().items():
+        if "gpt-oss" not in model:
+            assert statistics.mean(error.tpot for error in rows) < 0.2, (model, gpu)
