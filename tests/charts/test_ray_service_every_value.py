@@ -72,7 +72,10 @@ ACTIVE = {
     f"{MODEL}.tokenizerRevision": TOKENIZER,
     f"{MODEL}.router.imbalanceThreshold": AFFINE,
     f"{MODEL}.router.matchRateThreshold": AFFINE,
-    "clusterDomain": {"upgrade": {"strategy": "NewCluster"}},
+    "clusterDomain": {
+        "upgrade": {"strategy": "NewCluster"},
+        "networkPolicy": {"gateways": {"callers": {"namespace": "ai-ml"}}},
+    },
     "workerGroups.fast.rdma.hca": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},
     "workerGroups.fast.rdma.count": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},
 }

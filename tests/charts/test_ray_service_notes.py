@@ -41,6 +41,16 @@ def test_they_say_what_is_to_be_filled_in(notes):
     assert "revision of" not in notes()
 
 
+def test_they_say_what_outlives_the_release_and_what_may_stop_an_upgrade(notes):
+    assert "delete pvc chat-weights" in notes()
+    assert "delete pvc" not in notes({"weights": {"claim": {"keep": False}}})
+    assert "networkPolicy.hub" in notes()
+
+
+def test_they_ask_to_check_where_the_operator_runs(notes):
+    assert "networkPolicy.operator.namespace is kuberay-system" in notes()
+
+
 def test_they_say_that_the_token_changes_unless_a_secret_is_named(notes):
     assert "changes at upgrades" in notes()
     assert "changes at upgrades" not in notes({"auth": {"secretName": "ray-token"}})

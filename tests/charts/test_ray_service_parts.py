@@ -54,6 +54,7 @@ def test_an_upgrade_downloads_first_and_an_install_makes_workers_wait():
     assert "helm.sh/hook" not in job()["metadata"]["annotations"]
     upgrade = job(options=("--is-upgrade",))
     assert upgrade["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
+    assert upgrade["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
     (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     (wait,) = group["template"]["spec"]["initContainers"]
     (complete,) = job()["spec"]["template"]["spec"]["containers"]
@@ -111,6 +112,18 @@ def test_a_claim_that_is_there_is_used():
     assert '"claimName": "weights-fast"' in json.dumps(only(objects, "RayService"))
 
 
+def test_weights_outlive_the_release_unless_told_otherwise():
+    policy = "helm.sh/resource-policy"
+    assert only(rendered(), "PersistentVolumeClaim")["metadata"]["annotations"][policy] == "keep"
+    claim = only(rendered({"weights": {"claim": {"keep": False}}}), "PersistentVolumeClaim")
+    assert policy not in claim["metadata"]["annotations"]
+
+
+def test_the_autoscaler_waits_for_workers_that_wait_for_weights():
+    options = ray_service()["spec"]["rayClusterConfig"]["autoscalerOptions"]
+    assert {"name": "RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S", "value": "21600"} in options["env"]
+
+
 def test_without_weights_there_is_neither_claim_nor_job():
     assert not {"PersistentVolumeClaim", "Job"} & kinds(rendered(base="stand-in"))
 
@@ -129,10 +142,11 @@ def test_everything_is_denied_first():
     assert not deny.get("egress")
 
 
-def test_the_operator_reaches_dashboard_and_proxy_of_the_head_alone():
+def test_the_operator_reaches_the_dashboard_of_the_head_alone():
     operator = policies()["head"]["ingress"][0]
     assert operator["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kuberay-system"}
-    assert ports(operator) == {8265, 8000}
+    assert ports(operator) == {8265}
+    assert ray_service()["spec"]["excludeHeadPodFromServeSvc"] is True, "or KubeRay asks the head's proxy too"
 
 
 def test_prometheus_reaches_the_three_metrics_ports():
@@ -165,6 +179,19 @@ def test_redis_is_reached_by_the_head_only():
 def test_offline_servers_reach_nothing_outside():
     assert "ipBlock" not in json.dumps([policies()["worker"], policies()["cluster"]])
     assert ports(policies()["download"]["egress"][1]) == {443}
+
+
+def test_addresses_can_be_taken_out_of_the_hubs():
+    hub = policies({"networkPolicy": {"hub": {"except": ["169.254.169.254/32"]}}})["download"]["egress"][1]
+    assert hub["to"] == [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}}]
+    assert policies()["download"]["egress"][1]["to"] == [{"ipBlock": {"cidr": "0.0.0.0/0"}}]
+
+
+def test_the_test_of_an_incremental_upgrade_reaches_the_gateway_on_its_ports():
+    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"gateways": {"istio": {"namespace": "models"}}}}
+    rule = policies(overlay)["test"]["egress"][2]
+    assert ports(rule) == {80}
+    assert rule["to"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "models"}
 
 
 def test_an_empty_namespace_is_nobody_and_never_everybody():
@@ -217,7 +244,8 @@ def test_aliases_are_kserves_names_for_the_serve_service():
 
 
 def test_aliases_and_test_follow_the_gateway_of_an_incremental_upgrade():
-    objects = rendered({"upgrade": INCREMENTAL, "aliases": {"llm-predictor": {}}})
+    gateways = {"gateways": {"istio": {"namespace": "models"}}}
+    objects = rendered({"upgrade": INCREMENTAL, "aliases": {"llm-predictor": {}}, "networkPolicy": gateways})
     assert only(objects, "Service")["spec"]["externalName"] == "chat-gateway-istio.models.svc.cluster.local"
     assert only(objects, "Pod")["spec"]["containers"][0]["command"][-1].startswith(
         "http://chat-gateway-istio.models.svc"

@@ -32,7 +32,8 @@ def test_the_upgrade_strategy_is_always_written(strategy):
 
 
 def test_an_incremental_upgrade_has_its_steps():
-    assert ray_service({"upgrade": INCREMENTAL})["spec"]["upgradeStrategy"]["clusterUpgradeOptions"] == {
+    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"gateways": {"istio": {"namespace": "models"}}}}
+    assert ray_service(overlay)["spec"]["upgradeStrategy"]["clusterUpgradeOptions"] == {
         "gatewayClassName": "istio",
         "stepSizePercent": 25,
         "intervalSeconds": 60,

@@ -212,6 +212,11 @@
   "message": "the annotation {annotation} is refused by KubeRay beside gcsFaultTolerance, after it was accepted",
   "mend": "gcsFaultTolerance: {enabled: true}"
  },
+ "incremental-test": {
+  "message": "with NewClusterWithIncrementalUpgrade the test calls the Gateway, and the network policy lets it out to none",
+  "mend": "networkPolicy: {gateways: {istio: {namespace: models}\u007d}",
+  "since": "1.7.0"
+ },
  "network-policy-reason": {
   "message": "without policies everybody in the cluster reaches an endpoint that has no authentication, so this needs a reason",
   "mend": "networkPolicy: {enabled: false, reason: \"...\"}"
@@ -223,6 +228,10 @@
  "api-server-cidrs": {
   "message": "the autoscaler calls the Kubernetes API, whose address cannot be known here",
   "mend": "# kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes -o jsonpath='{..addresses}'\nnetworkPolicy:\n  apiServer: {cidrs: [10.0.0.1/32]}\n"
+ },
+ "alias-callers": {
+  "message": "the alias {alias} stands in namespace {namespace}, from where the network policy lets nobody in",
+  "mend": "networkPolicy: {gateways: \u007b{namespace}: {namespace: {namespace}\u007d}\u007d"
  }
 }
 {{- end }}

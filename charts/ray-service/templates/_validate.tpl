@@ -8,7 +8,7 @@
 {{- include "ray-service.validateModels" (index . 1) }}
 {{- include "ray-service.validateCapacity" (index . 1) }}
 {{- include "ray-service.validateCluster" . }}
-{{- include "ray-service.validateNetwork" (index . 1) }}
+{{- include "ray-service.validateNetwork" . }}
 {{- include "ray-service.validateImages" (index . 1) }}
 {{- include "ray-service.validateEnv" (index . 1) }}
 {{- end }}

@@ -15,6 +15,9 @@ autoscalerOptions:
     {{- include "ray-service.containerSecurity" . | nindent 4 }}
   env:
     {{- include "ray-service.homeEnv" . | trim | nindent 4 }}
+    # Workers of a first install wait for the download in an init container; after an hour Ray would end and remake them.
+    - name: RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S
+      value: "21600"
   volumeMounts:
     - name: tmp
       mountPath: /tmp

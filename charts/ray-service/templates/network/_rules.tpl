@@ -64,7 +64,14 @@ matchExpressions:
 {{- define "ray-service.hubEgress" -}}
 {{- if .hub.cidrs }}
 - to:
-    {{- include "ray-service.cidrs" .hub.cidrs | trim | nindent 4 }}
+    {{- range .hub.cidrs }}
+    - ipBlock:
+        cidr: {{ . }}
+        {{- with $.hub.except }}
+        except:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
+    {{- end }}
   ports:
     {{- include "ray-service.ports" .hub.ports | trim | nindent 4 }}
 {{- end }}

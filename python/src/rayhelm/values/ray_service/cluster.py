@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Quantity, Values
+from rayhelm.values.ray_service.base import Name, Port, Quantity, Values
 from rayhelm.versions import versions
 
 __all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretKey", "SidecarResources", "Upgrade"]
@@ -53,6 +53,9 @@ class IncrementalUpgrade(Values):
     gateway_service: str = ""
     """DNS name of the Service that the Gateway's controller makes: there is no `<name>-serve-svc` with this strategy.
     Required where aliases or the test are on."""
+    gateway_ports: Annotated[list[Port], Field(min_length=1)] = [80]
+    """Ports on which the Gateway's pods listen, for the policy of the test: policies see the pod's port, not the
+    Service's, and some controllers add to it (Envoy Gateway: 10080)."""
     step_size_percent: Annotated[int, Field(ge=0, le=100)] = 25
     """Traffic moved in one step, percent; at most `maxSurgePercent`."""
     interval_seconds: Annotated[int, Field(ge=1)] = 60

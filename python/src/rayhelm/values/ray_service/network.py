@@ -55,6 +55,9 @@ class Hub(Values):
 
     cidrs: list[Cidr] = ["0.0.0.0/0"]
     """Addresses: a hub behind a content network has no fixed ones."""
+    except_: Annotated[list[Cidr], Field(alias="except")] = []
+    """Addresses taken out of each of these, so they must lie inside: `169.254.169.254/32`, where clouds hand out
+    credentials, or your own networks."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443]
     """Ports."""
 
@@ -78,7 +81,7 @@ class NetworkPolicy(Values):
     api_server: ApiServer = ApiServer()
     """The Kubernetes API, for the autoscaler."""
     operator: Peer = Peer(namespace="kuberay-system")
-    """The KubeRay operator, which calls the head's dashboard and the Serve port."""
+    """The KubeRay operator, which calls the head's dashboard. The namespace is a guess: check where yours runs."""
     gateways: dict[Name, Peer] = {}
     """Who may call the Serve port, by name: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")

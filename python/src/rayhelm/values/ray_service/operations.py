@@ -21,7 +21,9 @@ class PodMonitor(Values):
 
 
 class PodDisruptionBudget(Values):
-    """Budgets for drains; the counts stand at `head.minAvailable` and at each group."""
+    """Budgets for drains; the counts stand at `head.minAvailable` and at each group. A worker is ready
+    once a Serve proxy runs on it, so those that only hold ranks of a replica elsewhere count as not ready: to drain a
+    node of a replica over several pods, lift its budget (`minAvailable: 0`) for as long as it takes."""
 
     enabled: bool = True
     """Off: a drain may take every pod at once."""

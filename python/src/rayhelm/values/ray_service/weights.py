@@ -15,12 +15,14 @@ class Claim(Values):
 
     existing: Name | Literal[""] = ""
     """A claim that is there already; empty: the chart makes one."""
+    keep: bool = True
+    """The chart's claim, and so its weights, outlive the release; off: `helm uninstall` deletes them."""
     size: Quantity = "200Gi"
-    """Size of the claim that the chart makes."""
+    """Size of the claim that the chart makes. It can only grow, where its storage class allows that."""
     storage_class: str = ""
-    """Its storage class; empty for the cluster's default."""
+    """Its storage class; empty for the cluster's default. Kubernetes lets nobody edit it later."""
     access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
-    """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node."""
+    """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node. Kubernetes lets nobody edit it later."""
 
 
 class Download(Values):
