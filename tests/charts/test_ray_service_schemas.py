@@ -3,15 +3,18 @@
 import copy
 
 import pytest
+import yaml
 from kubernetes_validate.utils import SchemaNotFoundError
 
 from charts.kit import EXAMPLES, HELMS, kinds, pods, ray_service, rendered, values_file
 from charts.oracles import built_in, crd_validator
 from charts.pod_security import violations
-from rayhelm.charts.helm import lint
+from rayhelm.charts.helm import charts_dir, lint
 from rayhelm.versions import versions
 
 OTHERS = {"RayService", "PodMonitor"}
+ABOUT = yaml.safe_load((charts_dir() / "ray-service/Chart.yaml").read_text())
+OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")  # the chart uses nothing newer
 ONLY_1_7_0 = {"everything"}  # uses what 1.6.2 does not know, which is refused at render
 OPERATORS = [
     (example, kuberay)
@@ -40,7 +43,7 @@ def test_a_pod_monitor_is_what_its_crd_takes():
         assert crd_errors("monitoring.coreos.com_podmonitor.yaml", monitor) == []
 
 
-@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+@pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_rest_is_what_kubernetes_takes(example, kubernetes):
     for item in rendered(base=example):
@@ -48,7 +51,7 @@ def test_the_rest_is_what_kubernetes_takes(example, kubernetes):
             built_in(item, kubernetes)
 
 
-@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+@pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_pod_that_comes_of_it_is_what_kubernetes_takes(example, kubernetes):
     for pod in pods(rendered(base=example)):
@@ -91,7 +94,7 @@ def test_both_helms_render_the_same(example):
 
 
 @pytest.mark.parametrize("helm", HELMS)
-@pytest.mark.parametrize("kubernetes", versions().kubernetes.supported)
+@pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
 def test_lint_has_no_complaint(helm, kubernetes):
     for example in EXAMPLES:
         lint("ray-service", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])

@@ -103,6 +103,12 @@ def test_the_smallest_values_render_what_the_golden_file_shows():
     assert parsed(text) == parsed(golden.read_text()), "RAYHELM_UPDATE_GOLDEN=1 writes it anew"
 
 
+def test_the_smallest_values_of_the_readme_render():
+    (values,) = re.findall(r"## The smallest values\n\n```yaml\n(.*?)```", (CHART / "README.md").read_text(), re.DOTALL)
+    service = only(parsed(render("ray-service", "chat", "models", yaml.safe_load(values))), "RayService")
+    assert "qwen3-8b" in service["spec"]["serveConfigV2"]
+
+
 @pytest.mark.parametrize("helm", HELMS)
 def test_it_works_as_a_dependency_of_another_chart(tmp_path, helm):
     parent = tmp_path / "parent"

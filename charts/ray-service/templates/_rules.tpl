@@ -23,7 +23,7 @@
  },
  "applications-missing": {
   "message": "nothing is served",
-  "mend": "serve:\n  applications:\n    chat:\n      models:\n        llama-8b:\n          source: meta-llama/Llama-3.1-8B-Instruct\n          engine: {maxModelLen: 16384, maxNumSeqs: 128, maxNumBatchedTokens: 8192}\n          autoscaling: {targetOngoingRequests: 64}\n"
+  "mend": "serve:\n  applications:\n    chat:\n      models:\n        qwen3-8b:\n          source: Qwen/Qwen3-8B\n          engine: {maxModelLen: 16384, maxNumSeqs: 128, maxNumBatchedTokens: 8192}\n          autoscaling: {targetOngoingRequests: 64}\n"
  },
  "autoscaling-bounds": {
   "message": "{path}: minReplicas {min} is above maxReplicas {max}",

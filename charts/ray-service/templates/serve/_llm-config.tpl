@@ -18,7 +18,8 @@
 {{- $env := include "ray-service.texts" $model.env | fromJson }}
 {{- if lt $model.gpuFraction 1.0 }}
 
-{{- /* Ray books the share in the bundle; vLLM has to be told as well, or its worker asks for a whole card. */}}
+{{- /* Ray derives it from the bundle, but only for the task that reads the engine's config; the engine, which asks for its
+       workers' cards, inherits the replica's environment, and without this would ask for whole ones. */}}
 {{- $_ := set $env "VLLM_RAY_PER_WORKER_GPUS" ($model.gpuFraction | toJson) }}
 {{- end }}
 {{- with $env }}

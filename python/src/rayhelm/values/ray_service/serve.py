@@ -87,7 +87,8 @@ class Model(Values):
     started for it."""
     worker_groups: list[Name] = []
     """Group for all stages, or one for each pipeline stage. Empty: wherever GPUs are free. vLLM orders the stages
-    itself (driver first, then by address), so a model over unlike groups has to fit in every order."""
+    itself: those on the engine's node first, then by Ray's node id, which is random. So a model over unlike groups has
+    to fit in every order."""
     resources: dict[ResourceName, Annotated[float, Field(gt=0)]] = {}
     """Further Ray resources of each bundle, which a worker group offers in its `rayResources`."""
     gpu_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
