@@ -306,3 +306,10 @@ def test_manifests_are_what_helm_makes_of_the_values(rayhelm: Rayhelm, fleet: Pa
 
 def test_the_version_is_printed(rayhelm: Rayhelm) -> None:
     assert rayhelm("--version").out.count(".") == 2
+
+
+def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
+    answer = rayhelm()
+    assert answer.code == 2
+    assert "plan" in answer.out + answer.err
+    assert "Traceback" not in answer.err

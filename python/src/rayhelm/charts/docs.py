@@ -12,6 +12,7 @@ from rayhelm.charts.shape import Key, default_of, keys, summary
 __all__ = ["readme_table", "values_yaml"]
 
 WIDTH = 118
+_REQUIRED = object()
 
 
 def values_yaml(model: type[BaseModel]) -> str:
@@ -22,7 +23,7 @@ def values_yaml(model: type[BaseModel]) -> str:
 
 def readme_table(model: type[BaseModel]) -> str:
     rows = ["| key | type | default | meaning |", "|---|---|---|---|"]
-    return "\n".join(rows + list(_rows(model, ""))) + "\n"
+    return "\n".join(rows + list(_rows(model, "", None))) + "\n"
 
 
 def _key(key: Key, default: Any) -> Iterator[str]:
@@ -56,18 +57,27 @@ def _entry(model: type[BaseModel]) -> Iterator[str]:
             yield f"# {key.name}:"
 
 
-def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
+def _rows(model: type[BaseModel], prefix: str, section: BaseModel | None) -> Iterator[str]:
+    """`section`: the default of the section that the keys stand in, which may differ from its type's own defaults."""
     for key in keys(model):
         path = f"{prefix}{key.name}"
+        default = _default(key, model, section)
         if key.section:
             yield f"| `{path}` | section | | {_cell(key.doc)} |"
-            yield from _rows(key.section, f"{path}.")
+            yield from _rows(key.section, f"{path}.", default if isinstance(default, BaseModel) else None)
             continue
-        default = "required" if key.field.is_required() else _inline(key.field.get_default(call_default_factory=True))
-        shown = default if default in ("required", "") else f"`{default}`"
+        shown = "required" if default is _REQUIRED else "" if default is None else f"`{_inline(default)}`"
         yield f"| `{path}` | {summary(key.field.annotation)} | {shown} | {_cell(key.doc)} |"
         if key.entry:
-            yield from _rows(key.entry, f"{path}.<name>.")
+            yield from _rows(key.entry, f"{path}.<name>.", None)
+
+
+def _default(key: Key, model: type[BaseModel], section: BaseModel | None) -> Any:
+    if section is not None:
+        return getattr(section, _attribute(model, key.name))
+    if key.field.is_required():
+        return _REQUIRED
+    return key.field.get_default(call_default_factory=True)
 
 
 def _comment(text: str, width: int = WIDTH) -> list[str]:
@@ -84,7 +94,9 @@ def _inline(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("<", "&lt;")
+    """Angle brackets are escaped where they are not code: GitHub takes those as they are."""
+    parts = text.replace("|", "\\|").split("`")
+    return "`".join(part if inside % 2 else part.replace("<", "&lt;") for inside, part in enumerate(parts))
 
 
 def _attribute(model: type[BaseModel], alias: str) -> str:

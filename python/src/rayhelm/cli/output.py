@@ -38,7 +38,7 @@ def format_of(context: typer.Context | None) -> Format:
     if context and (chosen := context.meta.get(_KEY)):
         return Format(chosen)
     words = sys.argv[1:]
-    pairs = zip(words, [*words[1:], ""], strict=True)
+    pairs = zip(words, words[1:], strict=False)
     return Format.json if "--format=json" in words or ("--format", "json") in pairs else Format.text
 
 
