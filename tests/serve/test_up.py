@@ -119,7 +119,8 @@ def test_completion(up: Up) -> None:
 
 
 def test_a_stream_comes_in_pieces(up: Up) -> None:
-    body = {"model": "chat", "messages": MESSAGES, "max_tokens": 300, "ignore_eos": True, "stream": True}
+    # Long enough that no pause of this computer can gather all of it into one moment.
+    body = {"model": "chat", "messages": MESSAGES, "max_tokens": 4000, "ignore_eos": True, "stream": True}
     arrivals: list[float] = []
     chunks: list[str] = []
     with httpx.stream("POST", f"{up.url}/chat/v1/chat/completions", json=body, timeout=120, trust_env=False) as answer:

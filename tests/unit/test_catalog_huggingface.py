@@ -14,7 +14,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.fit import fit
 
 CONFIGS = sorted((Path(__file__).parent / "catalog_configs").glob("*.json"))
-ABOUT_THE_ENTRY = {"id", "aliases", "published", "source", "notes", "extra_source"}
+ABOUT_THE_ENTRY = {"id", "aliases", "published", "source", "notes", "extra_source", "needs_token"}
 
 
 def config(name: str) -> dict[str, Any]:

@@ -196,7 +196,7 @@ def test_a_wrong_fleet_ends_with_1_and_its_line(rayhelm: Rayhelm, fleet: Path) -
     fleet.write_text(fleet.read_text().replace("ttft: 2s", "ttft: 2"))
     answer = rayhelm("plan", str(fleet))
     assert answer.code == 1
-    assert f"{fleet}:15: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
+    assert f"{fleet}:16: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
     assert "Traceback" not in answer.err
 
 
@@ -205,7 +205,7 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
     answer = rayhelm("plan", str(fleet), "--format", "json")
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
-    assert problem["line"] == 7
+    assert problem["line"] == 8
     assert "L4-24GB" in problem["message"] + problem["mend"]
 
 

@@ -414,3 +414,11 @@ def test_many_unlike_hosts_are_combined_by_kind() -> None:
     hosts = ", ".join(f"{{gpu: {gpu}}}" for gpu in ("RTX-3090-24GB", "RTX-4090-24GB", "RTX-A4000-16GB") * 8)
     model = one(f"{{hosts: [{hosts}], network: ethernet-10g}}", f"{{source: {LLAMA_70B}, context: 4096}}")
     assert 6 < model.pipeline_parallel_size <= 8
+
+
+def test_a_model_that_the_hub_hands_out_by_token_only_is_warned_of_without_one() -> None:
+    pool = "{gpu: L4-24GB, nodes: 1}"
+    text = f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {{source: {LLAMA_8B}, context: 4096}}}}\n"
+    assert any("is gated" in warning for warning in plan(text).warnings)
+    token = "clusters: {main: {weights: {hubToken: {name: hf, key: token}}}}\n"
+    assert not plan(text + token).warnings

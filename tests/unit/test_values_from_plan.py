@@ -245,3 +245,16 @@ def test_the_volume_has_the_size_that_the_fleet_pins() -> None:
     more = f"{CLUSTER}\nservices: {{model: {{weightsSize: 500GiB}}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
     assert found.weights.claim.size == "500Gi"
+
+
+def test_the_fleet_says_where_its_gateway_runs() -> None:
+    cluster = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {namespace: edge}}}"
+    found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", cluster)
+    assert {peer.namespace for peer in found.network_policy.gateways.values()} == {"edge"}
+
+
+def test_one_pod_that_is_never_upgraded_beside_itself_needs_no_shared_volume() -> None:
+    alone = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}")
+    beside = one("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA}, context: 4096}}")
+    modes = (alone.weights.claim.access_mode, beside.weights.claim.access_mode)
+    assert modes == ("ReadWriteOnce", "ReadWriteMany")

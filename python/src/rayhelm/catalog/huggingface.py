@@ -19,7 +19,7 @@ from rayhelm.errors import FleetError, Problem
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["read_config", "resolve"]
+__all__ = ["read_config", "resolve", "resolve_online"]
 
 _TIMEOUT_S = 5.0
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
@@ -62,12 +62,19 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
         return model_of(source, _name(source, "config.json"), Origin("config.json"))
     if isinstance(source, Path):
         return _from_file(source)
+    return resolve_online(source, Path(), transport=transport)
+
+
+def resolve_online(
+    name: str, base: Path, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
+) -> Model:
+    """As `resolve`, and the hub is asked for an id that the catalogue lacks."""
     try:
-        return resolve(source, Path())
+        return resolve(name, base, known)
     except FleetError as unknown:
-        if _is_path(source) or not _HUB_ID.fullmatch(source):
+        if _is_path(name) or not _HUB_ID.fullmatch(name):
             raise
-        return _from_hub(source, unknown, transport)
+        return _from_hub(name, unknown, transport)
 
 
 def _is_path(name: str) -> bool:

@@ -187,6 +187,8 @@ class Model(Closed):
     extra_source: str = ""
     engine: Literal["vllm", "custom"] = "vllm"
     """Whether vLLM serves it; `custom` needs an application of its own (text-to-speech)."""
+    needs_token: bool = False
+    """The hub hands it out by token only, to those who accepted its licence."""
     companions: tuple[Companion, ...] = ()
     """Other repositories that it needs beside it."""
     published: Published | None = None

@@ -2,6 +2,7 @@
 
 import enum
 import sys
+from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -38,8 +39,8 @@ def format_of(context: typer.Context | None) -> Format:
     if context and (chosen := context.meta.get(_KEY)):
         return Format(chosen)
     words = sys.argv[1:]
-    pairs = zip(words, words[1:], strict=False)
-    return Format.json if "--format=json" in words or ("--format", "json") in pairs else Format.text
+    asked = "--format=json" in words or ("--format", "json") in pairwise(words)
+    return Format.json if asked else Format.text
 
 
 def console() -> "Console":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rayhelm.catalog import Catalog, catalog
 from rayhelm.catalog.engines import engine
-from rayhelm.catalog.huggingface import resolve
+from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
 from rayhelm.errors import FleetError, Problem
@@ -16,7 +16,7 @@ from rayhelm.planner.layout import split_layers
 from rayhelm.planner.placement import place
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
 from rayhelm.planner.refuse import nothing_fits, too_little_room
-from rayhelm.planner.services import images_to_bring, service_plans
+from rayhelm.planner.services import gated_without_token, images_to_bring, service_plans
 from rayhelm.planner.site import PoolSite, sites_of
 from rayhelm.planner.tenancy import idle_shares, owners_within_bounds
 from rayhelm.planner.wish import Wish
@@ -34,7 +34,8 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     problems: list[Problem] = []
     plans: dict[str, ModelPlan] = {}
     clusters: dict[str, str] = {}
-    for wish in _largest_first(wishes_of(loaded, known)):
+    wishes = wishes_of(loaded, known)
+    for wish in _largest_first(wishes):
         try:
             choice = _choose(wish, sites, clusters.get(wish.service), loaded, known)
         except FleetError as error:
@@ -51,7 +52,11 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         models={name: plans[name] for name in loaded.fleet.models},
         services=service_plans(plans, sites, loaded),
         pools={name: _use(site) for name, site in sites.items()},
-        warnings=(*idle_shares(sites.values()), *images_to_bring(plans, loaded)),
+        warnings=(
+            *idle_shares(sites.values()),
+            *images_to_bring(plans, loaded),
+            *gated_without_token(wishes, plans, loaded),
+        ),
     )
     owners_within_bounds(plan, sites, loaded)
     return plan
@@ -81,7 +86,7 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> M
     path = ("models", name, key)
     wanted = spec.architecture or spec.source
     try:
-        return resolve(wanted, Path(loaded.document.file).parent, known)
+        return resolve_online(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
         raise FleetError(
             [loaded.document.problem(path, problem.message, problem.mend) for problem in error.problems]

@@ -1,13 +1,14 @@
 """Services out of their models: what they hold, and what an upgrade can do with the cards that are left."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from rayhelm.planner.plan import ModelPlan, ServicePlan
 from rayhelm.planner.site import PoolSite
+from rayhelm.planner.wish import Wish
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.tenants import Service
 
-__all__ = ["cards_of", "images_to_bring", "service_plans"]
+__all__ = ["cards_of", "gated_without_token", "images_to_bring", "service_plans"]
 
 
 def service_plans(
@@ -23,6 +24,17 @@ def images_to_bring(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Ite
             yield (
                 f"the stock image does not hold the application that serves `{plan.model}`: give cluster"
                 f" `{plan.cluster}` an `image` that does"
+            )
+
+
+def gated_without_token(wishes: Iterable[Wish], models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
+    """Models that the download Job would be refused."""
+    for wish in wishes:
+        plan = models[wish.name]
+        if wish.model.needs_token and not loaded.fleet.clusters[plan.cluster].weights.hub_token:
+            yield (
+                f"{plan.source} is gated, and cluster `{plan.cluster}` has no `weights.hubToken`: the download would be"
+                " refused, and the workers would wait for it"
             )
 
 

@@ -17,14 +17,17 @@ class ApiServer(Record):
     """Where the Kubernetes API server listens, as pods see it."""
 
     cidrs: ListOf[Cidr] = ()
-    """Address blocks that Ray's autoscaler may reach: `kubectl get endpoints kubernetes` tells them."""
+    """Address blocks that Ray's autoscaler may reach. Some networks see the Service's address (`kubectl get service
+    kubernetes`), some the endpoints' (`kubectl get endpointslices -n default`): name both where you do not know."""
 
 
 class Gateway(Record):
-    """The one door of a cluster."""
+    """The one door of a cluster. Its chart is not there yet: bring a gateway, and say where it runs."""
 
+    namespace: Name = "gateway"
+    """Namespace of its pods: only they, and the namespaces of aliases, may call the services."""
     host: DnsName | None = None
-    """Host name that clients use."""
+    """Host name that clients use; not rendered yet."""
 
 
 class Weights(Record):
@@ -32,8 +35,9 @@ class Weights(Record):
 
     storage_class: DnsName | None = Field(default=None, examples=["shared-nvme"])
     """Storage class of the volume; the cluster's default when left out."""
-    access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
-    """ReadWriteOnce suffices where one node serves."""
+    access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] | None = None
+    """Pin: ReadWriteMany needs a storage class that has it. Left out: ReadWriteOnce for a service of one pod, which is
+    never upgraded beside itself."""
     hub_token: SecretKey | None = None
     """Secret with the hub's token, for gated models; only the download Job sees it."""
 

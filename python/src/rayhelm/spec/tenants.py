@@ -49,8 +49,8 @@ class Tenant(Record):
     gpus: Annotated[float, Field(ge=0, le=100_000)] | None = None
     """Cards that its own services may hold when nothing is being upgraded."""
     models: ListOf[Name] = ()
-    """Models that it may call."""
+    """Models that it may call; not enforced yet, for that is the gateway's."""
     requests_per_minute: int | None = Field(default=None, ge=1, le=1_000_000_000, examples=[600])
-    """Rate limit at the gateway."""
+    """Rate limit at the gateway; not enforced yet."""
     namespace: Name | None = None
     """Namespace; the tenant's name when left out."""

@@ -5,7 +5,7 @@ from math import ceil
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, catalog
-from rayhelm.catalog.huggingface import resolve
+from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -22,9 +22,6 @@ from rayhelm.values.worker_groups import groups_of, worker_groups
 
 __all__ = ["values_of_plan"]
 
-GATEWAY = Peer(namespace="gateway")
-"""Where the fleet's gateway lives: it may call the endpoint, and the namespaces of aliases may."""
-
 
 def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
     """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
@@ -39,8 +36,9 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    callers = {"gateway": GATEWAY} | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
-    groups = groups_of(models, loaded)
+    callers = dict.fromkeys([cluster.gateway.namespace, *([aliases.namespace] if aliases else [])])
+    stages, groups = groups_of(models, loaded), worker_groups(models, loaded, known)
+    alone = planned.upgrade == "None" and sum(group.max_replicas for group in groups.values()) == 1
     return RayServiceValues(
         tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
@@ -48,21 +46,21 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
-            applications={one.model: application(one, groups[one.model]) for one in models if not _custom(one)},
+            applications={one.model: application(one, stages[one.model]) for one in models if not _custom(one)},
             custom_applications={
                 one.model: custom_application(
-                    one, _architecture(one, loaded, known), fleet.models[one.model].application, groups[one.model]
+                    one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models
                 if _custom(one)
             },
         ),
-        worker_groups=worker_groups(models, loaded, known),
+        worker_groups=groups,
         gcs_fault_tolerance=_fault_tolerance(cluster),
-        weights=_weights(models, cluster, declared.weights_size if declared else None),
+        weights=_weights(models, cluster, declared.weights_size if declared else None, alone),
         network_policy=NetworkPolicy(
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
-            gateways=callers,
+            gateways={namespace: Peer(namespace=namespace) for namespace in callers},
             redis=_redis(cluster),
         ),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
@@ -71,7 +69,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
 
 def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Model:
     declared = loaded.fleet.models[plan.model].architecture
-    return resolve(declared or plan.source, Path(loaded.document.file).parent, known)
+    return resolve_online(declared or plan.source, Path(loaded.document.file).parent, known)
 
 
 def _custom(plan: ModelPlan) -> bool:
@@ -116,7 +114,7 @@ def _redis(cluster: Cluster) -> Redis:
     return Redis(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
-def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None) -> Weights:
+def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> Weights:
     """A volume for what comes from the hub: the pinned size, or room for the next revision beside this one."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
@@ -127,7 +125,7 @@ def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None) 
         claim=Claim(
             size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
             storage_class=cluster.weights.storage_class or "",
-            access_mode=cluster.weights.access_mode,
+            access_mode=cluster.weights.access_mode or ("ReadWriteOnce" if alone else "ReadWriteMany"),
         ),
         download=Download(token_secret=SecretKey(name=token.name, key=token.key) if token else SecretKey()),
     )
