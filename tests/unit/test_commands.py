@@ -313,3 +313,17 @@ def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
     assert answer.code == 2
     assert "plan" in answer.out + answer.err
     assert "Traceback" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("shelf", "entry"), [("gpus", "H100-SXM-80GB"), ("models", "Qwen/Qwen3-32B-AWQ"), ("networks", "rdma-400g")]
+)
+def test_the_catalogue_can_be_listed(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
+    assert entry in rayhelm("catalogue", shelf).out
+    assert entry in {item["id"] for item in json.loads(rayhelm("catalogue", shelf, "--format", "json").out)}
+
+
+def test_lint_says_what_the_plan_warns_of(rayhelm: Rayhelm, fleet: Path) -> None:
+    answer = rayhelm("lint", str(fleet), "--no-serve")
+    assert answer.code == 0
+    assert "no `revision`" in answer.err

@@ -17,12 +17,14 @@ class Checked:
 
     done: list[str] = field(default_factory=list)
     left_out: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
     """Check everything. Raises FleetError with every problem, placed in the fleet file."""
     rendered = render_fleet(path)
-    checked = Checked([f"{path}: {len(rendered.plan.models)} models planned on {len(rendered.plan.pools)} pools"])
+    planned = f"{path}: plan of {', '.join(rendered.plan.models)} on {', '.join(rendered.plan.pools)}"
+    checked = Checked([planned], warnings=list(rendered.plan.all_warnings))
     problems: list[Problem] = []
     configs: dict[str, str] = {}
     for service in rendered.values:

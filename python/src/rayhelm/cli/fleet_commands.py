@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.cli.output import Format, FormatOption, console, warn
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,8 +52,11 @@ def lint_command(
 
     checked = lint_fleet(fleet_file(fleet), ask_ray=serve)
     if format is Format.json:
-        print(json.dumps({"checked": checked.done, "not_checked": checked.left_out, "problems": []}, indent=2))
+        told = {"checked": checked.done, "not_checked": checked.left_out, "warnings": checked.warnings}
+        print(json.dumps({**told, "problems": []}, indent=2))
         return
+    for line in checked.warnings:
+        warn(line)
     for line in checked.done:
         print(f"ok       {line}")
     for line in checked.left_out:

@@ -39,8 +39,7 @@ def render_command(
     problems = _stale(difference, folder, mend) if check else []
     if not check:
         write(folder, files, difference)
-    told = [f"{model.model}: {text}" for model in rendered.plan.models.values() for text in model.warnings]
-    warnings = [*told, *rendered.plan.warnings]
+    warnings = list(rendered.plan.all_warnings)
     if format is Format.json:
         print(json.dumps(_as_json(difference, folder, warnings, problems, check=check), indent=2))
         raise typer.Exit(1 if problems else 0)

@@ -154,4 +154,16 @@ def _print_ready(endpoint: "Endpoint") -> None:
         body = {"model": chat.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32}
         url = f"{endpoint.url}{chat.prefix}/v1/chat/completions"
         print(f"\ncurl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")
-    print("\nrayhelm down    # ends it")
+    print(f"\n{_command()} down    # ends it")
+
+
+def _command() -> str:
+    """This command as it can be typed here: by its path where the shell would not find it."""
+    import os
+    import shutil
+    import sys
+
+    called = Path(sys.argv[0])
+    if shutil.which("rayhelm") or not called.is_file():
+        return "rayhelm"
+    return os.path.relpath(called)

@@ -59,15 +59,19 @@ def _splits(ask: Ask) -> Iterator[str]:
     if len({gpu.id for gpu in ask.gpus}) > 1:
         yield from _uneven_layers(ask)
         return
-    gpu = ask.gpus[0]
-    for tp in valid_tensor_parallel_sizes(ask.model, ask.engine, limit=8):
-        if tp > ask.tp and _fits(_split(ask, gpu, tp, ask.pp)):
-            yield f"tensor_parallel_size: {tp} ({_cards(tp * ask.pp, gpu)})"
-            break
-    for pp in (2, 3, 4, 6, 8):
-        if pp > ask.pp and not objections(ask.model, ask.tp, pp, ask.engine) and _fits(_split(ask, gpu, ask.tp, pp)):
-            yield f"pipeline_parallel_size: {pp} ({_cards(ask.tp * pp, gpu)})"
-            break
+    gpu, sizes = ask.gpus[0], valid_tensor_parallel_sizes(ask.model, ask.engine, limit=8)
+    stages = [pp for pp in (2, 3, 4, 6, 8) if not objections(ask.model, ask.tp, pp, ask.engine)]
+    wider = next((tp for tp in sizes if tp > ask.tp and _fits(_split(ask, gpu, tp, ask.pp))), None)
+    longer = next((pp for pp in stages if pp > ask.pp and _fits(_split(ask, gpu, ask.tp, pp))), None)
+    if wider:
+        yield f"tensor_parallel_size: {wider} ({_cards(wider * ask.pp, gpu)})"
+    if longer:
+        yield f"pipeline_parallel_size: {longer} ({_cards(ask.tp * longer, gpu)})"
+    if not wider and not longer and sizes:
+        both = next((pp for pp in stages if _fits(_split(ask, gpu, sizes[-1], pp))), None)
+        if both:
+            total = _cards(sizes[-1] * both, gpu)
+            yield f"tensor_parallel_size: {sizes[-1]} and pipeline_parallel_size: {both} ({total})"
 
 
 def _uneven_layers(ask: Ask) -> Iterator[str]:

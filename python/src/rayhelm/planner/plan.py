@@ -142,6 +142,12 @@ class Plan(Closed):
         return tuple(plan for plan in self.models.values() if plan.service == service)
 
     @property
+    def all_warnings(self) -> tuple[str, ...]:
+        """Those of the models, by name, and those of the whole plan."""
+        told = (f"{model.model}: {text}" for model in self.models.values() for text in model.warnings)
+        return (*told, *self.warnings)
+
+    @property
     def price_per_hour(self) -> float | None:
         """USD for everything whose price is known; None when nothing's is."""
         prices = [plan.price_per_hour for plan in self.models.values() if plan.price_per_hour is not None]

@@ -17,6 +17,10 @@ __all__ = ["nothing_fits", "too_little_room"]
 
 _FLEET_WORDS = (
     (re.compile(r"^max_model_len: (\d+)"), r"context: \1"),
+    (
+        re.compile(r"^tensor_parallel_size: (\d+) and pipeline_parallel_size: (\d+)"),
+        r"parallelism: {tensor: \1, pipeline: \2}",
+    ),
     (re.compile(r"^tensor_parallel_size: (\d+)"), r"parallelism: {tensor: \1}"),
     (re.compile(r"^pipeline_parallel_size: (\d+)"), r"parallelism: {pipeline: \1}"),
     (re.compile(r"^layers: (\[[\d, ]+\])"), r"parallelism: {layers: \1}"),

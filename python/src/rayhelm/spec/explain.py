@@ -57,7 +57,7 @@ def explain(path: str) -> Explanation:
         description=_meaning(info) if info else _doc(Fleet),
         default=_default(info),
         bounds=_bounds(info) if info else {},
-        fields={key: _meaning(field).split("\n", 1)[0] for key, field in fields(record).items()} if record else {},
+        fields={key: " ".join(_meaning(field).split()) for key, field in fields(record).items()} if record else {},
     )
 
 

@@ -84,7 +84,7 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
             ("clusters", name),
             f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
             " is denied",
-            "apiServer: {cidrs: [10.0.0.1/32]}   # kubectl get endpointslices -n default"
+            f"clusters:\n  {name}:\n    apiServer: {{cidrs: [10.0.0.1/32]}}   # kubectl get endpointslices -n default"
             " -l kubernetes.io/service-name=kubernetes",
         )
         for name, cluster in loaded.fleet.clusters.items()

@@ -1,0 +1,107 @@
+"""`rayhelm catalogue`: the GPUs, models and networks that fleets can name."""
+
+import enum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import Format, FormatOption, console
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rayhelm.closed import Closed
+
+__all__ = ["catalogue_command"]
+
+
+class Shelf(enum.StrEnum):
+    """What the catalogue holds."""
+
+    gpus = "gpus"
+    models = "models"
+    networks = "networks"
+
+
+def catalogue_command(
+    what: Annotated[Shelf, typer.Argument(help="`gpus`, `models` or `networks`.")],
+    format: FormatOption = Format.text,
+) -> None:
+    """List what fleets can name, with the figures that plans rest on."""
+    import json
+
+    from rayhelm.catalog import catalog
+
+    known = catalog()
+    entries = {Shelf.gpus: known.gpus, Shelf.models: known.models, Shelf.networks: known.networks}[what]()
+    if format is Format.json:
+        print(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
+        return
+    _print_table({Shelf.gpus: _gpus, Shelf.models: _models, Shelf.networks: _networks}[what](entries))
+
+
+def _print_table(rows: "Sequence[dict[str, object]]") -> None:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    for column in rows[0]:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(
+            *(
+                Text("?" if value is None else f"{value:g}" if isinstance(value, float) else str(value))
+                for value in row.values()
+            )
+        )
+    console().print(table)
+
+
+def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
+    from rayhelm.catalog.gpu import Gpu
+
+    return [
+        {
+            "gpu": gpu.id,
+            "usable GiB": gpu.usable_gib,
+            "GB/s": gpu.memory_bandwidth_gb_per_s,
+            "BF16 TFLOP/s": gpu.bf16_tflops,
+            "link": gpu.link.kind,
+            "resource": gpu.resource,
+            "USD/h": gpu.price.on_demand,
+        }
+        for gpu in entries
+        if isinstance(gpu, Gpu)
+    ]
+
+
+def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
+    from rayhelm.catalog.model import Model
+    from rayhelm.catalog.tensors import weights
+
+    return [
+        {
+            "model": model.id,
+            "tasks": ", ".join(model.tasks),
+            "parameters, billions": round(weights(model).parameters / 1e9, 2),
+            "weights, GiB": round(weights(model).bytes / 2**30, 1),
+            "context": model.max_context,
+        }
+        for model in entries
+        if isinstance(model, Model)
+    ]
+
+
+def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
+    from rayhelm.catalog.network import Network
+
+    return [
+        {
+            "network": network.id,
+            "kind": network.kind,
+            "Gbit/s": network.bandwidth_gbit_per_s,
+            "reached, GB/s": network.effective_gb_per_s,
+        }
+        for network in entries
+        if isinstance(network, Network)
+    ]
