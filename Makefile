@@ -42,7 +42,7 @@ lock: tools ## resolve requirements/*.in anew
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
-bench: tools ## the figures of the README, measured here
+bench: tools ## the speed of the commands, measured here
 	@$(bin)/python ci/bench.py
 
 clean: ## caches and build outputs; .venv and .tools stay
