@@ -53,8 +53,10 @@ def files_of(rendered: Rendered) -> dict[str, str]:
     files = {"plan.md": plan_page(rendered.plan)}
     for service, values in rendered.values.items():
         models = ", ".join(plan.model for plan in rendered.plan.of_service(service))
+        planned = rendered.plan.services[service]
+        cluster = f", cluster `{planned.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
         header = (
-            f"Values of chart {CHART}: release `{service}` ({models}), namespace `{rendered.namespace(service)}`.\n"
+            f"Values of chart {CHART}: release `{service}` ({models}), namespace `{planned.namespace}`{cluster}.\n"
             f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
         )
         files[f"{CHART}/{service}.yaml"] = as_yaml(values, header)
