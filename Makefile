@@ -15,7 +15,8 @@ help: ## what there is
 
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
-	@$(bin)/rayhelm up values/single-gpu/fleet.yaml
+	@$(bin)/rayhelm plan values/single-gpu --no-reasons
+	@$(bin)/rayhelm up values/single-gpu
 
 test: tools lint ## everything that the tests prove, the live ones last
 	@$(bin)/pytest --junitxml .cache/tests.xml
