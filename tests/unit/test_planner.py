@@ -1,6 +1,7 @@
 """What the planner decides, and that it says why."""
 
 import pytest
+import yaml
 
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import ModelPlan
@@ -422,3 +423,16 @@ def test_a_model_that_the_hub_hands_out_by_token_only_is_warned_of_without_one()
     assert any("is gated" in warning for warning in plan(text).warnings)
     token = "clusters: {main: {weights: {hubToken: {name: hf, key: token}}}}\n"
     assert not plan(text + token).warnings
+
+
+def test_every_mend_of_a_model_that_does_not_fit_is_yaml_or_names_a_pool() -> None:
+    for pool, model in (
+        ("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_70B}, context: 8192}}"),
+        (H100, f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 6}}}}"),
+        ("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-14B, context: 8192}"),
+        ("{gpu: H100-SXM-80GB, nodes: 1}", f"{{source: {LLAMA_405B}, context: 8192}}"),
+    ):
+        for mend in refused(pool, model).mend.splitlines():
+            if not mend.startswith("a pool of "):
+                (key,) = yaml.safe_load(mend)
+                assert key in {"context", "parallelism", "engine", "source"}, mend

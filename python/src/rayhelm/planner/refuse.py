@@ -7,6 +7,7 @@ from rayhelm.catalog import Catalog
 from rayhelm.errors import Problem
 from rayhelm.planner.candidates import Candidate, Refusal
 from rayhelm.planner.fit import fit
+from rayhelm.planner.layout import objections, valid_tensor_parallel_sizes
 from rayhelm.planner.placement import room_for
 from rayhelm.planner.site import PoolSite
 from rayhelm.planner.splits import Split, stages_of
@@ -15,16 +16,18 @@ from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["nothing_fits", "too_little_room"]
 
+_CARDS = r"(?: \((.*)\))?$"
 _FLEET_WORDS = (
-    (re.compile(r"^max_model_len: (\d+)"), r"context: \1"),
+    (re.compile(r"^max_model_len: (\d+)$"), r"context: \1"),
     (
-        re.compile(r"^tensor_parallel_size: (\d+) and pipeline_parallel_size: (\d+)"),
-        r"parallelism: {tensor: \1, pipeline: \2}",
+        re.compile(r"^tensor_parallel_size: (\d+) and pipeline_parallel_size: (\d+)" + _CARDS),
+        r"parallelism: {tensor: \1, pipeline: \2}   # \3, \1 in a host",
     ),
-    (re.compile(r"^tensor_parallel_size: (\d+)"), r"parallelism: {tensor: \1}"),
-    (re.compile(r"^pipeline_parallel_size: (\d+)"), r"parallelism: {pipeline: \1}"),
-    (re.compile(r"^layers: (\[[\d, ]+\])"), r"parallelism: {layers: \1}"),
-    (re.compile(r"^(max_num_seqs|kv_cache_dtype|enforce_eager): (\w+)"), r"engine: {\1: \2}"),
+    (re.compile(r"^tensor_parallel_size: (\d+) \((.*)\)$"), r"parallelism: {tensor: \1}   # \2 in one host"),
+    (re.compile(r"^pipeline_parallel_size: (\d+) \((.*)\)$"), r"parallelism: {pipeline: \1}   # \2"),
+    (re.compile(r"^layers: (\[[\d, ]+\]).*"), r"parallelism: {layers: \1}"),
+    (re.compile(r"^(max_num_seqs|kv_cache_dtype|enforce_eager): (\w+),? ?(.*)$"), r"engine: {\1: \2}   # \3"),
+    (re.compile(r"^source: (\S+) \((.*)\)$"), r"source: \1   # \2"),
     (re.compile(r"^gpu: "), "a pool of "),
 )
 """What `fit` proposes in vLLM's words, and how the fleet file says it."""
@@ -69,6 +72,9 @@ def _ways_to_room(wish: Wish, best: Candidate, there: int) -> list[str]:
 
 
 def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
+    pin = wish.spec.parallelism
+    if pin and pin.tensor and objections(wish.model, split.tp, 1, wish.engine):
+        return [_nearest_split(wish, split, pin.tensor)]
     told = fit(
         wish.model,
         split.gpus,
@@ -83,6 +89,14 @@ def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
     )
     larger = ["a larger gpuFraction, or none"] if wish.spec.gpu_fraction and wish.spec.gpu_fraction < 1 else []
     return larger + [_in_fleet_words(mend) for mend in told.mends]
+
+
+def _nearest_split(wish: Wish, split: Split, asked: int) -> str:
+    """The split nearest to the asked one that vLLM takes and a host has the cards for."""
+    most = max(host.cards for host in split.pool.hosts)
+    sizes = sorted(valid_tensor_parallel_sizes(wish.model, wish.engine, most), key=lambda tp: (abs(tp - asked), -tp))
+    others = ", ".join(map(str, sorted(sizes[1:])))
+    return f"parallelism: {{tensor: {sizes[0]}}}" + (f"   # or {others}" if others else "")
 
 
 def _in_fleet_words(mend: str) -> str:
