@@ -11,6 +11,7 @@ from rayhelm import processes
 from rayhelm.cli.up import _serve_config, _values
 from rayhelm.errors import FleetError, MissingError
 from rayhelm.fleet_files import render_fleet
+from rayhelm.serving import local as serving
 from rayhelm.serving import preflight
 from rayhelm.serving.home import Endpoint, Home
 from rayhelm.serving.local import down
@@ -197,3 +198,36 @@ def test_stand_ins_book_no_card(fleet: str, tmp_path: Path) -> None:
     values, _ = _values(rendered, list(rendered.values), Home(tmp_path), stand_in=True)
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
     assert gpus(merge(configs, port=8000)) == 0
+
+
+class Serving:
+    """In place of Ray: fails with a message the first time, and notes whether the import was shared."""
+
+    def __init__(self, message: str) -> None:
+        self.message = message
+        self.shared: list[bool] = []
+
+    def __call__(self, *arguments: object) -> None:
+        self.shared.append(bool(arguments[-1]))
+        if len(self.shared) == 1:
+            raise serving.Failed(self.message)
+
+
+def up(folder: Path) -> Endpoint:
+    empty = {"http_options": {"port": free()}, "applications": []}
+    return serving.up(empty, [], Home(folder), stand_in=True, watch=lambda what: None)
+
+
+def test_a_worker_that_dies_at_its_start_is_tried_once_more_without_the_shared_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_serve", attempts := Serving("worker exit type: SYSTEM_ERROR"))
+    assert up(tmp_path).ready
+    assert attempts.shared == [True, False]
+
+
+def test_what_is_wrong_with_the_config_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "_serve", attempts := Serving("unknown engine argument"))
+    with pytest.raises(serving.Failed, match="unknown engine argument"):
+        up(tmp_path)
+    assert attempts.shared == [True]

@@ -27,6 +27,9 @@ DEPLOY = 1800.0
 IDLE_SLOTS = 4
 """Logical CPUs beyond those of replicas: Serve's controller, proxies, and what the replicas start."""
 
+WORKER_DIED = "SYSTEM_ERROR"
+"""How Ray calls the end of a worker that nobody asked for."""
+
 Watch = Callable[[str], None]
 """Is told what is being waited for, in words; the same words again mean that nothing has changed."""
 
@@ -65,9 +68,15 @@ def up(
         config=digest(config),
     )
     try:
-        home.prepare(secrets.token_hex(32))
-        home.write(endpoint)
-        _serve(config, endpoint, home, taken, watch)
+        try:
+            _begin(config, endpoint, home, taken, watch, shared=stand_in)
+        except Failed as failed:
+            if not stand_in or WORKER_DIED not in str(failed):
+                raise
+            # A fork of a process with threads can come out broken: rarely, and never twice the same way.
+            watch("a worker died at its start; once more, each importing vLLM for itself")
+            processes.end(home.run, grace=2)
+            _begin(config, endpoint, home, taken, watch, shared=False)
     except BaseException:
         watch("ending what was started")
         processes.end(home.run, grace=2)
@@ -78,6 +87,15 @@ def up(
     return ready
 
 
+def _begin(
+    config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], watch: Watch, *, shared: bool
+) -> None:
+    """`shared`: one import of vLLM for all processes."""
+    home.prepare(secrets.token_hex(32))
+    home.write(endpoint)
+    _serve(config, endpoint, home, taken, watch, shared)
+
+
 def down(home: Home) -> int:
     """Ends every process of the endpoint, however much of it is left, and says how many there were."""
     ended = processes.end(home.run, grace=2)
@@ -85,8 +103,10 @@ def down(home: Home) -> int:
     return ended
 
 
-def _serve(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], watch: Watch) -> None:
-    ray = _start(config, endpoint, home, taken)
+def _serve(
+    config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], watch: Watch, shared: bool
+) -> None:
+    ray = _start(config, endpoint, home, taken, shared)
     watch("Ray's head")
     _wait(lambda: ray.api.answers() or None, "Ray's head", START, ray)
     # Proxies and controller come up while vLLM is still being imported.
@@ -101,10 +121,10 @@ def _serve(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set
     _warm_up(endpoint, watch)
 
 
-def _start(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int]) -> _Ray:
+def _start(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], shared: bool) -> _Ray:
     env = ray_local.environment(home, stand_in=endpoint.stand_in, metrics=processes.free_port(taken))
     python, zygote = Path(sys.executable), None
-    if endpoint.stand_in:
+    if shared:
         python = ray_local.write_python(home)
         zygote = processes.start(
             ray_local.zygote_command(home), run=home.run, log=home.logs / "zygote.log", env=env, cwd=home.state
