@@ -140,9 +140,9 @@ def _pipeline(chosen: Candidate) -> Reason:
 
 
 def _order(chosen: Candidate) -> str:
-    """vLLM orders the stages itself: the driver's first, the others by address."""
+    """vLLM orders the stages itself: the driver's first, the others by Ray's random node ids."""
     if chosen.split.partition is None:
-        return "; every order of the stages fits, for vLLM orders them by address"
+        return "; every order of the stages fits, for vLLM orders them itself"
     first = chosen.split.hosts[0].name
     return (
         f"; the layers are cut unevenly, so the order is fixed: the replica starts on `{first}`, which makes it first"

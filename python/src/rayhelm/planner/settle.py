@@ -63,8 +63,8 @@ def _better(outcome: Outcome, best: Outcome) -> bool:
 
 
 def _in_weakest_order(ask: Ask) -> Outcome:
-    """vLLM orders pipeline ranks by address, so over unlike cards each must hold every stage. The given order answers,
-    unless another would fail. A pinned partition means this order."""
+    """vLLM orders pipeline ranks itself, so over unlike cards each must hold every stage. The given order answers, unless
+    another would fail. A pinned partition means this order."""
     kinds = {gpu.id: gpu for gpu in ask.gpus}
     if len(kinds) == 1 or ask.partition is not None:
         return evaluate(ask)
@@ -76,7 +76,7 @@ def _in_weakest_order(ask: Ask) -> Outcome:
 
 def _uneven(ask: Ask) -> Outcome | None:
     """More layers on the larger card. Only over two hosts: the driver's comes first, so their order can be fixed by the
-    placement of the first bundle, where three or more would be ordered by address."""
+    placement of the first bundle, where three or more would follow Ray's random node ids."""
     if len(ask.gpus) != 2 or ask.gpus[0].id == ask.gpus[1].id or ask.partition is not None:
         return None
     layers = ask.model.layers
