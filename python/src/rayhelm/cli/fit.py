@@ -109,7 +109,7 @@ def _show(answer: "Fit") -> None:
         out.print(_stages(answer))
     out.print(Text(answer.reason))
     if answer.fits and not answer.fits_every_order:
-        out.print("[yellow]Fits in this order of stages only, and ranks are ordered by IP.[/]")
+        out.print("[yellow]Fits in this order of stages only, and vLLM orders ranks itself.[/]")
     listed = (("What would fit:", answer.mends), ("Note:", answer.notes), ("Not known:", answer.unknown))
     for heading, lines in listed:
         if lines:

@@ -75,7 +75,7 @@ class Fit(Closed):
     stages: tuple[Stage, ...] = ()
     """One per pipeline stage, in the given order; empty for a single stage."""
     fits_every_order: bool = True
-    """Ranks of a pipeline are ordered by IP: over unlike cards the plan must fit whichever card comes first."""
+    """vLLM orders the ranks of a pipeline itself: over unlike cards the plan must fit whichever card comes first."""
     notes: tuple[str, ...] = ()
     """How the figures were counted, where that may surprise."""
     unknown: tuple[str, ...] = ()

@@ -63,8 +63,8 @@ def _better(outcome: Outcome, best: Outcome) -> bool:
 
 
 def _in_weakest_order(ask: Ask) -> Outcome:
-    """vLLM orders pipeline ranks itself, so over unlike cards each must hold every stage. The given order answers, unless
-    another would fail. A pinned partition means this order."""
+    """vLLM orders pipeline ranks itself, so over unlike cards each must hold every stage. The given order answers,
+    unless another would fail. A pinned partition means this order."""
     kinds = {gpu.id: gpu for gpu in ask.gpus}
     if len(kinds) == 1 or ask.partition is not None:
         return evaluate(ask)
