@@ -47,6 +47,16 @@ class Split:
         return self.cards // self.nodes
 
     @property
+    def most_replicas(self) -> int:
+        """Replicas that the pool has the cards for when nothing else stands in it."""
+        if self.hosts:
+            there = Counter(host.gpu.id for host in self.pool.hosts for _ in range(host.cards // self.tp))
+            return min(there[gpu] // count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
+        if self.nodes > 1:
+            return len(self.pool.hosts) // self.nodes
+        return sum(host.cards // self.cards for host in self.pool.hosts)
+
+    @property
     def there_is_room(self) -> bool:
         """For one replica at least, on hosts of these kinds."""
         if not self.hosts:
