@@ -8,7 +8,7 @@ bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test lint fmt generate tools lock bench clean
+.PHONY: help demo test lint fmt generate setup tools lock bench clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -18,32 +18,35 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
 	@$(bin)/rayhelm up values/single-gpu
 
-test: tools lint ## everything that the tests prove, the live ones last
+test: setup lint ## everything that the tests prove, the live ones last
 	@$(bin)/pytest --junitxml .cache/tests.xml
 
-lint: tools ## ruff, mypy, shellcheck, and whether generated files are fresh
+lint: setup ## ruff, mypy, shellcheck, and whether generated files are fresh
 	@ci/stage ruff $(bin)/ruff check python tests ci
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
 	@ci/stage mypy $(bin)/mypy
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/generate ci/host.bash
 	@ci/stage "generated files" ci/generate --check
 
-fmt: tools ## format, and mend what ruff can mend
+fmt: setup ## format, and mend what ruff can mend
 	@$(bin)/ruff format python tests ci
 	@$(bin)/ruff check --fix python tests ci
 
-generate: tools ## write anew all that is generated and committed
+generate: setup ## write anew all that is generated and committed
 	@ci/generate
 
-tools: ## .venv with all locks, helm 3 and 4, kubectl
+setup: ## .venv with all locks, helm 3 and 4, kubectl
 	@ci/set-up test
 
-lock: tools ## resolve requirements/*.in anew
-	@cd requirements && for name in uv build core dev; do $(compile) $$name.in -o $$name.txt; done
+tools: setup ## what the cluster tests start: a control plane, KubeRay, KWOK, CRDs; built once
+	@PYTHONPATH=ci $(bin)/python -m testbed.tools
+
+lock: setup ## resolve requirements/*.in anew
+	@cd requirements && for name in uv go build core dev; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
-bench: tools ## the speed of the commands, measured here
+bench: setup ## the speed of the commands, measured here
 	@$(bin)/python ci/bench.py
 
 clean: ## caches and build outputs; .venv and .tools stay

@@ -156,7 +156,7 @@ def test_tools_check_for_the_oldest_python() -> None:
 @pytest.mark.parametrize("name", versions().binaries)
 def test_a_fetched_binary_says_its_version(name: str) -> None:
     path = ROOT / ".tools" / "bin" / name
-    assert path.exists(), "run `make tools`"
+    assert path.exists(), "run `make setup`"
     command = [path, "version", "--client"] if name == "kubectl" else [path, "version", "--short"]
     assert f"v{versions().binaries[name].version}" in subprocess.check_output(command, text=True)
 

@@ -1,0 +1,88 @@
+"""python -m testbed.tools [--list] [NAME...]: builds and fetches what is not found; without names, all of it."""
+
+import argparse
+import sys
+from itertools import groupby
+
+from rich.console import Console
+from rich.table import Table
+
+from rayhelm.errors import MissingError, RayhelmError, UsageError
+from testbed.tools import crds
+from testbed.tools.build import build
+from testbed.tools.catalogue import Module, Tool, tools
+from testbed.tools.find import search
+from testbed.tools.lock import one_at_a_time
+from testbed.tools.site import HERE, Site
+
+
+def main(arguments: list[str], site: Site = HERE) -> int:
+    """Exit code: 0, 2 for a wrong name, 3 where something could not be had, 130 when interrupted."""
+    parser = argparse.ArgumentParser(prog="python -m testbed.tools", description=__doc__)
+    parser.add_argument("--list", action="store_true", help="say what there is, and build nothing")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="a program or a bundle of CRDs")
+    chosen = parser.parse_args(arguments)
+    try:
+        tell(site) if chosen.list else make(chosen.names, site)
+    except RayhelmError as error:
+        print(error, file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("interrupted; `make tools` goes on where it was", file=sys.stderr)
+        return 130
+    return 0
+
+
+def make(names: list[str], site: Site) -> None:
+    known, bundles = tools(site), {bundle.name: bundle for bundle in crds.bundles(site)}
+    if unknown := [name for name in names if name not in known and name not in bundles]:
+        raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join([*known, *bundles])}")
+    wanted = [tool for name, tool in known.items() if not names or name in names]
+    with one_at_a_time(site):
+        make_programs(wanted, site)
+        for bundle in bundles.values():
+            if (not names or bundle.name in names) and not crds.is_fetched(bundle, site):
+                print(f"==> CRDs of {bundle.name} {bundle.version}", flush=True)
+                crds.fetch(bundle, site)
+
+
+def make_programs(wanted: list[Tool], site: Site) -> None:
+    todo: list[Tool] = []
+    for tool in wanted:
+        result = search(tool, site)
+        for line in result.passed_over:
+            print(f"    passed over: {line}", flush=True)
+        if not result.found:
+            todo.append(tool)
+        elif result.found.where == tool.variable and result.found.version != tool.version:
+            said = result.found.version or "a version that it does not say"
+            print(f"    {tool.variable}={result.found.path} is {said}; {tool.version} is pinned", flush=True)
+    if unfetched := [tool.name for tool in todo if not tool.module]:
+        raise MissingError(f"not fetched yet: {', '.join(unfetched)}", "make setup")
+    builds: list[tuple[Module, list[Tool]]] = []
+    for _, group in groupby(todo, key=lambda tool: tool.module and tool.module.name):
+        programs = list(group)
+        assert programs[0].module
+        builds.append((programs[0].module, programs))
+    for number, (module, programs) in enumerate(builds, 1):
+        build(module, programs, site, f"{number} of {len(builds)}")
+
+
+def tell(site: Site) -> None:
+    table = Table("name", "version", "where", box=None, pad_edge=False)
+    for tool in tools(site).values():
+        found = search(tool, site).found
+        if found:
+            table.add_row(tool.name, found.version or "?", f"{found.path} ({found.where})")
+        elif tool.module:
+            table.add_row(tool.name, tool.version, f"not built, about {tool.module.recipe.seconds / 60:.1f} min")
+        else:
+            table.add_row(tool.name, tool.version, "not fetched: make setup")
+    for bundle in crds.bundles(site):
+        where = str(bundle.home(site)) if crds.is_fetched(bundle, site) else "not fetched: make tools"
+        table.add_row(f"CRDs of {bundle.name}", bundle.version, where)
+    Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

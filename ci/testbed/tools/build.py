@@ -1,0 +1,103 @@
+"""Builds programs of one Go module: under a temporary name, proven, then renamed. An interrupted build leaves nothing
+that counts, and the next one goes on from Go's own cache."""
+
+import shutil
+import subprocess
+import tempfile
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+from rayhelm.errors import MissingError
+from testbed.tools.catalogue import Module, Tool
+from testbed.tools.diagnosis import diagnosis
+from testbed.tools.find import note_of, own_path
+from testbed.tools.progress import Progress
+from testbed.tools.room import check_room
+from testbed.tools.says import NotRunnable, says
+from testbed.tools.site import Site
+from testbed.tools.toolchain import environment, go_for
+
+__all__ = ["build"]
+
+UNFINISHED = ".building-"
+
+
+def build(module: Module, wanted: Sequence[Tool], site: Site, place: str = "") -> float:
+    """Builds the wanted programs of a module with one command, and returns the seconds that it took.
+
+    The caller holds the lock. `place` is told with the title: `2 of 5`. Raises MissingError."""
+    home = module.home(site)
+    home.mkdir(parents=True, exist_ok=True)
+    for leftover in home.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    go = go_for(module.go, site)
+    check_room(module, go, site)
+    fresh = Path(tempfile.mkdtemp(dir=home, prefix=UNFINISHED))
+    names = ", ".join(tool.name for tool in wanted)
+    about = f"about {_duration(module.recipe.seconds)} where nothing is cached"
+    try:
+        with Progress(f"{names} {module.version} ({f'{place}; ' if place else ''}{about})") as progress:
+            _go_build(go, module, wanted, fresh, site, progress)
+        for tool in wanted:
+            _prove(tool, fresh / tool.name)
+            (fresh / tool.name).rename(own_path(tool, site))
+            note_of(tool, site).write_text(module.pin)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    print(f"    {names}: {progress.seconds:.1f} s", flush=True)
+    return progress.seconds
+
+
+def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, site: Site, progress: Progress) -> None:
+    scratch = fresh / "tmp"
+    scratch.mkdir()
+    flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}"]
+    # Go names programs in a folder by their packages; one alone gets the name that we have for it.
+    target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
+    command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
+    env = environment(site) | {"GOTMPDIR": str(scratch)}
+    said: deque[str] = deque(maxlen=30)
+    with subprocess.Popen(
+        command,
+        cwd=module.folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+    ) as process:
+        assert process.stdout
+        try:
+            compiled = 0
+            for line in map(str.rstrip, process.stdout):
+                if line.startswith("go: downloading "):
+                    progress.doing = line.removeprefix("go: ")
+                elif line and " " not in line and ":" not in line:
+                    compiled += 1
+                    progress.doing = f"{compiled} packages compiled"
+                else:
+                    said.append(line)
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        end = "\n".join(said)
+        cause, mend = diagnosis(end)
+        raise MissingError(f"{end}\n{module.name} {module.version} could not be built: {cause}", mend)
+
+
+def _prove(tool: Tool, path: Path) -> None:
+    try:
+        version = says(tool, path)
+    except NotRunnable as error:
+        raise MissingError(f"go build ended well, and {path.name} {error}", "make tools") from None
+    if version != tool.version:
+        raise MissingError(
+            f"{tool.name} was built and says {version or 'no version'}, not {tool.version}",
+            "ci/tools/tools.yaml says how it is asked and what is stamped into it",
+        )
+
+
+def _duration(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 90 else f"{(seconds + 30) // 60} min"

@@ -1,0 +1,149 @@
+"""ci/tools/tools.yaml as typed records, each joined with the version that its go.mod pins."""
+
+import hashlib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import ValidationError
+
+from rayhelm.errors import RayhelmError, UsageError
+from rayhelm.versions import versions
+from testbed.tools.recipes import Catalogue, Recipe
+from testbed.tools.site import Site
+
+__all__ = ["Module", "Tool", "catalogue", "module", "tool", "tools"]
+
+
+@dataclass(frozen=True)
+class Module:
+    """A recipe with its folder chosen."""
+
+    name: str
+    recipe: Recipe
+    folder: Path
+
+    @cached_property
+    def go_mod(self) -> str:
+        return (self.folder / "go.mod").read_text()
+
+    @cached_property
+    def version(self) -> str:
+        """Version of the programs, without the v."""
+        return self._read(rf"^(?:require )?\s*{re.escape(self.recipe.module)} v(\S+)")
+
+    @cached_property
+    def go(self) -> str:
+        """The oldest Go that builds it."""
+        return self._read(r"^go (\S+)")
+
+    @cached_property
+    def sum(self) -> str:
+        """Go's checksum of the module's archive."""
+        line = re.search(
+            rf"^{re.escape(self.recipe.module)} v{re.escape(self.version)} (h1:\S+)",
+            (self.folder / "go.sum").read_text(),
+            re.MULTILINE,
+        )
+        if not line:
+            raise RayhelmError(f"{self.folder / 'go.sum'} has no checksum of {self.recipe.module} v{self.version}")
+        return line[1]
+
+    @property
+    def ldflags(self) -> str:
+        major, minor, *_ = self.version.split(".")
+        return self.recipe.ldflags.format(version=self.version, major=major, minor=minor)
+
+    @property
+    def pin(self) -> str:
+        """Changes with whatever a program is made from."""
+        parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+        return hashlib.sha256(b"\0".join([*parts, self.ldflags.encode()])).hexdigest()
+
+    def home(self, site: Site) -> Path:
+        """The folder that holds the programs once they are built."""
+        return site.store / "go" / self.name / self.version
+
+    def _read(self, pattern: str) -> str:
+        line = re.search(pattern, self.go_mod, re.MULTILINE)
+        if not line:
+            raise RayhelmError(f"{self.folder / 'go.mod'} has no line like {pattern}")
+        return line[1]
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that tests ask for by name."""
+
+    name: str
+    version: str
+    """The pinned version, without the v."""
+    ask: tuple[str, ...]
+    answer: str
+    module: Module | None
+    """None for what the set-up fetches."""
+
+    @property
+    def variable(self) -> str:
+        """Environment variable that names the program's path."""
+        return self.name.upper().replace("-", "_")
+
+    @property
+    def minor(self) -> str:
+        return ".".join(self.version.split(".")[:2])
+
+
+def catalogue(site: Site) -> Catalogue:
+    """Raises RayhelmError where tools.yaml is not as it has to be."""
+    path = site.data / "tools.yaml"
+    try:
+        return Catalogue.model_validate(_unique(yaml.safe_load(path.read_bytes())))
+    except (OSError, yaml.YAMLError, ValidationError) as error:
+        raise RayhelmError(f"{path}: {error}") from error
+
+
+def module(name: str, site: Site) -> Module:
+    """Raises UsageError where a minor version is asked for that has no folder."""
+    recipe = catalogue(site).modules[name]
+    if not recipe.variable:
+        return Module(name, recipe, site.data / recipe.folder)
+    minor = site.env.get(recipe.variable) or versions().kubernetes.default
+    folder = site.data / recipe.folder.format(minor=minor)
+    there = sorted(path.name.removeprefix(f"{name}-") for path in site.data.glob(recipe.folder.format(minor="*")))
+    if minor not in there:
+        raise UsageError(f"{recipe.variable}={minor}: there is no ci/tools/{folder.name}; choose {' or '.join(there)}")
+    return Module(name, recipe, folder)
+
+
+def tools(site: Site) -> dict[str, Tool]:
+    """Every tool by name, in the order of tools.yaml."""
+    known = catalogue(site)
+    built = {
+        program: Tool(program, source.version, recipe.ask, recipe.answer, source)
+        for name, recipe in known.modules.items()
+        for source in [module(name, site)]
+        for program in recipe.programs
+    }
+    fetched = {
+        name: Tool(name, versions().binaries[name].version, how.ask, how.answer, None)
+        for name, how in known.fetched.items()
+    }
+    return built | fetched
+
+
+def tool(name: str, site: Site) -> Tool:
+    """Raises UsageError for a name that nobody knows."""
+    known = tools(site)
+    if name not in known:
+        raise UsageError(f"there is no tool {name}; there are {', '.join(known)}")
+    return known[name]
+
+
+def _unique(data: Any) -> Any:
+    programs = [program for recipe in data["modules"].values() for program in recipe["programs"]]
+    if len(set(programs)) < len(programs):
+        raise RayhelmError("tools.yaml: two modules make a program of one name")
+    return data

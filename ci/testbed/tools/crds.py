@@ -1,0 +1,133 @@
+"""Custom resource definitions out of Go modules: the archive's checksum is compared, and only the CRDs are kept."""
+
+import json
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from rayhelm.errors import MissingError, UsageError
+from testbed.tools.catalogue import catalogue, module
+from testbed.tools.diagnosis import diagnosis
+from testbed.tools.site import HERE, Site
+from testbed.tools.toolchain import environment, go_for
+
+__all__ = ["FOLDER", "Source", "bundles", "crd_files", "fetch", "is_fetched", "source"]
+
+FOLDER = "RAYHELM_CRDS"
+"""Variable that names a folder with CRDs of versions that no Go module serves: NAME-VERSION/*.yaml."""
+OLDEST_GO = "1.21"
+
+
+@dataclass(frozen=True)
+class Source:
+    """A bundle, and the module that it travels in."""
+
+    name: str
+    module: str
+    version: str
+    sum: str
+    folder: str
+
+    def home(self, site: Site) -> Path:
+        return site.store / "crds" / f"{self.name}-{self.version}"
+
+
+def crd_files(bundle: str, version: str = "", site: Site = HERE) -> list[Path]:
+    """The CRDs of a bundle, one file each, at the pinned version or at the one asked for.
+
+    Raises MissingError where they are not here, naming what brings them."""
+    pinned = source(bundle, site)
+    if version in ("", pinned.version):
+        if not is_fetched(pinned, site):
+            raise MissingError(f"the CRDs of {bundle} {pinned.version} are not here", "make tools")
+        return sorted(pinned.home(site).glob("*.yaml"))
+    named = site.env.get(FOLDER)
+    if not named:
+        raise MissingError(
+            f"the CRDs of {bundle} {version} travel in no Go module that is served, and {FOLDER} names no folder",
+            f"{FOLDER}=folder, with {bundle}-{version}/*.yaml in it",
+        )
+    files = sorted(Path(named, f"{bundle}-{version}").glob("*.yaml"))
+    if not files:
+        raise MissingError(
+            f"{FOLDER}={named} has no {bundle}-{version}/*.yaml", f"put {bundle}'s CRDs there, or unset {FOLDER}"
+        )
+    return files
+
+
+def source(bundle: str, site: Site) -> Source:
+    """Raises UsageError for a bundle that nobody knows."""
+    known = catalogue(site).crds
+    if bundle not in known:
+        raise UsageError(f"there are no CRDs {bundle}; there are {', '.join(known)}")
+    entry = known[bundle]
+    if not entry.tool:
+        return Source(bundle, entry.module, entry.version, entry.sum, entry.folder)
+    pinned = module(entry.tool, site)
+    return Source(bundle, pinned.recipe.module, pinned.version, pinned.sum, entry.folder)
+
+
+def bundles(site: Site) -> list[Source]:
+    """Every bundle, in the order of tools.yaml."""
+    return [source(name, site) for name in catalogue(site).crds]
+
+
+def is_fetched(bundle: Source, site: Site) -> bool:
+    note = bundle.home(site) / ".sum"
+    return note.is_file() and note.read_text() == bundle.sum
+
+
+def fetch(bundle: Source, site: Site) -> None:
+    """Brings a bundle into .tools. The caller holds the lock. Raises MissingError."""
+    home = bundle.home(site)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    for leftover in home.parent.glob(".fetching-*"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    fresh = Path(tempfile.mkdtemp(dir=home.parent, prefix=".fetching-"))
+    try:
+        _copy(_download(bundle, fresh, site) / bundle.folder, fresh, bundle)
+        (fresh / ".sum").write_text(bundle.sum)
+        shutil.rmtree(home, ignore_errors=True)
+        fresh.rename(home)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _download(bundle: Source, outside: Path, site: Site) -> Path:
+    """The unpacked module in Go's cache."""
+    # A module of its own, so that a go.mod somewhere above has no say. GOSUMDB is off: the sum is compared below.
+    (outside / "go.mod").write_text("module outside\n")
+    command = [str(go_for(OLDEST_GO, site)), "mod", "download", "-json", f"{bundle.module}@v{bundle.version}"]
+    ended = subprocess.run(
+        command, cwd=outside, env=environment(site) | {"GOSUMDB": "off"}, capture_output=True, text=True, check=False
+    )
+    (outside / "go.mod").unlink()
+    answer = json.loads(ended.stdout or "{}")
+    if ended.returncode or answer.get("Error"):
+        said = answer.get("Error") or ended.stderr.strip()
+        cause, mend = diagnosis(said)
+        raise MissingError(f"{said}\nthe CRDs of {bundle.name} {bundle.version} could not be fetched: {cause}", mend)
+    if answer["Sum"] != bundle.sum:
+        raise MissingError(
+            f"{bundle.module} v{bundle.version} has the sum {answer['Sum']}, not {bundle.sum}: it is not what "
+            "ci/tools pins, and nothing of it is taken",
+            "ask whoever runs your Go module proxy, or set GOPROXY to another one; `go clean -modcache` forgets it",
+        )
+    return Path(answer["Dir"])
+
+
+def _copy(folder: Path, into: Path, bundle: Source) -> None:
+    files = [path for path in sorted(folder.glob("*.yaml")) if _is_crd(path)]
+    if not files:
+        raise MissingError(f"{bundle.module} v{bundle.version} has no CRDs in {bundle.folder}", "look for their folder")
+    for path in files:
+        shutil.copyfile(path, into / path.name)
+
+
+def _is_crd(path: Path) -> bool:
+    documents = list(yaml.load_all(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+    return any(isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition" for one in documents)

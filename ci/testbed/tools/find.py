@@ -1,0 +1,115 @@
+"""Looks for a program: its variable, PATH, KUBEBUILDER_ASSETS, and then what was fetched or built here."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayhelm.errors import MissingError
+from testbed.tools.catalogue import Tool, tool, tools
+from testbed.tools.says import NotRunnable, says
+from testbed.tools.site import HERE, Site
+
+__all__ = ["ASSETS", "Found", "Search", "found", "is_ours", "missing", "own_path", "program", "search"]
+
+ASSETS = "KUBEBUILDER_ASSETS"
+"""Variable that names setup-envtest's folder."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A program, and how it was found."""
+
+    path: Path
+    version: str
+    """What it says it is; empty where it says nothing."""
+    where: str
+    """The variable, `PATH`, or the folder."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a search ended."""
+
+    found: Found | None
+    passed_over: tuple[str, ...]
+    """Each program that was there and did not fit, and why."""
+
+
+def program(name: str, site: Site = HERE) -> Path:
+    """The path of a program. Raises MissingError: what is missing, why what was there did not fit, what makes it."""
+    return found(name, site).path
+
+
+def found(name: str, site: Site = HERE) -> Found:
+    """A program with its version. Raises MissingError as `program` does."""
+    wanted = tool(name, site)
+    result = search(wanted, site)
+    if result.found:
+        return result.found
+    why = "".join(f"\n  {line}" for line in result.passed_over)
+    raise MissingError(
+        f"{name} {wanted.version} is missing{':' if why else ''}{why}",
+        f"make tools\nor name one of your own: {wanted.variable}=path",
+    )
+
+
+def missing(site: Site = HERE) -> list[str]:
+    """The names that cannot be found. Raises MissingError for a variable that names no program."""
+    return [name for name, wanted in tools(site).items() if not search(wanted, site).found]
+
+
+def search(wanted: Tool, site: Site) -> Search:
+    """Looks in every place, in order. Raises MissingError for a variable that names no program."""
+    if named := site.env.get(wanted.variable):
+        return Search(_named(wanted, Path(named)), ())
+    passed_over: list[str] = []
+    for where, path in _candidates(wanted, site):
+        try:
+            version = says(wanted, path)
+        except NotRunnable as error:
+            passed_over.append(f"{path} ({where}) {error}")
+            continue
+        if version.split(".")[:2] == wanted.minor.split("."):
+            return Search(Found(path, version, where), tuple(passed_over))
+        passed_over.append(f"{path} ({where}) is {version or 'of a version that it does not say'}, not {wanted.minor}")
+    if is_ours(wanted, site):
+        return Search(Found(own_path(wanted, site), wanted.version, ".tools"), tuple(passed_over))
+    return Search(None, tuple(passed_over))
+
+
+def own_path(wanted: Tool, site: Site) -> Path:
+    """Where the program lies once it was fetched or built here."""
+    return (wanted.module.home(site) if wanted.module else site.store / "bin") / wanted.name
+
+
+def note_of(wanted: Tool, site: Site) -> Path:
+    """The file that says what a built program was made from."""
+    return own_path(wanted, site).with_name(f".{wanted.name}.pin")
+
+
+def is_ours(wanted: Tool, site: Site) -> bool:
+    """Whether it was fetched, or built from exactly what is pinned now."""
+    if not own_path(wanted, site).is_file():
+        return False
+    if not wanted.module:
+        return True
+    note = note_of(wanted, site)
+    return note.is_file() and note.read_text() == wanted.module.pin
+
+
+def _named(wanted: Tool, path: Path) -> Found:
+    try:
+        return Found(path.absolute(), says(wanted, path), wanted.variable)
+    except NotRunnable as error:
+        raise MissingError(
+            f"{wanted.variable}={path} {error}",
+            f"name a {wanted.name} that can be run, or unset {wanted.variable}",
+        ) from None
+
+
+def _candidates(wanted: Tool, site: Site) -> Iterator[tuple[str, Path]]:
+    if on_path := shutil.which(wanted.name, path=site.env.get("PATH", "")):
+        yield "PATH", Path(on_path).absolute()
+    if (assets := site.env.get(ASSETS)) and (path := Path(assets, wanted.name)).exists():
+        yield ASSETS, path.absolute()

@@ -1,0 +1,71 @@
+"""The records of ci/tools/tools.yaml."""
+
+from rayhelm.closed import Closed
+
+__all__ = ["Bundle", "Catalogue", "Disk", "Fetched", "Recipe"]
+
+
+class Disk(Closed):
+    """What a build takes where nothing is cached, in MiB."""
+
+    modules: int
+    """In Go's module cache."""
+    cache: int
+    """In Go's build cache."""
+    programs: int
+    """In .tools/go."""
+
+
+class Recipe(Closed):
+    """A Go module and the programs that are built from it, as tools.yaml has them."""
+
+    folder: str
+    """Folder beside tools.yaml with go.mod and go.sum; `{minor}` stands for the minor version that is chosen."""
+    variable: str = ""
+    """Environment variable that chooses another minor version."""
+    module: str
+    """The Go module whose version is the programs' version."""
+    programs: dict[str, str]
+    """Package by program."""
+    ask: tuple[str, ...] = ()
+    """Arguments that make a program say its version; none: it is read from the binary."""
+    answer: str = ""
+    """Pattern that finds the version in what it says."""
+    ldflags: str = ""
+    """Options of the linker; `{version}`, `{major}` and `{minor}` are filled in."""
+    seconds: int
+    """Duration of the build on two cores where nothing is cached."""
+    disk: Disk
+    """Room that the same build takes."""
+
+
+class Fetched(Closed):
+    """A program that the set-up fetches."""
+
+    ask: tuple[str, ...]
+    """Arguments that make it say its version."""
+    answer: str
+    """Pattern that finds the version in what it says."""
+
+
+class Bundle(Closed):
+    """CRDs that travel inside a Go module."""
+
+    tool: str = ""
+    """Recipe whose module they travel in; otherwise `module`, `version` and `sum` are given."""
+    module: str = ""
+    """Path of the Go module."""
+    version: str = ""
+    """Version of the module, without the v."""
+    sum: str = ""
+    """Go's checksum of the module's archive, `h1:...`."""
+    folder: str
+    """Folder inside the module."""
+
+
+class Catalogue(Closed):
+    """All of tools.yaml."""
+
+    modules: dict[str, Recipe]
+    fetched: dict[str, Fetched]
+    crds: dict[str, Bundle]

@@ -1,0 +1,59 @@
+"""Whether the disks have room for a build."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+from rayhelm.errors import MissingError
+from testbed.tools.catalogue import Module
+from testbed.tools.site import Site
+from testbed.tools.toolchain import environment
+
+__all__ = ["check_room", "free_mib"]
+
+
+def check_room(module: Module, go: Path, site: Site) -> None:
+    """Raises MissingError where a disk has less room than the build takes when nothing is cached."""
+    disk = module.recipe.disk
+    cache, modules = _go_folders(go, site)
+    needs: defaultdict[int, int] = defaultdict(int)
+    folders: defaultdict[int, list[str]] = defaultdict(list)
+    for folder, need in ((modules, disk.modules), (cache, disk.cache), (site.store, disk.programs)):
+        device = _existing(folder).stat().st_dev
+        needs[device] += need
+        folders[device].append(str(folder))
+    for device, need in needs.items():
+        free = free_mib(_existing(Path(folders[device][0])))
+        if free < need:
+            raise MissingError(
+                f"{module.name} {module.version} needs up to {need} MiB on the disk of {', '.join(folders[device])}: "
+                f"{free} MiB are free",
+                "free some (`go clean -cache` empties Go's cache), or point GOCACHE and GOMODCACHE to a larger disk; "
+                "then: make tools",
+            )
+
+
+def free_mib(folder: Path) -> int:
+    """MiB that may still be written."""
+    return shutil.disk_usage(folder).free >> 20
+
+
+def _go_folders(go: Path, site: Site) -> tuple[Path, Path]:
+    """Go's build cache and module cache."""
+    answer = subprocess.run(
+        [go, "env", "-json", "GOCACHE", "GOMODCACHE"],
+        env=environment(site), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if answer.returncode:
+        raise MissingError(f"{go} env: {answer.stderr.strip()}", "set HOME or GOCACHE and GOPATH")
+    folders = json.loads(answer.stdout)
+    return Path(folders["GOCACHE"]), Path(folders["GOMODCACHE"])
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder if os.access(folder, os.R_OK) else folder.parent

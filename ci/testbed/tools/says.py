@@ -1,0 +1,67 @@
+"""Asks a program for its version."""
+
+import mmap
+import os
+import re
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+from testbed.tools.catalogue import Tool
+
+__all__ = ["NotRunnable", "says"]
+
+PATIENCE = 120.0
+"""Seconds; programs of 150 MB are read from a cold disk first."""
+_NOTE = b"\xff Go buildinf:"
+_STRINGS_FOLLOW = 2
+_HEADER = 32
+
+
+class NotRunnable(Exception):
+    """The file is not there or cannot be run; the message says which."""
+
+
+def says(tool: Tool, path: Path) -> str:
+    """The version that the file says it is, empty where it says none. Raises NotRunnable."""
+    if not path.is_file():
+        raise NotRunnable("is not there" if not path.exists() else "is not a file")
+    if not os.access(path, os.X_OK):
+        raise NotRunnable("may not be run (chmod +x)")
+    about = path.stat()
+    changed = (about.st_mtime_ns, about.st_size)
+    if tool.ask:
+        return _asked(path, tool.ask, tool.answer, changed)
+    assert tool.module
+    return _noted(path, tool.module.recipe.module, changed)
+
+
+@lru_cache
+def _asked(path: Path, ask: tuple[str, ...], answer: str, _changed: tuple[int, int]) -> str:
+    found = re.search(answer, _output(path, ask), re.MULTILINE)
+    return found[1] if found else ""
+
+
+def _output(path: Path, ask: tuple[str, ...]) -> str:
+    try:
+        ended = subprocess.run([path, *ask], capture_output=True, text=True, errors="replace", timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise NotRunnable(f"did not answer `{path.name} {' '.join(ask)}` within {PATIENCE:.0f} s") from None
+    except OSError as error:
+        raise NotRunnable(f"cannot be run: {error.strerror}") from None
+    return ended.stdout + ended.stderr
+
+
+@lru_cache
+def _noted(path: Path, module: str, _changed: tuple[int, int]) -> str:
+    """The version of a module in the list that Go's linker leaves in each program."""
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return ""
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            start = data.find(_NOTE)
+            if start < 0 or not data[start + len(_NOTE) + 1] & _STRINGS_FOLLOW:
+                return ""
+            note = data[start + _HEADER : start + _HEADER + 65536].decode("utf-8", "replace")
+    found = re.search(rf"\b(?:mod|dep)\t{re.escape(module)}\tv(\d+\.\d+\.\d+)", note)
+    return found[1] if found else ""
