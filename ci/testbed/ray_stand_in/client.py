@@ -1,0 +1,81 @@
+"""How tests ask the stand-in what it was told, and tell it to fail."""
+
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+from rayhelm.errors import RayhelmError
+from testbed.ray_stand_in.failures import Broken, Failure
+from testbed.ray_stand_in.memory import Put
+
+__all__ = ["RayStandIn"]
+
+
+class RayStandIn:
+    """`url`: where the stand-in listens, for example http://127.0.0.1:8899. A name is that of a RayCluster or of a
+    RayService, which means all of its RayClusters. Every method raises RayhelmError where the stand-in refuses or is
+    not there."""
+
+    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+        self._client = httpx.Client(base_url=url, timeout=timeout, trust_env=False)
+
+    def __enter__(self) -> "RayStandIn":
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._client.close()
+
+    def ready(self) -> bool:
+        """It has seen the API server: before that every host is dead to it."""
+        return bool(self._ask("GET", "/-/stand-in").json()["ready"])
+
+    def checked_by(self) -> str:
+        """What checks configurations: a version of Ray, or the shape of the JSON."""
+        return str(self._ask("GET", "/-/stand-in").json()["checked_by"])
+
+    def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
+        """Every PUT so far in the order of time, refused ones included."""
+        return tuple(map(Put.model_validate, self._told(namespace, name)["puts"]))
+
+    def failure(self, namespace: str, name: str) -> Failure | None:
+        """What was told under exactly this name."""
+        told = self._told(namespace, name)["failure"]
+        return None if told is None else Failure.model_validate(told)
+
+    def fail(
+        self,
+        namespace: str,
+        name: str,
+        *,
+        applications: Mapping[str, Broken] | None = None,
+        dashboard: int | None = None,
+        serve: int | None = None,
+        hang: bool = False,
+        only_new: bool = False,
+    ) -> None:
+        """From now on as said here alone, whatever was said before under this name."""
+        failure = Failure(
+            applications=applications or {}, dashboard=dashboard, serve=serve, hang=hang, only_new=only_new
+        )
+        self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=failure.model_dump_json())
+
+    def heal(self, namespace: str, name: str) -> None:
+        self._ask("DELETE", f"/-/stand-in/{namespace}/{name}")
+
+    def _told(self, namespace: str, name: str) -> dict[str, Any]:
+        told: dict[str, Any] = self._ask("GET", f"/-/stand-in/{namespace}/{name}").json()
+        return told
+
+    def _ask(self, method: str, path: str, content: str | None = None) -> httpx.Response:
+        try:
+            answer = self._client.request(method, path, content=content)
+        except httpx.HTTPError as error:
+            raise RayhelmError(f"no stand-in for Ray answers on {self._client.base_url}: {error}") from error
+        if answer.status_code != 200:
+            raise RayhelmError(f"the stand-in for Ray refused {method} {path}: {answer.text}")
+        return answer

@@ -1,0 +1,40 @@
+"""One question and one answer, without sockets."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Answer", "Request", "Silence", "as_json", "text"]
+
+
+@dataclass(frozen=True)
+class Request:
+    method: str
+    target: str
+    """What stands after the method: an absolute URL from a client of a proxy, else a path."""
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes = b""
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    body: bytes = b""
+    kind: str = "text/plain; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Silence:
+    """No answer, for as long as `goes_on` says so."""
+
+    goes_on: Callable[[], bool]
+
+
+def text(status: int, said: str = "") -> Answer:
+    return Answer(status, said.encode())
+
+
+def as_json(content: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(content).encode(), "application/json")

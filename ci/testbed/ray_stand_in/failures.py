@@ -1,0 +1,80 @@
+"""What the stand-in was told to do wrong, for whom, and until when."""
+
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import Field, TypeAdapter
+
+from rayhelm.closed import Closed
+from testbed.ray_stand_in.files import read, write
+from testbed.ray_stand_in.lookup import Head
+
+__all__ = ["Broken", "Failure", "Failures"]
+
+# RUNNING is not among them: the stand-in can be told to fail, not to pretend.
+Broken = Literal["NOT_STARTED", "DEPLOYING", "DEPLOY_FAILED", "UNHEALTHY", "DELETING"]
+
+
+class Failure(Closed):
+    """How to fail. Whatever is not said goes on as before."""
+
+    applications: Mapping[str, Broken] = {}
+    """Status of an application, by its name; one that was not PUT does not appear for being named here."""
+    dashboard: int | None = Field(default=None, ge=300, le=599)
+    """HTTP status of every answer of the dashboard."""
+    serve: int | None = Field(default=None, ge=300, le=599)
+    """HTTP status of Serve's health."""
+    hang: bool = False
+    """Take every request and never answer it."""
+    only_new: bool = False
+    """Spare the RayClusters that are there when this is said: the next one fails, as with a bad upgrade."""
+
+
+class Told(Closed):
+    """A failure and those that it spares."""
+
+    failure: Failure
+    spared: tuple[str, ...] = ()
+    """UIDs of RayClusters."""
+
+
+_BOOK = TypeAdapter(dict[str, Told])
+
+
+class Failures:
+    """Failures by `<namespace>/<name of a RayCluster or RayService>`; what a RayCluster is told goes before what its
+    RayService is."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._file = folder / "failures.json" if folder else None
+        self._told: dict[str, Told] = read(self._file, _BOOK) if self._file and self._file.exists() else {}
+        self._lock = threading.Lock()
+
+    def told(self, namespace: str, name: str) -> Failure | None:
+        """What was said under exactly this name."""
+        told = self._told.get(f"{namespace}/{name}")
+        return told.failure if told else None
+
+    def fail(self, namespace: str, name: str, failure: Failure, spared: tuple[str, ...]) -> None:
+        """Takes the place of what was said before under this name."""
+        with self._lock:
+            self._keep({**self._told, f"{namespace}/{name}": Told(failure=failure, spared=spared)})
+
+    def heal(self, namespace: str, name: str) -> None:
+        with self._lock:
+            self._keep({key: told for key, told in self._told.items() if key != f"{namespace}/{name}"})
+
+    def of(self, head: Head) -> Failure:
+        """How the Ray of this head fails; a Failure without content where it does not."""
+        for name in (head.cluster.name, head.cluster.service):
+            told = self._told.get(f"{head.cluster.namespace}/{name}")
+            if told and head.cluster.uid not in told.spared:
+                return told.failure
+        return Failure()
+
+    def _keep(self, told: dict[str, Told]) -> None:
+        if self._file:
+            write(self._file, _BOOK, told)
+        self._told = told

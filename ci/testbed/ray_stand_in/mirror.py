@@ -1,0 +1,153 @@
+"""Follows pods and RayClusters of the API server, so that a question about hundreds of pods costs it nothing.
+
+Each kind is listed once and then watched. Whatever goes wrong (a restart of the API server, a version too old, CRDs
+that are not there yet, a line cut in two), it is listed again. Meanwhile the last state seen holds, as Ray would go on.
+"""
+
+import base64
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import pykube  # type: ignore[import-untyped]
+
+from rayhelm.errors import MissingError, RayhelmError
+from testbed.ray_stand_in.objects import Cluster, Pod, Unreachable, cluster_of, pod_of
+
+__all__ = ["Followed", "Mirror"]
+
+T = TypeVar("T")
+RAY_PODS = "ray.io/node-type in (head, worker)"
+_WATCH = 240
+"""Seconds after which the API server ends a watch, and the kind is listed again."""
+_PAUSE = 0.5
+"""Seconds between the end of a watch, or a failure, and the next list."""
+_LOST = (OSError, ValueError, KeyError, pykube.exceptions.PyKubeError)
+"""What a failed request raises: requests' errors are OSErrors, and half an object has no keys."""
+
+
+class Followed(Generic[T]):
+    """One kind of object, in all namespaces, by UID. `ask(**parameters)` gives the lines of the API server's answer:
+    the list in one line, or one event of a watch per line."""
+
+    def __init__(self, what: str, ask: Callable[..., Iterator[bytes]], parse: Callable[[Mapping[str, Any]], T]) -> None:
+        self._what, self._ask, self._parse = what, ask, parse
+        self._known: dict[str, T] = {}
+        self.seen = False
+
+    @property
+    def all(self) -> Sequence[T]:
+        return tuple(self._known.values())
+
+    def follow(self, goes_on: Callable[[], bool], pause: Callable[[], object]) -> None:
+        """Until `goes_on` says no; `pause` waits before the next list."""
+        lost = False
+        while goes_on():
+            try:
+                version = self._list()
+                if lost:
+                    _say(f"{self._what}: the API server is back")
+                lost = False
+                self._watch(version, goes_on)
+            except _LOST as error:
+                if not lost:
+                    _say(f"{self._what}: trying again until the API server answers: {error}")
+                lost = True
+            pause()
+
+    def _list(self) -> str:
+        listed = json.loads(b"".join(self._ask()))
+        self._known = {item["metadata"]["uid"]: self._parse(item) for item in listed["items"]}
+        self.seen = True
+        return str(listed["metadata"]["resourceVersion"])
+
+    def _watch(self, version: str, goes_on: Callable[[], bool]) -> None:
+        for line in self._ask(watch="true", resourceVersion=version, timeoutSeconds=str(_WATCH)):
+            event = json.loads(line)
+            if event["type"] == "ERROR" or not goes_on():
+                return
+            self._take(event["type"], event["object"])
+
+    def _take(self, kind: str, found: Mapping[str, Any]) -> None:
+        uid = found["metadata"]["uid"]
+        if kind == "DELETED":
+            # Another dictionary, for other threads may be walking through this one.
+            self._known = {key: item for key, item in self._known.items() if key != uid}
+        elif uid in self._known:
+            self._known[uid] = self._parse(found)
+        else:
+            self._known = {**self._known, uid: self._parse(found)}
+
+
+class Mirror:
+    """The API server that a kubeconfig names. Needs the rights of cluster-role.yaml."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._kubeconfig = kubeconfig
+        self._secrets = _client(kubeconfig, timeout=5)
+        self._pods = Followed("pods", _asker(kubeconfig, "v1", "pods", RAY_PODS), pod_of)
+        self._clusters = Followed("RayClusters", _asker(kubeconfig, "ray.io/v1", "rayclusters"), cluster_of)
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        """Follows in threads of its own."""
+        for kind in (self._pods, self._clusters):
+            arguments = (lambda: not self._ended.is_set(), lambda: self._ended.wait(_PAUSE))
+            threading.Thread(target=kind.follow, args=arguments, daemon=True).start()
+
+    def stop(self) -> None:
+        self._ended.set()
+
+    def ready(self) -> bool:
+        """Every kind was listed once."""
+        return self._pods.seen and self._clusters.seen
+
+    def clusters(self) -> Sequence[Cluster]:
+        return self._clusters.all
+
+    def pods(self) -> Sequence[Pod]:
+        return self._pods.all
+
+    def secret(self, namespace: str, name: str, key: str) -> str | None:
+        try:
+            answer = self._secrets.get(version="v1", namespace=namespace, url=f"secrets/{name}")
+            if answer.status_code == 404:
+                return None
+            answer.raise_for_status()
+            value = (answer.json().get("data") or {}).get(key)
+        except OSError as error:
+            raise Unreachable(str(error)) from error
+        return None if value is None else base64.b64decode(value).decode()
+
+
+def _asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Callable[..., Iterator[bytes]]:
+    # A client for each thread. It is longer patient than a watch may be silent.
+    client = _client(kubeconfig, timeout=_WATCH + 30)
+
+    def ask(**parameters: str) -> Iterator[bytes]:
+        given = {**parameters, **({"labelSelector": selector} if selector else {})}
+        with client.get(version=version, url=kind, params=given, stream=True) as answer:
+            answer.raise_for_status()
+            yield from answer.iter_lines(chunk_size=None)
+
+    return ask
+
+
+def _client(kubeconfig: Path, timeout: float) -> Any:
+    if not kubeconfig.is_file():
+        raise MissingError(f"there is no kubeconfig {kubeconfig}", "make control-plane")
+    try:
+        client = pykube.HTTPClient(pykube.KubeConfig.from_file(str(kubeconfig)), timeout=timeout)
+    except Exception as error:
+        # pykube raises whatever the broken file makes happen.
+        raise RayhelmError(f"{kubeconfig} is no kubeconfig: {error!r}") from error
+    # The proxy of the environment is this very program.
+    client.session.trust_env = False
+    return client
+
+
+def _say(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)

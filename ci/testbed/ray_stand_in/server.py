@@ -1,0 +1,106 @@
+"""The socket: HTTP/1.1 with connections that stay open, and absolute URLs as a proxy gets them."""
+
+import select
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from testbed.ray_stand_in.exchange import Answer, Request, Silence
+
+__all__ = ["Server"]
+
+LARGEST = 16 * 2**20
+"""Bytes of a body. A RayService has at most 1.5 MiB, for etcd takes no more."""
+_GLANCE = 0.1
+"""Seconds between two looks at whether silence is still meant."""
+
+
+class Server(ThreadingHTTPServer):
+    """Listens on loopback only; `port` 0 takes a free one. Raises OSError for a port that is taken."""
+
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, port: int, answer: Callable[[Request], Answer | Silence]) -> None:
+        super().__init__(("127.0.0.1", port), Handler)
+        self.answer = answer
+        self._said: dict[tuple[str, str], int] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+    def log(self, request: Request, status: int, said: bytes) -> None:
+        """Every PUT and DELETE, and of the questions that come every two seconds those with a new answer."""
+        place = (request.method, request.target)
+        with self._lock:
+            before = self._said.get(place)
+            self._said[place] = status
+        if request.method == "GET" and (before == status or (before is None and status == 200)):
+            return
+        reason = said.decode(errors="replace").partition("\n")[0] if status != 200 else ""
+        now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        print(
+            f"{now} {request.method} {request.target} {status or 'silence'} {reason}".rstrip(),
+            file=sys.stderr,
+            flush=True,
+        )
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # One packet for head and body.
+    server: Server
+
+    def _exchange(self) -> None:
+        body = self._body()
+        if body is None:
+            return
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        request = Request(self.command, self.path, headers, body)
+        answer = self.server.answer(request)
+        if isinstance(answer, Silence):
+            self.server.log(request, 0, b"")
+            self._keep_silent(answer)
+            return
+        self.server.log(request, answer.status, answer.body)
+        self._send(answer)
+
+    do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _exchange
+
+    def _body(self) -> bytes | None:
+        try:
+            length = int(self.headers.get("Content-Length", 0))
+        except ValueError:
+            length = -1
+        if "Transfer-Encoding" in self.headers or not 0 <= length <= LARGEST:
+            self.close_connection = True
+            self._send(Answer(411, b"a body needs its length, of 16 MiB at most"))
+            return None
+        return self.rfile.read(length)
+
+    def _send(self, answer: Answer) -> None:
+        self.send_response_only(answer.status)
+        self.send_header("Content-Type", answer.kind)
+        self.send_header("Content-Length", str(len(answer.body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(answer.body)
+
+    def _keep_silent(self, silence: Silence) -> None:
+        self.close_connection = True
+        while silence.goes_on():
+            readable, _, _ = select.select([self.connection], [], [], _GLANCE)
+            if readable and not self.connection.recv(1, socket.MSG_PEEK):
+                return
+            if readable:
+                time.sleep(_GLANCE)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Refusals of the base class come here; everything else is logged with its answer."""
+        print(self.address_string(), format % args, file=sys.stderr, flush=True)
