@@ -1,0 +1,50 @@
+"""Starts etcd, the API server, the controllers and the scheduler."""
+
+from collections.abc import Callable, Sequence
+
+from rayhelm.processes import free_port
+from testbed.control_plane import components
+from testbed.control_plane.bed import Bed, run_of
+from testbed.control_plane.certificates import write_certificates
+from testbed.control_plane.home import Part
+from testbed.control_plane.kubeconfig import with_certificate
+from testbed.control_plane.programs import Programs
+
+__all__ = ["start"]
+
+
+def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
+    home = bed.home
+    certificates = home.certificates
+    write_certificates(certificates)
+    server = bed.record.server
+    port = int(server.rpartition(":")[2])
+    users = {user: home.folder / f"{user}.kubeconfig" for user in ("kube-controller-manager", "kube-scheduler")}
+    for user, path in users.items():
+        with_certificate(path, server, certificates, user)
+    with_certificate(home.kubeconfig, server, certificates, "admin")
+
+    etcd, peers, controllers, scheduler = (free_port(taken) for _ in range(4))
+    commands: dict[str, tuple[int, Sequence[str]]] = {
+        "etcd": (etcd, components.etcd(programs["etcd"], certificates, home.data, etcd, peers)),
+        "kube-apiserver": (
+            port,
+            components.kube_apiserver(programs["kube-apiserver"], certificates, etcd, port),
+        ),
+        "kube-controller-manager": (
+            controllers,
+            components.controller_manager(
+                programs["kube-controller-manager"], certificates, users["kube-controller-manager"], controllers
+            ),
+        ),
+        "kube-scheduler": (
+            scheduler,
+            components.kube_scheduler(programs["kube-scheduler"], certificates, users["kube-scheduler"], scheduler),
+        ),
+    }
+    say(f"Kubernetes {programs.kubernetes}")
+    for name, (at, command) in commands.items():
+        bed.begin(Part(name=name, run=run_of(home, name), command=tuple(command), port=at))
+        # The controllers end at once where nobody answers; they themselves may come up side by side.
+        if name in ("etcd", "kube-apiserver"):
+            bed.wait(name)

@@ -1,0 +1,41 @@
+"""Whether a part says that it is well."""
+
+import ssl
+from functools import cache
+from pathlib import Path
+
+import httpx
+
+from testbed.control_plane.home import Home, Part
+
+__all__ = ["is_well"]
+
+PATHS = {
+    "etcd": "https:/readyz",
+    "kube-apiserver": "https:/readyz",
+    "kube-controller-manager": "https:/healthz",
+    "kube-scheduler": "https:/readyz",
+    "ray-stand-in": "http:/-/stand-in",
+    "kwok": "http:/healthz",
+    "kuberay-operator": "http:/readyz",
+}
+
+
+def is_well(part: Part, home: Home) -> bool:
+    """Asks a part's port on loopback; False also where nobody answers."""
+    scheme, _, path = PATHS[part.name].partition(":")
+    try:
+        return _client(scheme, home.certificates).get(f"{scheme}://127.0.0.1:{part.port}{path}").status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+@cache
+def _client(scheme: str, certificates: Path) -> httpx.Client:
+    # Controllers without a certificate sign one for themselves; they are asked on loopback, and only for their health.
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    if scheme == "https":
+        context.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
+    return httpx.Client(verify=context, timeout=10, trust_env=False)

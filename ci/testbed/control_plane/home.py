@@ -1,0 +1,107 @@
+"""Where a control plane keeps what it has: certificates, data, logs and the record of its processes."""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from rayhelm.closed import Closed
+
+__all__ = ["Home", "Part", "Record", "home"]
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Part(Closed):
+    """One process of a control plane, as it was started: enough to start it again."""
+
+    name: str
+    """`etcd`, `kube-apiserver`, ..."""
+    run: str
+    """The mark that its processes carry."""
+    command: tuple[str, ...]
+    environment: dict[str, str] = {}
+    """On top of the starter's own."""
+    port: int
+    """The port on loopback that says whether it is well."""
+    pid: int = 0
+    created: float = 0.0
+    """When the process started, in seconds since 1970; 0 before it ran."""
+    version: str = ""
+
+
+class Record(Closed):
+    """What runs here."""
+
+    kubernetes: str
+    """Version of the API server; empty where it is somebody else's."""
+    kuberay: str
+    """Version of the operator; empty without one."""
+    server: str
+    """URL of the API server."""
+    stand_in: str = ""
+    """URL of the Ray stand-in; empty without one."""
+    left_out: tuple[str, ...] = ()
+    """What could not be installed here, each with its reason."""
+    parts: dict[str, Part] = {}
+    complete: bool = False
+    """Whether the start came to its end."""
+
+    @property
+    def told(self) -> str:
+        """In words."""
+        return f"Kubernetes {self.kubernetes or 'of others'} at {self.server} with KubeRay {self.kuberay}"
+
+    def with_part(self, part: Part) -> "Record":
+        return self.model_copy(update={"parts": {**self.parts, part.name: part}})
+
+
+@dataclass(frozen=True)
+class Home:
+    """A folder that belongs to one control plane and goes when it goes."""
+
+    folder: Path
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+        return self.folder / "kubeconfig"
+
+    @property
+    def certificates(self) -> Path:
+        return self.folder / "certificates"
+
+    @property
+    def data(self) -> Path:
+        """Of etcd."""
+        return self.folder / "data"
+
+    def log(self, part: str) -> Path:
+        return self.folder / "logs" / f"{part}.log"
+
+    def record(self) -> Record | None:
+        """What runs here; None where nothing does, or where the record is no longer readable."""
+        try:
+            return Record.model_validate_json(self._record.read_bytes())
+        except (FileNotFoundError, ValidationError):
+            return None
+
+    def write(self, record: Record) -> None:
+        """Whole or not at all."""
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        fresh = self._record.with_suffix(".new")
+        fresh.write_text(record.model_dump_json(indent=2))
+        fresh.replace(self._record)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def _record(self) -> Path:
+        return self.folder / "record.json"
+
+
+def home(name: str = "default") -> Home:
+    """The folder of the control plane of that name, inside the checkout."""
+    return Home(ROOT / ".state" / "control-plane" / name)
