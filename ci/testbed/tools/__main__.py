@@ -50,9 +50,9 @@ def make_programs(wanted: list[Tool], site: Site) -> None:
     todo: list[Tool] = []
     for tool in wanted:
         result = search(tool, site)
-        for line in result.passed_over:
-            print(f"    passed over: {line}", flush=True)
         if not result.found:
+            for line in result.passed_over:
+                print(f"    passed over: {line}", flush=True)
             todo.append(tool)
         elif result.found.where == tool.variable and result.found.version != tool.version:
             said = result.found.version or "a version that it does not say"

@@ -1,13 +1,12 @@
 """Custom resource definitions out of Go modules: the archive's checksum is compared, and only the CRDs are kept."""
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-
-import yaml
 
 from rayhelm.errors import MissingError, UsageError
 from testbed.tools.catalogue import catalogue, module
@@ -129,5 +128,5 @@ def _copy(folder: Path, into: Path, bundle: Source) -> None:
 
 
 def _is_crd(path: Path) -> bool:
-    documents = list(yaml.load_all(path.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    return any(isinstance(one, dict) and one.get("kind") == "CustomResourceDefinition" for one in documents)
+    # Not parsed: some hold the bare `=` that PyYAML takes for something else.
+    return re.search(r"^kind: CustomResourceDefinition\s*$", path.read_text(), re.MULTILINE) is not None
