@@ -1,0 +1,59 @@
+"""A host that is simulated, and how large it is where the fleet does not say."""
+
+from dataclasses import dataclass, field
+
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.spec.pools import Pool
+from rayhelm.values.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_CARD
+
+__all__ = ["GIB", "RDMA_SHARES", "Host", "Size", "Taint", "size_of"]
+
+GIB = 2**30
+
+RDMA_SHARES = 63
+"""Pods that may share an adapter: `rdmaHcaMax` in the examples of NVIDIA's network operator."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """What pods can have on a host."""
+
+    cpus: float
+    """Cores."""
+    memory: int
+    """Bytes."""
+
+
+@dataclass(frozen=True)
+class Taint:
+    """Keeps off pods that do not tolerate it."""
+
+    key: str
+    value: str = ""
+    effect: str = "NoSchedule"
+
+
+@dataclass(frozen=True)
+class Host:
+    """One host."""
+
+    name: str
+    pool: str
+    size: Size
+    region: str
+    """The cluster's name: fleets do not tell regions."""
+    card: Gpu | None = None
+    """None for a host without cards."""
+    cards: int = 0
+    rdma_resource: str | None = None
+    labels: dict[str, str] = field(default_factory=dict)
+    """What the fleet says of the host: it wins over what is made up here."""
+    taints: tuple[Taint, ...] = ()
+
+
+def size_of(pool: Pool, cards: int) -> Size:
+    """What the fleet says of the pool's nodes, else room for the largest worker pods that plans make: one for each
+    card, of a kind that is shared, and once more as much for what runs beside them."""
+    cpus = CPUS_STEP * (cards + 1)
+    memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD) * (cards + 1) * GIB
+    return Size(cpus=pool.cpus_per_node or cpus, memory=int(pool.memory_per_node or memory))

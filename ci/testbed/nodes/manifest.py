@@ -1,0 +1,68 @@
+"""A host as a Node that KWOK takes care of."""
+
+from typing import Any
+
+from testbed.nodes.hosts import RDMA_SHARES, Host
+from testbed.nodes.labels import labels_of
+
+__all__ = ["KUBELET", "POOL", "SIMULATED", "node"]
+
+POOL = "testbed.rayhelm.dev/pool"
+"""Label: the pool of the fleet that a node belongs to."""
+SIMULATED = "testbed.rayhelm.dev/simulated"
+"""Label of everything that is made here: `kubectl delete nodes,pv,storageclasses -l testbed.rayhelm.dev/simulated`."""
+KUBELET = "testbed.rayhelm.dev/kubelet"
+"""Label by which KWOK knows its nodes: without it, a node's kubelet is dead."""
+
+PODS = 110
+"""A kubelet's own default."""
+DISK = "1Ti"
+"""Large enough for the caches and spilled objects of any pod; no plan counts it."""
+
+
+def node(host: Host) -> dict[str, Any]:
+    """The manifest, status included."""
+    capacity = {
+        "cpu": f"{round(host.size.cpus * 1000)}m",
+        "memory": str(host.size.memory),
+        "ephemeral-storage": DISK,
+        "pods": str(PODS),
+        **_devices(host),
+    }
+    taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in host.taints]
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": host.name,
+            "annotations": {"kwok.x-k8s.io/node": "fake"},
+            "labels": _labels(host),
+        },
+        **({"spec": {"taints": taints}} if taints else {}),
+        "status": {"capacity": capacity, "allocatable": dict(capacity)},
+    }
+
+
+def _devices(host: Host) -> dict[str, str]:
+    devices = {host.card.resource: str(host.cards)} if host.card else {}
+    if host.rdma_resource:
+        devices[host.rdma_resource] = str(RDMA_SHARES)
+    return devices
+
+
+def _labels(host: Host) -> dict[str, str]:
+    kind = f"{host.card.id}-x{host.cards}" if host.card else "cpu"
+    return {
+        "kubernetes.io/hostname": host.name,
+        "kubernetes.io/arch": "amd64",
+        "kubernetes.io/os": "linux",
+        "node.kubernetes.io/instance-type": f"simulated.{kind}",
+        # A pool is what shares a network: as near as a fleet comes to a zone.
+        "topology.kubernetes.io/region": host.region,
+        "topology.kubernetes.io/zone": f"{host.region}.{host.pool}"[:63],
+        **(labels_of(host.card, host.cards) if host.card else {}),
+        **host.labels,
+        POOL: host.pool,
+        SIMULATED: "true",
+        KUBELET: "alive",
+    }

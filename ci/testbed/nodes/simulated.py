@@ -1,0 +1,107 @@
+"""From the pools of a fleet to nodes."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayhelm.catalog import Catalog, catalog
+from rayhelm.catalog.gpu import Gpu
+from rayhelm.errors import FleetError, UsageError
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import Pool
+from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
+from testbed.nodes.labels import labeller, spot_marks
+from testbed.nodes.manifest import POOL, node
+
+__all__ = ["cluster_of", "cpu_nodes", "pool_of", "simulated", "uniform"]
+
+WITHOUT_CARDS = "without-cards"
+
+
+def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
+    """Nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
+
+    Shares (`gpuFraction`) are held inside Ray: pods ask for whole cards, and nodes offer whole ones.
+
+    Raises UsageError for a cluster that the fleet does not have, FleetError for cards that no chart asks for."""
+    region, known, names = cluster_of(loaded, cluster), known or catalog(), set[str]()
+    pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
+    return [node(host) for name, pool in pools for host in _hosts(name, pool, loaded, known, names)]
+
+
+def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
+    """Nodes without cards, for heads, downloads and the like."""
+    size = Size(cpus, memory_gib * GIB)
+    return [node(Host(f"{WITHOUT_CARDS}-{index}", WITHOUT_CARDS, size, region)) for index in range(count)]
+
+
+def uniform(
+    gpu: str = "H100-SXM-80GB", nodes: int = 125, per_node: int = 8, *, pool: str = "uniform"
+) -> list[dict[str, Any]]:
+    """Many like nodes, without a fleet: 1,000 GPUs unless told otherwise.
+
+    Raises FleetError for a card that the catalogue does not know."""
+    card, like = catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
+    size, taints = size_of(like, per_node), (_vendors_taint(card),)
+    hosts = (
+        Host(f"{pool}-{index}", pool, size, "main", card=card, cards=per_node, taints=taints) for index in range(nodes)
+    )
+    return [node(host) for host in hosts]
+
+
+def pool_of(manifest: dict[str, Any]) -> str:
+    """The pool that a node belongs to."""
+    return str(manifest["metadata"]["labels"][POOL])
+
+
+def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
+    """The cluster of that name; the only one where none is named. Raises UsageError."""
+    there = list(loaded.fleet.clusters)
+    if wanted in there or (not wanted and len(there) == 1):
+        return wanted or there[0]
+    asked = f"has no cluster `{wanted}`" if wanted else "has several clusters"
+    raise UsageError(f"fleet `{loaded.fleet.fleet}` {asked}; name one of: {', '.join(there)}")
+
+
+def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: set[str]) -> Iterator[Host]:
+    for index, (gpu, cards, own, labels) in enumerate(_machines(name, pool)):
+        card = known.gpu(gpu)
+        if not labeller(card.vendor):
+            problem = loaded.document.problem(("pools", name), f"no chart asks for {card.resource} ({card.id})")
+            raise FleetError(problem)
+        spot = spot_marks()[pool.spot] if pool.spot else None
+        yield Host(
+            name=_unlike(own or f"{name}-{index}", names),
+            pool=name,
+            size=size_of(pool, cards),
+            region=pool.cluster,
+            card=card,
+            cards=cards,
+            rdma_resource=pool.rdma_resource,
+            labels={**pool.node_selector, **labels, **({spot.key: spot.value} if spot else {})},
+            taints=(
+                _vendors_taint(card),
+                *(Taint(spot.key, spot.value) for _ in [0] if spot and spot.tainted),
+                *(Taint(item.key, item.value or "", item.effect or "NoSchedule") for item in pool.tolerations),
+            ),
+        )
+
+
+def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dict[str, str]]]:
+    """Card, how many of it, the host's own name and labels, of each host of a pool."""
+    for host in pool.hosts:
+        yield host.gpu, host.gpus, host.name, host.node_selector
+    if not pool.hosts:
+        yield from [(pool.gpu or "", pool.gpus_per_node or 1, None, {})] * (pool.nodes or 1)
+
+
+def _vendors_taint(card: Gpu) -> Taint:
+    """As clouds set it on nodes with cards, so that nothing else takes their place."""
+    return Taint(card.resource, "present")
+
+
+def _unlike(name: str, names: set[str]) -> str:
+    """Hosts of two pools may have the same name; nodes may not."""
+    while name in names:
+        name += "-2"
+    names.add(name)
+    return name

@@ -1,0 +1,45 @@
+"""Volumes for claims: the scheduler leaves a pod alone whose claim has none."""
+
+from typing import Any
+
+from rayhelm.spec.load import LoadedFleet
+from testbed.nodes.manifest import SIMULATED
+from testbed.nodes.simulated import cluster_of
+
+__all__ = ["volumes"]
+
+
+def volumes(loaded: LoadedFleet, cluster: str = "", count: int = 16) -> list[dict[str, Any]]:
+    """The storage class that the cluster's weights name, and `count` volumes of it, which fit any claim.
+
+    Made beforehand, because a provisioner is a program; a stage of KWOK frees those whose claim is gone.
+
+    Raises UsageError for a cluster that the fleet does not have."""
+    name = loaded.fleet.clusters[cluster_of(loaded, cluster)].weights.storage_class or ""
+    return [*([_storage_class(name)] if name else []), *(_volume(name, index) for index in range(count))]
+
+
+def _storage_class(name: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "StorageClass",
+        "metadata": {"name": name, "labels": {SIMULATED: "true"}},
+        "provisioner": "kubernetes.io/no-provisioner",
+        "volumeBindingMode": "Immediate",
+    }
+
+
+def _volume(storage_class: str, index: int) -> dict[str, Any]:
+    name = f"simulated-{storage_class or 'default'}-{index}"
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolume",
+        "metadata": {"name": name, "labels": {SIMULATED: "true"}},
+        "spec": {
+            "storageClassName": storage_class,
+            "capacity": {"storage": "100Ti"},
+            "accessModes": ["ReadWriteOnce", "ReadWriteMany", "ReadOnlyMany"],
+            "persistentVolumeReclaimPolicy": "Retain",
+            "csi": {"driver": "simulated.testbed.rayhelm.dev", "volumeHandle": name},
+        },
+    }
