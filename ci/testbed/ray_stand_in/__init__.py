@@ -7,8 +7,8 @@ The operator, started with HTTP_PROXY naming this program, sends it everything t
 
 It answers as Ray would, from what the API server shows:
 
-* A host is a head that is there: owned by its RayCluster, phase Running, Ready. Any other is a dead host: 502. So is any
-  port that this head's command line (`--dashboard-port`) or Serve configuration (`http_options`) does not open.
+* A host is a head that is there: owned by its RayCluster, phase Running, Ready. Any other is a dead host: 502. So is
+  any port that this head's command line (`--dashboard-port`) or Serve configuration (`http_options`) does not open.
 * A configuration that was PUT is checked with Ray's `ServeDeploySchema` where Ray is installed, else by its JSON shape;
   a wrong one is refused with 400 and Ray's message.
 * What was PUT is kept for the life of the head's container: a new head pod, or a restart of its container, has

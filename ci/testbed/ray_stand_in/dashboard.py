@@ -67,7 +67,7 @@ class Dashboard:
     def _statuses(self, head: Head, deployed: Deployed, failure: Failure) -> dict[str, tuple[str, str]]:
         names = frozenset(map(name_of, deployed.config["applications"]))
         lacks = lacking(self._objects, head.cluster)
-        running = deployed.running if lacks else names - failure.applications.keys()
+        running = deployed.running if lacks else names.difference(failure.applications)
         self._memory.note_running(head, deployed.config, running | deployed.running)
         reason = ", ".join(f"group {group} lacks {count} Ready pods" for group, count in lacks.items())
         return {name: _status(name, failure, running, reason) for name in names}

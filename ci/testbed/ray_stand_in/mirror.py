@@ -43,7 +43,7 @@ class Followed(Generic[T]):
         return tuple(self._known.values())
 
     def follow(self, goes_on: Callable[[], bool], pause: Callable[[], object]) -> None:
-        """Until `goes_on` says no; `pause` waits before the next list."""
+        """Until `goes_on` says no after a watch; `pause` waits before the next list."""
         lost = False
         while goes_on():
             try:
@@ -51,7 +51,7 @@ class Followed(Generic[T]):
                 if lost:
                     _say(f"{self._what}: the API server is back")
                 lost = False
-                self._watch(version, goes_on)
+                self._watch(version)
             except _LOST as error:
                 if not lost:
                     _say(f"{self._what}: trying again until the API server answers: {error}")
@@ -64,10 +64,10 @@ class Followed(Generic[T]):
         self.seen = True
         return str(listed["metadata"]["resourceVersion"])
 
-    def _watch(self, version: str, goes_on: Callable[[], bool]) -> None:
+    def _watch(self, version: str) -> None:
         for line in self._ask(watch="true", resourceVersion=version, timeoutSeconds=str(_WATCH)):
             event = json.loads(line)
-            if event["type"] == "ERROR" or not goes_on():
+            if event["type"] == "ERROR":
                 return
             self._take(event["type"], event["object"])
 
