@@ -17,6 +17,7 @@ from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_token
 from testbed.control_plane.kubectl import Kubectl
 from testbed.control_plane.programs import Programs
+from testbed.nodes import kwok_arguments, kwok_environment
 from testbed.tools import crd_files
 
 __all__ = ["NAMESPACE", "start"]
@@ -47,7 +48,13 @@ def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], No
         _ray_stand_in(bed, accounts["ray-stand-in"], stand_in),
         {"PYTHONPATH": str(IMPORTABLE)},
     )
-    _begin(bed, "kwok", kwok, _kwok(programs["kwok"], accounts["kwok"], kwok))
+    _begin(
+        bed,
+        "kwok",
+        kwok,
+        [str(programs["kwok"]), *kwok_arguments(accounts["kwok"], kwok)],
+        kwok_environment(bed.home.folder),
+    )
     _begin(
         bed,
         "kuberay-operator",
@@ -97,14 +104,6 @@ def _ray_stand_in(bed: Bed, kubeconfig: Path, port: int) -> list[str]:
     ]
 
 
-def _kwok(program: Path, kubeconfig: Path, port: int) -> list[str]:
-    return [
-        *[str(program), f"--kubeconfig={kubeconfig}", f"--server-address=127.0.0.1:{port}"],
-        *["--manage-all-nodes=false", "--manage-nodes-with-annotation-selector=kwok.x-k8s.io/node=fake"],
-        *["--cidr=10.128.0.0/9", "--node-ip=10.127.0.1", "--node-lease-duration-seconds=40"],
-    ]
-
-
 def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> list[str]:
     return [
         *[str(program), f"--kubeconfig={kubeconfig}", "--enable-leader-election=false"],
@@ -117,7 +116,7 @@ def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> lis
 def _tell(bed: Bed, kubectl: Kubectl) -> None:
     """The mark of a cluster that tests may use, and what they need to know of it."""
     record = bed.record
-    data = {"kuberay": record.kuberay, "ray-stand-in": record.stand_in, "left-out": "\n".join(record.left_out)}
+    data = {"home": str(bed.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}
     mark = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

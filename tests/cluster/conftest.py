@@ -1,0 +1,95 @@
+"""Tests on a real API server: a testbed of one's own, or the one that KUBECONFIG names.
+
+A testbed is any cluster that `ci/control-plane up` made or joined; it carries a mark, and no other cluster is touched.
+Where KUBECONFIG names none, one is started for the run, and ended with it.
+"""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pytest_helm_charts.clusters import Cluster as KubeCluster
+
+import testbed.tools
+from cluster.kit.cluster import Cluster
+from cluster.kit.fleets import Fleet, fleet_clusters
+from cluster.kit.helm import Helm
+from cluster.kit.place import Testbed, given, own
+from rayhelm.errors import RayhelmError
+
+HERE = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    ours = [item for item in items if HERE in item.path.parents]
+    for item in ours:
+        item.add_marker(pytest.mark.cluster)
+        # A pod takes seconds on a quiet computer, and a loaded one has to come to its end too.
+        item.add_marker(pytest.mark.timeout(900))
+    if ours and (reason := _why_not(config)):
+        for item in ours:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _why_not(config: pytest.Config) -> str:
+    """Why there can be no testbed; empty where there can."""
+    if given(config):
+        return ""
+    lacks = testbed.tools.missing()
+    return f"no testbed: `make tools` builds what is missing ({', '.join(lacks)})" if lacks else ""
+
+
+@pytest.fixture(scope="session")
+def place(pytestconfig: pytest.Config) -> Iterator[Testbed]:
+    """The testbed."""
+    # The plugin's kubectl is the one in PATH.
+    os.environ["PATH"] = f"{testbed.tools.program('kubectl').parent}:{os.environ['PATH']}"
+    if there := given(pytestconfig):
+        yield there
+        return
+    try:
+        with own() as there:
+            yield there
+    except RayhelmError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+@pytest.fixture(scope="module")
+def kube_config(place: Testbed) -> str:
+    """What pytest-helm-charts connects with."""
+    return str(place.kubeconfig)
+
+
+@pytest.fixture(scope="module")
+def cluster(place: Testbed, kube_cluster: KubeCluster) -> Cluster:
+    """The API server, as an administrator."""
+    assert kube_cluster.kube_client
+    return Cluster(kube_cluster.kube_client, place)
+
+
+@pytest.fixture(params=["4", "3"], ids=["helm4", "helm3"])
+def each_helm(request: pytest.FixtureRequest, place: Testbed) -> Helm:
+    """Helm 4, and Helm 3."""
+    return Helm.of_major(request.param, place.kubeconfig)
+
+
+@pytest.fixture
+def helm(place: Testbed) -> Helm:
+    """Helm 4."""
+    return Helm.of_major("4", place.kubeconfig)
+
+
+@pytest.fixture
+def namespace(cluster: Cluster) -> Iterator[str]:
+    """A namespace that enforces Pod Security `restricted`. It goes in the background: nobody has to wait for it."""
+    with cluster.namespace() as name:
+        yield name
+
+
+@pytest.fixture(scope="module", params=fleet_clusters(), ids=str)
+def fleet(request: pytest.FixtureRequest, cluster: Cluster) -> Iterator[Fleet]:
+    """Each reference fleet, in each of its clusters: its simulated machines stand, and nothing is installed."""
+    fleet: Fleet = request.param
+    with cluster.machines(fleet.machines()):
+        yield fleet

@@ -1,0 +1,154 @@
+"""The API server, asked in the words of the tests."""
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import yaml
+from pykube import HTTPClient
+from pykube.objects import APIObject, object_factory
+
+from cluster.kit.place import Testbed
+from cluster.kit.wait import eventually
+from testbed.control_plane.kubectl import Kubectl
+from testbed.tools import program
+
+__all__ = ["RESTRICTED", "Cluster", "Object", "condition", "reason"]
+
+Object = dict[str, Any]
+
+RESTRICTED = {
+    "pod-security.kubernetes.io/enforce": "restricted",
+    "pod-security.kubernetes.io/enforce-version": "latest",
+}
+
+VERSIONS = {
+    **dict.fromkeys(("RayService", "RayCluster"), "ray.io/v1"),
+    "Deployment": "apps/v1",
+    "EndpointSlice": "discovery.k8s.io/v1",
+    "Job": "batch/v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+    "PodDisruptionBudget": "policy/v1",
+    "PriorityClass": "scheduling.k8s.io/v1",
+    "RuntimeClass": "node.k8s.io/v1",
+    "StorageClass": "storage.k8s.io/v1",
+}
+"""Of kinds that are not of the core group."""
+
+
+class Cluster:
+    """One API server, as its administrator."""
+
+    def __init__(self, api: HTTPClient, place: Testbed) -> None:
+        self.api = api
+        self.place = place
+        self.kubectl = Kubectl(program("kubectl"), place.kubeconfig)
+        self._kinds: dict[str, type[APIObject]] = {}
+
+    # -- objects ---------------------------------------------------------------------------------------------------
+
+    def all(self, kind: str, namespace: str = "", labels: Mapping[str, str] | None = None) -> list[Object]:
+        """Objects of a kind, of all namespaces where none is named."""
+        found = self._kind(kind).objects(self.api)
+        where = {"namespace": namespace} if namespace else {}
+        return [item.obj for item in found.filter(selector=dict(labels or {}), **where)]
+
+    def find(self, kind: str, name: str, namespace: str = "") -> Object | None:
+        """One object; None where it is not there."""
+        found = self._kind(kind).objects(self.api)
+        found = found.filter(namespace=namespace) if namespace else found
+        item = found.get_or_none(name=name)
+        return item and item.obj
+
+    def one(self, kind: str, name: str, namespace: str = "") -> Object:
+        found = self.find(kind, name, namespace)
+        assert found, f"no {kind} {name} in {namespace}"
+        return found
+
+    def apply(self, *objects: Object, namespace: str = "", options: Iterable[str] = ()) -> str:
+        """Server-side apply. Raises KubectlError with the API server's words."""
+        where = [f"--namespace={namespace}"] if namespace else []
+        text = yaml.safe_dump_all(objects)
+        return self.kubectl("apply", "--server-side", "--force-conflicts", *where, *options, "-f", "-", text=text)
+
+    def patch(self, kind: str, name: str, namespace: str, change: Object | list[Object]) -> None:
+        """A merge patch, or a JSON patch where `change` is a list."""
+        form = "json" if isinstance(change, list) else "merge"
+        text = yaml.safe_dump(change, default_flow_style=True, width=10**9)
+        self.kubectl("patch", kind, name, f"--namespace={namespace}", f"--type={form}", "--patch", text)
+
+    def delete(self, kind: str, name: str, namespace: str = "", *options: str) -> None:
+        """Returns before the object is gone."""
+        where = [f"--namespace={namespace}"] if namespace else []
+        self.kubectl("delete", kind, name, *where, "--wait=false", "--ignore-not-found", *options)
+
+    # -- places ----------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def namespace(self, labels: Mapping[str, str] = RESTRICTED, *, name: str = "") -> Iterator[str]:
+        """A namespace, of a name that nothing else has unless one is given; gone soon after the block."""
+        name = name or f"t-{uuid.uuid4().hex[:10]}"
+        self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}})
+        eventually(lambda: self.find("ServiceAccount", "default", name), f"the default service account of {name}")
+        try:
+            yield name
+        finally:
+            self.delete("namespace", name)
+            self.kubectl(
+                "delete", "persistentvolume", f"--selector=testbed.rayhelm.dev/namespace={name}", "--wait=false"
+            )
+
+    @contextmanager
+    def machines(self, objects: Iterable[Object]) -> Iterator[None]:
+        """Simulated nodes and volumes, for as long as the block runs."""
+        objects = list(objects)
+        self.apply(*objects)
+        nodes = [item["metadata"]["name"] for item in objects if item["kind"] == "Node"]
+        try:
+            eventually(lambda: all(self.is_ready("Node", name) for name in nodes), f"nodes {nodes} being Ready")
+            yield
+        finally:
+            text = yaml.safe_dump_all(objects)
+            self.kubectl("delete", "--ignore-not-found", "--wait=false", "-f", "-", text=text)
+
+    # -- states ----------------------------------------------------------------------------------------------------
+
+    def is_ready(self, kind: str, name: str, namespace: str = "") -> bool:
+        found = self.find(kind, name, namespace)
+        return found is not None and condition(found, "Ready") == "True"
+
+    def becomes_ready(self, name: str, namespace: str) -> Object:
+        """Waits for a RayService; KubeRay must never call it wrong on the way."""
+
+        def ready() -> Object | None:
+            found = self.one("RayService", name, namespace)
+            assert reason(found, "Ready") != "ValidationFailed", found["status"]["conditions"]
+            return found if condition(found, "Ready") == "True" else None
+
+        return eventually(ready, f"RayService {name} being Ready", shows=lambda: self.tell(namespace))
+
+    def tell(self, namespace: str) -> str:
+        """What a person would look at first."""
+        kinds = "rayservices,rayclusters,pods,persistentvolumeclaims,jobs"
+        where = f"--namespace={namespace}"
+        return self.kubectl("get", kinds, where) + self.kubectl("get", "events", where, "--sort-by=.lastTimestamp")
+
+    def _kind(self, kind: str) -> type[APIObject]:
+        if kind not in self._kinds:
+            self._kinds[kind] = object_factory(self.api, VERSIONS.get(kind, "v1"), kind)
+        return self._kinds[kind]
+
+
+def condition(item: Object, name: str) -> str:
+    """`True`, `False`, `Unknown`, or empty where the object does not have it."""
+    return str(_condition(item, name).get("status", ""))
+
+
+def reason(item: Object, name: str) -> str:
+    return str(_condition(item, name).get("reason", ""))
+
+
+def _condition(item: Object, name: str) -> Object:
+    conditions = item.get("status", {}).get("conditions", [])
+    return next((found for found in conditions if found["type"] == name), {})

@@ -1,0 +1,58 @@
+"""The reference fleets, planned for the operator under test."""
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from cluster.kit.cluster import Object
+from rayhelm.charts.helm import charts_dir
+from rayhelm.fleet_files import Rendered, render_fleet
+from rayhelm.values.emit import changed
+from testbed.nodes import cpu_nodes, simulated, volumes
+
+__all__ = ["Fleet", "fleet_clusters"]
+
+VALUES = charts_dir().parent / "values"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """One Kubernetes cluster of a reference fleet."""
+
+    name: str
+    cluster: str
+
+    def __str__(self) -> str:
+        return self.name if self.cluster == "main" else f"{self.name}-{self.cluster}"
+
+    @property
+    def rendered(self) -> Rendered:
+        return rendered_fleet(VALUES / self.name / "fleet.yaml")
+
+    @property
+    def services(self) -> list[str]:
+        """Those that live in this cluster."""
+        return [name for name, plan in self.rendered.plan.services.items() if plan.cluster == self.cluster]
+
+    def values(self, service: str, *, kuberay: str) -> dict[str, Any]:
+        """As rendered from the fleet file, but for the operator that is at hand."""
+        return {**changed(self.rendered.values[service]), "kuberay": {"version": kuberay}}
+
+    def machines(self) -> list[Object]:
+        """Its nodes, one more for heads and downloads, and volumes for its weights."""
+        loaded = self.rendered.loaded
+        return [*simulated(loaded, self.cluster), *cpu_nodes(1), *volumes(loaded, self.cluster)]
+
+
+@cache
+def rendered_fleet(path: Path) -> Rendered:
+    return render_fleet(path)
+
+
+def fleet_clusters() -> list[Fleet]:
+    """Every reference fleet, once for each of its clusters."""
+    files = sorted(VALUES.glob("*/fleet.yaml"))
+    return [
+        Fleet(file.parent.name, cluster) for file in files for cluster in rendered_fleet(file).loaded.fleet.clusters
+    ]

@@ -1,0 +1,72 @@
+"""Where the tests run: the testbed that KUBECONFIG names, or one of their own."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pytest
+
+from testbed.control_plane import Bed, Home, down, home, up
+from testbed.control_plane.addons import NAMESPACE
+from testbed.control_plane.kubectl import Kubectl, KubectlError
+from testbed.ray_stand_in.client import RayStandIn
+from testbed.tools import program
+
+__all__ = ["Testbed", "given", "own"]
+
+
+@dataclass(frozen=True)
+class Testbed:
+    """A cluster that tests may use as they like."""
+
+    kubeconfig: Path
+    kuberay: str
+    """Version of its operator."""
+    bed: Bed
+    """Its processes on this computer: all of them, or only the add-ons where the cluster is somebody else's."""
+
+    @cached_property
+    def ray(self) -> RayStandIn:
+        """What answers in Ray's place."""
+        return RayStandIn(self.bed.record.stand_in)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the API server is one of our processes too."""
+        return "kube-apiserver" in self.bed.record.parts
+
+
+def given(config: pytest.Config) -> Testbed | None:
+    """The testbed that --kubeconfig or KUBECONFIG names; None where it names none, or a cluster that is none."""
+    named = config.getoption("kubeconfig", None) or os.environ.get("KUBECONFIG", "")
+    if not named or not Path(named).is_file() or "kubectl" in _missing():
+        return None
+    kubectl = Kubectl(program("kubectl"), Path(named))
+    try:
+        mark = kubectl("get", "configmap", NAMESPACE, f"--namespace={NAMESPACE}", "--output=jsonpath={.data.home}")
+    except KubectlError:
+        return None
+    return _of(Bed(Home(Path(mark))))
+
+
+@contextmanager
+def own() -> Iterator[Testbed]:
+    """A testbed for this run alone."""
+    place = home(f"tests-{os.getpid()}")
+    try:
+        yield _of(up(place, say=lambda line: None))
+    finally:
+        down(place)
+
+
+def _of(bed: Bed) -> Testbed:
+    return Testbed(bed.home.kubeconfig, bed.record.kuberay, bed)
+
+
+def _missing() -> list[str]:
+    from testbed.tools import missing
+
+    return missing()

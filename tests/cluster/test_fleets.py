@@ -1,0 +1,168 @@
+"""Each reference fleet on a real API server, with the real operator and the real scheduler."""
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import NamedTuple
+
+import pytest
+
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.fleets import Fleet
+from cluster.kit.helm import Helm
+from cluster.kit.references import missing_references, stand_for
+from cluster.kit.wait import eventually
+from rayhelm.values.pod_kinds import hosts_of, names_of
+from testbed.nodes import pool_of
+
+
+class Installed(NamedTuple):
+    """A fleet's services, each in a namespace of its own, and Ready."""
+
+    fleet: Fleet
+    cluster: Cluster
+    namespaces: dict[str, str]
+
+    def ray_cluster(self, service: str) -> Object:
+        (found,) = self.cluster.all("RayCluster", self.namespaces[service])
+        return found
+
+    def pods(self, service: str, kind: str = "") -> list[Object]:
+        """Ray's pods: of `head`, of `worker`, or both."""
+        labels = {"ray.io/is-ray-node": "yes", **({"ray.io/node-type": kind} if kind else {})}
+        return self.cluster.all("Pod", self.namespaces[service], labels)
+
+    def every_pod(self, service: str) -> list[Object]:
+        """Those of Jobs and tests too."""
+        return self.cluster.all("Pod", self.namespaces[service])
+
+
+@pytest.fixture(scope="module")
+def installed(fleet: Fleet, cluster: Cluster) -> Iterator[Installed]:
+    """All services of the fleet at once, for they share its cards."""
+    helm = Helm.of_major("4", cluster.place.kubeconfig)
+    with ExitStack() as stack:
+        namespaces = {service: stack.enter_context(cluster.namespace()) for service in fleet.services}
+        for service, namespace in namespaces.items():
+            values = fleet.values(service, kuberay=cluster.place.kuberay)
+            for alias in values.get("aliases", {}).values():
+                stack.enter_context(cluster.namespace(name=alias["namespace"]))
+            if secrets := stand_for(values):
+                cluster.apply(*secrets, namespace=namespace)
+            helm.install("ray-service", service, namespace, values)
+        for service, namespace in namespaces.items():
+            cluster.becomes_ready(service, namespace)
+        yield Installed(fleet, cluster, namespaces)
+
+
+def cards(pod: Object) -> int:
+    """Cards that a pod asks for, whatever their vendor calls them."""
+    limits = pod["spec"]["containers"][0]["resources"]["limits"]
+    return sum(int(count) for name, count in limits.items() if "gpu" in name)
+
+
+def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) -> None:
+    for service in installed.fleet.services:
+        groups = installed.fleet.rendered.values[service].worker_groups
+        found = Counter(pod["metadata"]["labels"]["ray.io/group"] for pod in installed.pods(service, "worker"))
+        assert found == Counter({name: group.min_replicas for name, group in groups.items()})
+        assert len(installed.pods(service, "head")) == 1
+        for pod in installed.pods(service, "worker"):
+            assert cards(pod) == groups[pod["metadata"]["labels"]["ray.io/group"]].gpu.count
+
+
+def test_the_planned_load_takes_the_cards_that_the_plan_holds(installed: Installed) -> None:
+    for service in installed.fleet.services:
+        planned = installed.fleet.rendered.plan.services[service].gpus
+        _scale(installed, service, planned)
+        eventually(
+            lambda service=service, planned=planned: sum(map(cards, installed.pods(service, "worker"))) == planned,
+            f"{service} holding {planned} cards",
+            shows=lambda service=service: installed.cluster.tell(installed.namespaces[service]),
+        )
+        installed.cluster.becomes_ready(service, installed.namespaces[service])
+
+
+def _scale(installed: Installed, service: str, planned: int) -> None:
+    """What Ray's autoscaler does when requests come: it writes `replicas` into the RayCluster."""
+    groups = installed.fleet.rendered.values[service].worker_groups
+    if len(groups) > 1:
+        return  # groups beside each other are those of unlike hosts, and do not grow
+    (group,) = groups.values()
+    change = [{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": planned // group.gpu.count}]
+    ray_cluster = installed.ray_cluster(service)["metadata"]["name"]
+    installed.cluster.patch("raycluster", ray_cluster, installed.namespaces[service], change)
+
+
+def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> None:
+    fleet = installed.fleet
+    nodes = {node["metadata"]["name"]: node for node in installed.cluster.all("Node")}
+    for service in fleet.services:
+        kinds = {
+            name: kind
+            for kind, name in names_of(fleet.rendered.plan.of_service(service), fleet.rendered.loaded).items()
+        }
+        for pod in installed.pods(service, "worker"):
+            kind = kinds[pod["metadata"]["labels"]["ray.io/group"]]
+            node = pod["spec"]["nodeName"]
+            assert pool_of(nodes[node]) == kind.pool
+            unlike = hosts_of(kind, fleet.rendered.loaded.fleet.pools[kind.pool])
+            assert not unlike or node in {host.name for host in unlike}
+
+
+def test_no_node_has_more_cards_asked_of_it_than_it_has(installed: Installed) -> None:
+    asked: Counter[str] = Counter()
+    for service in installed.fleet.services:
+        for pod in installed.pods(service, "worker"):
+            asked[pod["spec"]["nodeName"]] += cards(pod)
+    for node in installed.cluster.all("Node"):
+        held = sum(int(count) for name, count in node["status"]["allocatable"].items() if "gpu" in name)
+        assert asked[node["metadata"]["name"]] <= held
+
+
+def test_every_pod_is_accepted_by_pod_security_restricted_and_runs(installed: Installed) -> None:
+    for service, namespace in installed.namespaces.items():
+        labels = installed.cluster.one("Namespace", namespace)["metadata"]["labels"]
+        assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+        events = installed.cluster.all("Event", namespace)
+        assert not [event["message"] for event in events if "violates PodSecurity" in event.get("message", "")]
+        assert {pod["status"]["phase"] for pod in installed.pods(service)} == {"Running"}
+
+
+def test_nothing_that_a_pod_mentions_is_missing(installed: Installed) -> None:
+    """Under KWOK a pod is Ready whatever it mentions."""
+    missing = [
+        line
+        for service in installed.fleet.services
+        for pod in installed.every_pod(service)
+        for line in missing_references(installed.cluster, pod)
+    ]
+    assert not missing
+
+
+def test_every_disruption_budget_counts_its_pods(installed: Installed) -> None:
+    for service, namespace in installed.namespaces.items():
+        budgets = installed.cluster.all("PodDisruptionBudget", namespace)
+        assert budgets
+        for budget in budgets:
+            selector = budget["spec"]["selector"]["matchLabels"]
+            count = len(installed.cluster.all("Pod", namespace, selector))
+            assert count, budget["metadata"]["name"]
+            status = eventually(
+                lambda name=budget["metadata"]["name"], namespace=namespace, count=count: _counted(
+                    installed.cluster.one("PodDisruptionBudget", name, namespace), count
+                ),
+                f"{service}: {budget['metadata']['name']} counting {count} pods",
+            )
+            assert status["currentHealthy"] >= status["desiredHealthy"]
+
+
+def _counted(budget: Object, pods: int) -> Object | None:
+    status: Object = budget.get("status", {})
+    return status if status.get("expectedPods") == pods and status.get("currentHealthy") == pods else None
+
+
+def test_the_weights_are_there_before_anybody_waits_for_them_for_ever(installed: Installed) -> None:
+    for namespace in installed.namespaces.values():
+        for claim in installed.cluster.all("PersistentVolumeClaim", namespace):
+            assert claim["status"]["phase"] == "Bound", claim["metadata"]["name"]
