@@ -1,6 +1,7 @@
 """python -m testbed.tools [--list] [NAME...]: builds and fetches what is not found; without names, all of it."""
 
 import argparse
+import signal
 import sys
 from itertools import groupby
 
@@ -22,6 +23,8 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     parser.add_argument("--list", action="store_true", help="say what there is, and build nothing")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a program or a bundle of CRDs")
     chosen = parser.parse_args(arguments)
+    # A build that is ended politely takes its compiler with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         tell(site) if chosen.list else make(chosen.names, site)
     except RayhelmError as error:

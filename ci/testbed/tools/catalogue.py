@@ -5,7 +5,6 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import yaml
 from pydantic import ValidationError
@@ -100,7 +99,7 @@ def catalogue(site: Site) -> Catalogue:
     """Raises RayhelmError where tools.yaml is not as it has to be."""
     path = site.data / "tools.yaml"
     try:
-        return Catalogue.model_validate(_unique(yaml.safe_load(path.read_bytes())))
+        return Catalogue.model_validate(yaml.safe_load(path.read_bytes()))
     except (OSError, yaml.YAMLError, ValidationError) as error:
         raise RayhelmError(f"{path}: {error}") from error
 
@@ -140,10 +139,3 @@ def tool(name: str, site: Site) -> Tool:
     if name not in known:
         raise UsageError(f"there is no tool {name}; there are {', '.join(known)}")
     return known[name]
-
-
-def _unique(data: Any) -> Any:
-    programs = [program for recipe in data["modules"].values() for program in recipe["programs"]]
-    if len(set(programs)) < len(programs):
-        raise RayhelmError("tools.yaml: two modules make a program of one name")
-    return data

@@ -1,5 +1,9 @@
 """The records of ci/tools/tools.yaml."""
 
+from typing import Self
+
+from pydantic import model_validator
+
 from rayhelm.closed import Closed
 
 __all__ = ["Bundle", "Catalogue", "Disk", "Fetched", "Recipe"]
@@ -67,5 +71,15 @@ class Catalogue(Closed):
     """All of tools.yaml."""
 
     modules: dict[str, Recipe]
+    """By the name that their folder in .tools/go gets."""
     fetched: dict[str, Fetched]
+    """By the name of the program."""
     crds: dict[str, Bundle]
+    """By the name that tests ask for."""
+
+    @model_validator(mode="after")
+    def _each_program_is_made_once(self) -> Self:
+        names = [*self.fetched, *(program for recipe in self.modules.values() for program in recipe.programs)]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ValueError(f"two ways to have {', '.join(twice)}")
+        return self

@@ -60,8 +60,8 @@ def _noted(path: Path, module: str, _changed: tuple[int, int]) -> str:
             return ""
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             start = data.find(_NOTE)
-            if start < 0 or not data[start + len(_NOTE) + 1] & _STRINGS_FOLLOW:
-                return ""
-            note = data[start + _HEADER : start + _HEADER + 65536].decode("utf-8", "replace")
-    found = re.search(rf"\b(?:mod|dep)\t{re.escape(module)}\tv(\d+\.\d+\.\d+)", note)
+            note = data[start : start + 65536] if start >= 0 else b""
+    if len(note) <= _HEADER or not note[len(_NOTE) + 1] & _STRINGS_FOLLOW:
+        return ""
+    found = re.search(rf"\b(?:mod|dep)\t{re.escape(module)}\tv(\d+\.\d+\.\d+)", note.decode("utf-8", "replace"))
     return found[1] if found else ""

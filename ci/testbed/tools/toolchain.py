@@ -47,8 +47,11 @@ def go_for(oldest: str, site: Site) -> Path:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """1.26.8 as (1, 26, 8): what stands behind the numbers of a pre-release is left out."""
-    return tuple(int(part) for part in re.findall(r"\d+", re.split(r"[a-z+-]", version, maxsplit=1)[0]))
+    """1.26.8 as (1, 26, 8), 1.26 as (1, 26, 0), and 1.26rc1, which comes before it, as (1, 26, -1)."""
+    release = re.split(r"[^\d.]", version, maxsplit=1)[0]
+    found = [int(part) for part in release.split(".")]
+    rest = -1 if re.search("rc|beta", version) else 0
+    return tuple([*found, rest, rest][:3])
 
 
 def _version(go: Path, site: Site) -> str:

