@@ -202,6 +202,14 @@ def test_too_little_disk_is_told_before_anything_is_built(
     assert main(["oven"], shop.site) == 0
 
 
+def test_a_store_that_cannot_be_written_is_an_error_and_no_traceback(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (shop.root / ".tools").write_text("a file in the place of the folder")
+    assert main(["oven"], shop.site) == 3
+    assert "then: make tools" in capsys.readouterr().err
+
+
 def test_an_unknown_name_builds_nothing(shop: Shop, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["oven", "pan"], shop.site) == 2
     assert "there is no pan; there are oven, big-pot" in capsys.readouterr().err

@@ -84,6 +84,15 @@ def test_a_variable_that_names_no_program_is_never_skipped_over(shop: Shop) -> N
             missing(shop.site)
 
 
+def test_a_variable_may_hold_a_bare_name_that_is_on_path(shop: Shop) -> None:
+    shop.env["OVEN"] = "oven-7"
+    path = shop.program("host", "oven-7", "7.0.1")
+    assert program("oven", shop.site) == path
+    shop.env["OVEN"] = "oven-8"
+    with pytest.raises(MissingError, match="OVEN=oven-8 is not there"):
+        program("oven", shop.site)
+
+
 def test_a_variable_is_named_after_the_program(shop: Shop) -> None:
     shop.env["BIG_POT"] = str(shop.program("mine", "big-pot", VERSION))
     assert found("big-pot", shop.site).where == "BIG_POT"

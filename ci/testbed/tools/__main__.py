@@ -30,6 +30,9 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     except RayhelmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
+    except OSError as error:
+        print(f"{error}\n    mend that (a full disk, a folder of another user); then: make tools", file=sys.stderr)
+        return MissingError.exit_code
     except KeyboardInterrupt:
         print("interrupted; `make tools` goes on where it was", file=sys.stderr)
         return 130

@@ -1,7 +1,9 @@
 """Builds programs of one Go module: under a temporary name, proven, then renamed. An interrupted build leaves nothing
 that counts, and the next one goes on from Go's own cache."""
 
+import os
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections import deque
@@ -66,6 +68,7 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
+        start_new_session=True,
     ) as process:
         assert process.stdout
         try:
@@ -79,7 +82,8 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
                 else:
                     said.append(line)
         except BaseException:
-            process.terminate()
+            # Compilers and linkers that Go started go with it.
+            os.killpg(process.pid, signal.SIGTERM)
             raise
     if process.returncode:
         end = "\n".join(said)

@@ -62,7 +62,7 @@ def missing(site: Site = HERE) -> list[str]:
 def search(wanted: Tool, site: Site) -> Search:
     """Looks in every place, in order. Raises MissingError for a variable that names no program."""
     if named := site.env.get(wanted.variable):
-        return Search(_named(wanted, Path(named)), ())
+        return Search(_named(wanted, named, site), ())
     passed_over: list[str] = []
     for where, path in _candidates(wanted, site):
         try:
@@ -98,13 +98,14 @@ def is_ours(wanted: Tool, site: Site) -> bool:
     return note.is_file() and note.read_text() == wanted.module.pin
 
 
-def _named(wanted: Tool, path: Path) -> Found:
+def _named(wanted: Tool, named: str, site: Site) -> Found:
+    # As a shell takes it: a bare name is looked up on PATH.
+    path = Path(named if "/" in named else shutil.which(named, path=site.env.get("PATH", "")) or named)
     try:
         return Found(path.absolute(), says(wanted, path), wanted.variable)
     except NotRunnable as error:
         raise MissingError(
-            f"{wanted.variable}={path} {error}",
-            f"name a {wanted.name} that can be run, or unset {wanted.variable}",
+            f"{wanted.variable}={named} {error}", f"name a {wanted.name} that can be run, or unset {wanted.variable}"
         ) from None
 
 
