@@ -8,10 +8,10 @@ bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test lint fmt generate setup tools lock bench clean
+.PHONY: help demo test lint fmt generate setup tools control-plane lock bench clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
@@ -25,7 +25,7 @@ lint: setup ## ruff, mypy, shellcheck, and whether generated files are fresh
 	@ci/stage ruff $(bin)/ruff check python tests ci
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
 	@ci/stage mypy $(bin)/mypy
-	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/generate ci/host.bash
+	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane
 	@ci/stage "generated files" ci/generate --check
 
 fmt: setup ## format, and mend what ruff can mend
@@ -40,6 +40,9 @@ setup: ## .venv with all locks, helm 3 and 4, kubectl
 
 tools: setup ## what the cluster tests start: a control plane, KubeRay, KWOK, CRDs; built once
 	@PYTHONPATH=ci $(bin)/python -m testbed.tools
+
+control-plane: tools ## start one with the KubeRay operator and simulated nodes; ci/control-plane down ends it
+	@ci/control-plane up
 
 lock: setup ## resolve requirements/*.in anew
 	@cd requirements && for name in uv go build core dev; do $(compile) $$name.in -o $$name.txt; done
