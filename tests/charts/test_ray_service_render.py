@@ -117,7 +117,7 @@ def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
 )
 def test_each_vendor_has_its_resource_toleration_and_label(gpu, resource, label):
     spec = worker({"workerGroups": {"gpu": {"gpu": gpu}}})["template"]["spec"]
-    assert spec["containers"][0]["resources"]["limits"][resource] == 1
+    assert spec["containers"][0]["resources"]["limits"][resource] == "1"
     assert spec["nodeSelector"] == {label: "X"}
     assert resource in {toleration["key"] for toleration in spec["tolerations"]}
 
@@ -149,7 +149,7 @@ def test_network_variables_are_per_group_and_stay_in_their_pods():
 
 def test_rdma_is_a_device_and_without_one_nccl_keeps_to_sockets():
     fast = ray(worker(base="tp8-pp4-rdma"))
-    assert fast["resources"]["limits"]["rdma/hca_shared_devices_a"] == 1
+    assert fast["resources"]["limits"]["rdma/hca_shared_devices_a"] == "1"
     assert env(fast)["NCCL_IB_HCA"] == "mlx5"
     assert "NCCL_IB_DISABLE" not in env(fast)
     assert env(ray(worker()))["NCCL_IB_DISABLE"] == "1"
@@ -172,6 +172,28 @@ def test_rays_objects_leave_most_of_the_shared_memory_to_nccl_and_vllm(shm, byte
     group = worker({"workerGroups": {"gpu": {"shmSize": shm, "resources": {"memory": "2Ti"}}}})
     assert group["rayStartParams"] == {"object-store-memory": bytes_}
     assert cluster()["headGroupSpec"]["rayStartParams"]["object-store-memory"] == "268435456"
+
+
+@pytest.mark.parametrize(
+    ("written", "rendered"),
+    [
+        ("1024Mi", "1Gi"),
+        ("1.5Gi", "1536Mi"),
+        ("0.5", "500m"),
+        ("1000m", "1"),
+        ("2000", "2k"),
+        ("2048", "2048"),
+        ("0.5Ki", "512"),
+        ("0.3Gi", "322122547200m"),
+        ("64Gi", "64Gi"),
+    ],
+)
+def test_quantities_are_spelled_as_kubernetes_writes_them_back(written, rendered):
+    """The operator writes the RayService once: what it spells in another way, Helm 4 could never apply again."""
+    overlay = {"head": {"cacheSize": written}, "workerGroups": {"gpu": {"cacheSize": written}}}
+    for pod in (head_spec(overlay), worker(overlay)["template"]["spec"]):
+        (size,) = [item["emptyDir"]["sizeLimit"] for item in pod["volumes"] if item["name"] == "cache"]
+        assert size == rendered
 
 
 def test_what_is_written_to_disk_is_bounded():

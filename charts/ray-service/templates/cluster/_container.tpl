@@ -22,7 +22,8 @@ securityContext:
 
 {{- /* Requests and limits of one size: Ray counts the limits, the scheduler the requests. Takes (list sizes devices). */ -}}
 {{- define "ray-service.resources" -}}
-{{- $all := mergeOverwrite (dict "cpu" (toString (index . 0).cpu) "memory" (toString (index . 0).memory)) (index . 1) }}
+{{- $sizes := dict "cpu" (include "ray-service.quantity" (index . 0).cpu) "memory" (include "ray-service.quantity" (index . 0).memory) }}
+{{- $all := mergeOverwrite $sizes (index . 1) }}
 limits:
   {{- toYaml $all | nindent 2 }}
 requests:
@@ -46,13 +47,13 @@ requests:
 - name: shm
   emptyDir:
     medium: Memory
-    sizeLimit: {{ (index . 1).shmSize }}
+    sizeLimit: {{ include "ray-service.quantity" (index . 1).shmSize | quote }}
 - name: tmp
   emptyDir:
-    sizeLimit: {{ (index . 1).tmpSize }}
+    sizeLimit: {{ include "ray-service.quantity" (index . 1).tmpSize | quote }}
 - name: cache
   emptyDir:
-    sizeLimit: {{ (index . 1).cacheSize }}
+    sizeLimit: {{ include "ray-service.quantity" (index . 1).cacheSize | quote }}
 - name: vllm-config
   configMap:
     name: {{ include "ray-service.name" (index . 0) }}-vllm

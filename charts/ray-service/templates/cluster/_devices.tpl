@@ -13,10 +13,10 @@
 {{- $vendor := include "ray-service.vendor" . | fromJson }}
 {{- $devices := dict }}
 {{- if .gpu.count }}
-{{- $_ := set $devices $vendor.resource (int .gpu.count) }}
+{{- $_ := set $devices $vendor.resource (int .gpu.count | toString) }}
 {{- end }}
 {{- if .rdma.resource }}
-{{- $_ := set $devices .rdma.resource (int .rdma.count) }}
+{{- $_ := set $devices .rdma.resource (int .rdma.count | toString) }}
 {{- end }}
 {{- $devices | toJson }}
 {{- end }}

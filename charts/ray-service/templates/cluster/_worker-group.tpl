@@ -10,6 +10,8 @@ replicas: {{ int $group.minReplicas }}
 minReplicas: {{ int $group.minReplicas }}
 maxReplicas: {{ int (ternary $group.maxReplicas $group.minReplicas $v.autoscaler.enabled) }}
 numOfHosts: {{ int $group.numOfHosts }}
+# The operator would add it, and take the whole list for its own: the next server-side apply (Helm 4) would conflict.
+scaleStrategy: {}
 {{- if hasKey $group "idleTimeoutSeconds" }}
 idleTimeoutSeconds: {{ int $group.idleTimeoutSeconds }}
 {{- end }}
