@@ -1,6 +1,7 @@
 """`ci/control-plane up|down|status`."""
 
 import json
+import signal
 import sys
 import time
 from dataclasses import asdict
@@ -12,8 +13,9 @@ from rich.table import Column, Table
 
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import MissingError, RayhelmError
-from testbed.control_plane.down import down
+from testbed.control_plane.down import alive, down
 from testbed.control_plane.home import Home, Record, home
+from testbed.control_plane.lock import is_held
 from testbed.control_plane.status import State, status
 from testbed.control_plane.up import up
 
@@ -25,15 +27,18 @@ NameOption = Annotated[str, typer.Option("--name", help="One of several control 
 @app.command("up")
 def up_command(
     name: NameOption = "default",
-    port: Annotated[int | None, typer.Option("--port", help="Of the API server, on loopback; else a free one.")] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", help="Of the API server, on loopback; else a free one.", min=1, max=65535)
+    ] = None,
     join: Annotated[
         Path | None,
         typer.Option("--join", exists=True, dir_okay=False, help="A kubeconfig: only the add-ons, on that cluster."),
     ] = None,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Join also a cluster that others use.")] = False,
 ) -> None:
     """Start a control plane with the KubeRay operator and KWOK, and return when it is ready."""
     begin = time.monotonic()
-    bed = up(home(name), port=port, join=join, say=_say)
+    bed = up(home(name), port=port, join=join, anyway=anyway, say=_say)
     print(f"ready after {time.monotonic() - begin:.1f} s: {bed.record.told}")
     print(f"export KUBECONFIG={bed.home.kubeconfig}")
 
@@ -42,10 +47,9 @@ def up_command(
 def down_command(name: NameOption = "default") -> None:
     """End it; nothing of it stays."""
     place = home(name)
-    if not place.folder.exists():
-        print("no control plane runs here")
-        return
-    print(f"ended: {down(place)} processes")
+    there = place.folder.exists() or alive(place) or is_held(place)
+    ended = down(place, _say)
+    print(f"ended: {ended} processes" if there else _nothing_here(place))
 
 
 @app.command("status")
@@ -58,17 +62,34 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
         print(json.dumps({"kubeconfig": str(place.kubeconfig), "parts": [asdict(state) for state in states]}, indent=2))
     elif record:
         _print(place, record, states)
+    if is_held(place):
+        raise RayhelmError("a command is at work on it now")
+    if record is None and (strays := alive(place)):
+        raise RayhelmError(f"its record is lost, and {strays} of its processes run: {_down(place)} ends them")
     if record is None:
-        raise MissingError("no control plane runs here: `make control-plane` starts one")
+        raise MissingError(_nothing_here(place), "make control-plane")
+    if not record.complete:
+        raise RayhelmError(f"its start did not come to its end: `up` begins anew, {_down(place)} ends it")
     if any(state.state != "ready" for state in states):
-        raise SystemExit(1)
+        raise RayhelmError("not all of it is well: `up` starts again what is not")
+
+
+def _down(place: Home) -> str:
+    return f"`ci/control-plane down --name {place.name}`"
+
+
+def _nothing_here(place: Home) -> str:
+    others = ", ".join(place.neighbours())
+    return f"no control plane {place.name} runs here" + (f"; there is {others}" if others else "")
 
 
 def _print(place: Home, record: Record, states: list[State]) -> None:
     print(f"{record.told}\nexport KUBECONFIG={place.kubeconfig}")
     table = Table("part", "state", "pid", "port", Column("memory", justify="right"))
     for state in states:
-        table.add_row(state.name, state.state, str(state.pid), str(state.port), f"{state.memory / 2**20:.0f} MiB")
+        table.add_row(
+            state.name, state.state, str(state.pid or "-"), str(state.port), f"{state.memory / 2**20:.0f} MiB"
+        )
     console().print(table)
     print(f"{sum(state.memory for state in states) / 2**20:.0f} MiB in all; logs are in {place.folder / 'logs'}")
     for line in record.left_out:
@@ -80,11 +101,18 @@ def _say(line: str) -> None:
 
 
 def main() -> None:
+    """Exit code: 0, 1 where something failed, 2 for wrong usage, 3 where something is missing, 130 when interrupted."""
+    # Whoever ends `up` politely, or closes its terminal, wants nothing of it to stay.
+    for name in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(name, signal.default_int_handler)
     try:
-        app()
+        app(prog_name="ci/control-plane")
     except RayhelmError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+    except OSError as error:
+        print(f"error: {error.filename or 'this computer'}: {error.strerror or error}", file=sys.stderr)
+        sys.exit(MissingError.exit_code)
 
 
 if __name__ == "__main__":

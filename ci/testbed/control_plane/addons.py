@@ -10,31 +10,32 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.errors import MissingError
-from rayhelm.processes import free_port
 from testbed.control_plane.bed import Bed, run_of
+from testbed.control_plane.definitions import install_crds
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_token
 from testbed.control_plane.kubectl import Kubectl
+from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.nodes import kwok_arguments, kwok_environment
-from testbed.tools import crd_files
 
-__all__ = ["NAMESPACE", "start"]
+__all__ = ["MANIFESTS", "NAMESPACE", "start"]
 
 NAMESPACE = "rayhelm-testbed"
 """Holds the accounts, and the ConfigMap of the same name that tells tests what they may do here."""
 
 ACCOUNTS = Path(__file__).with_name("accounts")
 STAND_INS_RIGHTS = Path(__file__).parents[1] / "ray_stand_in" / "cluster-role.yaml"
+MANIFESTS = tuple(dict.fromkeys((ACCOUNTS / "namespace.yaml", STAND_INS_RIGHTS, *sorted(ACCOUNTS.glob("*.yaml")))))
+"""What the three programs need in a cluster; the namespace comes first."""
 IMPORTABLE = Path(__file__).resolve().parents[2]
 YEAR = "8760h"
 
 
 def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
-    kubectl = Kubectl(programs["kubectl"], bed.home.kubeconfig)
-    _install_crds(bed, kubectl, programs.kuberay, say)
-    kubectl.apply_files(ACCOUNTS / "namespace.yaml", STAND_INS_RIGHTS, *sorted(ACCOUNTS.glob("*.yaml")))
+    kubectl = Kubectl(programs["kubectl"], bed.home.kubeconfig, run=run_of(bed.home, "kubectl"))
+    install_crds(bed, kubectl, programs.kuberay, say)
+    kubectl.apply_files(*MANIFESTS)
     stand_in, kwok, operator, metrics = (free_port(taken) for _ in range(4))
     proxy = f"http://127.0.0.1:{stand_in}"
     bed.home.write(bed.record.model_copy(update={"stand_in": proxy}))
@@ -71,20 +72,6 @@ def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], No
 def _begin(bed: Bed, name: str, port: int, command: list[str], environment: dict[str, str] | None = None) -> None:
     part = Part(name=name, run=run_of(bed.home, name), command=tuple(command), port=port, environment=environment or {})
     bed.begin(part)
-
-
-def _install_crds(bed: Bed, kubectl: Kubectl, kuberay: str, say: Callable[[str], None]) -> None:
-    files = crd_files("kuberay", version=kuberay)
-    left_out = []
-    for bundle in ("prometheus-operator", "argo-cd", "gateway-api", "keda"):
-        try:
-            files += crd_files(bundle)
-        except MissingError as error:
-            left_out.append(f"CRDs of {bundle}: {error}")
-    say(f"{len(files)} CRDs" + "".join(f"\n  not installed: {line}" for line in left_out))
-    kubectl.apply_files(*files)
-    kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
-    bed.home.write(bed.record.model_copy(update={"left_out": tuple(left_out)}))
 
 
 def _account(bed: Bed, kubectl: Kubectl, name: str) -> Path:

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from rayhelm.processes import free_port
 from testbed.control_plane import components
 from testbed.control_plane.bed import Bed, run_of
 from testbed.control_plane.certificates import write_certificates
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_certificate
+from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 
 __all__ = ["start"]

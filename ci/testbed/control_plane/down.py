@@ -1,26 +1,43 @@
 """Ends a control plane; nothing of it stays."""
 
+from collections.abc import Callable
+
 from rayhelm import processes
+from rayhelm.errors import RayhelmError
 from testbed.control_plane.bed import ORDER, run_of
 from testbed.control_plane.home import Home
+from testbed.control_plane.leave import leave
 from testbed.control_plane.lock import alone
 
-__all__ = ["clear", "down", "end_all"]
+__all__ = ["alive", "clear", "down", "end_all"]
+
+PARTS = ("kubectl", *reversed(ORDER))
+"""Those who ask the API server end before it does, so that nobody waits for a connection that will not come."""
 
 
-def down(home: Home) -> int:
-    """Ends all processes and removes the folder, also of a control plane that is half dead; says how many processes
-    there were."""
-    with alone(home):
-        return clear(home)
+def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
+    """Ends all processes and removes the folder, also of a control plane that is half dead or whose folder is gone;
+    says how many processes there were. A cluster that was joined is left as it was, but for its CRDs."""
+    with alone(home, say):
+        return clear(home, say)
 
 
-def clear(home: Home) -> int:
+def clear(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
     ended = end_all(home)
+    if home.is_joined:
+        leave(home, say)
     home.remove()
     return ended
 
 
 def end_all(home: Home) -> int:
-    # Those who ask the API server end before it does, so that nobody waits for a connection that will not come.
-    return sum(processes.end(run_of(home, part), grace=10) for part in reversed(ORDER))
+    """Raises RayhelmError where something cannot be ended."""
+    try:
+        return sum(processes.end(run_of(home, part), grace=10) for part in PARTS)
+    except RuntimeError as error:
+        raise RayhelmError(str(error)) from None
+
+
+def alive(home: Home) -> int:
+    """Processes that carry the marks of a control plane, whatever its folder says."""
+    return sum(len(processes.members(run_of(home, part))) for part in PARTS)

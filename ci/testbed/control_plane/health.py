@@ -22,16 +22,18 @@ PATHS = {
 
 
 def is_well(part: Part, home: Home) -> bool:
-    """Asks a part's port on loopback; False also where nobody answers."""
+    """Asks a part's port on loopback; False also where nobody answers, or where there is nothing to ask with."""
     scheme, _, path = PATHS[part.name].partition(":")
     try:
-        return _client(scheme, home.certificates).get(f"{scheme}://127.0.0.1:{part.port}{path}").status_code == 200
-    except httpx.HTTPError:
+        made = (home.certificates / "admin.crt").stat().st_mtime_ns if scheme == "https" else 0
+        client = _client(scheme, home.certificates, made)
+        return client.get(f"{scheme}://127.0.0.1:{part.port}{path}").status_code == 200
+    except (httpx.HTTPError, OSError):
         return False
 
 
 @cache
-def _client(scheme: str, certificates: Path) -> httpx.Client:
+def _client(scheme: str, certificates: Path, _made: int) -> httpx.Client:
     # Controllers without a certificate sign one for themselves; they are asked on loopback, and only for their health.
     context = ssl.create_default_context()
     context.check_hostname = False

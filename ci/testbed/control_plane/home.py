@@ -1,5 +1,6 @@
 """Where a control plane keeps what it has: certificates, data, logs and the record of its processes."""
 
+import re
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,10 +8,13 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from rayhelm.closed import Closed
+from rayhelm.errors import UsageError
 
 __all__ = ["Home", "Part", "Record", "home"]
 
 ROOT = Path(__file__).resolve().parents[3]
+STATE = ROOT / ".state" / "control-plane"
+NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class Part(Closed):
@@ -35,11 +39,13 @@ class Record(Closed):
     """What runs here."""
 
     kubernetes: str
-    """Version of the API server; empty where it is somebody else's."""
+    """Version of the API server."""
     kuberay: str
     """Version of the operator; empty without one."""
     server: str
     """URL of the API server."""
+    joined: str = ""
+    """Of a cluster that is somebody else's, what tells it from every other one; empty where it is ours."""
     stand_in: str = ""
     """URL of the Ray stand-in; empty without one."""
     left_out: tuple[str, ...] = ()
@@ -51,7 +57,8 @@ class Record(Closed):
     @property
     def told(self) -> str:
         """In words."""
-        return f"Kubernetes {self.kubernetes or 'of others'} at {self.server} with KubeRay {self.kuberay}"
+        ours = "of others, joined, " if self.joined else ""
+        return f"Kubernetes {self.kubernetes} {ours}at {self.server} with KubeRay {self.kuberay}"
 
     def with_part(self, part: Part) -> "Record":
         return self.model_copy(update={"parts": {**self.parts, part.name: part}})
@@ -64,9 +71,18 @@ class Home:
     folder: Path
 
     @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
     def kubeconfig(self) -> Path:
         """The administrator's."""
         return self.folder / "kubeconfig"
+
+    @property
+    def is_joined(self) -> bool:
+        """Whether the cluster is somebody else's: told by the files, for a record can be lost."""
+        return self.kubeconfig.is_file() and not self.certificates.exists()
 
     @property
     def certificates(self) -> Path:
@@ -84,7 +100,7 @@ class Home:
         """What runs here; None where nothing does, or where the record is no longer readable."""
         try:
             return Record.model_validate_json(self._record.read_bytes())
-        except (FileNotFoundError, ValidationError):
+        except (FileNotFoundError, IsADirectoryError, ValidationError):
             return None
 
     def write(self, record: Record) -> None:
@@ -94,8 +110,22 @@ class Home:
         fresh.write_text(record.model_dump_json(indent=2))
         fresh.replace(self._record)
 
+    def write_kubeconfig(self, text: str) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.kubeconfig.touch(mode=0o600)
+        self.kubeconfig.write_text(text)
+
     def remove(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Raises OSError where something of it cannot be removed."""
+        if self.folder.is_symlink() or self.folder.is_file():
+            self.folder.unlink()
+        elif self.folder.exists():
+            shutil.rmtree(self.folder)
+
+    def neighbours(self) -> list[str]:
+        """Names of the other control planes of this checkout."""
+        folders = self.folder.parent.glob("*/") if self.folder.parent.is_dir() else ()
+        return sorted(folder.name for folder in folders if NAME.fullmatch(folder.name) and folder.name != self.name)
 
     @property
     def _record(self) -> Path:
@@ -103,5 +133,7 @@ class Home:
 
 
 def home(name: str = "default") -> Home:
-    """The folder of the control plane of that name, inside the checkout."""
-    return Home(ROOT / ".state" / "control-plane" / name)
+    """The folder of the control plane of that name, inside the checkout. Raises UsageError for a name that is none."""
+    if not NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name: small letters, digits and hyphens, at most 63, as in --name tests-2")
+    return Home(STATE / name)

@@ -2,21 +2,21 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from testbed.control_plane.home import Home
 
-__all__ = ["alone"]
+__all__ = ["alone", "is_held"]
 
 
 @contextmanager
-def alone(home: Home) -> Iterator[None]:
-    """Waits until nobody else starts or ends this control plane. The file beside the folder goes again."""
-    path = home.folder.with_name(f".{home.folder.name}.lock")
+def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
+    """Waits until nobody else starts or ends this control plane, and says so. The file beside the folder goes again."""
+    path = _path(home)
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = _held(path)
+    lock = _held(path, lambda: say("another command is at work on it: waiting for its end"))
     try:
         yield
     finally:
@@ -24,11 +24,41 @@ def alone(home: Home) -> Iterator[None]:
         os.close(lock)
 
 
-def _held(path: Path) -> int:
+def is_held(home: Home) -> bool:
+    """Whether a command is at work on it now."""
+    try:
+        lock = os.open(_path(home), os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
+
+
+def _path(home: Home) -> Path:
+    return home.folder.with_name(f".{home.name}.lock")
+
+
+def _held(path: Path, waits: Callable[[], None]) -> int:
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waits()
+            fcntl.flock(lock, fcntl.LOCK_EX)
         # Whoever held it before has removed the file: a lock on it would keep nobody out.
-        if path.exists() and os.fstat(lock).st_ino == path.stat().st_ino:
+        if _is_at(lock, path):
             return lock
         os.close(lock)
+
+
+def _is_at(lock: int, path: Path) -> bool:
+    try:
+        return os.fstat(lock).st_ino == path.stat().st_ino
+    except FileNotFoundError:
+        return False

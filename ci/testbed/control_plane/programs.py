@@ -6,9 +6,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayhelm.errors import MissingError
+from rayhelm.errors import MissingError, UsageError
 from testbed.control_plane.components import CORE
-from testbed.tools import program
+from testbed.tools import crd_files, program
 
 __all__ = ["Programs", "operator_version"]
 
@@ -21,24 +21,25 @@ class Programs:
 
     paths: dict[str, Path]
     kubernetes: str
-    """Version of the API server: `1.36.3`; empty where somebody else runs it."""
+    """Version of the API server that would be started: `1.36.3`; empty where somebody else runs one."""
     kuberay: str
     """Version of the operator: `1.6.2`."""
 
     @classmethod
     def find(cls, *, join: bool) -> "Programs":
-        """Raises MissingError, with all that is missing."""
+        """Raises MissingError with all that is missing, UsageError for a version that is none."""
         paths: dict[str, Path] = {}
-        lacks: list[str] = []
+        lacks: list[MissingError] = []
         for name in (*(() if join else CORE), *ADDONS):
             try:
                 paths[name] = program(name)
             except MissingError as error:
-                lacks.append(str(error))
+                lacks.append(error)
         if lacks:
-            raise MissingError("\n".join(lacks))
-        kubernetes = "" if join else _says(paths["kube-apiserver"])
-        return cls(paths, kubernetes, operator_version(paths["kuberay-operator"]))
+            raise _all_of(lacks)
+        kuberay = operator_version(paths["kuberay-operator"])
+        crd_files("kuberay", version=kuberay)  # told now, and not when half of it runs
+        return cls(paths, "" if join else _says(paths["kube-apiserver"]), kuberay)
 
     def __getitem__(self, name: str) -> Path:
         return self.paths[name]
@@ -47,12 +48,17 @@ class Programs:
 def operator_version(path: Path) -> str:
     """Version of a KubeRay operator: what Go wrote into the binary, or KUBERAY_VERSION where it was built from a
     checkout and holds none."""
-    if told := os.environ.get("KUBERAY_VERSION"):
-        return told
     found = re.search(rb"github\.com/ray-project/kuberay/ray-operator\tv(\d+\.\d+\.\d+)\t", path.read_bytes())
-    if found is None:
-        raise MissingError(f"{path} does not say which version of KubeRay it is: set KUBERAY_VERSION=1.7.0, say")
-    return found[1].decode()
+    held, told = found[1].decode() if found else "", os.environ.get("KUBERAY_VERSION", "").removeprefix("v")
+    if told and not re.fullmatch(r"\d+\.\d+\.\d+", told):
+        raise UsageError(f"KUBERAY_VERSION={told} is no version such as 1.7.0")
+    if held and told and held != told:
+        raise UsageError(
+            f"{path} is KubeRay {held}, and KUBERAY_VERSION says {told}: unset it, or KUBERAY_OPERATOR=path"
+        )
+    if not held and not told:
+        raise MissingError(f"{path} does not say which version of KubeRay it is", "KUBERAY_VERSION=1.7.0, say")
+    return held or told
 
 
 def _says(path: Path) -> str:
@@ -61,3 +67,9 @@ def _says(path: Path) -> str:
     if found is None:
         raise MissingError(f"{path} --version says no version:\n{answer.stdout}{answer.stderr}")
     return found[0]
+
+
+def _all_of(lacks: list[MissingError]) -> MissingError:
+    """One message, which says once what mends several."""
+    mends = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
+    return MissingError("\n".join(error.what for error in lacks), "\n".join(mends))

@@ -1,10 +1,14 @@
 """What a control plane's parts are doing."""
 
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
+from rayhelm.errors import RayhelmError
 from rayhelm.processes import members, memory_held
-from testbed.control_plane.bed import ORDER, Bed
+from testbed.control_plane.bed import ORDER, Bed, run_of
 from testbed.control_plane.home import Home
+from testbed.control_plane.kubectl import Kubectl
+from testbed.tools import program
 
 __all__ = ["State", "status"]
 
@@ -17,17 +21,30 @@ class State:
     state: str
     """`ready`, `not answering` or `ended`."""
     pid: int
+    """0 where it is not ours."""
     port: int
     memory: int
     """Bytes; pages that processes share are counted once."""
 
 
 def status(home: Home) -> list[State]:
-    """Every part, in the order of their start; nothing where no control plane is."""
+    """Every part, in the order of their start; nothing where no control plane is. An API server that is somebody else's
+    has no process here."""
     if home.record() is None:
         return []
     bed = Bed(home)
-    return [_state(bed, name) for name in ORDER if name in bed.record.parts]
+    states = [_state(bed, name) for name in ORDER if name in bed.record.parts]
+    return [_joined(bed), *states] if bed.record.joined else states
+
+
+def _joined(bed: Bed) -> State:
+    port = urlsplit(bed.record.server).port or 443
+    try:
+        kubectl = Kubectl(program("kubectl"), bed.home.kubeconfig, run=run_of(bed.home, "kubectl"))
+        kubectl("get", "--raw=/readyz", "--request-timeout=10s")
+    except RayhelmError:
+        return State("kube-apiserver", "not answering", 0, port, 0)
+    return State("kube-apiserver", "ready", 0, port, 0)
 
 
 def _state(bed: Bed, name: str) -> State:

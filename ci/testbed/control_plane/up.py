@@ -4,14 +4,15 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from rayhelm.errors import MissingError, UsageError
-from rayhelm.processes import free_port, listener
+from rayhelm.errors import MissingError, RayhelmError, UsageError
+from rayhelm.processes import listener
 from testbed.control_plane import addons, core
 from testbed.control_plane.bed import ORDER, Bed
-from testbed.control_plane.down import clear, end_all
+from testbed.control_plane.down import alive, clear, end_all
+from testbed.control_plane.guests import Guest, visit
 from testbed.control_plane.home import Home, Record
-from testbed.control_plane.kubeconfig import server_of
 from testbed.control_plane.lock import alone
+from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 
 __all__ = ["Say", "up"]
@@ -22,55 +23,70 @@ ROOM = 2**30
 """Bytes of disk that a test run's data and logs may take."""
 
 
-def up(home: Home, *, port: int | None = None, join: Path | None = None, say: Say = print) -> Bed:
+def up(home: Home, *, port: int | None = None, join: Path | None = None, anyway: bool = False, say: Say = print) -> Bed:
     """A control plane that is well. One that already runs is left as it is, or mended.
 
     `port` is the API server's; any free one when left out. `join` is the kubeconfig of a cluster that is there
-    already: then only the add-ons are started.
+    already: then only the add-ons are started; one that others use is joined only with `anyway`.
 
-    Raises MissingError without the programs or the room, UsageError where `port` is taken, and the errors of
-    rayhelm.processes where a part does not start."""
+    Raises MissingError without the programs, the room or the cluster to join, UsageError where `port` is taken or the
+    cluster must not be joined, and the errors of rayhelm.processes where a part does not start."""
+    if join and port:
+        raise UsageError("--port is of an API server that is started here, and --join names one that runs already")
     programs = Programs.find(join=join is not None)
-    with alone(home):
+    with alone(home, say):
         _has_room(home)
-        if bed := _earlier(home, programs, port, join, say):
+        # Asked before anything is ended: a wrong word must not cost the control plane that runs.
+        guest = _visited(join, home, programs, anyway, say) if join else None
+        if bed := _earlier(home, programs, port, guest, say):
             return bed
         try:
-            return _fresh(home, programs, port, join, say)
+            return _fresh(home, programs, port, guest, say)
         except BaseException:
             end_all(home)  # the logs stay for whoever reads the message; the next `up` clears them away
             raise
 
 
-def _fresh(home: Home, programs: Programs, port: int | None, join: Path | None, say: Say) -> Bed:
+def _visited(join: Path, home: Home, programs: Programs, anyway: bool, say: Say) -> Guest:
+    record = home.record()
+    before = record.joined if record and record.complete else ""
+    guest = visit(join, home, programs["kubectl"], before=before, anyway=anyway)
+    for note in guest.notes:
+        say(note)
+    return guest
+
+
+def _fresh(home: Home, programs: Programs, port: int | None, guest: Guest | None, say: Say) -> Bed:
     taken: set[int] = set()
-    if join:
-        server = server_of(join)
-        home.folder.mkdir(parents=True, mode=0o700)
-        shutil.copy(join, home.kubeconfig)
+    if guest:
+        home.write_kubeconfig(guest.kubeconfig)
+        home.write(Record(kubernetes=guest.kubernetes, kuberay=programs.kuberay, server=guest.server, joined=guest.uid))
     else:
         server = f"https://127.0.0.1:{_port(port, taken)}"
-    home.write(Record(kubernetes=programs.kubernetes, kuberay=programs.kuberay, server=server))
+        home.write(Record(kubernetes=programs.kubernetes, kuberay=programs.kuberay, server=server))
     bed = Bed(home)
-    if not join:
+    if not guest:
         core.start(bed, programs, taken, say)
     addons.start(bed, programs, taken, say)
     home.write(bed.record.model_copy(update={"complete": True}))
     return bed
 
 
-def _earlier(home: Home, programs: Programs, port: int | None, join: Path | None, say: Say) -> Bed | None:
+def _earlier(home: Home, programs: Programs, port: int | None, guest: Guest | None, say: Say) -> Bed | None:
     """The control plane that is in this folder, mended; None where there is none that can be used."""
     record = home.record()
     if record is None or not record.complete:
-        if home.folder.exists():
+        if home.folder.exists() or alive(home):
             say("an earlier start did not come to its end: clearing it away")
-            clear(home)
+            clear(home, say)
         return None
-    server = server_of(join) if join else f"https://127.0.0.1:{port}" if port else record.server
-    if (programs.kubernetes, programs.kuberay, server) != (record.kubernetes, record.kuberay, record.server):
+    server = guest.server if guest else f"https://127.0.0.1:{port}" if port else record.server
+    wanted = (guest.kubernetes if guest else programs.kubernetes, programs.kuberay, server, guest.uid if guest else "")
+    if wanted != (record.kubernetes, record.kuberay, record.server, record.joined):
+        if port and server != record.server:
+            _has_nobody(port)
         say(f"here was {record.told}: ending it")
-        clear(home)
+        clear(home, say)
         return None
     return _mended(Bed(home), say)
 
@@ -81,22 +97,28 @@ def _mended(bed: Bed, say: Say) -> Bed:
             continue
         say(f"{name} did not answer: starting it again")
         bed.end(name)
-        _has_nobody(bed.part(name).port)
-        bed.start(name)
+        try:
+            _has_nobody(bed.part(name).port)
+            bed.start(name)
+        except RayhelmError as error:
+            raise RayhelmError(
+                f"{name} could not be started again: {error}\n"
+                f"to begin anew: ci/control-plane down --name {bed.home.name}, and then `up`"
+            ) from None
     return bed
 
 
 def _port(wanted: int | None, taken: set[int]) -> int:
     if wanted is None:
         return free_port(taken)
-    _has_nobody(wanted)
+    _has_nobody(wanted, "end it, or take another one with --port")
     taken.add(wanted)
     return wanted
 
 
-def _has_nobody(port: int) -> None:
+def _has_nobody(port: int, mend: str = "end it") -> None:
     if who := listener(port):
-        raise UsageError(f"port {port} is taken by {who}: end it, or take another one with --port")
+        raise UsageError(f"port {port} is taken by {who}: {mend}")
 
 
 def _has_room(home: Home) -> None:
