@@ -183,7 +183,8 @@
  },
  "incremental-autoscaler": {
   "message": "NewClusterWithIncrementalUpgrade needs the autoscaler",
-  "mend": "autoscaler: {enabled: true}"
+  "mend": "autoscaler: {enabled: true}",
+  "since": "1.7.0"
  },
  "incremental-gateway": {
   "message": "NewClusterWithIncrementalUpgrade needs the GatewayClass of the Gateway that KubeRay makes",
@@ -211,6 +212,10 @@
  "annotation-reserved": {
   "message": "the annotation {annotation} is refused by KubeRay beside gcsFaultTolerance, after it was accepted",
   "mend": "gcsFaultTolerance: {enabled: true}"
+ },
+ "initializing-timeout": {
+  "message": "the annotation ray.io/initializing-timeout says {timeout}; KubeRay refuses it after it was accepted",
+  "mend": "annotations: {ray.io/initializing-timeout: 30m}   # or whole seconds"
  },
  "incremental-test": {
   "message": "with NewClusterWithIncrementalUpgrade the test calls the Gateway, and the network policy lets it out to none",

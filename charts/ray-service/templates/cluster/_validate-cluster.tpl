@@ -24,6 +24,7 @@
 {{- include "ray-service.refuse" (list $v "annotation-reserved" (dict "annotation" .)) }}
 {{- end }}
 {{- end }}
+{{- include "ray-service.validateTimeout" $v }}
 {{- if regexMatch "^/(cache|tmp|dev|etc)(/|$)" $v.weights.mountPath }}
 {{- include "ray-service.refuse" (list $v "mount-path" (dict "path" $v.weights.mountPath)) }}
 {{- end }}
@@ -47,5 +48,14 @@
 {{- end }}
 {{- if and (or $v.aliases $v.test.enabled) (not $steps.gatewayService) }}
 {{- include "ray-service.refuse" (list $v "incremental-service" (dict "name" (include "ray-service.name" (index . 0)))) }}
+{{- end }}
+{{- end }}
+
+{{- /* Whole seconds, or a duration as Go spells it, of more than nothing; empty is none. */ -}}
+{{- define "ray-service.validateTimeout" -}}
+{{- $timeout := get .annotations "ray.io/initializing-timeout" | toString }}
+{{- $duration := regexMatch "^\\+?([0-9]+|([0-9]+(\\.[0-9]*)?(ns|us|ms|s|m|h))+)$" $timeout }}
+{{- if and $timeout (not (and $duration (regexMatch "[1-9]" $timeout))) }}
+{{- include "ray-service.refuse" (list . "initializing-timeout" (dict "timeout" $timeout)) }}
 {{- end }}
 {{- end }}
