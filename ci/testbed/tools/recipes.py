@@ -17,7 +17,7 @@ class Disk(Closed):
     cache: int
     """In Go's build cache."""
     programs: int
-    """In .tools/go."""
+    """In .tools/go, while they are linked."""
 
 
 class Recipe(Closed):
@@ -38,7 +38,7 @@ class Recipe(Closed):
     ldflags: str = ""
     """Options of the linker; `{version}`, `{major}` and `{minor}` are filled in."""
     seconds: int
-    """Duration of the build on two cores where nothing is cached."""
+    """Duration of the build on two busy cores where nothing is cached."""
     disk: Disk
     """Room that the same build takes."""
 
