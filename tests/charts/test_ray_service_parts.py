@@ -50,15 +50,24 @@ def test_the_job_is_the_same_where_only_the_chart_or_the_scale_changes():
     assert "helm.sh/chart" not in json.dumps(job()["spec"])
 
 
-def test_an_upgrade_downloads_first_and_an_install_makes_workers_wait():
-    assert "helm.sh/hook" not in job()["metadata"]["annotations"]
-    upgrade = job(options=("--is-upgrade",))
-    assert upgrade["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"
-    assert upgrade["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
+def test_workers_of_an_install_wait_for_what_the_job_writes_last():
     (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     (wait,) = group["template"]["spec"]["initContainers"]
     (complete,) = job()["spec"]["template"]["spec"]["containers"]
     assert wait["command"][-1] == complete["command"][-1] == "/models/.chat-complete"
+
+
+def test_a_job_is_no_hook_where_no_cluster_tells_what_is_there():
+    """Hooks that download before an upgrade are tests/cluster's."""
+    assert job(options=("--is-upgrade",)) == job()
+    assert "helm.sh/hook" not in job()["metadata"]["annotations"]
+
+
+def test_another_way_to_the_hub_is_another_job():
+    """One that failed for want of a way would stay failed for ever."""
+    overlay = {"networkPolicy": {"hub": {"cidrs": ["10.2.0.0/16"]}}}
+    assert job(overlay)["spec"] == job()["spec"]
+    assert job(overlay)["metadata"]["name"] != job()["metadata"]["name"]
 
 
 def test_argo_makes_the_weights_before_the_service():

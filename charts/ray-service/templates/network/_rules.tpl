@@ -76,3 +76,14 @@ matchExpressions:
     {{- include "ray-service.ports" .hub.ports | trim | nindent 4 }}
 {{- end }}
 {{- end }}
+
+{{- /* The one pod that reaches the hub when servers are offline. Takes (list root values). */ -}}
+{{- define "ray-service.downloadPolicy" -}}
+{{- $policy := (index . 1).networkPolicy -}}
+podSelector:
+  {{- include "ray-service.podsByRole" (list (index . 0) "download") | nindent 2 }}
+policyTypes: [Egress]
+egress:
+  {{- include "ray-service.dnsEgress" $policy | trim | nindent 2 }}
+  {{- include "ray-service.hubEgress" $policy | trim | nindent 2 }}
+{{- end }}
