@@ -14,7 +14,8 @@ import httpx
 import pytest
 
 from rayhelm.errors import RayhelmError
-from testbed.ray_stand_in.client import RayStandIn
+from testbed.ray_stand_in.client import FailureFields, RayStandIn
+from testbed.ray_stand_in.failures import Failure
 from testbed.ray_stand_in.server import LARGEST, Server
 from unit.ray_stand_in_world import APPLICATIONS, CONFIG, World, dashboard, head, kubeconfig, said, wait_for
 
@@ -195,6 +196,22 @@ def test_the_client_tells_it_to_fail_and_heals_it(world: World, stand_in: RaySta
     assert (world.status(), world.health().status) == ("RUNNING", 503)
     stand_in.heal("models", "web")
     assert world.health().status == 200
+
+
+def test_a_failure_for_a_while_is_healed_whatever_happens(world: World, stand_in: RayStandIn) -> None:
+    world.put()
+
+    def goes_wrong() -> None:
+        with stand_in.failing("models", "web", serve=503):
+            assert world.health().status == 503
+            raise ZeroDivisionError
+
+    pytest.raises(ZeroDivisionError, goes_wrong)
+    assert world.health().status == 200
+
+
+def test_the_client_can_say_all_that_a_failure_is() -> None:
+    assert set(FailureFields.__annotations__) == set(Failure.model_fields)
 
 
 def test_the_client_knows_whether_it_is_ready_and_what_checks(stand_in: RayStandIn) -> None:

@@ -1,8 +1,9 @@
 """How tests ask the stand-in what it was told, and tell it to fail."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import httpx
 
@@ -10,7 +11,17 @@ from rayhelm.errors import RayhelmError
 from testbed.ray_stand_in.failures import Broken, Failure
 from testbed.ray_stand_in.memory import Put
 
-__all__ = ["RayStandIn"]
+__all__ = ["FailureFields", "RayStandIn"]
+
+
+class FailureFields(TypedDict, total=False):
+    """The fields of `Failure`, for type checkers."""
+
+    applications: Mapping[str, Broken]
+    dashboard: int | None
+    serve: int | None
+    hang: bool
+    only_new: bool
 
 
 class RayStandIn:
@@ -39,7 +50,8 @@ class RayStandIn:
         return str(self._ask("GET", "/-/stand-in").json()["checked_by"])
 
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
-        """Every PUT so far in the order of time, refused ones included."""
+        """Every PUT so far in the order of time, refused ones included, and those to clusters that are gone: also to
+        those of an earlier RayService of this name."""
         return tuple(map(Put.model_validate, self._told(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
@@ -47,25 +59,23 @@ class RayStandIn:
         told = self._told(namespace, name)["failure"]
         return None if told is None else Failure.model_validate(told)
 
-    def fail(
-        self,
-        namespace: str,
-        name: str,
-        *,
-        applications: Mapping[str, Broken] | None = None,
-        dashboard: int | None = None,
-        serve: int | None = None,
-        hang: bool = False,
-        only_new: bool = False,
-    ) -> None:
-        """From now on as said here alone, whatever was said before under this name."""
-        failure = Failure(
-            applications=applications or {}, dashboard=dashboard, serve=serve, hang=hang, only_new=only_new
-        )
-        self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=failure.model_dump_json())
+    def fail(self, namespace: str, name: str, **told: Unpack[FailureFields]) -> None:
+        """As `Failure` has it: `fail("models", "web", applications={"chat": "DEPLOY_FAILED"})`. From now on, until it
+        is healed, and as said here alone, whatever was said before under this name. It outlives the RayService:
+        `failing` heals by itself."""
+        self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=Failure(**told).model_dump_json())
 
     def heal(self, namespace: str, name: str) -> None:
         self._ask("DELETE", f"/-/stand-in/{namespace}/{name}")
+
+    @contextmanager
+    def failing(self, namespace: str, name: str, **told: Unpack[FailureFields]) -> Iterator[None]:
+        """Fails within, and is healed whatever happens there."""
+        self.fail(namespace, name, **told)
+        try:
+            yield
+        finally:
+            self.heal(namespace, name)
 
     def _told(self, namespace: str, name: str) -> dict[str, Any]:
         told: dict[str, Any] = self._ask("GET", f"/-/stand-in/{namespace}/{name}").json()
