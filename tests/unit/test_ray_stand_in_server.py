@@ -206,7 +206,8 @@ def test_a_failure_for_a_while_is_healed_whatever_happens(world: World, stand_in
             assert world.health().status == 503
             raise ZeroDivisionError
 
-    pytest.raises(ZeroDivisionError, goes_wrong)
+    with pytest.raises(ZeroDivisionError):
+        goes_wrong()
     assert world.health().status == 200
 
 
