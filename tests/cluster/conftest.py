@@ -6,6 +6,7 @@ Where KUBECONFIG names none, one is started for the run, and ended with it.
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -46,10 +47,11 @@ def place(pytestconfig: pytest.Config) -> Iterator[Testbed]:
     # The plugin's kubectl is the one in PATH.
     os.environ["PATH"] = f"{testbed.tools.program('kubectl').parent}:{os.environ['PATH']}"
     if there := given(pytestconfig):
-        yield there
+        with closing(there):
+            yield there
         return
     try:
-        with own() as there:
+        with own() as there, closing(there):
             yield there
     except RayhelmError as error:
         pytest.fail(str(error), pytrace=False)

@@ -22,6 +22,8 @@ __all__ = ["Testbed", "given", "own"]
 class Testbed:
     """A cluster that tests may use as they like."""
 
+    __test__ = False  # pytest would take it for a class of tests
+
     kubeconfig: Path
     kuberay: str
     """Version of its operator."""
@@ -32,6 +34,11 @@ class Testbed:
     def ray(self) -> RayStandIn:
         """What answers in Ray's place."""
         return RayStandIn(self.bed.record.stand_in)
+
+    def close(self) -> None:
+        """The connections of this side."""
+        if "ray" in vars(self):
+            self.ray.close()
 
     @property
     def is_whole(self) -> bool:
