@@ -6,9 +6,10 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
+scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/lint-workflows $(addprefix ci/kind/,up down test host.bash)
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test lint fmt generate setup tools control-plane lock bench clean
+.PHONY: help demo test test-kind lint fmt generate setup tools control-plane lock bench clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,11 +22,15 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 test: setup lint ## everything that the tests prove, the live ones last
 	@$(bin)/pytest --junitxml .cache/tests.xml
 
-lint: setup ## ruff, mypy, shellcheck, and whether generated files are fresh
+test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down ends it
+	@ci/kind/test
+
+lint: setup ## ruff, mypy, shellcheck, actionlint, and whether generated files are fresh
 	@ci/stage ruff $(bin)/ruff check python tests ci
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
 	@ci/stage mypy $(bin)/mypy
-	@ci/stage shellcheck $(bin)/shellcheck --external-sources .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane
+	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
+	@ci/stage actionlint ci/lint-workflows
 	@ci/stage "generated files" ci/generate --check
 
 fmt: setup ## format, and mend what ruff can mend

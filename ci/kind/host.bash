@@ -1,0 +1,34 @@
+# What the scripts of this folder share. Sourced by them, in the root of the checkout.
+
+# shellcheck disable=SC2034  # used by those who source this
+cluster=rayhelm-tests
+state=$PWD/.state/kind
+kubeconfig=$state/kubeconfig
+kind=${KIND:-kind}
+
+lacks=()
+
+lack() { lacks+=("$1"$'\n'"      $2"); }
+
+# Exits 3 with all that is missing.
+check_host() {
+    local pinned
+    pinned=$(<ci/kind/version)
+    [ -x .venv/bin/python ] && [ -x .tools/bin/kubectl ] || lack "the set-up of this checkout" "make setup"
+    if ! command -v docker >/dev/null; then
+        lack "Docker" "docs.docker.com/engine/install"
+    elif ! timeout 60 docker info >/dev/null 2>&1; then
+        lack "a Docker daemon that answers \`docker info\`" "start it, or let this user reach its socket"
+    fi
+    command -v "$kind" >/dev/null ||
+        lack "kind $pinned" "go install sigs.k8s.io/kind@v$pinned, and KIND=path where it is not on PATH"
+    if [ "${#lacks[@]}" -gt 0 ]; then
+        echo "error: kind needs from this computer:" >&2
+        printf '  - %s\n' "${lacks[@]}" >&2
+        exit 3
+    fi
+    [[ $("$kind" version) == "kind v$pinned "* ]] ||
+        echo "note: this is $("$kind" version); $pinned is the release that the node image was made for" >&2
+}
+
+kubectl() { .tools/bin/kubectl --kubeconfig "$kubeconfig" --cache-dir "$state/cache" "$@"; }

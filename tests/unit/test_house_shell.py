@@ -1,0 +1,106 @@
+"""Shell and workflow files: every one is linted, pinned and bounded, and kind is the kind that was meant."""
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rayhelm.versions import versions
+from testbed.control_plane.programs import ADDONS
+from testbed.tools.catalogue import tools
+from testbed.tools.crds import bundles
+from testbed.tools.site import HERE
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+KIND = ROOT / "ci" / "kind"
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*"))
+
+
+def scripts() -> list[Path]:
+    """Every file outside of what is built or fetched that bash reads."""
+    folders = [ROOT / "ci", ROOT / ".ci", ROOT / ".github", ROOT / "tests", ROOT / "benchmarks"]
+    files = [path for folder in folders for path in folder.rglob("*") if path.is_file()]
+    return [path for path in files if path.suffix == ".bash" or path.read_bytes().startswith(b"#!/usr/bin/env bash\n")]
+
+
+def workflow(path: Path) -> dict[Any, Any]:
+    content: dict[Any, Any] = yaml.safe_load(path.read_text())
+    return content
+
+
+# -- shell -----------------------------------------------------------------------------------------------------------
+
+
+def test_every_script_is_given_to_shellcheck() -> None:
+    told = subprocess.check_output(["make", "-C", ROOT, "--dry-run", "--no-print-directory", "lint"], text=True)
+    (line,) = re.findall(r"shellcheck --external-sources (.*)$", told, re.MULTILINE)
+    assert {ROOT / name for name in line.split()} == set(scripts())
+
+
+@pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
+def test_a_script_ends_at_the_first_failure(script: Path) -> None:
+    if script.suffix == ".bash":
+        assert not os.access(script, os.X_OK)  # it is sourced
+    else:
+        assert "\nset -euo pipefail\n" in script.read_text()
+        assert os.access(script, os.X_OK)
+
+
+# -- workflows -------------------------------------------------------------------------------------------------------
+
+
+def test_there_are_workflows_for_the_tests_and_for_kind() -> None:
+    assert [path.name for path in WORKFLOWS] == ["kind.yaml", "test.yaml"]
+    text = {path.name: path.read_text() for path in WORKFLOWS}
+    assert "- run: .ci/run\n" in text["test.yaml"]
+    assert "- run: ci/kind/test" in text["kind.yaml"]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_read_only_and_comes_to_an_end(path: Path) -> None:
+    content = workflow(path)
+    assert content["permissions"] == {"contents": "read"}
+    assert content["concurrency"]["cancel-in-progress"] is True
+    for job in content["jobs"].values():
+        assert 0 < job["timeout-minutes"] <= 90
+        assert "permissions" not in job
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_an_action_is_pinned_by_commit_and_its_version_is_told(path: Path) -> None:
+    used = re.findall(r"uses: (.*)", path.read_text())
+    assert used
+    for line in used:
+        assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_checkout_keeps_no_credentials(path: Path) -> None:
+    steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
+    (checkout,) = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
+    assert checkout["with"]["persist-credentials"] is False
+
+
+# -- kind ------------------------------------------------------------------------------------------------------------
+
+
+def test_kind_runs_the_default_kubernetes_from_a_pinned_image() -> None:
+    nodes = yaml.safe_load((KIND / "cluster.yaml").read_text())["nodes"]
+    pattern = rf"kindest/node:v{re.escape(versions().kubernetes.default)}\.\d+@sha256:[0-9a-f]{{64}}"
+    assert all(re.fullmatch(pattern, node["image"]) for node in nodes)
+
+
+def test_the_scripts_name_the_cluster_as_its_configuration_does() -> None:
+    name = yaml.safe_load((KIND / "cluster.yaml").read_text())["name"]
+    assert re.search(rf"^cluster={name}$", (KIND / "host.bash").read_text(), re.MULTILINE)
+    assert f"--name {name}'" in (ROOT / ".github" / "workflows" / "kind.yaml").read_text()
+
+
+def test_kind_builds_what_joins_a_cluster_and_no_control_plane() -> None:
+    (line,) = re.findall(r"^tools=\((.*)\)$", (KIND / "up").read_text(), re.MULTILINE)
+    built = {name for name, tool in tools(HERE).items() if tool.module and name in ADDONS}
+    assert set(line.split()) == built | {bundle.name for bundle in bundles(HERE)}
