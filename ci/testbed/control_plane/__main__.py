@@ -70,8 +70,9 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
         raise MissingError(_nothing_here(place), "make control-plane")
     if not record.complete:
         raise RayhelmError(f"its start did not come to its end: `up` begins anew, {_down(place)} ends it")
-    if any(state.state != "ready" for state in states):
-        raise RayhelmError("not all of it is well: `up` starts again what is not")
+    if ill := [state.name for state in states if state.state != "ready"]:
+        mend = "it is somebody else's" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
+        raise RayhelmError(f"{', '.join(ill)} did not answer: {mend}")
 
 
 def _down(place: Home) -> str:

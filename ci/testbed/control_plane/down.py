@@ -6,7 +6,7 @@ from rayhelm import processes
 from rayhelm.errors import RayhelmError
 from testbed.control_plane.bed import ORDER, run_of
 from testbed.control_plane.home import Home
-from testbed.control_plane.leave import leave
+from testbed.control_plane.leave import leave, settle
 from testbed.control_plane.lock import alone
 
 __all__ = ["alive", "clear", "down", "end_all"]
@@ -23,8 +23,11 @@ def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
 
 
 def clear(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
+    joined = home.is_joined
+    if joined:
+        settle(home)
     ended = end_all(home)
-    if home.is_joined:
+    if joined:
         leave(home, say)
     home.remove()
     return ended
