@@ -1,0 +1,155 @@
+"""The labels that vendors' discovery writes, and the command that applies nodes."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rayhelm.catalog import catalog
+from testbed.nodes.__main__ import main
+from testbed.nodes.kwok import STAGES, kwok_arguments, kwok_environment
+from testbed.nodes.labels import FOLDER, Labeller, facts_of, labels_of
+from testbed.nodes.manifest import KUBELET
+
+VALUES = Path(__file__).parents[2] / "values"
+VENDORS = ("nvidia", "amd", "intel")
+
+
+def read(vendor: str) -> Labeller:
+    return Labeller.model_validate(yaml.safe_load((FOLDER / f"{vendor}.yaml").read_text()))
+
+
+# -- labels ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_card_of_the_file_is_one_of_the_catalogue_and_says_where_its_facts_are_from(vendor: str) -> None:
+    for name, facts in read(vendor).cards.items():
+        card = catalog().gpu(name)
+        assert (card.id, card.vendor) == (name, vendor)
+        assert facts["source"].startswith(("seen: ", "derived: ")), name
+
+
+@pytest.mark.parametrize("vendor", VENDORS)
+def test_a_file_does_not_repeat_what_the_catalogue_knows(vendor: str) -> None:
+    for name, facts in read(vendor).cards.items():
+        assert not ("product" in facts and catalog().gpu(name).product_label), name
+
+
+def test_every_compute_capability_of_the_catalogue_has_a_family() -> None:
+    used = {card.compute for card in catalog().gpus() if card.vendor == "nvidia"}
+    assert used == read("nvidia").by_compute.keys()
+
+
+def test_a_label_that_the_labeller_could_not_read_is_left_out() -> None:
+    assert "nvidia.com/gpu.memory" in labels_of(catalog().gpu("RTX-4090-24GB"), 1)
+    assert "nvidia.com/gpu.memory" not in labels_of(catalog().gpu("DGX-Spark-128GB"), 1)
+
+
+def test_an_arc_card_has_no_product_label() -> None:
+    labels = labels_of(catalog().gpu("Arc-A770-16GB"), 2)
+    assert labels == {
+        "intel.feature.node.kubernetes.io/gpu": "true",
+        "gpu.intel.com/device-id.0300-56a0.present": "true",
+        "gpu.intel.com/device-id.0300-56a0.count": "2",
+        "gpu.intel.com/family": "A_Series",
+    }
+
+
+def test_gaudi_is_no_gpu_and_has_no_labels_of_one() -> None:
+    assert labels_of(catalog().gpu("Gaudi-3-128GB"), 8) == {}
+
+
+def test_an_amd_product_is_spelled_with_underscores() -> None:
+    labels = labels_of(catalog().gpu("MI300X-192GB"), 8)
+    assert labels["amd.com/gpu.product-name"] == "AMD_Instinct_MI300X_OAM"
+    assert (labels["amd.com/gpu.vram"], labels["amd.com/gpu.cu-count"]) == ("192G", "304")
+
+
+def test_the_catalogue_s_product_wins_over_the_file_s() -> None:
+    card = catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
+    assert facts_of(card, 1)["product"] == "AMD_Instinct_MI300X_VF"
+
+
+# -- KWOK --------------------------------------------------------------------------------------------------------------
+
+
+def stages() -> list[dict[str, Any]]:
+    return [stage for file in STAGES.glob("*.yaml") for stage in yaml.safe_load_all(file.read_text())]
+
+
+def test_kwok_reads_every_stage_and_nothing_of_the_user_s() -> None:
+    arguments = kwok_arguments(Path("kubeconfig"), 1234)
+    assert [name for name in arguments if name.startswith("--config=")] == [
+        f"--config={file}" for file in sorted(STAGES.glob("*.yaml"))
+    ]
+    assert "--server-address=127.0.0.1:1234" in arguments
+    assert kwok_environment(Path("state")) == {"KWOK_WORKDIR": "state"}
+
+
+def test_kwok_touches_no_node_without_the_label_of_simulated_ones() -> None:
+    assert f"--manage-nodes-with-label-selector={KUBELET}=alive" in kwok_arguments(Path("kubeconfig"), 1)
+    assert not [name for name in kwok_arguments(Path("kubeconfig"), 1) if "all-nodes" in name]
+
+
+def test_stages_have_names_of_their_own_and_one_form() -> None:
+    names = [stage["metadata"]["name"] for stage in stages()]
+    assert len(names) == len(set(names))
+    assert {(stage["apiVersion"], stage["kind"]) for stage in stages()} == {("kwok.x-k8s.io/v1alpha1", "Stage")}
+
+
+def test_a_node_says_that_it_is_alive_twice_before_it_is_called_dead() -> None:
+    (heartbeat,) = [stage for stage in stages() if stage["metadata"]["name"] == "node-heartbeat"]
+    assert heartbeat["spec"]["delay"]["jitterDurationMilliseconds"] * 2 <= 50_000
+
+
+def test_the_fates_that_are_told_are_those_that_stages_know() -> None:
+    told = {line.split("`")[1] for line in (STAGES / "README.md").read_text().splitlines() if line.startswith("| `")}
+    known = {
+        value
+        for stage in stages()
+        for found in stage["spec"]["selector"].get("matchExpressions", [])
+        if "testbed.rayhelm.dev/pod" in found["key"]
+        for value in found.get("values", [])
+    }
+    assert known
+    assert {name for name in told if not name.endswith(".yaml")} == known
+
+
+# -- command -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_manifests_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(VALUES / "single-gpu" / "fleet.yaml"), "-o", "yaml", "--cpu-nodes", "1"]) == 0
+    printed = list(yaml.safe_load_all(capsys.readouterr().out))
+    assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-cards-0"]
+    assert {item["kind"] for item in printed} == {"Node", "PersistentVolume"}
+
+
+def test_a_thousand_cards_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--gpus", "1000", "--cpu-nodes", "0", "-o", "yaml"]) == 0
+    assert capsys.readouterr().out.count("nvidia.com/gpu.present") == 125
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ([], 2, "name a fleet file, or a number of GPUs"),
+        ([str(VALUES / "single-gpu" / "fleet.yaml"), "--gpus", "8"], 2, "name a fleet file, or a number of GPUs"),
+        (["--gpus", "12"], 2, "--gpus 12: a node has 8"),
+        (["--gpus", "0"], 2, "--gpus 0"),
+        (["--gpus", "8", "--cpu-nodes", "-1"], 2, "--cpu-nodes -1"),
+        ([str(VALUES / "three-tiers" / "fleet.yaml")], 2, "several clusters"),
+        ([str(VALUES / "three-tiers" / "fleet.yaml"), "--cluster", "moon"], 2, "no cluster `moon`"),
+        (["nowhere.yaml"], 1, "nowhere.yaml"),
+        (["--gpus", "8", "--kubeconfig", "nowhere"], 2, "there is no nowhere"),
+        (["--gpus", "8"], 2, "no cluster is named"),
+    ],
+)
+def test_a_wrong_call_is_told_in_words(
+    arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    assert main(arguments) == code
+    assert said in capsys.readouterr().err
