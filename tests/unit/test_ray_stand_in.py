@@ -105,6 +105,13 @@ def test_a_put_deploys_anew_only_what_it_changes(world: World) -> None:
     assert (world.status(), world.status("code")) == ("UNHEALTHY", "DEPLOYING")
 
 
+def test_an_application_that_never_ran_is_still_deploying_when_it_is_put_again(world: World) -> None:
+    world.ray_pods = [head(), *workers(1)]
+    world.put()
+    world.put()
+    assert world.status() == "DEPLOYING"
+
+
 def test_an_application_that_is_no_longer_put_is_gone(world: World) -> None:
     world.put()
     world.put({"applications": []})
@@ -343,6 +350,8 @@ def test_two_clusters_of_a_service_are_told_apart_and_their_puts_stand_in_order(
         ("web-fghij", "head-new"),
     ]
     assert [put["body"] for put in world.puts("web-abcde")] == [CONFIG]
+    world.put()
+    assert [put["cluster"] for put in world.puts("web")] == ["web-abcde", "web-fghij", "web-abcde"]
 
 
 def test_what_was_put_is_still_told_when_the_cluster_is_gone(world: World) -> None:
@@ -420,6 +429,25 @@ def test_an_application_fails_as_told_until_it_is_healed(world: World, status: s
     assert told["code"]["status"] == "RUNNING"
     world.heal()
     assert world.status() == "RUNNING"
+
+
+def test_an_application_that_only_failed_so_far_has_not_run(world: World) -> None:
+    world.tell(applications={"chat": "DEPLOY_FAILED"})
+    world.put()
+    assert world.status() == "DEPLOY_FAILED"
+    world.ray_pods = [head(), *workers(1)]
+    world.heal()
+    assert world.status() == "DEPLOYING"
+
+
+def test_an_application_that_failed_after_it_ran_has_run(world: World) -> None:
+    world.put()
+    assert world.status() == "RUNNING"
+    world.tell(applications={"chat": "UNHEALTHY"})
+    assert world.status() == "UNHEALTHY"
+    world.ray_pods = [head(), *workers(1)]
+    world.heal()
+    assert world.status() == "UNHEALTHY"
 
 
 def test_the_dashboard_fails_as_told_and_keeps_nothing_of_a_put(world: World) -> None:

@@ -104,6 +104,11 @@ def test_a_loss_is_told_once_and_so_is_the_return(capfd: pytest.CaptureFixture[s
     assert back == "things: the API server is back"
 
 
+def test_a_version_that_became_too_old_is_no_loss(capfd: pytest.CaptureFixture[str]) -> None:
+    kind, _, _ = followed([listed("a"), [event("ERROR", {"metadata": {}, "code": 410})], listed("b"), []])
+    assert (kind.all, capfd.readouterr().err) == (("b",), "")
+
+
 # -- an API server over HTTP -------------------------------------------------------------------------------------------
 
 
