@@ -14,11 +14,12 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.charts.rules import rules
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_models
+from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["CHARTS", "generated", "stale"]
 
-CHARTS: dict[str, type[BaseModel]] = {"ray-service": RayServiceValues}
+CHARTS: dict[str, type[BaseModel]] = {"gateway": GatewayValues, "ray-service": RayServiceValues}
 """A chart and the model of its values; another chart is one more line."""
 
 BEGIN, END = "<!-- values: generated -->\n", "<!-- /values -->\n"

@@ -1,0 +1,8 @@
+{{- /* repository@digest, or repository:tag; the digest wins. */ -}}
+{{- define "gateway.image" -}}
+{{- if .digest -}}
+{{ .repository }}@{{ .digest }}
+{{- else -}}
+{{ .repository }}:{{ .tag }}
+{{- end }}
+{{- end }}

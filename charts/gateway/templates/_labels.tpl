@@ -1,0 +1,27 @@
+{{- define "gateway.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
+app.kubernetes.io/name: {{ .Chart.Name }}
+app.kubernetes.io/instance: {{ include "gateway.name" . }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/part-of: rayhelm
+{{- end }}
+
+{{- /* Labels of the pods, by which the Deployment, the Service, budgets, policies and monitors find them: a Deployment's
+       selector can never be edited, so nothing that changes stands here. */ -}}
+{{- define "gateway.selector" -}}
+rayhelm.dev/gateway: {{ include "gateway.name" . }}
+{{- end }}
+
+{{- define "gateway.metadata" -}}
+name: {{ include "gateway.name" . }}
+namespace: {{ .Release.Namespace }}
+labels:
+  {{- include "gateway.labels" . | nindent 2 }}
+{{- end }}
+
+{{- /* A map of labels or annotations, every value a text. */ -}}
+{{- define "gateway.texts" -}}
+{{- range $key, $value := . }}
+{{ $key }}: {{ $value | quote }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,1 @@
+{{- define "gateway.validate" -}}{{- end }}

@@ -1,0 +1,34 @@
+{{- /* A backend for each version. Each endpoint stands twice in it: once with a probe, once without, as the reserve for when
+       every probe fails, because a busy service answers its probe late. */ -}}
+{{- define "gateway.configBackends" -}}
+{{- $all := . }}
+{{- $v := .v }}
+{{- range $id, $model := $v.models }}
+{{- range $name, $version := $model.versions }}
+{{- $several := gt (len $version.endpoints) 1 }}
+backend {{ include "gateway.backend" (list $id $name) }}
+  {{- if and $several (eq $model.task "chat") (eq $model.affinity.kind "Prefix") }}
+  http-request set-var(txn.prefix) req.body,json_query('$.messages[0].content'),bytes(0,{{ int $model.affinity.prefixBytes }})
+  http-request set-var(txn.prefix,ifnotexists) req.body,json_query('$.prompt'),bytes(0,{{ int $model.affinity.prefixBytes }})
+  balance hash var(txn.prefix)
+  hash-type consistent
+  hash-balance-factor {{ int $model.affinity.loadPercent }}
+  {{- else }}
+  balance leastconn
+  {{- end }}
+  option httpchk
+  http-check send meth GET uri /-/healthz
+  http-check expect status 200
+  option allbackups
+  # Custom applications may read the query; nothing else here has one.
+  http-request {{ ternary "set-path" "set-pathq" (eq $model.task "custom") }} {{ trimSuffix "/" $version.routePrefix }}%[var(txn.operation)]
+  http-response set-header x-model-version {{ $name }}
+  default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ int $v.health.intervalSeconds }}s fall {{ int $v.health.failures }} rise 2
+  {{- range $site, $end := $version.endpoints }}
+  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (list $all.root $v $end)) (int $end.port) (int $end.weight) }}
+  server {{ $site }} {{ $address }} check
+  server {{ $site }}.unchecked {{ $address }} backup
+  {{- end }}
+{{ end }}
+{{- end }}
+{{- end }}
