@@ -1,8 +1,10 @@
 """The API server, asked in the words of the tests."""
 
+import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import yaml
@@ -36,6 +38,9 @@ VERSIONS = {
 }
 """Of kinds that are not of the core group."""
 
+DERIVED = ("endpoints", "endpointslices.discovery.k8s.io", "events", "events.events.k8s.io")
+EVERYWHERE = (("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"))
+
 
 class Cluster:
     """One API server, as its administrator."""
@@ -66,11 +71,22 @@ class Cluster:
         assert found, f"no {kind} {name} in {namespace}"
         return found
 
+    def everything(self, namespace: str) -> list[Object]:
+        """All objects of all kinds that somebody made: not what every namespace has, nor what Helm and the API server
+        note down beside."""
+        where = [f"--namespace={namespace}", "--ignore-not-found", "--output=json"]
+        found = self.kubectl("get", ",".join(self._namespaced_kinds), *where)
+        return [item for item in json.loads(found or '{"items": []}')["items"] if not _is_beside(item)]
+
     def apply(self, *objects: Object, namespace: str = "", options: Iterable[str] = ()) -> str:
         """Server-side apply. Raises KubectlError with the API server's words."""
         where = [f"--namespace={namespace}"] if namespace else []
         text = yaml.safe_dump_all(objects)
         return self.kubectl("apply", "--server-side", "--force-conflicts", *where, *options, "-f", "-", text=text)
+
+    def create(self, item: Object) -> None:
+        """A plain POST: the API server drops what it does not know. Raises pykube's HTTPError with its words."""
+        self._kind(item["kind"])(self.api, item).create()
 
     def patch(self, kind: str, name: str, namespace: str, change: Object | list[Object]) -> None:
         """A merge patch, or a JSON patch where `change` is a list."""
@@ -134,10 +150,19 @@ class Cluster:
         where = f"--namespace={namespace}"
         return self.kubectl("get", kinds, where) + self.kubectl("get", "events", where, "--sort-by=.lastTimestamp")
 
+    @cached_property
+    def _namespaced_kinds(self) -> list[str]:
+        named = self.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
+        return [name for name in named if name not in DERIVED]
+
     def _kind(self, kind: str) -> type[APIObject]:
         if kind not in self._kinds:
             self._kinds[kind] = object_factory(self.api, VERSIONS.get(kind, "v1"), kind)
         return self._kinds[kind]
+
+
+def _is_beside(item: Object) -> bool:
+    return (item["kind"], item["metadata"]["name"]) in EVERYWHERE or item.get("type") == "helm.sh/release.v1"
 
 
 def condition(item: Object, name: str) -> str:

@@ -1,0 +1,53 @@
+"""Whose each rule is, and what shows it: the table that tests/cluster/test_refused.py proves in a cluster."""
+
+import pytest
+
+from charts.kit import example, only, over, parsed, rendered
+from charts.unguarded import unguarded_chart
+from cluster.kit.refused import CHART, cases, table
+from rayhelm.charts.helm import render
+from rayhelm.charts.rules import rules
+from rayhelm.errors import FleetError
+from rayhelm.serving.check import check_serve_config
+
+RULES = rules(CHART)
+CASES = [pytest.param(rule, case, id=f"{rule}-{name.replace(' ', '-')}") for rule, name, case in cases()]
+ASKED = [
+    pytest.param(asked, id=f"{rule}-{name.replace(' ', '-')}")
+    for rule, entry in table().items()
+    for name, asked in entry.asked.items()
+]
+
+
+@pytest.fixture(scope="module")
+def unguarded(tmp_path_factory):
+    return unguarded_chart(tmp_path_factory.mktemp("unguarded"))
+
+
+def test_every_rule_says_whose_it_is():
+    assert list(table()) == list(RULES)
+
+
+@pytest.mark.parametrize(("rule", "case"), CASES)
+def test_the_chart_refuses_what_is_tried_in_a_cluster(rule, case):
+    version = case.until or RULES[rule].until or case.since or RULES[rule].since or "1.7.0"
+    values = over(over(example("stand-in"), {"kuberay": {"version": version}}), case.values)
+    with pytest.raises(FleetError) as caught:
+        render(CHART, case.release or "chat", "models", values)
+    if "chart" in RULES[rule].layers:
+        assert caught.value.problems[0].rule == rule
+    else:
+        assert "don't meet the specifications of the schema" in str(caught.value)
+
+
+def test_the_chart_without_its_refusals_is_the_same_chart(unguarded):
+    assert parsed(render(unguarded, "chat", "models", example("stand-in"))) == rendered(base="stand-in")
+
+
+@pytest.mark.serve
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("asked", ASKED)
+def test_ray_and_vllm_refuse_it_too(unguarded, asked):
+    objects = parsed(render(unguarded, "chat", "models", over(example("minimal"), asked.values)))
+    problems = check_serve_config(only(objects, "RayService")["spec"]["serveConfigV2"])
+    assert any(asked.says in problem.message for problem in problems), problems
