@@ -140,7 +140,9 @@ def _kuberay(kubectl: Kubectl) -> Iterator[str]:
         name = crd["metadata"]["name"]
         if MANAGER not in {entry.get("manager") for entry in crd["metadata"].get("managedFields", [])}:
             yield f"KubeRay is installed: CRD {name} is not of a testbed"
-        for item in _items(kubectl, name, "--all-namespaces"):
+        # One that was made this moment is not served yet.
+        conditions = {item["type"]: item["status"] for item in crd.get("status", {}).get("conditions") or []}
+        for item in _items(kubectl, name, "--all-namespaces") if conditions.get("Established") == "True" else ():
             if not item["metadata"].get("ownerReferences"):
                 yield f"{item['kind']} {item['metadata']['name']} in {item['metadata']['namespace']}"
 

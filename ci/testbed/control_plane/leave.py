@@ -22,12 +22,13 @@ KUBERAYS = "rayservices,rayclusters,rayjobs"
 
 
 def settle(home: Home) -> None:
-    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold for ever."""
+    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold for ever. Pods of
+    nodes that are gone already take the cluster itself a minute."""
     if not members(run_of(home, "kuberay-operator")):
         return
     try:
         kubectl = _kubectl(home)
-        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=60)
+        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=120, poll=1)
     except (RayhelmError, TimedOut):
         return  # `leave` says what remains
 
@@ -42,7 +43,7 @@ def leave(home: Home, say: Callable[[str], None]) -> None:
         kubectl("delete", SIMULATED_KINDS, f"--selector={SIMULATED}", "--wait=false", PATIENCE)
         kubectl("delete", "--ignore-not-found", "--timeout=120s", *(f"--filename={file}" for file in MANIFESTS))
         crds = installed_by_us(kubectl)
-        objects = _objects(kubectl) if crds else []
+        objects = _items(kubectl, KUBERAYS) if crds else []
     except RayhelmError as error:
         said = error.said if isinstance(error, KubectlError) else str(error)
         say(
@@ -61,10 +62,16 @@ def _kubectl(home: Home) -> Kubectl:
     return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
 
 
-def _objects(kubectl: Kubectl) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(kubectl("get", KUBERAYS, "-A", "--output=json", PATIENCE))["items"]
-    return found
-
-
 def _going(kubectl: Kubectl) -> bool:
-    return any(item["metadata"].get("deletionTimestamp") for item in _objects(kubectl))
+    """Whether something of KubeRay is being deleted, or will be, with its namespace."""
+    namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_going(item)}
+    return any(_is_going(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
+
+
+def _is_going(item: dict[str, Any]) -> bool:
+    return "deletionTimestamp" in item["metadata"]
+
+
+def _items(kubectl: Kubectl, kinds: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(kubectl("get", kinds, "-A", "--output=json", PATIENCE))["items"]
+    return found

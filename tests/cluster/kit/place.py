@@ -15,7 +15,9 @@ from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.ray_stand_in.client import RayStandIn
 from testbed.tools import program
 
-__all__ = ["Testbed", "given", "own"]
+__all__ = ["NOT_OURS", "Testbed", "given", "own"]
+
+NOT_OURS = "the API server is somebody else's, and cannot be ended here"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,11 @@ class Testbed:
         """Whether the API server is one of our processes too."""
         return "kube-apiserver" in self.bed.record.parts
 
+    def must_be_whole(self) -> None:
+        """Skips a test that ends the API server, where that is not one of our processes."""
+        if not self.is_whole:
+            pytest.skip(NOT_OURS)
+
 
 def given(config: pytest.Config) -> Testbed | None:
     """The testbed that --kubeconfig or KUBECONFIG names; None where it names none, or a cluster that is none."""
@@ -52,11 +59,14 @@ def given(config: pytest.Config) -> Testbed | None:
     if not named or not Path(named).is_file() or "kubectl" in _missing():
         return None
     kubectl = Kubectl(program("kubectl"), Path(named))
+    where = [f"--namespace={NAMESPACE}", "--output=jsonpath={.data.home}", "--request-timeout=15s"]
     try:
-        mark = kubectl("get", "configmap", NAMESPACE, f"--namespace={NAMESPACE}", "--output=jsonpath={.data.home}")
+        mark = kubectl("get", "configmap", NAMESPACE, *where)
     except KubectlError:
         return None
-    return _of(Bed(Home(Path(mark))))
+    bed = Bed(Home(Path(mark)))
+    # A mark can be left of a testbed whose processes were ended while the cluster was away.
+    return _of(bed) if mark and bed.home.record() else None
 
 
 @contextmanager
