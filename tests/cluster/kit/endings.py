@@ -131,7 +131,10 @@ def no_endpoint(it: Written, says: str) -> None:
 
 
 def no_service(it: Written, says: str) -> None:
-    it.waits_for(it.all_run, "running")
+    """Each cluster has one of its own."""
+    owners = it.waits_for(lambda: [item["metadata"]["name"] for item in it.ray_clusters], "a cluster")
+    for name in owners:
+        it.waits_for(lambda name=name: it.cluster.find("Service", name + says, it.namespace), f"Service {name}{says}")
     stays(lambda: not it.cluster.find("Service", it.name + says, it.namespace), f"no Service {it.name}{says}")
 
 
