@@ -1,4 +1,4 @@
-"""`ci/control-plane up|down|status`."""
+"""`ci/control-plane up|nodes|down|status`."""
 
 import json
 import signal
@@ -18,6 +18,7 @@ from testbed.control_plane.home import Home, Record, home
 from testbed.control_plane.lock import is_held
 from testbed.control_plane.status import State, status
 from testbed.control_plane.up import up
+from testbed.nodes import __main__ as nodes
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -41,6 +42,20 @@ def up_command(
     bed = up(home(name), port=port, join=join, anyway=anyway, say=_say)
     print(f"ready after {time.monotonic() - begin:.1f} s: {bed.record.told}")
     print(f"export KUBECONFIG={bed.home.kubeconfig}")
+
+
+@app.command("nodes")
+def nodes_command(
+    fleet: Annotated[Path, typer.Argument(help="A fleet file.")],
+    cluster: Annotated[str, typer.Option("--cluster", help="One of the fleet's, where it has several.")] = "",
+    name: NameOption = "default",
+) -> None:
+    """Give it the simulated nodes of a fleet's pools."""
+    place = home(name)
+    if place.record() is None:
+        raise MissingError(_nothing_here(place), "make control-plane")
+    where = ["--cluster", cluster, "--kubeconfig", str(place.kubeconfig)]
+    raise SystemExit(nodes.main([str(fleet / "fleet.yaml" if fleet.is_dir() else fleet), *where]))
 
 
 @app.command("down")
