@@ -15,13 +15,14 @@ MANAGER = "rayhelm-testbed-nodes"
 
 
 def apply(manifests: Sequence[dict[str, Any]], kubeconfig: Path) -> None:
-    """Server-side, so that a second time changes nothing. A node's size is part of its status, which is a resource of
-    its own once the node is there.
+    """Server-side, so that a second time changes nothing. A node's size is part of its status: it is taken when the
+    node is made, and is a resource of its own from then on.
 
     Raises RayhelmError with what the API server said, MissingError without kubectl."""
+    there = kubectl(kubeconfig, "get", "nodes", "--output=name").split()
     _apply(manifests, kubeconfig)
-    if nodes := [manifest for manifest in manifests if manifest["kind"] == "Node"]:
-        _apply(nodes, kubeconfig, "--subresource=status")
+    again = [item for item in manifests if item["kind"] == "Node" and f"node/{item['metadata']['name']}" in there]
+    _apply(again, kubeconfig, "--subresource=status")
 
 
 def kubectl(kubeconfig: Path, *arguments: str, text: str = "") -> str:
