@@ -12,7 +12,7 @@ from pydantic import model_validator
 from rayhelm.charts.rules import Rule, rules
 from rayhelm.closed import Closed
 
-__all__ = ["CHART", "Asked", "Case", "Change", "Entry", "cases", "not_in", "table"]
+__all__ = ["CHART", "DATA", "Asked", "Case", "Change", "Entry", "cases", "not_in", "table"]
 
 CHART = "ray-service"
 DATA = Path(__file__).parent.parent / "data"
