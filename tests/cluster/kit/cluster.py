@@ -91,8 +91,8 @@ class Cluster:
     def patch(self, kind: str, name: str, namespace: str, change: Object | list[Object]) -> None:
         """A merge patch, or a JSON patch where `change` is a list."""
         form = "json" if isinstance(change, list) else "merge"
-        text = yaml.safe_dump(change, default_flow_style=True, width=10**9)
-        self.kubectl("patch", kind, name, f"--namespace={namespace}", f"--type={form}", "--patch", text)
+        where = f"--namespace={namespace}"
+        self.kubectl("patch", kind, name, where, f"--type={form}", "--patch", json.dumps(change))
 
     def delete(self, kind: str, name: str, namespace: str = "", *options: str) -> None:
         """Returns before the object is gone."""
