@@ -1,4 +1,5 @@
-"""What `helm install` says at its end. Helm 3 wants a cluster even for a dry run, so Helm 4 alone is asked."""
+"""What `helm install` says at its end. Helm 3 wants a cluster even for a dry run: tests/cluster
+finds that it says the same."""
 
 import json
 import subprocess

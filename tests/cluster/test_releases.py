@@ -1,0 +1,110 @@
+"""Each chart's life on a real API server, under Helm 3 and Helm 4: install, upgrade, rollback, uninstall."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from cluster.kit.charts import CHARTS, PLACE
+from cluster.kit.cluster import Cluster
+from cluster.kit.helm import Helm
+from cluster.kit.releases import Chart, Release, other_than, released
+from cluster.kit.stillness import at_rest, touches
+from cluster.kit.wait import eventually, stays
+from rayhelm.charts.helm import render
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machines(cluster: Cluster) -> Iterator[None]:
+    with cluster.machines(PLACE.machines()):
+        yield
+
+
+@pytest.fixture(scope="module", params=CHARTS, ids=str)
+def chart(request: pytest.FixtureRequest) -> Chart:
+    found: Chart = request.param
+    return found
+
+
+@pytest.fixture(scope="module", params=["4", "3"], ids=["helm4", "helm3"])
+def lasting(request: pytest.FixtureRequest, chart: Chart, cluster: Cluster) -> Iterator[Release]:
+    """A release that some tests share: none of them takes it away, or hands it to another Helm."""
+    helm = Helm.of_major(request.param, cluster.place.kubeconfig)
+    with released(chart, helm, cluster) as release:
+        yield release
+
+
+@pytest.fixture
+def release(lasting: Release) -> Release:
+    """As it was installed, and ready."""
+    lasting.upgrade()
+    lasting.becomes_ready()
+    return lasting
+
+
+def test_an_install_says_what_both_helms_promise_without_a_cluster(release: Release) -> None:
+    said = release.upgrade().partition("\nNOTES:\n")[2]
+    assert release.chart.says(release) in said
+    dry = Helm.of_major("4", release.helm.kubeconfig)
+    assert said.strip() == release.upgrade(None, "--dry-run=client", helm=dry).partition("\nNOTES:\n")[2].strip()
+
+
+def test_the_same_values_once_more_touch_nothing(release: Release) -> None:
+    before = at_rest(release.cluster, release.namespace)
+    release.upgrade()
+    stays(lambda: touches(release.cluster, release.namespace) == before, f"{release.namespace} is as it was", seconds=5)
+    assert touches(release.cluster, release.namespace) == before
+
+
+@pytest.mark.parametrize("edit", ["in place", "of the pods"])
+def test_a_rollback_takes_an_edit_back(release: Release, edit: str) -> None:
+    before, revision = release.shows(), release.revision
+    release.upgrade(release.chart.edits[edit](release.values))
+    eventually(lambda: release.shows() not in (None, before), f"the edit {edit} being seen")
+    release.becomes_ready()
+    release.helm.rollback(release.name, release.namespace, revision)
+    eventually(lambda: release.shows() == before, f"the edit {edit} being taken back")
+    release.becomes_ready()
+
+
+def test_the_other_helm_takes_a_release_over_and_hands_it_back(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
+    other = other_than(each_helm)
+    with released(chart, each_helm, cluster) as release:
+        before, shown = at_rest(cluster, release.namespace), release.shows()
+        release.upgrade(helm=other)
+        stays(lambda: touches(cluster, release.namespace) == before, f"Helm {other.major} touches nothing", seconds=5)
+        edited = release.chart.edits["in place"](release.values)
+        release.upgrade(edited, helm=other)
+        eventually(lambda: release.shows() not in (None, shown), f"the edit of Helm {other.major} being seen")
+        release.upgrade()
+        eventually(lambda: release.shows() == shown, f"the edit of Helm {each_helm.major} being seen")
+        release.becomes_ready()
+
+
+def test_an_uninstall_leaves_what_is_said_and_the_next_install_takes_it_over(
+    chart: Chart, cluster: Cluster, each_helm: Helm
+) -> None:
+    with released(chart, each_helm, cluster) as release:
+        kept = {key: touch for key, touch in at_rest(cluster, release.namespace).items() if key in chart.outlives}
+        assert len(kept) == len(chart.outlives)
+        each_helm.uninstall(release.name, release.namespace)
+        left = eventually(
+            lambda: (found := touches(cluster, release.namespace)) == kept and found,
+            f"{set(kept)} being all that is left",
+            shows=lambda: set(touches(cluster, release.namespace)),
+        )
+        release.upgrade()
+        release.becomes_ready()
+        again = touches(cluster, release.namespace)
+        assert {key: again[key].split()[0] for key in left} == {key: touch.split()[0] for key, touch in left.items()}
+
+
+def test_manifests_can_be_applied_twice_from_the_server_side(chart: Chart, cluster: Cluster, namespace: str) -> None:
+    """As GitOps does: other field managers may not be asked to give way."""
+    release = Release(chart, Helm.of_major("4", cluster.place.kubeconfig), cluster, namespace)
+    manifests = render(chart.name, release.name, namespace, release.values, options=["--no-hooks"])
+    apply = ["apply", "--server-side", f"--namespace={namespace}", "--filename=-"]
+    cluster.kubectl(*apply, text=manifests)
+    release.becomes_ready()
+    before = at_rest(cluster, namespace)
+    cluster.kubectl(*apply, text=manifests)
+    stays(lambda: touches(cluster, namespace) == before, f"{namespace} is as it was", seconds=5)
