@@ -4,6 +4,7 @@
 -- read token by token: of any body that a JSON parser takes, this finds the same keys of the outermost object.
 -- txn.verdict says what came of it, and only "ok" lets a request through: if this fails, nothing is let through.
 local DEEPEST = 500
+local STRANGE = "[^%w._/-]" -- no model's name has such a letter; a zero byte would end it early in C
 
 -- Position after the string that begins at `from`, its raw text, and whether it holds escapes.
 local function string_at(body, from)
@@ -62,6 +63,7 @@ local function model_of(body)
   if body:find("[^ \t\r\n]", at) then return nil, "body-not-json" end
   if not model then return nil, "model-missing" end
   if model == "" then return nil, "model-not-text" end
+  if model:find(STRANGE) then return nil, "model-unknown" end
   return model
 end
 
@@ -69,7 +71,7 @@ core.register_action("read_model", { "http-req" }, function(txn)
   local body = txn.f:req_body() or ""
   local quick = txn:get_var("txn.asked")
   local at = body:find('"model"', 1, true)
-  if quick and quick ~= "" and at and tonumber(txn.f:req_fhdr("content-length")) == #body
+  if quick and quick ~= "" and not quick:find(STRANGE) and at and tonumber(txn.f:req_fhdr("content-length")) == #body
     and not body:find('"model"', at + 7, true)
     and not body:find("\\u006", 1, true)
     and body:match('^[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"', at + 7) == quick then

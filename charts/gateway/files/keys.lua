@@ -2,7 +2,7 @@
 -- A file has a line for each key: SHA-256 in hex, a name, and perhaps when it ends (RFC 3339). A line that is none of
 -- that is left out: whoever mistypes an end loses the key and does not keep it for ever. A file that is gone takes its
 -- keys along. One that holds bad lines only, or cannot be read, changes nothing. What stands in a line is never logged.
-local interval = tonumber((...)) * 1000
+local interval = math.floor(tonumber((...)) * 1000)
 local MAP, STATE = "keys.map", "state.map"
 local GONE = 2 -- ENOENT
 

@@ -20,10 +20,11 @@ backend {{ include "gateway.backend" (list $id $name) }}
   http-check send meth GET uri /-/healthz
   http-check expect status 200
   option allbackups
-  # Custom applications may read the query; nothing else here has one.
-  http-request {{ ternary "set-path" "set-pathq" (eq $model.task "custom") }} {{ trimSuffix "/" $version.routePrefix }}%[var(txn.operation)]
+  {{- $path := printf "%s%%[var(txn.operation)]" (trimSuffix "/" $version.routePrefix) }}
+  http-request set-uri {{ $path }}{{ if eq $model.task "custom" }} unless { query -m found }
+  http-request set-uri {{ $path }}?%[query] if { query -m found }{{ end }}
   http-response set-header x-model-version {{ $name }}
-  default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ int $v.health.intervalSeconds }}s fall {{ int $v.health.failures }} rise 2
+  default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall {{ int $v.health.failures }} rise 2
   {{- range $site, $end := $version.endpoints }}
   {{- $address := printf "%s:%d weight %d" (include "gateway.host" (list $all.root $v $end)) (int $end.port) (int $end.weight) }}
   server {{ $site }} {{ $address }} check

@@ -25,7 +25,7 @@ global
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}
   tune.maxrewrite 8192
-  lua-load keys.lua {{ int .timeouts.keyRefreshSeconds }}
+  lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   lua-load-per-thread body.lua
 
 resolvers dns
@@ -53,7 +53,7 @@ defaults
   timeout client {{ int .timeouts.clientSeconds }}s
   timeout server {{ int .timeouts.silenceSeconds }}s
   timeout queue {{ int .timeouts.connectSeconds }}s
-  timeout check {{ int .health.intervalSeconds }}s
+  timeout check {{ mulf .health.intervalSeconds 1000 | int }}ms
   timeout http-request {{ int .timeouts.headerSeconds }}s
   timeout http-keep-alive {{ int .timeouts.keepAliveSeconds }}s
   # A client that goes ends the work upstream; chunks of a stream go out as they come.
@@ -61,9 +61,10 @@ defaults
   option http-no-delay
   option dontlognull
   option http-ignore-probes
-  # Only what never reached an answer is tried again, and then elsewhere.
+  # Only what never reached a server is tried again, and then at another: one that broke off may have fallen by the very
+  # request. To keep requests for a second try would also copy every buffer.
   retries 2
-  retry-on conn-failure empty-response
+  retry-on conn-failure
   option redispatch 1
   {{- include "gateway.ownErrors" $ | trim | nindent 2 }}
 {{- end }}

@@ -19,7 +19,6 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- /* A JSON body is read whole, within a size and a time, and only after the key was good. */ -}}
 {{- define "gateway.doorBody" -}}
 {{- $limits := .v.limits -}}
-http-request return {{ include "gateway.answer" (list . "length-doubtful") }} if { req.fhdr_cnt(content-length) gt 0 } { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request return {{ include "gateway.answer" (list . "length-needed") }} if is_stream { var(txn.method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
@@ -27,7 +26,7 @@ http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
 http-request set-var(txn.asked) req.body,json_query('$.model') if is_json
 http-request lua.read_model if is_json
-{{- range list "body-not-json" "model-missing" "model-not-text" "model-twice" }}
+{{- range list "body-not-json" "model-missing" "model-not-text" "model-twice" "model-unknown" }}
 http-request return {{ include "gateway.answer" (list $ .) }} if is_json { var(txn.verdict) -m str {{ . }} }
 {{- end }}
 http-request return {{ include "gateway.answer" (list . "body-unread") }} if is_json !{ var(txn.verdict) -m str ok }
@@ -47,6 +46,7 @@ http-request return status 200 content-type application/json lf-string %[var(txn
 http-request return {{ include "gateway.answer" (list . "operation-unknown") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
 # The header decides before the tenant's pin, and that before the weights: dice.map has a version for each slot.
 http-request set-var(txn.wanted) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
+http-request return {{ include "gateway.answer" (list . "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
 http-request set-var(txn.wanted) var(txn.pin) if !{ var(txn.wanted) -m found } !{ var(txn.pin) -m str * }
 http-request set-var(txn.slot) rand,mod(txn.slots) unless { var(txn.wanted) -m found }
 http-request set-var(txn.wanted) var(txn.model),concat(:,txn.slot),map_str(dice.map) if { var(txn.slot) -m found }
@@ -57,12 +57,13 @@ http-request set-var(txn.version) var(txn.wanted)
 
 {{- /* What goes up: no key, nothing that only we may say, nothing that Ray would take for its own. */ -}}
 {{- define "gateway.doorUpstream" -}}
-{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "upgrade" "expect" }}
+{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "upgrade" }}
 http-request del-header {{ . }}
 {{- end }}
 {{- range list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
 http-request del-header {{ . }} -m beg
 {{- end }}
+http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
 http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
 use_backend %[var(txn.backend)]

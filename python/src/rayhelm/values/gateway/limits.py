@@ -41,5 +41,5 @@ class Timeouts(Values):
     `ray-service` release, whose own answer to that is a better one. A stream that goes on is never cut."""
     keep_alive_seconds: Seconds = 60
     """For which an idle connection of a client stays open."""
-    key_refresh_seconds: Seconds = 2
+    key_refresh_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 2
     """Between two looks at the files with keys; the kubelet brings a changed Secret into the pod in about a minute."""

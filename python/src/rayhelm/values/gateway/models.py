@@ -84,7 +84,7 @@ class Health(Values):
     """Probes of `/-/healthz`. A busy service answers late: where all endpoints of a version fail their probes, they are
     called all the same."""
 
-    interval_seconds: Annotated[int, Field(ge=1)] = 5
+    interval_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 5
     """Seconds between probes, and for an answer."""
     failures: Annotated[int, Field(ge=1)] = 6
     """Failed probes in a row after which an endpoint gets no more requests, as long as another is well."""
