@@ -1,8 +1,9 @@
 # What the scripts of this folder share. Sourced by them, in the root of the checkout.
 
 # shellcheck disable=SC2034  # used by those who source this
-cluster=rayhelm-tests
-state=$PWD/.state/kind
+name=${KIND_NAME:-kind}  # of the testbed: others can live beside it
+cluster=rayhelm-$name
+state=$PWD/.state/kind/$name
 kubeconfig=$state/kubeconfig
 kind=${KIND:-kind}
 

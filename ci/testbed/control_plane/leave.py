@@ -28,7 +28,7 @@ def settle(home: Home) -> None:
         return
     try:
         kubectl = _kubectl(home)
-        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=120, poll=1)
+        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=90, poll=1)
     except (RayhelmError, TimedOut):
         return  # `leave` says what remains
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError, UsageError
 from testbed.control_plane.components import CORE
+from testbed.control_plane.home import Part
 from testbed.tools import crd_files, program
 
 __all__ = ["Programs", "operator_version"]
@@ -43,6 +44,10 @@ class Programs:
 
     def __getitem__(self, name: str) -> Path:
         return self.paths[name]
+
+    def are_other(self, part: Part) -> bool:
+        """Whether a part runs a program that is not the one found now, were it of the same version."""
+        return part.name in self.paths and part.command[0] != str(self.paths[part.name])
 
 
 def operator_version(path: Path) -> str:

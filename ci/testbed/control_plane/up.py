@@ -82,10 +82,11 @@ def _earlier(home: Home, programs: Programs, port: int | None, guest: Guest | No
         return None
     server = guest.server if guest else f"https://127.0.0.1:{port}" if port else record.server
     wanted = (guest.kubernetes if guest else programs.kubernetes, programs.kuberay, server, guest.uid if guest else "")
-    if wanted != (record.kubernetes, record.kuberay, record.server, record.joined):
+    others = [part.name for part in record.parts.values() if programs.are_other(part)]
+    if others or wanted != (record.kubernetes, record.kuberay, record.server, record.joined):
         if port and server != record.server:
             _has_nobody(port)
-        say(f"here was {record.told}: ending it")
+        say(f"here was {record.told}{f', of another {others[0]}' if others else ''}: ending it")
         clear(home, say)
         return None
     return _mended(Bed(home), say)
