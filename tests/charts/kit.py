@@ -49,10 +49,13 @@ def rendered(
     release: str = "",
     helm: str = "4",
     options: tuple[str, ...] = (),
+    chart: str = "ray-service",
+    namespace: str = "models",
 ) -> list[Object]:
     """Objects of an example's values with others laid over them."""
     release = release or (base.split("/")[1] if base in FLEETS else "chat")
-    return copy.deepcopy(_rendered(json.dumps(over(example(base), overlay or {})), release, helm, options))
+    values = json.dumps(over(example(base), overlay or {}))
+    return copy.deepcopy(_rendered(chart, values, release, namespace, helm, options))
 
 
 def only(objects: list[Object], kind: str, name: str = "") -> Object:
@@ -122,8 +125,10 @@ def _pod(template: dict[str, Any], owner: Object) -> Object:
 
 
 @cache
-def _rendered(values: str, release: str, helm: str, options: tuple[str, ...]) -> list[Object]:
-    text = render("ray-service", release, "models", json.loads(values), options=options, helm=HELMS[helm])
+def _rendered(
+    chart: str, values: str, release: str, namespace: str, helm: str, options: tuple[str, ...]
+) -> list[Object]:
+    text = render(chart, release, namespace, json.loads(values), options=options, helm=HELMS[helm])
     return parsed(text)
 
 

@@ -16,10 +16,15 @@ from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_models
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
 
 __all__ = ["CHARTS", "generated", "stale"]
 
-CHARTS: dict[str, type[BaseModel]] = {"gateway": GatewayValues, "ray-service": RayServiceValues}
+CHARTS: dict[str, type[BaseModel]] = {
+    "gateway": GatewayValues,
+    "ray-service": RayServiceValues,
+    "tenant": TenantValues,
+}
 """A chart and the model of its values; another chart is one more line."""
 
 BEGIN, END = "<!-- values: generated -->\n", "<!-- /values -->\n"

@@ -1,0 +1,27 @@
+{{- /* Peers of NetworkPolicies. A peer without a namespace is nobody, never everybody. */ -}}
+{{- define "tenant.peer" -}}
+{{- if .namespace }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ .namespace }}
+  {{- with .podLabels }}
+  podSelector:
+    matchLabels:
+      {{- include "tenant.texts" . | trim | nindent 6 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "tenant.cidrs" -}}
+{{- range . }}
+- ipBlock:
+    cidr: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "tenant.ports" -}}
+{{- range . }}
+- port: {{ int . }}
+  protocol: TCP
+{{- end }}
+{{- end }}

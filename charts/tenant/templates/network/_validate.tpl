@@ -1,0 +1,25 @@
+{{- /* Takes `networkPolicy`. */ -}}
+{{- define "tenant.validateNetwork" -}}
+{{- if not (or .dns.peer.namespace .dns.cidrs) }}
+{{- include "tenant.refuse" (list "dns-egress" dict) }}
+{{- end }}
+{{- range $name, $opening := .openings }}
+{{- $words := dict "name" $name }}
+{{- if not $opening.podLabels }}
+{{- include "tenant.refuse" (list "opening-everybody" $words) }}
+{{- end }}
+{{- if not (or $opening.callers $opening.destinations) }}
+{{- include "tenant.refuse" (list "opening-nothing" $words) }}
+{{- end }}
+{{- range $caller, $peer := $opening.callers }}
+{{- if not $peer.namespace }}
+{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "callers" "who" $caller "mend" "namespace: ...")) }}
+{{- end }}
+{{- end }}
+{{- range $to, $destination := $opening.destinations }}
+{{- if not (or $destination.peer.namespace (and $destination.cidrs (not $destination.peer.podLabels))) }}
+{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "destinations" "who" $to "mend" "cidrs: [...]")) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,60 @@
+{{- /* What the ResourceQuotas hold, as JSON. Each takes the values. */ -}}
+
+{{- define "tenant.hard" -}}
+{{- $quota := .quota }}
+{{- $hard := dict "pods" (add $quota.pods.steady $quota.pods.surge) "requests.storage" $quota.storage.size }}
+{{- range $resource, $cards := $quota.gpus }}
+{{- $_ := set $hard (printf "requests.%s" $resource) (add $cards.steady $cards.surge) }}
+{{- end }}
+{{- range $resource, $compute := $quota.compute }}
+{{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.sum" (list $compute.steady $compute.surge)) }}
+{{- end }}
+{{- range $name, $class := $quota.storage.classes }}
+{{- $_ := set $hard (printf "%s.storageclass.storage.k8s.io/requests.storage" $name) $class.size }}
+{{- end }}
+{{- range $key, $name := include "tenant.objects" . | fromJson }}
+{{- with get $quota.objects $key }}
+{{- $_ := set $hard $name . }}
+{{- end }}
+{{- end }}
+{{- $hard | toJson }}
+{{- end }}
+
+{{- /* The cards that the tenant was not given, and the objects that it may not have. */ -}}
+{{- define "tenant.denied" -}}
+{{- $quota := .quota }}
+{{- $hard := dict }}
+{{- range $quota.cards }}
+{{- if not (hasKey $quota.gpus .) }}
+{{- $_ := set $hard (printf "requests.%s" .) 0 }}
+{{- end }}
+{{- end }}
+{{- range $key, $name := include "tenant.objects" . | fromJson }}
+{{- if not (get $quota.objects $key) }}
+{{- $_ := set $hard $name 0 }}
+{{- end }}
+{{- end }}
+{{- $hard | toJson }}
+{{- end }}
+
+{{- /* Kubernetes' names of what `quota.objects` counts. */ -}}
+{{- define "tenant.objects" -}}
+{{- dict
+      "rayServices" "count/rayservices.ray.io"
+      "services" "services"
+      "jobs" "count/jobs.batch"
+      "configMaps" "configmaps"
+      "secrets" "secrets"
+      "persistentVolumeClaims" "persistentvolumeclaims"
+      "loadBalancers" "services.loadbalancers"
+      "nodePorts" "services.nodeports"
+      "ingresses" "count/ingresses.networking.k8s.io"
+      "resourceClaims" "count/resourceclaims.resource.k8s.io" | toJson }}
+{{- end }}
+
+{{- /* The hard limits as YAML: counts whole, sums as Kubernetes itself writes them. Takes the JSON of one of those. */ -}}
+{{- define "tenant.amounts" -}}
+{{- range $name, $amount := fromJson . }}
+{{ $name }}: {{ kindIs "string" $amount | ternary (include "tenant.sum" (list $amount)) (int64 $amount | toString) | quote }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,52 @@
+{{- /* Containers that are made here whatever anybody writes, and what they ask for: KubeRay's init container in every
+       worker, and the pod of `helm test`; the most first, the least last. */ -}}
+{{- define "tenant.fixedContainers" -}}
+- {who: KubeRay's init container wait-gcs-ready, in every worker, cpu: 200m, memory: 256Mi}
+- {who: the pod of ray-service's `helm test`, cpu: 100m, memory: 64Mi}
+{{- end }}
+
+{{- /* Takes `limits`. */ -}}
+{{- define "tenant.validateLimits" -}}
+{{- $container := .container }}
+{{- range $resource := list "cpu" "memory" }}
+{{- $all := include "tenant.fixedContainers" . | fromYamlArray }}
+{{- range $fixed := $all }}
+{{- $words := dict "resource" $resource "who" $fixed.who "asks" (get $fixed $resource) }}
+{{- $words = merge $words (dict "most" (get (first $all) $resource) "least" (get (last $all) $resource)) }}
+{{- with get $container.min $resource }}
+{{- if gt (include "tenant.number" . | float64) (include "tenant.number" (get $fixed $resource) | float64) }}
+{{- include "tenant.refuse" (list "limit-range-min" (merge (dict "min" .) $words)) }}
+{{- end }}
+{{- end }}
+{{- with get $container.max $resource }}
+{{- if lt (include "tenant.number" . | float64) (include "tenant.number" (get $fixed $resource) | float64) }}
+{{- include "tenant.refuse" (list "limit-range-max" (merge (dict "max" .) $words)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $ladder := list }}
+{{- range $step := list "min" "defaultRequest" "default" "max" }}
+{{- with get (get $container $step) $resource }}
+{{- $ladder = append $ladder (dict "step" $step "amount" .) }}
+{{- end }}
+{{- end }}
+{{- include "tenant.validateLadder" (list (printf "limits.container.%%s.%s" $resource) $ladder) }}
+{{- end }}
+{{- if and .claim.min .claim.max }}
+{{- include "tenant.validateLadder" (list "limits.claim.%s" (list (dict "step" "min" "amount" .claim.min) (dict "step" "max" "amount" .claim.max))) }}
+{{- end }}
+{{- end }}
+
+{{- /* Amounts that may only rise. Takes (list path steps). */ -}}
+{{- define "tenant.validateLadder" -}}
+{{- $path := index . 0 }}
+{{- $below := dict }}
+{{- range index . 1 }}
+{{- if $below }}
+{{- if lt (include "tenant.number" .amount | float64) (include "tenant.number" $below.amount | float64) }}
+{{- include "tenant.refuse" (list "limit-range-order" (dict "low" (printf $path $below.step) "least" $below.amount "high" (printf $path .step) "most" .amount)) }}
+{{- end }}
+{{- end }}
+{{- $below = . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,37 @@
+"""Who may do what in the namespace."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Values
+
+__all__ = ["Access", "Subjects"]
+
+Account = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
+Subject = Annotated[str, Field(min_length=1)]
+
+
+class Subjects(Values):
+    """People and programs, as the API server knows them."""
+
+    groups: list[Subject] = []
+    """Groups of your identity provider."""
+    users: list[Subject] = []
+    """Users."""
+    service_accounts: list[Account] = []
+    """Service accounts of other namespaces, as `<namespace>/<name>`."""
+
+
+class Access(Values):
+    """Rights in the namespace, and in no other. Whoever may edit a RayService decides what its pods run, and pods can
+    mount any Secret of the namespace: what a team may not know has no place in there."""
+
+    viewers: Subjects = Subjects()
+    """May see everything but Secrets: services, pods, their logs and events, configuration, what is left of the
+    quota."""
+    editors: Subjects = Subjects()
+    """May also make, change and delete RayServices, and nothing else."""
+    deployers: Subjects = Subjects()
+    """May install releases of `ray-service`: everything that the chart renders, and Secrets, in which Helm keeps its
+    releases. For pipelines, not for people: NetworkPolicies and Jobs are among it."""

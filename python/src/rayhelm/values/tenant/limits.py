@@ -1,0 +1,59 @@
+"""What one container or one claim may ask for."""
+
+from typing import Literal
+
+from rayhelm.values.ray_service.base import Quantity, Values
+
+__all__ = ["Limits"]
+
+Bound = Quantity | Literal[""]
+
+
+class Given(Values):
+    """CPU and memory that are given where none are asked for."""
+
+    cpu: Quantity
+    """CPU cores."""
+    memory: Quantity
+    """Memory."""
+
+
+class Bounds(Values):
+    """CPU and memory."""
+
+    cpu: Bound = ""
+    """CPU cores; empty for no bound."""
+    memory: Bound = ""
+    """Memory; empty for no bound."""
+
+
+class Container(Values):
+    """Containers, init containers too."""
+
+    default_request: Given = Given(cpu="100m", memory="128Mi")
+    """Requests of a container that has none."""
+    default: Given = Given(cpu="1", memory="1Gi")
+    """Limits of a container that has none."""
+    min: Bounds = Bounds()
+    """Least that a container may ask for. KubeRay's own init container asks for 200m and 256Mi, and nobody can change
+    it: with more here no worker ever starts."""
+    max: Bounds = Bounds()
+    """Most that a container may ask for."""
+
+
+class Claim(Values):
+    """PersistentVolumeClaims."""
+
+    min: Bound = ""
+    """Least size; empty for no bound."""
+    max: Bound = ""
+    """Largest size; empty for no bound."""
+
+
+class Limits(Values):
+    """A LimitRange."""
+
+    container: Container = Container()
+    """Containers."""
+    claim: Claim = Claim()
+    """Claims."""

@@ -1,0 +1,45 @@
+"""Secrets from elsewhere: references, never contents."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rayhelm.values.ray_service.base import Values
+
+__all__ = ["ExternalSecret", "SecretName"]
+
+SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+SecretKey = Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)]
+
+
+class Store(Values):
+    """The store that the operator reads."""
+
+    name: SecretName
+    """Name of the store."""
+    kind: Literal["ClusterSecretStore", "SecretStore"] = "ClusterSecretStore"
+    """`SecretStore` is one in the tenant's own namespace."""
+
+
+class RemoteKey(Values):
+    """Where one key of the Secret comes from."""
+
+    key: Annotated[str, Field(min_length=1)]
+    """Name in the store."""
+    property: str = ""
+    """Property of it, where it holds several."""
+    version: str = ""
+    """Version of it; empty for the newest."""
+
+
+class ExternalSecret(Values):
+    """A Secret that is made from a store. When it is taken out of the values, or the release goes, it goes too."""
+
+    store: Store
+    """The store."""
+    refresh_interval: Annotated[str, Field(pattern=r"^[0-9]+(s|m|h)$")] = "1h"
+    """Time between looks at the store."""
+    type: str = "Opaque"
+    """Type of the Secret: `kubernetes.io/dockerconfigjson` for the credentials of a registry."""
+    keys: Annotated[dict[SecretKey, RemoteKey], Field(min_length=1)]
+    """Keys of the Secret, by name: `auth_token` for Ray's token, `token` for a hub's."""

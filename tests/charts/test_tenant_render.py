@@ -1,0 +1,352 @@
+"""One test for each behaviour of what the chart tenant renders."""
+
+from typing import Any
+
+import pytest
+
+from charts import kit
+from charts.kit import EXAMPLES as SERVICES
+from charts.kit import only, pods
+
+Object = dict[str, Any]
+WALLS = {
+    ("Namespace", "research"),
+    ("ServiceAccount", "default"),
+    ("ResourceQuota", "research"),
+    ("ResourceQuota", "research-denied"),
+    ("ResourceQuota", "research-denied-priority"),
+    ("LimitRange", "research"),
+    ("NetworkPolicy", "research-default-deny"),
+    ("NetworkPolicy", "research-dns"),
+}
+"""What stays when the release goes."""
+
+
+def rendered(overlay: Object | None = None, base: str = "tenant/minimal") -> list[Object]:
+    return kit.rendered(overlay, chart="tenant", base=base, release="research", namespace="tenants")
+
+
+def hard(name: str = "research", overlay: Object | None = None) -> dict[str, str]:
+    found: dict[str, str] = only(rendered(overlay), "ResourceQuota", name)["spec"]["hard"]
+    return found
+
+
+def keys(item: Object) -> tuple[str, str]:
+    return item["kind"], item["metadata"]["name"]
+
+
+# -- namespace -------------------------------------------------------------------------------------------------------
+
+
+def test_the_namespace_enforces_restricted_and_warns_of_it_and_audits_it() -> None:
+    namespace = only(rendered(), "Namespace", "research")
+    for mode in ("enforce", "warn", "audit"):
+        assert namespace["metadata"]["labels"][f"pod-security.kubernetes.io/{mode}"] == "restricted"
+        assert namespace["metadata"]["labels"][f"pod-security.kubernetes.io/{mode}-version"] == "latest"
+    assert namespace["metadata"]["labels"]["rayhelm.dev/tenant"] == "research"
+
+
+def test_the_namespace_may_have_another_name_than_the_tenant() -> None:
+    found = rendered({"namespace": {"name": "research-prod"}})
+    assert only(found, "Namespace")["metadata"]["name"] == "research-prod"
+    assert only(found, "LimitRange")["metadata"] | {"labels": 0, "annotations": 0} == {
+        "name": "research", "namespace": "research-prod", "labels": 0, "annotations": 0,
+    }  # fmt: skip
+
+
+def test_a_namespace_of_somebody_elses_is_not_rendered_and_everything_else_is() -> None:
+    without = rendered({"namespace": {"manage": False, "name": "research"}})
+    assert {keys(item) for item in rendered()} - {keys(item) for item in without} == {("Namespace", "research")}
+    inside = rendered({"namespace": {"manage": False}})
+    assert {item["metadata"]["namespace"] for item in inside} == {"tenants"}
+
+
+def test_the_walls_stay_when_the_release_goes_and_nothing_else_does() -> None:
+    kept = {
+        keys(item): item["metadata"]["annotations"]
+        for item in rendered()
+        if item["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"
+    }
+    assert set(kept) == WALLS
+    for annotations in kept.values():
+        assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false,Delete=false"
+
+
+def test_what_stays_is_rendered_whatever_the_values_say() -> None:
+    """Helm leaves such an object standing too when an edit takes it out of the manifests."""
+    for base in ("tenant/everything", "tenant/caller"):
+        found = {keys(item)[0]: item for item in rendered(base=base)}
+        assert {kind for kind, _ in WALLS} - set(found) <= {"Namespace", "ServiceAccount"}
+    fullest = {keys(item) for item in rendered(base="tenant/everything")}
+    assert {(kind, name) for kind, name in WALLS if kind != "Namespace"} <= fullest
+
+
+def test_pods_that_name_no_account_get_no_token() -> None:
+    assert only(rendered(), "ServiceAccount", "default")["automountServiceAccountToken"] is False
+    off = rendered({"defaultServiceAccount": {"manage": False}})
+    assert not [item for item in off if item["kind"] == "ServiceAccount"]
+
+
+# -- quota -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("cards", "sum_"),
+    [
+        ({"planned": 4, "surge": 4}, "8"),
+        ({"planned": 4, "surge": 0}, "4"),
+        ({"planned": 4, "steady": 6, "surge": 4}, "10"),
+        ({"planned": 0, "steady": 6, "surge": 1}, "7"),
+    ],
+)
+def test_the_quota_of_cards_is_what_is_held_and_what_an_upgrade_needs(cards: Object, sum_: str) -> None:
+    overlay = {"quota": {"gpus": {"nvidia.com/gpu": None, "amd.com/gpu": cards}}}
+    quota = only(rendered(overlay), "ResourceQuota", "research")
+    assert quota["spec"]["hard"]["requests.amd.com/gpu"] == sum_
+    steady = cards.get("steady", cards["planned"])
+    assert quota["metadata"]["annotations"]["rayhelm.dev/amd.com_gpu"] == (
+        f"{steady} + {cards['surge']} for upgrades; the plan holds {cards['planned']}"
+    )
+
+
+def test_cards_of_several_vendors_have_a_quota_each() -> None:
+    more = {"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "surge": 0}}}}
+    assert hard(overlay=more)["requests.nvidia.com/gpu"] == "4"
+    assert hard(overlay=more)["requests.amd.com/gpu"] == "1"
+    assert "requests.amd.com/gpu" not in hard("research-denied", more)
+    assert hard("research-denied")["requests.amd.com/gpu"] == "0"
+
+
+@pytest.mark.parametrize(
+    ("steady", "surge", "sum_"),
+    [
+        ("64Gi", "64Gi", "128Gi"),
+        ("1Ti", "512Gi", "1536Gi"),
+        ("500m", "16", "16500m"),
+        ("0.1", "0.2", "300m"),
+        ("1G", "1Gi", "2073741824"),
+        ("1500m", "500m", "2"),
+        (200.5, 100, "300500m"),
+        ("100G", "20G", "120G"),
+    ],
+)
+def test_sums_of_quantities_are_spelled_as_kubernetes_writes_them(steady: Any, surge: Any, sum_: str) -> None:
+    overlay = {"quota": {"compute": {"cpu": {"steady": steady, "surge": surge}}}}
+    assert hard(overlay=overlay)["requests.cpu"] == sum_
+
+
+def test_ways_past_the_gateway_are_denied_and_can_be_counted_instead() -> None:
+    denied = ("services.loadbalancers", "services.nodeports", "count/ingresses.networking.k8s.io")
+    assert [hard("research-denied")[name] for name in denied] == ["0", "0", "0"]
+    opened = {"quota": {"objects": {"loadBalancers": 1}}}
+    assert hard(overlay=opened)["services.loadbalancers"] == "1"
+    assert "services.loadbalancers" not in hard("research-denied", opened)
+
+
+def test_cards_by_claims_of_dynamic_allocation_are_denied() -> None:
+    assert hard("research-denied")["count/resourceclaims.resource.k8s.io"] == "0"
+
+
+def test_nothing_is_denied_and_bounded_at_once() -> None:
+    for base in ("tenant/minimal", "tenant/everything", "tenant/caller"):
+        quotas = [item for item in rendered(base=base) if item["kind"] == "ResourceQuota"]
+        plain = [set(item["spec"]["hard"]) for item in quotas if "scopeSelector" not in item["spec"]]
+        assert len(plain) == 2
+        assert not plain[0] & plain[1]
+
+
+def test_a_quota_that_denies_nothing_is_still_there() -> None:
+    all_given = {
+        "quota": {
+            "cards": ["nvidia.com/gpu"],
+            "objects": {"loadBalancers": 1, "nodePorts": 1, "ingresses": 1, "resourceClaims": 1},
+        }
+    }
+    assert hard("research-denied", all_given) == {}
+
+
+def test_priority_classes_are_bounded_by_name() -> None:
+    overlay = {"quota": {"priorityClasses": {"high": {"pods": 3, "gpus": {"nvidia.com/gpu": 2}}}}}
+    spec = only(rendered(overlay), "ResourceQuota", "research-priority-high")["spec"]
+    assert spec["hard"] == {"pods": "3", "requests.nvidia.com/gpu": "2"}
+    (scope,) = spec["scopeSelector"]["matchExpressions"]
+    assert scope == {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
+
+
+def test_no_pod_may_push_away_everybodys_pods() -> None:
+    spec = only(rendered(), "ResourceQuota", "research-denied-priority")["spec"]
+    assert spec["hard"] == {"pods": "0"}
+    assert spec["scopeSelector"]["matchExpressions"][0]["values"] == ["system-cluster-critical", "system-node-critical"]
+
+
+# -- limits ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_container_without_requests_is_given_some() -> None:
+    (container,) = only(rendered(), "LimitRange")["spec"]["limits"]
+    assert container == {
+        "type": "Container",
+        "defaultRequest": {"cpu": "100m", "memory": "128Mi"},
+        "default": {"cpu": "1", "memory": "1Gi"},
+    }
+
+
+def test_the_bounds_of_the_rules_are_what_the_other_chart_makes() -> None:
+    """`limit-range-min` and `limit-range-max` know the pod of `helm test`; KubeRay's is proven on a control plane."""
+    fixed = [
+        part for pod in pods(kit.rendered()) for part in pod["spec"]["containers"] if part["name"].startswith("model-")
+    ]
+    assert [part["resources"]["requests"] for part in fixed] == [{"cpu": "100m", "memory": "64Mi"}]
+
+
+# -- network ---------------------------------------------------------------------------------------------------------
+
+
+def policies(overlay: Object | None = None, base: str = "tenant/minimal") -> dict[str, Object]:
+    return {
+        item["metadata"]["name"]: item["spec"] for item in rendered(overlay, base) if item["kind"] == "NetworkPolicy"
+    }
+
+
+def test_every_pod_is_denied_everything_but_dns() -> None:
+    found = policies()
+    assert found == {
+        "research-default-deny": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
+        "research-dns": {
+            "podSelector": {},
+            "policyTypes": ["Egress"],
+            "egress": [
+                {
+                    "to": [
+                        {
+                            "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+                            "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+                        }
+                    ],
+                    "ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}],
+                }
+            ],
+        },
+    }
+
+
+def test_an_opening_is_for_its_own_pods_alone() -> None:
+    opened = policies(base="tenant/everything")["research-opening-upgrade-gateway"]
+    assert opened["podSelector"]["matchLabels"] == {"gateway.networking.k8s.io/gateway-name": "chat-gateway"}
+    assert [port["port"] for port in opened["ingress"][0]["ports"]] == [8080, 15020]
+    assert len(opened["ingress"][0]["from"]) == 2
+    assert [rule["ports"][0]["port"] for rule in opened["egress"]] == [443, 15012]
+    inside = policies(base="tenant/everything")["research-opening-inside"]
+    assert "egress" not in inside
+    assert "ports" not in inside["ingress"][0]
+
+
+@pytest.mark.parametrize("example", SERVICES)
+def test_the_denial_takes_nothing_from_a_service(example: str) -> None:
+    """Each of its pods is denied by its own chart already, both ways, and opened by its own chart alone."""
+    found = kit.rendered(base=example)
+    denials = [item["spec"] for item in found if item["kind"] == "NetworkPolicy" and selects_no_more(item["spec"])]
+    for pod in pods(found):
+        labels = pod["metadata"]["labels"]
+        types = {
+            kind
+            for spec in denials
+            if spec["podSelector"]["matchLabels"].items() <= labels.items()
+            for kind in spec["policyTypes"]
+        }
+        assert types == {"Ingress", "Egress"}, pod["metadata"]
+
+
+def selects_no_more(spec: Object) -> bool:
+    return "ingress" not in spec and "egress" not in spec and "matchExpressions" not in spec["podSelector"]
+
+
+# -- rights ----------------------------------------------------------------------------------------------------------
+
+
+def rules(role: str) -> set[tuple[str, str, str]]:
+    """Group, resource and verb of every rule."""
+    found = only(rendered(base="tenant/everything"), "Role", f"research-{role}")["rules"]
+    return {
+        (group, resource, verb)
+        for rule in found
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
+
+
+def test_viewers_may_only_look_and_never_at_secrets() -> None:
+    assert {verb for _, _, verb in rules("viewer")} == {"get", "list", "watch"}
+    assert not [resource for _, resource, _ in rules("viewer") if resource.startswith("secrets")]
+
+
+def test_editors_may_write_ray_services_and_nothing_else() -> None:
+    assert rules("editor") == {("ray.io", "rayservices", verb) for verb in ("create", "update", "patch", "delete")}
+
+
+@pytest.mark.parametrize("role", ["viewer", "editor", "deployer"])
+def test_no_role_enters_pods_or_widens_itself(role: str) -> None:
+    found = rules(role)
+    assert not [item for item in found if "*" in item]
+    subresources = {resource for _, resource, _ in found if "/" in resource}
+    assert subresources <= {"pods/log"}
+    assert not {group for group, _, _ in found} & {"rbac.authorization.k8s.io", "authentication.k8s.io"}
+    assert not {verb for _, _, verb in found} & {"escalate", "bind", "impersonate", "deletecollection"}
+    written = {resource for _, resource, verb in found if verb not in ("get", "list", "watch")}
+    assert not written & {"resourcequotas", "limitranges", "namespaces", "externalsecrets", "localqueues"}
+
+
+def test_deployers_may_write_every_kind_that_the_other_chart_renders() -> None:
+    made = {item["kind"] for example in SERVICES for item in kit.rendered(base=example)} | {"RayService", "Secret"}
+    plural = {"NetworkPolicy": "networkpolicies"}
+    written = {resource for _, resource, verb in rules("deployer") | rules("editor") if verb == "create"}
+    assert {plural.get(kind, f"{kind.lower()}s") for kind in made} == written
+
+
+def test_an_editor_may_all_that_a_viewer_may_and_a_deployer_all_that_an_editor_may() -> None:
+    def bound(role: str) -> set[str]:
+        binding = next(
+            item for item in rendered(base="tenant/everything") if keys(item) == ("RoleBinding", f"research-{role}")
+        )
+        assert binding["roleRef"] == {
+            "apiGroup": "rbac.authorization.k8s.io",
+            "kind": "Role",
+            "name": f"research-{role}",
+        }
+        return {
+            f"{subject['kind']} {subject.get('namespace', '')}/{subject['name']}" for subject in binding["subjects"]
+        }
+
+    assert bound("deployer") == {"ServiceAccount ci/research", "ServiceAccount flux-system/research"}
+    assert bound("editor") - bound("deployer") == {
+        "Group /research",
+        "User /ada@example.com",
+        "User /grace@example.com",
+    }
+    assert bound("viewer") - bound("editor") == {
+        "Group /everybody-in-research", "User /auditor@example.com", "ServiceAccount monitoring/reader",
+    }  # fmt: skip
+
+
+def test_nobody_is_bound_where_nobody_is_named() -> None:
+    assert not [item for item in rendered({"access": {"editors": {"groups": []}}}) if item["kind"] == "RoleBinding"]
+
+
+# -- secrets and queues -----------------------------------------------------------------------------------------------
+
+
+def test_a_secret_is_a_reference() -> None:
+    overlay = {"externalSecrets": {"hub": {"store": {"name": "vault"}, "keys": {"token": {"key": "research/hub"}}}}}
+    spec = only(rendered(overlay), "ExternalSecret", "hub")["spec"]
+    assert spec["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "vault"}
+    assert spec["data"] == [{"secretKey": "token", "remoteRef": {"key": "research/hub"}}]
+    assert spec["target"] == {"name": "hub", "creationPolicy": "Owner", "template": {"type": "Opaque"}}
+
+
+def test_nothing_of_other_operators_is_rendered_where_nobody_asked() -> None:
+    assert {item["kind"] for item in rendered()} == {kind for kind, _ in WALLS} | {"Role", "RoleBinding"}
+
+
+def test_no_secret_is_rendered_from_values() -> None:
+    assert "Secret" not in {item["kind"] for item in rendered(base="tenant/everything")}

@@ -1,0 +1,103 @@
+"""Everything that the chart tenant renders is what Kubernetes and the operators take, with either Helm."""
+
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from charts.kit import HELMS, HERE, VALUES, over, rendered, values_file
+from charts.oracles import built_in
+from rayhelm.charts.helm import charts_dir, lint
+from rayhelm.versions import versions
+
+EXAMPLES = sorted(f"tenant/{path.stem}" for path in (VALUES / "tenant").glob("*.yaml"))
+ABOUT = yaml.safe_load((charts_dir() / "tenant/Chart.yaml").read_text())
+OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
+KUBERNETES = [OLDEST, *versions().kubernetes.supported]
+SCHEMAS = {"ExternalSecret": "external-secrets.io_externalsecret_v1", "LocalQueue": "kueue.x-k8s.io_localqueue_v1beta2"}
+Object = dict[str, Any]
+
+
+def objects(example: str, helm: str = "4", overlay: Object | None = None) -> list[Object]:
+    return rendered(overlay, chart="tenant", base=example, release="research", namespace="tenants", helm=helm)
+
+
+def of_others(item: Object) -> list[str]:
+    """What the schema of an operator's own kind says against it."""
+    schema = json.loads((HERE / f"schemas/{SCHEMAS[item['kind']]}.json").read_text())
+    return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(item)]
+
+
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_it_is_what_kubernetes_takes(example: str, kubernetes: str) -> None:
+    for item in objects(example):
+        if item["kind"] not in SCHEMAS:
+            built_in(item, kubernetes)
+
+
+def test_secrets_and_queues_are_what_their_operators_take() -> None:
+    found = [item for item in objects("tenant/everything") if item["kind"] in SCHEMAS]
+    assert len(found) == 4
+    for item in found:
+        assert of_others(item) == []
+
+
+def test_a_schema_notices_a_field_that_is_not_there() -> None:
+    secret = next(item for item in objects("tenant/everything") if item["kind"] == "ExternalSecret")
+    assert of_others(over(secret, {"spec": {"target": {"kind": "Secret"}}}))
+    assert of_others(over(secret, {"spec": {"secretStoreRef": {"kind": "Vault"}}}))
+
+
+def test_the_version_of_kueue_is_the_one_that_is_named() -> None:
+    for version in ("v1beta1", "v1beta2"):
+        queues = [
+            item
+            for item in objects("tenant/everything", overlay={"kueue": {"apiVersion": version}})
+            if item["kind"] == "LocalQueue"
+        ]
+        assert [item["apiVersion"] for item in queues] == [f"kueue.x-k8s.io/{version}"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_both_helms_render_the_same(example: str) -> None:
+    by_name = [
+        {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]): item for item in found}
+        for found in (objects(example, helm) for helm in HELMS)
+    ]
+    assert by_name[0] == by_name[1]
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
+def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
+    for example in EXAMPLES:
+        lint("tenant", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
+    lint("tenant", {}, kube_version=kubernetes, helm=HELMS[helm])
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_no_object_stands_twice_and_all_but_the_namespace_are_in_it(example: str) -> None:
+    found = objects(example)
+    names = [(item["kind"], item["metadata"]["name"]) for item in found]
+    assert len(set(names)) == len(names)
+    inside = {item["metadata"]["namespace"] for item in found if item["kind"] != "Namespace"}
+    assert len(inside) == 1
+    for item in found:
+        if item["kind"] == "Namespace":
+            assert inside == {item["metadata"]["name"]}
+
+
+def test_the_examples_render_every_kind_that_the_chart_has() -> None:
+    assert {item["kind"] for example in EXAMPLES for item in objects(example)} == {
+        *SCHEMAS,
+        "LimitRange",
+        "Namespace",
+        "NetworkPolicy",
+        "ResourceQuota",
+        "Role",
+        "RoleBinding",
+        "ServiceAccount",
+    }
