@@ -90,6 +90,13 @@ def test_redis_is_by_reference():
     assert "gcsFaultToleranceOptions" not in cluster()
 
 
+@pytest.mark.parametrize(("base", "policy"), [("tp8-pp4-rdma", "keep"), ("minimal", None)])
+def test_what_the_pod_that_empties_redis_mentions_outlives_the_release(base, policy):
+    for kind in ("ServiceAccount", "ConfigMap"):
+        annotations = only(rendered(base=base), kind)["metadata"].get("annotations", {})
+        assert annotations.get("helm.sh/resource-policy") == policy
+
+
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ray_is_told_every_card_in_words(example):
     """KubeRay counts only resources that end in gpu, and the autoscaler has to know before there is a pod."""

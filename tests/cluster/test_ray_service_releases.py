@@ -163,6 +163,33 @@ def test_the_test_pod_stays_for_its_log_until_the_next_test(release: Release) ->
     assert found[0] != found[1]
 
 
+# -- the end ---------------------------------------------------------------------------------------------------------
+
+WITH_REDIS = {
+    "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379"},
+    "networkPolicy": {"redis": {"peer": {"namespace": "redis"}}},
+}
+
+
+def test_redis_is_emptied_after_an_uninstall_and_the_ray_cluster_goes(
+    cluster: Cluster, namespace: str, helm: Helm
+) -> None:
+    release = Release(RAY_SERVICE, helm, cluster, namespace)
+    release.upgrade(over(release.values, WITH_REDIS))
+    release.becomes_ready()
+    helm.uninstall(release.name, namespace)
+    mentioned = {"ServiceAccount chat", "ConfigMap chat-vllm"}
+    eventually(
+        lambda: set(touches(cluster, namespace)) == {*RAY_SERVICE.outlives, *mentioned},
+        "the RayCluster going",
+        shows=lambda: cluster.tell(namespace),
+    )
+    events = cluster.all("Event", namespace)
+    cleaned = [event["reason"] for event in events if event["involvedObject"]["name"].endswith("-redis-cleanup")]
+    assert "Completed" in cleaned
+    assert "FailedCreate" not in cleaned
+
+
 # -- half-way --------------------------------------------------------------------------------------------------------
 
 

@@ -41,3 +41,11 @@ gcsFaultToleranceOptions:
   {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* When the release goes, KubeRay empties Redis with a pod made of the head's template: what that pod mentions has to
+       outlive the release, or Redis is never emptied and the RayCluster stays for minutes. */ -}}
+{{- define "ray-service.keepForRedis" -}}
+{{- if .gcsFaultTolerance.enabled -}}
+helm.sh/resource-policy: keep
+{{- end }}
+{{- end }}
