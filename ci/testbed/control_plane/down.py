@@ -1,5 +1,6 @@
 """Ends a control plane; nothing of it stays."""
 
+import time
 from collections.abc import Callable
 
 from rayhelm import processes
@@ -13,6 +14,9 @@ __all__ = ["alive", "clear", "down", "end_all"]
 
 PARTS = ("kubectl", *reversed(ORDER))
 """Those who ask the API server end before it does, so that nobody waits for a connection that will not come."""
+
+MOMENT = 0.05
+"""Seconds."""
 
 
 def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
@@ -35,6 +39,11 @@ def clear(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
 
 def end_all(home: Home) -> int:
     """Raises RayhelmError where something cannot be ended."""
+    # Twice: a process that is just becoming another program carries no mark for a moment.
+    if not alive(home):
+        time.sleep(MOMENT)
+        if not alive(home):
+            return 0
     try:
         return sum(processes.end(run_of(home, part), grace=10) for part in PARTS)
     except RuntimeError as error:
