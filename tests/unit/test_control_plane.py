@@ -25,7 +25,7 @@ from testbed.control_plane.lock import alone, is_held
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs, operator_version
 from testbed.tools import crd_files
-from testbed.tools.crds import bundles
+from testbed.tools.crds import bundles, is_fetched
 from testbed.tools.site import HERE
 
 # The package names functions after these two.
@@ -432,6 +432,8 @@ def test_no_port_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_name_of_a_crd_is_read_without_reading_all_of_it() -> None:
+    if lacks := [bundle.name for bundle in bundles(HERE) if not is_fetched(bundle, HERE)]:
+        pytest.skip(f"`make tools` brings the CRDs of {', '.join(lacks)}")
     files = [file for bundle in bundles(HERE) for file in crd_files(bundle.name)]
     named = {_name(file): file.read_text() for file in files}
     assert len(named) == len(files)
