@@ -6,7 +6,7 @@ Where KUBECONFIG names none, one is started for the run, and ended with it.
 
 import os
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ import testbed.tools
 from cluster.kit.cluster import Cluster
 from cluster.kit.fleets import Fleet, fleet_clusters
 from cluster.kit.helm import Helm
-from cluster.kit.place import Testbed, given, own
+from cluster.kit.place import Testbed, given, own, surroundings
 from rayhelm.errors import RayhelmError
 
 HERE = Path(__file__).parent
@@ -47,22 +47,14 @@ def place(pytestconfig: pytest.Config) -> Iterator[Testbed]:
     # The plugin's kubectl is the one in PATH.
     os.environ["PATH"] = f"{testbed.tools.program('kubectl').parent}:{os.environ['PATH']}"
     if there := given(pytestconfig):
-        with closing(there), _cache_beside(there):
+        with closing(there), surroundings(there.kubeconfig):
             yield there
         return
     try:
-        with own() as there, closing(there), _cache_beside(there):
+        with own() as there, closing(there), surroundings(there.kubeconfig):
             yield there
     except RayhelmError as error:
         pytest.fail(str(error), pytrace=False)
-
-
-@contextmanager
-def _cache_beside(there: Testbed) -> Iterator[None]:
-    """What kubectl and Helm remember of an API server goes when it goes; else it would stay in the user's home."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("KUBECACHEDIR", str(there.kubeconfig.parent / "cache"))
-        yield
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import yaml
 from pykube import HTTPClient, KubeConfig
 
 from cluster.kit.cluster import Cluster
-from cluster.kit.place import Testbed
+from cluster.kit.place import Testbed, surroundings
 from testbed.control_plane import Bed, core, down, home
 from testbed.control_plane.home import Home, Record
 from testbed.control_plane.kubectl import Kubectl
@@ -71,8 +71,7 @@ def cluster_of(place: Home) -> Iterator[Cluster]:
     api = HTTPClient(KubeConfig.from_file(str(place.kubeconfig)))
     there = Testbed(place.kubeconfig, bed.record.kuberay, bed)
     try:
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setenv("KUBECACHEDIR", str(place.folder / "cache"))
+        with surroundings(place.kubeconfig):
             yield Cluster(api, there)
     finally:
         there.close()

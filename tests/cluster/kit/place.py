@@ -15,7 +15,7 @@ from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.ray_stand_in.client import RayStandIn
 from testbed.tools import program
 
-__all__ = ["NOT_OURS", "Testbed", "given", "own"]
+__all__ = ["NOT_OURS", "Testbed", "given", "own", "surroundings"]
 
 NOT_OURS = "the API server is somebody else's, and cannot be ended here"
 
@@ -77,6 +77,17 @@ def own() -> Iterator[Testbed]:
         yield _of(up(place, say=lambda line: None))
     finally:
         down(place)
+
+
+@contextmanager
+def surroundings(kubeconfig: Path) -> Iterator[None]:
+    """The environment of clients. What kubectl and Helm remember of an API server goes when it goes, and does not stay
+    in the user's home; Python's clients would ask a proxy also for loopback."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KUBECACHEDIR", str(kubeconfig.parent / "cache"))
+        for name in ("no_proxy", "NO_PROXY"):
+            patch.setenv(name, "127.0.0.1,localhost", prepend=",")
+        yield
 
 
 def _of(bed: Bed) -> Testbed:
