@@ -68,6 +68,16 @@ class Line:
             found += more
         return found
 
+    def take_all(self) -> bytes:
+        """Everything until the other side closes."""
+        found = bytearray()
+        try:
+            while more := self._socket.recv(65_536):
+                found += more
+        except ConnectionResetError:
+            pass
+        return bytes(found)
+
     def begin(self, method: str = "GET") -> HTTPResponse:
         """The next answer, read as far as its headers."""
         response = HTTPResponse(self._socket, method=method)

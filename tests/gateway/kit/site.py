@@ -17,7 +17,10 @@ class Asked:
     method: str
     path: str
     headers: list[tuple[str, str]]
+    version: str = "HTTP/1.1"
     body: bytes = b""
+    trailers: list[str] = field(default_factory=list)
+    """Lines after the last chunk."""
     whole: bool = False
     """The body arrived to its end."""
     gone: threading.Event = field(default_factory=threading.Event)
@@ -134,9 +137,9 @@ class Site:
 
     async def _exchange(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
-        method, path, _ = head[0].split(" ", 2)
+        method, path, version = head[0].split(" ", 2)
         headers = [(key.lower(), value.strip()) for key, _, value in (line.partition(":") for line in head[1:-2])]
-        asked = Asked(method, path, headers)
+        asked = Asked(method, path, headers, version)
         if path == "/-/healthz":
             await self.probe(asked, Reply(writer))
             return True
@@ -176,10 +179,12 @@ async def _body(reader: asyncio.StreamReader, asked: Asked) -> bytes:
     body = bytearray()
     while True:
         size = int((await reader.readline()).split(b";")[0], 16)
+        if not size:
+            while line := (await reader.readline()).strip():
+                asked.trailers.append(line.decode("latin-1"))
+            return bytes(body)
         body += await reader.readexactly(size)
         await reader.readexactly(2)
-        if not size:
-            return bytes(body)
 
 
 async def _end(reader: asyncio.StreamReader, asked: Asked) -> None:

@@ -61,6 +61,10 @@ defaults
   option http-no-delay
   option dontlognull
   option http-ignore-probes
+  .if version_atleast(3.2)
+  # Before that, no request goes up in chunks.
+  option http-drop-request-trailers
+  .endif
   # Only what never reached a server is tried again, and then at another: one that broke off may have fallen by the very
   # request. To keep requests for a second try would also copy every buffer.
   retries 2

@@ -2,6 +2,7 @@
 
 {{- /* routes.map has every address that there is, letter by letter: nothing is normalised, so no trick leads elsewhere. */ -}}
 {{- define "gateway.doorRoute" -}}
+http-request return {{ include "gateway.answer" (list . "version-wrong") }} unless { req.ver 1.1 1.0 }
 http-request set-var(txn.route) path,map_str(routes.map)
 http-request return {{ include "gateway.answer" (list . "path-unknown") }} unless { var(txn.route) -m found }
 http-request set-var(txn.method) var(txn.route),word(1,' ')
@@ -20,6 +21,7 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- define "gateway.doorBody" -}}
 {{- $limits := .v.limits -}}
 http-request return {{ include "gateway.answer" (list . "length-needed") }} if is_stream { var(txn.method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
+http-request return {{ include "gateway.answer" (list . "length-needed") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
@@ -57,12 +59,21 @@ http-request set-var(txn.version) var(txn.wanted)
 
 {{- /* What goes up: no key, nothing that only we may say, nothing that Ray would take for its own. */ -}}
 {{- define "gateway.doorUpstream" -}}
-{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "upgrade" }}
+{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" }}
 http-request del-header {{ . }}
 {{- end }}
 {{- range list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
 http-request del-header {{ . }} -m beg
 {{- end }}
+# These are between a client and us: one that names our own headers in `connection` would have the next hop drop them.
+{{- range list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
+http-request del-header {{ . }}
+{{- end }}
+# A JSON body is here whole, and goes up with its length: the server takes what follows a last chunk for headers.
+http-request set-header content-length %[req.body_len] if is_json { req.fhdr_cnt(transfer-encoding) gt 0 }
+http-request del-header transfer-encoding if is_json
+# It was read as it stands, so nobody behind is told to unpack it.
+http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
 http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
