@@ -24,9 +24,15 @@ def crd_file(name: str) -> Path:
 @cache
 def crd_validator(name: str) -> jsonschema.Draft202012Validator:
     """Validator of the newest version in a CRD; keys that it does not know are errors."""
-    crd = yaml.load(crd_file(name).read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    version = next(item for item in crd["spec"]["versions"] if item["name"] == "v1")
-    return jsonschema.Draft202012Validator(_closed(version["schema"]["openAPIV3Schema"], root=True))
+    return validator_of(crd_file(name))
+
+
+@cache
+def validator_of(file: Path, version: str = "v1") -> jsonschema.Draft202012Validator:
+    """Validator of a version in the CRD that a file holds; keys that it does not know are errors."""
+    crd = yaml.load(file.read_text(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    found = next(item for item in crd["spec"]["versions"] if item["name"] == version)
+    return jsonschema.Draft202012Validator(_closed(found["schema"]["openAPIV3Schema"], root=True))
 
 
 def built_in(item: dict[str, Any], version: str) -> None:

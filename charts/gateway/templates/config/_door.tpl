@@ -12,7 +12,7 @@ frontend door
   {{- include "gateway.doorRoute" . | nindent 2 }}
   {{- include "gateway.doorBody" . | nindent 2 }}
   {{- include "gateway.doorModel" . | nindent 2 }}
-  {{- include "gateway.doorUpstream" . | nindent 2 }}
+  {{- include "gateway.doorUpstream" . | trim | nindent 2 }}
 
 {{ include "gateway.configTenants" . }}
 {{- end }}

@@ -35,7 +35,7 @@ class GatewayValues(Values):
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
     """Helm hands a parent chart's globals down here; this chart reads none of them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Name of everything that is made; empty for the release's. At most 50 characters, and never cut."""
+    """Name of everything that is made; empty for the release's. At most 46 characters, and never cut."""
     cluster_domain: str = "cluster.local"
     """DNS domain of the cluster, for the names of upstream Services."""
     labels: dict[str, Text] = {}

@@ -1,0 +1,55 @@
+{{- /* SIGTERM would cut every stream, and not every image says SIGUSR1 to the kubelet: so the hook sends it, and waits until
+       the process has ended, which ends the hook too. */ -}}
+{{- define "gateway.preStop" -}}
+sleep {{ int .drain.delaySeconds }}; kill -USR1 1; while kill -0 1 2>/dev/null; do sleep 1; done
+{{- end }}
+
+{{- define "gateway.graceSeconds" -}}
+{{ add .drain.delaySeconds .drain.seconds 15 }}
+{{- end }}
+
+{{- /* One folder with the configuration and the tenants' keys. A Secret that is not there is none, and does not stop the
+       pod: its tenant gets 401. Takes (list root values). */ -}}
+{{- define "gateway.volume" -}}
+projected:
+  defaultMode: 0440
+  sources:
+    - configMap:
+        name: {{ include "gateway.name" (index . 0) }}
+    {{- range $name, $tenant := (index . 1).tenants }}
+    - secret:
+        name: {{ $tenant.keys.secretName }}
+        optional: true
+        items:
+          - key: {{ $tenant.keys.secretKey | quote }}
+            path: keys/{{ $name }}/keys
+    {{- end }}
+{{- end }}
+
+{{- define "gateway.spread" -}}
+{{- $required := ternary "DoNotSchedule" "ScheduleAnyway" (eq (index . 1).scheduling.spread "Required") }}
+{{- range $key, $unsatisfiable := dict "kubernetes.io/hostname" $required "topology.kubernetes.io/zone" "ScheduleAnyway" }}
+- topologyKey: {{ $key }}
+  maxSkew: 1
+  whenUnsatisfiable: {{ $unsatisfiable }}
+  labelSelector:
+    matchLabels:
+      {{- include "gateway.selector" (index $ 0) | nindent 6 }}
+  # Pods of the last revision, which are going, do not count.
+  matchLabelKeys: [pod-template-hash]
+{{- end }}
+{{- end }}
+
+{{- define "gateway.scheduling" -}}
+{{- with .nodeSelector }}
+nodeSelector:
+  {{- include "gateway.texts" . | trim | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,53 @@
+{{- define "gateway.validateSizes" -}}
+{{- if eq (int .listen.port) (int .listen.metricsPort) }}
+{{- include "gateway.refuse" (list "ports-equal" (dict "port" .listen.port)) }}
+{{- end }}
+{{- if lt .drain.seconds .timeouts.silenceSeconds }}
+{{- include "gateway.refuse" (list "drain-time" (dict "drain" .drain.seconds "silence" .timeouts.silenceSeconds)) }}
+{{- end }}
+{{- $need := include "gateway.memoryNeeded" . | int64 }}
+{{- if lt (include "gateway.bytes" .resources.memory | float64) (mulf $need 1048576) }}
+{{- include "gateway.refuse" (list "body-memory" (dict "body" .limits.bodyBytes "connections" .limits.connections "need" (printf "%dMi" $need) "memory" .resources.memory)) }}
+{{- end }}
+{{- end }}
+
+{{- /* MiB that a pod may come to hold. Measured: an unfinished request fills a buffer and a little, and one in flight, whose
+       answer is large and not taken, half as much again above that. */ -}}
+{{- define "gateway.memoryNeeded" -}}
+{{- $pods := include "gateway.pods" . | int }}
+{{- $requests := 0 }}
+{{- range .tenants }}
+{{- $requests = add $requests (divf .concurrency $pods | ceil | int) }}
+{{- end }}
+{{- $requests = min $requests (int .limits.connections) }}
+{{- $buffers := addf (mulf 1.25 .limits.connections) (mulf 1.5 $requests) }}
+{{- add 64 (divf (mulf $buffers (include "gateway.bufferBytes" . | float64)) 1048576 | ceil | int64) }}
+{{- end }}
+
+{{- /* Bytes of a quantity. */ -}}
+{{- define "gateway.bytes" -}}
+{{- $factor := 1.0 }}
+{{- $number := toString . }}
+{{- range $unit, $size := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "m" 0.001 }}
+{{- if hasSuffix $unit (toString $) }}
+{{- $factor = $size }}
+{{- $number = trimSuffix $unit (toString $) }}
+{{- end }}
+{{- end }}
+{{- mulf ($number | float64) $factor | int64 }}
+{{- end }}
+
+{{- define "gateway.validateScaling" -}}
+{{- $scaling := .autoscaling }}
+{{- if gt $scaling.minReplicas $scaling.maxReplicas }}
+{{- include "gateway.refuse" (list "autoscaling-bounds" (dict "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
+{{- end }}
+{{- if eq $scaling.kind "KEDA" }}
+{{- if not $scaling.keda.serverAddress }}
+{{- include "gateway.refuse" (list "keda-server" dict) }}
+{{- end }}
+{{- if not $scaling.targetRequestsInFlight }}
+{{- include "gateway.refuse" (list "keda-target" dict) }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,311 @@
+"""One test for each behaviour of the objects that the chart gateway renders; what HAProxy does is in tests/gateway."""
+
+from typing import Any
+
+import pytest
+
+from charts import kit
+from charts.kit import kinds, only
+
+Object = dict[str, Any]
+
+
+def rendered(overlay: Object | None = None, base: str = "gateway/minimal") -> list[Object]:
+    return kit.rendered(overlay, chart="gateway", base=base, release="door")
+
+
+def spec(kind: str, overlay: Object | None = None, base: str = "gateway/minimal") -> Object:
+    found: Object = only(rendered(overlay, base), kind)["spec"]
+    return found
+
+
+def pod(overlay: Object | None = None, base: str = "gateway/minimal") -> Object:
+    found: Object = spec("Deployment", overlay, base)["template"]["spec"]
+    return found
+
+
+def file(name: str, overlay: Object | None = None, base: str = "gateway/minimal") -> str:
+    found: str = only(rendered(overlay, base), "ConfigMap")["data"][name]
+    return found
+
+
+def table(name: str, overlay: Object | None = None) -> dict[str, str]:
+    lines = (line.partition(" ") for line in file(name, overlay).splitlines())
+    return {key: value for key, _, value in lines}
+
+
+# -- pods ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_least_is_a_deployment_and_what_belongs_to_it() -> None:
+    assert kinds(rendered()) == {
+        "ConfigMap",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Service",
+        "ServiceAccount",
+    }
+
+
+def test_replicas_are_the_autoscalers_as_long_as_there_is_one() -> None:
+    assert "replicas" not in spec("Deployment")
+    assert "replicas" not in spec("Deployment", base="gateway/keda")
+    alone = {"autoscaling": {"kind": "None"}, "replicas": 3}
+    assert spec("Deployment", alone)["replicas"] == 3
+    assert "HorizontalPodAutoscaler" not in kinds(rendered(alone))
+
+
+def test_an_update_takes_no_pod_away_before_its_successor_is_ready() -> None:
+    assert spec("Deployment")["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
+
+
+def test_another_configuration_is_another_pod_and_nothing_else_is() -> None:
+    def pods(overlay: Object | None = None) -> Object:
+        found: Object = spec("Deployment", overlay)["template"]
+        return found
+
+    assert pods() == pods({"service": {"port": 81}, "labels": {"a": "b"}, "autoscaling": {"maxReplicas": 7}})
+    assert pods() != pods({"tenants": {"acme": {"requestsPerMinute": 2}}})
+    assert pods() != pods({"timeouts": {"connectSeconds": 6}})
+
+
+def test_the_configuration_is_checked_before_the_pod_serves() -> None:
+    (check,), (haproxy,) = pod()["initContainers"], pod()["containers"]
+    assert check["command"] == ["haproxy", "-C", "/etc/gateway", "-c", "-f", "haproxy.cfg"]
+    assert haproxy["command"] == ["haproxy", "-C", "/etc/gateway", "-db", "-f", "haproxy.cfg"]
+    assert check["image"] == haproxy["image"]
+    assert check["volumeMounts"] == haproxy["volumeMounts"]
+
+
+def test_keys_are_mounted_as_a_folder_that_the_kubelet_keeps_fresh() -> None:
+    """A subPath would never change; a Secret that is missing would stop every pod, unless it is optional."""
+    (volume,) = pod(base="gateway/everything")["volumes"]
+    first, *secrets = volume["projected"]["sources"]
+    assert first == {"configMap": {"name": "door"}}
+    assert [source["secret"] for source in secrets] == [
+        {"name": "acme-keys", "optional": True, "items": [{"key": "hashes", "path": "keys/acme/keys"}]},
+        {"name": "search-keys", "optional": True, "items": [{"key": "keys", "path": "keys/search/keys"}]},
+    ]
+    assert volume["projected"]["defaultMode"] == 0o440
+    for part in (*pod()["initContainers"], *pod()["containers"]):
+        assert not any("subPath" in mount for mount in part["volumeMounts"])
+
+
+def test_no_secret_stands_in_what_is_rendered() -> None:
+    assert "Secret" not in kinds(rendered(base="gateway/everything"))
+
+
+def test_a_pod_that_ends_has_the_time_that_its_answers_may_take() -> None:
+    (haproxy,) = pod()["containers"]
+    hook = haproxy["lifecycle"]["preStop"]["exec"]["command"]
+    assert hook[:2] == ["sh", "-c"]
+    assert hook[2] == "sleep 10; kill -USR1 1; while kill -0 1 2>/dev/null; do sleep 1; done"
+    assert "hard-stop-after 1320s" in file("haproxy.cfg")
+    assert pod()["terminationGracePeriodSeconds"] == 10 + 1320 + 15
+
+
+def test_pods_are_spread_over_nodes_and_zones() -> None:
+    nodes, zones = pod()["topologySpreadConstraints"]
+    assert (nodes["topologyKey"], zones["topologyKey"]) == ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
+    assert nodes["whenUnsatisfiable"] == zones["whenUnsatisfiable"] == "ScheduleAnyway"
+    required, _ = pod({"scheduling": {"spread": "Required"}})["topologySpreadConstraints"]
+    assert required["whenUnsatisfiable"] == "DoNotSchedule"
+    assert nodes["labelSelector"]["matchLabels"].items() <= spec("Deployment")["template"]["metadata"]["labels"].items()
+
+
+@pytest.mark.parametrize(("cpu", "threads"), [("100m", 1), (1, 1), ("1500m", 2), (2.5, 3), ("4", 4)])
+def test_there_is_a_thread_for_each_cpu(cpu: Any, threads: int) -> None:
+    assert f"\n  nbthread {threads}\n" in file("haproxy.cfg", {"resources": {"cpu": cpu}})
+
+
+def test_the_digest_wins_over_the_tag() -> None:
+    digest = f"sha256:{'0' * 64}"
+    assert pod({"image": {"digest": digest}})["containers"][0]["image"] == f"haproxy@{digest}"
+
+
+# -- shares ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("overlay", "limits"),
+    [
+        ({}, "300 32 1"),
+        ({"autoscaling": {"minReplicas": 4}}, "150 16 1"),
+        ({"autoscaling": {"kind": "None"}, "replicas": 3}, "200 22 1"),
+        ({"tenants": {"acme": {"requestsPerMinute": 1, "concurrency": 1}}}, "1 1 60"),
+        ({"tenants": {"acme": {"requestsPerMinute": 25, "concurrency": 5}}}, "13 3 5"),
+    ],
+)
+def test_limits_are_shared_out_over_the_pods_that_are_sure_to_run(overlay: Object, limits: str) -> None:
+    """Requests a minute and at once, rounded up, and the seconds after which one more may pass."""
+    assert table("limits.map", overlay) == {"acme": limits}
+
+
+@pytest.mark.parametrize(
+    ("weights", "slots"),
+    [
+        ([100], 1),
+        ([80, 20], 5),
+        ([50, 50], 2),
+        ([95, 5], 20),
+        ([99, 1], 100),
+        ([34, 33, 33], 100),
+        ([100, 0], 1),
+        ([60, 30, 10], 10),
+    ],
+)
+def test_weights_are_as_few_slots_as_will_do(weights: list[int], slots: int) -> None:
+    versions = {f"v{number}": weight for number, weight in enumerate(weights)}
+    one = {"routePrefix": "/", "endpoints": {"here": {"service": "chat"}}}
+    llama = {"versions": {"stable": None, **{name: {**one, "weight": weight} for name, weight in versions.items()}}}
+    overlay = {"models": {"llama-8b": llama}}
+    assert table("slots.map", overlay) == {"llama-8b": str(slots)}
+    dice = table("dice.map", overlay)
+    assert sorted(dice) == sorted(f"llama-8b:{number}" for number in range(slots))
+    for name, weight in versions.items():
+        assert [*dice.values()].count(name) == weight * slots / 100
+
+
+# -- network ---------------------------------------------------------------------------------------------------------
+
+
+def pods_of(namespace: str, **labels: str) -> Object:
+    peer: Object = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
+    return {**peer, **({"podSelector": {"matchLabels": labels}} if labels else {})}
+
+
+def tcp(port: int) -> list[Object]:
+    return [{"port": port, "protocol": "TCP"}]
+
+
+def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
+    policy = spec("NetworkPolicy", base="gateway/everything")
+    assert policy["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "door"}
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["ingress"] == [
+        {"from": [pods_of("apps")], "ports": tcp(8081)},
+        {"from": [pods_of("ingress-nginx", app="nginx")], "ports": tcp(8081)},
+        {"from": [pods_of("observability", app="prometheus")], "ports": tcp(9404)},
+    ]
+    dns, *ways = policy["egress"]
+    assert dns["to"] == [pods_of("kube-system", **{"k8s-app": "kube-dns"}), {"ipBlock": {"cidr": "169.254.20.10/32"}}]
+
+    def service(name: str, namespace: str = "models") -> Object:
+        return pods_of(namespace, **{"rayhelm.dev/service": name})
+
+    expected = [
+        {"to": [service("chat-canary")], "ports": tcp(8000)},
+        {"to": [{"ipBlock": {"cidr": "10.20.0.0/16"}}], "ports": tcp(9000)},
+        {"to": [service("chat")], "ports": tcp(8100)},
+        {"to": [service("embed")], "ports": tcp(8000)},
+        {"to": [service("paint")], "ports": tcp(8000)},
+        {"to": [pods_of("rank", app="rank")], "ports": tcp(8000)},
+        {"to": [service("audio")], "ports": tcp(8000)},  # speech and whisper
+    ]
+    assert ways == expected
+
+
+def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods() -> None:
+    worker = kit.cluster()["workerGroupSpecs"][0]["template"]["metadata"]["labels"]
+    way = spec("NetworkPolicy")["egress"][1]["to"][0]["podSelector"]["matchLabels"]
+    assert way.items() <= worker.items()
+
+
+def test_a_ray_service_can_let_it_in_by_its_label() -> None:
+    labels = spec("Deployment")["template"]["metadata"]["labels"]
+    gateway = {"namespace": "models", "podLabels": {"rayhelm.dev/gateway": "door"}}
+    policies = kit.rendered({"networkPolicy": {"gateways": {"door": gateway}}})
+    worker = only(policies, "NetworkPolicy", "chat-worker")
+    let_in = [peer for rule in worker["spec"]["ingress"] for peer in rule["from"]]
+    assert pods_of("models", **{"rayhelm.dev/gateway": "door"}) in let_in
+    assert gateway["podLabels"].items() <= labels.items()
+
+
+def test_a_prometheus_without_a_namespace_is_nobody() -> None:
+    assert "ingress" not in {
+        key
+        for key, value in spec("NetworkPolicy", {"networkPolicy": {"prometheus": {"namespace": ""}}}).items()
+        if value
+    }
+
+
+def test_a_policy_can_be_off_with_a_reason() -> None:
+    assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a mesh does it"}}))
+
+
+def test_endpoints_are_called_by_their_whole_names() -> None:
+    found = file("haproxy.cfg", base="gateway/everything")
+    assert "server here chat-serve-svc.models.svc.cluster.example:8100 weight 200 check" in found
+    assert "server here chat-canary-serve-svc.models.svc.cluster.example:8000 weight 100 check" in found
+    assert "server edge edge.example:9000 weight 100 check" in found
+
+
+# -- exposure --------------------------------------------------------------------------------------------------------
+
+
+def test_an_http_route_hangs_on_its_gateway_and_never_times_out() -> None:
+    route = spec("HTTPRoute", base="gateway/keda")
+    assert route["parentRefs"] == [{"name": "public", "namespace": "gateways", "sectionName": "https"}]
+    (rule,) = route["rules"]
+    assert rule["timeouts"] == {"request": "0s", "backendRequest": "0s"}
+    assert rule["backendRefs"] == [{"name": "door", "port": 80}]
+
+
+def test_an_ingress_has_its_certificate_by_reference() -> None:
+    ingress = spec("Ingress", base="gateway/everything")
+    hosts = ["ai.example.org", "llm.example.org"]
+    assert ingress["tls"] == [{"hosts": hosts, "secretName": "ai-tls"}]
+    assert [rule["host"] for rule in ingress["rules"]] == hosts
+    elsewhere = {"exposure": {"ingress": {"tlsSecret": "", "tlsReason": "the controller's default certificate"}}}
+    assert spec("Ingress", elsewhere, "gateway/everything")["tls"] == [{"hosts": hosts}]
+
+
+# -- operations ------------------------------------------------------------------------------------------------------
+
+
+def test_an_hpa_scales_on_cpu_and_on_requests_in_flight_where_asked() -> None:
+    (cpu,) = spec("HorizontalPodAutoscaler")["metrics"]
+    assert cpu["containerResource"]["target"]["averageUtilization"] == 70
+    _, flight = spec("HorizontalPodAutoscaler", {"autoscaling": {"targetRequestsInFlight": 50}})["metrics"]
+    assert flight["pods"] == {
+        "metric": {"name": "haproxy_requests_in_flight"},
+        "target": {"type": "AverageValue", "averageValue": "50"},
+    }
+
+
+def test_keda_asks_for_the_requests_in_flight_of_this_gateway() -> None:
+    (trigger,) = spec("ScaledObject", base="gateway/keda")["triggers"]
+    assert trigger["metadata"]["query"] == (
+        'sum(haproxy_backend_current_sessions{namespace="models",rayhelm_dev_gateway="door",proxy=~".+:.+"})'
+    )
+    assert trigger["metadata"]["threshold"] == "50"
+    assert trigger["authenticationRef"] == {"name": "prometheus"}
+    assert "rayhelm.dev/gateway" in spec("PodMonitor", base="gateway/everything")["podTargetLabels"]
+
+
+def test_a_drain_takes_one_pod_at_a_time() -> None:
+    assert spec("PodDisruptionBudget")["maxUnavailable"] == 1
+
+
+def test_selectors_find_the_pods() -> None:
+    labels = spec("Deployment")["template"]["metadata"]["labels"]
+    selectors = [
+        spec("Deployment")["selector"]["matchLabels"],
+        spec("Service")["selector"],
+        spec("PodDisruptionBudget")["selector"]["matchLabels"],
+        spec("NetworkPolicy")["podSelector"]["matchLabels"],
+        spec("PodMonitor", {"podMonitor": {"enabled": True}})["selector"]["matchLabels"],
+    ]
+    for selector in selectors:
+        assert selector
+        assert selector.items() <= labels.items()
+
+
+def test_the_account_of_the_pods_may_be_another_one() -> None:
+    assert pod()["serviceAccountName"] == "door"
+    assert pod(base="gateway/keda")["serviceAccountName"] == "default"
+    named = {"serviceAccount": {"create": False, "name": "there-already"}}
+    assert pod(named)["serviceAccountName"] == "there-already"
+    assert "ServiceAccount" not in kinds(rendered(named))

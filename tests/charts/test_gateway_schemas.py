@@ -1,0 +1,121 @@
+"""Everything that the chart gateway renders is what Kubernetes and the operators take, with either Helm."""
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+
+from charts.kit import HELMS, VALUES, kinds, only, rendered, values_file
+from charts.oracles import built_in, validator_of
+from charts.pod_security import violations
+from rayhelm.charts.helm import charts_dir, lint
+from rayhelm.errors import MissingError
+from rayhelm.versions import versions
+from testbed.tools.crds import crd_files
+
+EXAMPLES = sorted(f"gateway/{path.stem}" for path in (VALUES / "gateway").glob("*.yaml"))
+ABOUT = yaml.safe_load((charts_dir() / "gateway/Chart.yaml").read_text())
+OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
+KUBERNETES = [OLDEST, *versions().kubernetes.supported]
+CRDS = {
+    "HTTPRoute": ("gateway-api", "gateway.networking.k8s.io_httproutes.yaml", "v1"),
+    "ScaledObject": ("keda", "keda.sh_scaledobjects.yaml", "v1alpha1"),
+    "PodMonitor": ("prometheus-operator", "monitoring.coreos.com_podmonitors.yaml", "v1"),
+}
+Object = dict[str, Any]
+
+
+def objects(example: str, helm: str = "4", overlay: Object | None = None) -> list[Object]:
+    return rendered(overlay, chart="gateway", base=example, release="door", helm=helm)
+
+
+def complaints(item: Object) -> list[str]:
+    """What the CRD of an operator's own kind says against it."""
+    bundle, name, version = CRDS[item["kind"]]
+    try:
+        (file,) = [path for path in crd_files(bundle) if path.name == name]
+    except MissingError as error:
+        pytest.skip(str(error))
+    return [f"{error.json_path}: {error.message}" for error in validator_of(file, version).iter_errors(item)]
+
+
+def pod(item: Object) -> Object:
+    """The pod of a Deployment."""
+    template = item["spec"]["template"]
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "x", **template["metadata"]},
+        "spec": template["spec"],
+    }
+
+
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_it_is_what_kubernetes_takes(example: str, kubernetes: str) -> None:
+    for item in objects(example):
+        if item["kind"] not in CRDS:
+            built_in(item, kubernetes)
+
+
+@pytest.mark.parametrize("kind", CRDS)
+def test_it_is_what_the_crds_take(kind: str) -> None:
+    (item,) = [item for example in EXAMPLES for item in objects(example) if item["kind"] == kind]
+    assert complaints(item) == []
+    item["spec"]["surprise"] = 1
+    assert complaints(item) != []
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_the_pod_passes_restricted_and_writes_nothing(example: str) -> None:
+    found = pod(only(objects(example), "Deployment"))
+    assert violations(found) == []
+    for part in (*found["spec"]["initContainers"], *found["spec"]["containers"]):
+        assert part["securityContext"]["readOnlyRootFilesystem"]
+        assert all(mount["readOnly"] for mount in part["volumeMounts"])
+    assert found["spec"]["automountServiceAccountToken"] is False
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda spec: spec["containers"][0].pop("securityContext"), "haproxy: allowPrivilegeEscalation"),
+        (lambda spec: spec["initContainers"][0]["securityContext"].pop("capabilities"), "check: capabilities"),
+        (lambda spec: spec["volumes"].append({"name": "h", "hostPath": {"path": "/"}}), "volume h: hostPath"),
+    ],
+)
+def test_the_check_of_restricted_can_fail(change: Callable[[Object], None], complaint: str) -> None:
+    found = copy.deepcopy(pod(only(objects("gateway/minimal"), "Deployment")))
+    change(found["spec"])
+    assert any(item.startswith(complaint) for item in violations(found))
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_both_helms_render_the_same(example: str) -> None:
+    three, four = (
+        {(item["kind"], item["metadata"]["name"]): item for item in objects(example, helm)} for helm in HELMS
+    )
+    assert three == four
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize("kubernetes", KUBERNETES)
+def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
+    for example in EXAMPLES:
+        lint("gateway", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
+    lint("gateway", {}, kube_version=kubernetes, helm=HELMS[helm])
+
+
+def test_the_examples_render_every_kind_that_the_chart_has() -> None:
+    assert set().union(*(kinds(objects(example)) for example in EXAMPLES)) == set(CRDS) | {
+        "ConfigMap",
+        "Deployment",
+        "HorizontalPodAutoscaler",
+        "Ingress",
+        "NetworkPolicy",
+        "PodDisruptionBudget",
+        "Service",
+        "ServiceAccount",
+    }

@@ -1,1 +1,0 @@
-"""Tests that drive the real HAProxy."""
