@@ -1,6 +1,6 @@
 """Request smuggling: bytes of which two servers could think that the request ends in different places.
 
-Either the gateway refuses and closes, or one request goes up with one length. What would be smuggled is seen by nobody."""
+Either the gateway refuses and closes, or one request goes up with one length. Nobody sees what was hidden."""
 
 import pytest
 
