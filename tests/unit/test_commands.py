@@ -84,7 +84,7 @@ def test_render_writes_what_differs_and_says_so(rayhelm: Rayhelm, fleet: Path, t
     first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     assert (first.code, second.code) == (0, 0)
-    assert first.out.count("written") == second.out.count("current") == 2
+    assert first.out.count("written") == second.out.count("current") == 3
     assert "no `revision`" in first.err
     assert yaml.safe_load((tmp_path / "out/ray-service/llama-8b.yaml").read_text())["workerGroups"]
 
@@ -100,7 +100,7 @@ def test_render_check_fails_on_a_stale_file(rayhelm: Rayhelm, fleet: Path) -> No
 
 
 def rename_the_model(fleet: Path) -> None:
-    fleet.write_text(fleet.read_text().replace("llama-8b:", "llama:"))
+    fleet.write_text(fleet.read_text().replace("llama-8b", "llama"))
 
 
 def test_render_removes_what_it_wrote_for_a_model_that_is_gone(rayhelm: Rayhelm, fleet: Path) -> None:
@@ -110,12 +110,18 @@ def test_render_removes_what_it_wrote_for_a_model_that_is_gone(rayhelm: Rayhelm,
     rename_the_model(fleet)
     check = rayhelm("render", str(fleet), "--check")
     assert check.code == 1
-    assert "ray-service/llama-8b.yaml: is stale: the fleet has no such service" in check.err
+    assert "ray-service/llama-8b.yaml: is stale: the fleet has no such release" in check.err
     assert (fleet.parent / "ray-service/llama-8b.yaml").exists()
     answer = rayhelm("render", str(fleet))
     assert answer.out.count("removed  ") == 2
     left = {str(path.relative_to(fleet.parent)) for path in fleet.parent.rglob("*.yaml")}
-    assert left == {"fleet.yaml", "ray-service/llama.yaml", "ray-service/mine.yaml"}
+    assert left == {
+        "fleet.yaml",
+        "gateway/gateway.yaml",
+        "manifests/gateway/gateway.yaml",
+        "ray-service/llama.yaml",
+        "ray-service/mine.yaml",
+    }
     assert rayhelm("render", str(fleet), "--check").code == 0
 
 
@@ -131,7 +137,7 @@ def test_render_leaves_the_files_of_another_fleet(rayhelm: Rayhelm, fleet: Path)
 
 
 def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
-    files = [str(fleet.parent / name) for name in ("plan.md", "ray-service/llama-8b.yaml")]
+    files = [str(fleet.parent / name) for name in ("plan.md", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")]
     checked = rayhelm("render", str(fleet), "--check", "--format", "json")
     assert checked.code == 1
     assert json.loads(checked.out)["stale"] == files
@@ -141,7 +147,7 @@ def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
     assert "no `revision`" in first["warnings"][0]
     rename_the_model(fleet)
     second = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
-    assert second["removed"] == files[1:]
+    assert second["removed"] == files[1:2]
 
 
 @pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])
@@ -196,7 +202,7 @@ def test_a_wrong_fleet_ends_with_1_and_its_line(rayhelm: Rayhelm, fleet: Path) -
     fleet.write_text(fleet.read_text().replace("ttft: 2s", "ttft: 2"))
     answer = rayhelm("plan", str(fleet))
     assert answer.code == 1
-    assert f"{fleet}:16: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
+    assert f"{fleet}:17: models.llama-8b.slo.ttft: 2 has no unit" in answer.err
     assert "Traceback" not in answer.err
 
 
@@ -205,7 +211,7 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
     answer = rayhelm("plan", str(fleet), "--format", "json")
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
-    assert problem["line"] == 8
+    assert problem["line"] == 9
     assert "L4-24GB" in problem["message"] + problem["mend"]
 
 
@@ -300,7 +306,7 @@ def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
 
 def test_manifests_are_what_helm_makes_of_the_values(rayhelm: Rayhelm, fleet: Path) -> None:
     assert rayhelm("render", str(fleet), "--manifests").code == 0
-    objects = list(yaml.safe_load_all((fleet.parent / "manifests/llama-8b.yaml").read_text()))
+    objects = list(yaml.safe_load_all((fleet.parent / "manifests/ray-service/llama-8b.yaml").read_text()))
     assert {"RayService", "NetworkPolicy", "PodDisruptionBudget"} <= {item["kind"] for item in objects if item}
 
 

@@ -12,11 +12,9 @@ from rayhelm.catalog import catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.fleet_files import Rendered, render_fleet
-from rayhelm.planner.planner import plan_fleet
+from rayhelm.fleet_files import Rendered, render_fleet, rendered_of
 from rayhelm.spec.labels import Labels
 from rayhelm.values.emit import changed
-from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.pod_kinds import names_of
 from testbed.nodes import cpu_nodes, pool_of, simulated, uniform, volumes
 from testbed.nodes.labels import labels_of, spot_marks
@@ -84,9 +82,7 @@ def rendered(fleet: str) -> Rendered:
 
 
 def of_text(text: str) -> Rendered:
-    loaded = load(text)
-    plan = plan_fleet(loaded)
-    return Rendered(loaded, plan, values_of_plan(plan, loaded))
+    return rendered_of(load(text))
 
 
 def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:

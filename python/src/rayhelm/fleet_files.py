@@ -1,8 +1,8 @@
 """What `rayhelm render` writes for a fleet, as text by path. Pure: nothing is written here.
 
-<fleet>/plan.md                      the plan, for people and for review
-<fleet>/ray-service/<service>.yaml   values, one release each
-<fleet>/manifests/<service>.yaml     Kubernetes objects, when asked for
+<fleet>/plan.md                            the plan, for people and for review
+<fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
+<fleet>/manifests/...                      Kubernetes objects under the same paths, when asked for
 """
 
 from dataclasses import dataclass
@@ -10,12 +10,16 @@ from pathlib import Path
 
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.gateway_from_plan import gateways_of_plan
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
+from rayhelm.values.tenant_from_plan import tenants_of_plan
 
-__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "render_fleet"]
+__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "names_of", "render_fleet", "rendered_of"]
 
 CHART = "ray-service"
 
@@ -28,6 +32,10 @@ class Rendered:
     plan: Plan
     values: dict[str, RayServiceValues]
     """By service, which is also the release's name."""
+    tenants: dict[tuple[str, str], TenantValues]
+    """By cluster and tenant."""
+    releases: tuple[Release, ...]
+    """Of all charts, in the order in which they are installed."""
 
     def namespace(self, service: str) -> str:
         """Where the service lives: with its owner, or in `models`."""
@@ -41,31 +49,45 @@ class Rendered:
 
 def render_fleet(path: Path) -> Rendered:
     """Plan and value the fleet file at `path`. Raises FleetError."""
-    loaded = load_fleet(path)
+    return rendered_of(load_fleet(path))
+
+
+def rendered_of(loaded: LoadedFleet) -> Rendered:
+    """Plan and value a fleet. Raises FleetError."""
     plan = plan_fleet(loaded)
-    return Rendered(loaded, plan, values_of_plan(plan, loaded))
+    values = values_of_plan(plan, loaded)
+    tenants = tenants_of_plan(plan, loaded.fleet, values)
+    gateways = gateways_of_plan(plan, loaded.fleet, values)
+    return Rendered(loaded, plan, values, tenants, releases_of(loaded, plan, values, tenants, gateways))
 
 
 def files_of(rendered: Rendered) -> dict[str, str]:
     """Text of each file, by its path below the fleet's folder."""
     from rayhelm.plan_page import plan_page
 
-    files = {"plan.md": plan_page(rendered.plan)}
-    for service, values in rendered.values.items():
-        models = ", ".join(plan.model for plan in rendered.plan.of_service(service))
-        planned = rendered.plan.services[service]
-        cluster = f", cluster `{planned.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
-        header = (
-            f"Values of chart {CHART}: release `{service}` ({models}), namespace `{planned.namespace}`{cluster}.\n"
-            f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
-        )
-        files[f"{CHART}/{service}.yaml"] = as_yaml(values, header)
-    return files
+    page = plan_page(rendered.plan, rendered.tenants)
+    return {"plan.md": page} | {
+        release.file: as_yaml(release.values, _header(release, rendered)) for release in rendered.releases
+    }
+
+
+def _header(release: Release, rendered: Rendered) -> str:
+    cluster = f", cluster `{release.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
+    return (
+        f"Values of chart {release.chart}: release `{release.name}` ({release.about}), namespace"
+        f" `{release.namespace}`{cluster}.\n"
+        f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
+    )
 
 
 def mark_of(rendered: Rendered) -> str:
     """What stands in the head of each file, and tells later whose it is."""
     return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
+
+
+def names_of(rendered: Rendered) -> set[str]:
+    """Paths of all files with values or objects, whether they are asked for or not."""
+    return {name for release in rendered.releases for name in (release.file, _manifest(release))}
 
 
 def manifests_of(rendered: Rendered) -> dict[str, str]:
@@ -74,13 +96,17 @@ def manifests_of(rendered: Rendered) -> dict[str, str]:
 
     header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
     return {
-        f"manifests/{service}.yaml": header
+        _manifest(release): header
         + render(
-            CHART,
-            service,
-            rendered.namespace(service),
-            changed(values),
-            kube_version=rendered.kubernetes(service),
+            release.chart,
+            release.name,
+            release.namespace,
+            changed(release.values),
+            kube_version=release.kubernetes,
         )
-        for service, values in rendered.values.items()
+        for release in rendered.releases
     }
+
+
+def _manifest(release: Release) -> str:
+    return f"manifests/{release.file}"

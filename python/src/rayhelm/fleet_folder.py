@@ -7,9 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayhelm.errors import FleetError, Problem
-from rayhelm.fleet_files import CHART, Rendered, mark_of
+from rayhelm.fleet_files import Rendered, mark_of, names_of
 
 __all__ = ["Difference", "compare", "write"]
+
+KINDS = ("tenant", "ray-service", "gateway", "manifests")
+"""Folders that values and objects are written into."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +23,7 @@ class Difference:
     """To be written: missing there, or other than they should be."""
     current: tuple[str, ...]
     leftover: tuple[str, ...]
-    """To be removed: written for a service that the fleet no longer has."""
+    """To be removed: written for a release that the fleet no longer has."""
 
 
 def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Difference:
@@ -46,12 +49,12 @@ def _leftover(folder: Path, rendered: Rendered) -> list[str]:
     fleet = rendered.plan.fleet
     if f"# Plan of `{fleet}`".encode() not in (_read(folder / "plan.md") or b"").splitlines():
         return []
-    mark = f"# {mark_of(rendered)};".encode()
+    mark, known = f"# {mark_of(rendered)};".encode(), names_of(rendered)
     return [
-        f"{kind}/{path.name}"
-        for kind in (CHART, "manifests")
-        for path in sorted((folder / kind).glob("*.yaml"))
-        if path.stem not in rendered.values
+        name
+        for kind in KINDS
+        for path in sorted((folder / kind).rglob("*.yaml"))
+        if (name := path.relative_to(folder).as_posix()) not in known
         and any(line.startswith(mark) for line in (_read(path) or b"").splitlines()[:2])
     ]
 

@@ -1,11 +1,16 @@
 """`rayhelm lint`: the verdicts of every layer before anything reaches a cluster, down to Ray and vLLM themselves."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.fleet_files import CHART, Rendered, render_fleet
+from rayhelm.releases import Release
+from rayhelm.spec.fleet import Fleet
 from rayhelm.values.emit import changed
 
 __all__ = ["Checked", "lint_fleet"]
@@ -27,28 +32,34 @@ def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
     checked = Checked([planned], warnings=list(rendered.plan.all_warnings))
     problems: list[Problem] = []
     configs: dict[str, str] = {}
-    for service in rendered.values:
+    for release in rendered.releases:
         try:
-            configs[service] = _by_helm(rendered, service)
-            checked.done.append(f"{service}: chart {CHART} renders and passes `helm lint --strict`")
+            objects = _by_helm(release)
+            checked.done.append(f"{release.file}: chart {release.chart} renders and passes `helm lint --strict`")
         except FleetError as error:
-            problems += [_placed(problem, service, rendered) for problem in error.problems]
+            problems += [_placed(problem, release, rendered) for problem in error.problems]
+            continue
         except MissingError as error:
-            checked.left_out.append(f"{service}: {error.what}")
+            checked.left_out.append(f"{release.file}: {error.what}")
+            continue
+        if release.chart == CHART:
+            configs[release.name] = next(
+                item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService"
+            )
     problems += _by_ray(configs, rendered, checked) if ask_ray else []
     if problems:
         raise FleetError(problems)
     return checked
 
 
-def _by_helm(rendered: Rendered, service: str) -> str:
-    """The serveConfigV2 that helm renders."""
+def _by_helm(release: Release) -> list[dict[str, Any]]:
+    """The objects that helm renders."""
     from rayhelm.charts import helm
 
-    values, version = changed(rendered.values[service]), rendered.kubernetes(service)
-    objects = helm.template(CHART, service, rendered.namespace(service), values, kube_version=version)
-    helm.lint(CHART, values, kube_version=version)
-    return next(str(item["spec"]["serveConfigV2"]) for item in objects if item["kind"] == "RayService")
+    values, version = changed(release.values), release.kubernetes
+    objects = helm.template(release.chart, release.name, release.namespace, values, kube_version=version)
+    helm.lint(release.chart, values, kube_version=version)
+    return objects
 
 
 def _by_ray(configs: dict[str, str], rendered: Rendered, checked: Checked) -> list[Problem]:
@@ -58,17 +69,35 @@ def _by_ray(configs: dict[str, str], rendered: Rendered, checked: Checked) -> li
     from rayhelm.serving.check import check_serve_config
 
     problems: list[Problem] = []
+    releases = {release.name: release for release in rendered.releases if release.chart == CHART}
     for service, text in configs.items():
         found = check_serve_config(text)
-        problems += [_placed(problem, service, rendered) for problem in found]
+        problems += [_placed(problem, releases[service], rendered) for problem in found]
         if not found:
             checked.done.append(f"{service}: Ray's schema, ray.serve.llm and vLLM's parser accept serveConfigV2")
     return problems
 
 
-def _placed(problem: Problem, service: str, rendered: Rendered) -> Problem:
-    """A problem of the values, at the model of the fleet file that it comes from."""
-    models = rendered.loaded.fleet.models_of(service)
-    named = next((name for name in models if name in f"{problem.path} {problem.message}"), models[0])
-    here = rendered.loaded.document.problem(("models", named), problem.message)
+def _placed(problem: Problem, release: Release, rendered: Rendered) -> Problem:
+    """A problem of the values, at the place of the fleet file that it comes from: the first of those that might be
+    meant whose name is told, else the last."""
+    told = f"{problem.path} {problem.message}"
+    places = list(_places(release, rendered.loaded.fleet))
+    meant = next((place for place in places if re.search(rf"(?<![\w-]){place[1]}(?![\w-])", told)), places[-1])
+    here = rendered.loaded.document.problem(meant, problem.message)
     return replace(problem, file=here.file, line=here.line, path=problem.path or here.path)
+
+
+def _places(release: Release, fleet: Fleet) -> Iterator[tuple[str, ...]]:
+    """Where the values of a release come from, each with its name second."""
+    if release.chart == "tenant":
+        yield ("tenants", release.name)
+        return
+    if release.chart == CHART:
+        models = fleet.models_of(release.name)
+        yield from (("models", model) for model in models)
+        yield ("models", models[0])
+        return
+    yield from (("tenants", tenant) for tenant in fleet.tenants)
+    yield from (("models", model) for model in fleet.models)
+    yield ("clusters", release.cluster, "gateway")

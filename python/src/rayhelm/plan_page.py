@@ -1,13 +1,16 @@
 """plan.md: the plan as a page that people read and review."""
 
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 
 from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.values.tenant import TenantValues
 
 __all__ = ["plan_page"]
 
 
-def plan_page(plan: Plan) -> str:
+def plan_page(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> str:
+    """`tenants` by cluster and name: what their quotas hold is in the values."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -15,7 +18,24 @@ def plan_page(plan: Plan) -> str:
     environment.filters["shape"] = _shape
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
     template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(plan=plan).rstrip() + "\n"
+    return environment.from_string(template).render(plan=plan, quotas=list(_quotas(plan, tenants))).rstrip() + "\n"
+
+
+def _quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iterator[dict[str, object]]:
+    """A row for each kind of card."""
+    for (cluster, tenant), values in tenants.items():
+        services = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
+        for resource, cards in values.quota.gpus.items():
+            yield {
+                "tenant": tenant,
+                "cluster": cluster,
+                "namespace": values.namespace.name or tenant,
+                "services": services,
+                "resource": resource,
+                "planned": cards.planned,
+                "steady": cards.planned if cards.steady is None else cards.steady,
+                "surge": cards.surge,
+            }
 
 
 def _money(value: float | None) -> str:

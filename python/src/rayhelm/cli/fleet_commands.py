@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.cli.tenant_table import tenant_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,6 +33,8 @@ def plan_command(
         print(plan.model_dump_json(indent=2))
         return
     console().print(plan_table(plan))
+    if plan.tenants:
+        console().print(tenant_table(plan))
     if reasons:
         _print_reasons(plan)
     for text in plan.warnings:

@@ -59,7 +59,7 @@ def _stale(difference: "Difference", folder: Path, mend: str) -> list["Problem"]
     return [
         *(Problem("is stale", file=str(folder / name), mend=mend) for name in difference.stale),
         *(
-            Problem("is stale: the fleet has no such service any more", file=str(folder / name), mend=mend)
+            Problem("is stale: the fleet has no such release any more", file=str(folder / name), mend=mend)
             for name in difference.leftover
         ),
     ]

@@ -3,7 +3,7 @@
 from rayhelm.catalog.model import Task
 from rayhelm.closed import Closed
 
-__all__ = ["Estimate", "ModelPlan", "Plan", "PoolUse", "Reason", "ServicePlan", "Stage"]
+__all__ = ["Estimate", "GatewayPlan", "ModelPlan", "Plan", "PoolUse", "Reason", "ServicePlan", "Stage", "TenantPlan"]
 
 
 class Reason(Closed):
@@ -111,11 +111,40 @@ class ServicePlan(Closed):
     models: tuple[str, ...]
     gpus: int
     """Whole cards that its pods hold at the planned load."""
+    cards: dict[str, int]
+    """The same by extended resource (`nvidia.com/gpu`), which is what a quota counts."""
     upgrade: str
     """upgradeStrategy of KubeRay: `NewCluster` or `None`."""
     surge_gpus: int
     """Cards that an upgrade holds beside those."""
     because: str
+
+
+class TenantPlan(Closed):
+    """A team: what it may call, and what it owns."""
+
+    models: tuple[str, ...]
+    """Models that it may call."""
+    requests_per_minute: int
+    """Bound of each gateway."""
+    concurrency: int
+    """Requests at the same time; bound of each gateway."""
+    keys_secret: str
+    """Secret with the hashes of its keys, in the namespace of each gateway that it calls."""
+    services: tuple[str, ...]
+    """Services that it owns."""
+
+
+class GatewayPlan(Closed):
+    """The door of a cluster."""
+
+    namespace: str
+    url: str
+    """Where clients call it: at its host from outside, by its Service's name otherwise."""
+    models: tuple[str, ...]
+    """Models behind it that somebody may call."""
+    tenants: tuple[str, ...]
+    """Who may call something behind it."""
 
 
 class PoolUse(Closed):
@@ -135,6 +164,9 @@ class Plan(Closed):
     vllm_version: str
     models: dict[str, ModelPlan]
     services: dict[str, ServicePlan]
+    tenants: dict[str, TenantPlan]
+    gateways: dict[str, GatewayPlan]
+    """By cluster; one where nobody may call anything has none."""
     pools: dict[str, PoolUse]
     warnings: tuple[str, ...] = ()
 

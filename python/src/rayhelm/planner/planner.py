@@ -12,6 +12,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.candidates import Candidate, Refusal, candidates
 from rayhelm.planner.choose import Choice, choose
 from rayhelm.planner.describe import describe
+from rayhelm.planner.doors import doors_ajar, gateway_plans, tenant_plans
 from rayhelm.planner.layout import split_layers
 from rayhelm.planner.placement import place
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
@@ -51,11 +52,14 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         vllm_version=versions().vllm,
         models={name: plans[name] for name in loaded.fleet.models},
         services=service_plans(plans, sites, loaded),
+        tenants=tenant_plans(loaded.fleet),
+        gateways=gateway_plans(plans, loaded.fleet),
         pools={name: _use(site) for name, site in sites.items()},
         warnings=(
             *idle_shares(sites.values()),
             *images_to_bring(plans, loaded),
             *gated_without_token(wishes, plans, loaded),
+            *doors_ajar(plans, loaded.fleet),
         ),
     )
     owners_within_bounds(plan, sites, loaded)

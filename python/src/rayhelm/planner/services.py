@@ -47,20 +47,29 @@ def _service(
     name: str, models: Mapping[str, ModelPlan], sites: Mapping[str, PoolSite], loaded: LoadedFleet
 ) -> ServicePlan:
     declared = loaded.fleet.services.get(name) or Service()
-    owner = loaded.fleet.tenants[declared.tenant] if declared.tenant else None
     members = [plan for plan in models.values() if plan.service == name]
     upgrade, because = _upgrade(name, declared, sites)
     held = sum(cards_of(name, site) for site in sites.values())
     return ServicePlan(
         cluster=members[0].cluster,
-        namespace=(owner.namespace if owner else None) or declared.tenant or "models",
+        namespace=loaded.fleet.namespace_of(name),
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
         gpus=held,
+        cards=_by_resource(name, sites),
         upgrade=upgrade,
         surge_gpus=held if upgrade == "NewCluster" else 0,
         because=because,
     )
+
+
+def _by_resource(name: str, sites: Mapping[str, PoolSite]) -> dict[str, int]:
+    hosts = [host for site in sites.values() for host in site.hosts if name in host.owner]
+    resources = dict.fromkeys(host.gpu.resource for host in hosts)
+    return {
+        resource: sum(host.owner.count(name) for host in hosts if host.gpu.resource == resource)
+        for resource in resources
+    }
 
 
 def _upgrade(name: str, declared: Service, sites: Mapping[str, PoolSite]) -> tuple[str, str]:

@@ -1,20 +1,21 @@
-"""What one record cannot know of another: references, owners and sums. Pure; the planner's own refusals come later."""
+"""What one record cannot know of another: references and sums. Pure; the planner's own refusals come later."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from rayhelm.errors import Problem
 from rayhelm.spec.base import short
+from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
 from rayhelm.spec.engine import ELSEWHERE
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Parallelism
 from rayhelm.spec.names import MAX_LABEL
-from rayhelm.spec.nearest import did_you_mean
 from rayhelm.spec.pools import Pool
+from rayhelm.spec.references import reference
 from rayhelm.spec.yaml_nodes import Path
 
-__all__ = ["check", "gpus_in"]
+__all__ = ["check"]
 
 
 def check(fleet: Fleet, document: Document) -> list[Problem]:
@@ -23,17 +24,9 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
-        *_aliases(fleet, document),
-        *_tenants(fleet, document),
+        *check_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
-
-
-def gpus_in(pool: Pool) -> int:
-    """Cards in a pool."""
-    if pool.hosts:
-        return sum(host.gpus for host in pool.hosts)
-    return (pool.nodes or 0) * (pool.gpus_per_node or 1)
 
 
 def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -52,7 +45,7 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 "a pool needs `gpu` and `nodes`, or `hosts`",
                 "gpu: L4-24GB\nnodes: 2\ngpusPerNode: 1",
             )
-        yield from _reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
+        yield from reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
         yield from _groups(name, pool, document)
         names = [host.name for host in pool.hosts if host.name]
         for twice in sorted({host for host in names if names.count(host) > 1}):
@@ -76,7 +69,7 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, model in fleet.models.items():
         path = ("models", name)
         if model.pool:
-            yield from _reference(document, (*path, "pool"), model.pool, fleet.pools, "pool")
+            yield from reference(document, (*path, "pool"), model.pool, fleet.pools, "pool")
         if model.gpu_fraction and model.gpu_fraction < 1 and model.parallelism and _split(model.parallelism) > 1:
             yield document.problem(
                 (*path, "gpuFraction"),
@@ -123,11 +116,11 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
     known = fleet.service_names
     for name, service in fleet.services.items():
         path = ("services", name)
-        yield from _reference(
+        yield from reference(
             document, path, name, known, "model or `service` of a model", "no model belongs to service"
         )
         if service.tenant:
-            yield from _reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
+            yield from reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
     for name in known:
         clusters = {
             fleet.pools[pool].cluster
@@ -142,48 +135,6 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"service `{name}` would stand on clusters {both}; a RayService stands on one",
                 "use one service per cluster",
             )
-
-
-def _aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
-    """An alias is a Service, so one namespace has it once."""
-    taken: dict[tuple[str, str], str] = {}
-    for service, aliases in ((name, service.aliases) for name, service in fleet.services.items() if service.aliases):
-        for index, alias in enumerate(aliases.names):
-            other = taken.setdefault((aliases.namespace, alias), service)
-            if other != service:
-                yield document.problem(
-                    ("services", service, "aliases", "names", index),
-                    f"service `{other}` has the alias `{alias}` in namespace `{aliases.namespace}` already",
-                    "keep it with one of the two",
-                )
-
-
-def _tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
-    for name, tenant in fleet.tenants.items():
-        for index, model in enumerate(tenant.models):
-            yield from _reference(document, ("tenants", name, "models", index), model, fleet.models, "model")
-    claimed = sum(tenant.gpus or 0 for tenant in fleet.tenants.values())
-    there = sum(gpus_in(pool) for pool in fleet.pools.values())
-    if claimed > there:
-        claims = ", ".join(f"{name} {tenant.gpus:g}" for name, tenant in fleet.tenants.items() if tenant.gpus)
-        yield document.problem(
-            ("tenants",),
-            f"tenants claim {claimed:g} GPUs ({claims}), and the pools have {there}",
-            f"lower the claims to {there} in all, or add nodes",
-        )
-
-
-def _reference(
-    document: Document,
-    path: Path,
-    name: str,
-    known: Iterable[str],
-    what: str,
-    lead: str = "",
-) -> Iterator[Problem]:
-    names = list(known)
-    if name not in names:
-        yield document.problem(path, f"{lead or f'there is no {what}'} `{name}`", did_you_mean(name, names))
 
 
 def _keys(document: Document, path: Path) -> dict[str, object]:

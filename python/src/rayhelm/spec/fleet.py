@@ -11,7 +11,10 @@ from rayhelm.spec.names import Name
 from rayhelm.spec.pools import Cluster, Network, Pool
 from rayhelm.spec.tenants import Service, Tenant
 
-__all__ = ["Fleet"]
+__all__ = ["UNOWNED", "Fleet"]
+
+UNOWNED = "models"
+"""Namespace of services that no tenant owns."""
 
 
 class Fleet(Record):
@@ -34,7 +37,7 @@ class Fleet(Record):
     services: dict[Name, Service] = {}
     """Services that need more said than their name: owner, aliases, upgrades."""
     tenants: dict[Name, Tenant] = {}
-    """Teams."""
+    """Teams: who owns services, and who may call models. Without them there is no gateway."""
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""
@@ -47,3 +50,27 @@ class Fleet(Record):
     def service_names(self) -> tuple[str, ...]:
         """Services in the order in which their first models stand in the file."""
         return tuple(dict.fromkeys(self.service_of(name) for name in self.models))
+
+    def owner_of(self, service: str) -> str | None:
+        """Tenant that owns a service."""
+        return self.services[service].tenant if service in self.services else None
+
+    def services_of(self, tenant: str) -> tuple[str, ...]:
+        """Services that a tenant owns."""
+        return tuple(service for service in self.service_names if self.owner_of(service) == tenant)
+
+    def namespace_of(self, service: str) -> str:
+        """Where a service lives: with its owner, or in `models`."""
+        owner = self.owner_of(service)
+        if not owner:
+            return UNOWNED
+        tenant = self.tenants.get(owner)
+        return (tenant.namespace if tenant else None) or owner
+
+    def keys_of(self, tenant: str) -> str:
+        """Secret with the hashes of a tenant's keys."""
+        return self.tenants[tenant].keys.secret or f"gateway-keys-{tenant}"
+
+    def callers_of(self, model: str) -> tuple[str, ...]:
+        """Tenants that may call a model."""
+        return tuple(name for name, tenant in self.tenants.items() if model in tenant.models)

@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.spec.base import Record, Refusal, short
 
-__all__ = ["ExtendedResource", "Image", "Labels", "Toleration"]
+__all__ = ["ExtendedResource", "Image", "LabelKey", "Labels", "Toleration"]
 
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")

@@ -1,11 +1,12 @@
 """Models: what is served, for whom and how fast."""
 
-from typing import Annotated, Self
+import re
+from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.catalog.model import Task
-from rayhelm.spec.base import ListOf, Record, Refusal
+from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
 from rayhelm.spec.units import Duration
@@ -70,6 +71,12 @@ class Replicas(Record):
         return self
 
 
+def _operation(text: str) -> str:
+    if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._-]*)+", text) or len(text) > 200:
+        raise Refusal(f"`{short(text)}` is not a path that the gateway can let through", "paths: {/v1/ocr: POST}")
+    return text
+
+
 class OwnApplication(Record):
     """A Serve application of your own, for `task: custom`. Its module has to be in the image."""
 
@@ -79,6 +86,10 @@ class OwnApplication(Record):
     """Name of the deployment in it that holds the card."""
     args: dict[str, str | int | float | bool] = {}
     """Arguments of the builder, beside `model`, and `source` where the weights lie."""
+    paths: dict[Annotated[str, AfterValidator(_operation)], Literal["POST", "GET"]] = Field(
+        default={}, examples=[{"/v1/ocr": "POST"}]
+    )
+    """Paths that it answers, each with its method. The gateway opens them below `/<model>`, and no other."""
 
 
 class ModelSpec(Record):

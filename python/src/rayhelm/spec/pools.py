@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.spec.base import ListOf, Record
+from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.labels import ExtendedResource, Image, Labels, Toleration
 from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
@@ -19,15 +20,6 @@ class ApiServer(Record):
     cidrs: ListOf[Cidr] = ()
     """Address blocks that Ray's autoscaler may reach. Some networks see the Service's address (`kubectl get service
     kubernetes`), some the endpoints' (`kubectl get endpointslices -n default`): name both where you do not know."""
-
-
-class Gateway(Record):
-    """The one door of a cluster. Its chart is not there yet: bring a gateway, and say where it runs."""
-
-    namespace: Name = "gateway"
-    """Namespace of its pods: only they, and the namespaces of aliases, may call the services."""
-    host: DnsName | None = None
-    """Host name that clients use; not rendered yet."""
 
 
 class Weights(Record):

@@ -11,6 +11,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
+from rayhelm.spec.tenants import Aliases
 from rayhelm.values.applications import application, custom_application, is_hub_id
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
@@ -21,6 +22,9 @@ from rayhelm.values.ray_service.weights import Claim, Download, Weights
 from rayhelm.values.worker_groups import groups_of, worker_groups
 
 __all__ = ["values_of_plan"]
+
+GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
+"""Labels of the pods of the release `gateway`."""
 
 
 def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
@@ -36,7 +40,6 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    callers = dict.fromkeys([cluster.gateway.namespace, *([aliases.namespace] if aliases else [])])
     stages, groups = groups_of(models, loaded), worker_groups(models, loaded, known)
     alone = planned.upgrade == "None" and sum(group.max_replicas for group in groups.values()) == 1
     return RayServiceValues(
@@ -60,11 +63,19 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         weights=_weights(models, cluster, declared.weights_size if declared else None, alone),
         network_policy=NetworkPolicy(
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
-            gateways={namespace: Peer(namespace=namespace) for namespace in callers},
+            gateways=_callers(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_redis(cluster),
         ),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
+
+
+def _callers(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
+    """The pods of our gateway; all of its namespace where somebody else brings one, and of the namespace of aliases."""
+    labels = GATEWAY_PODS if ours else {}
+    gateway = cluster.gateway.namespace
+    peers = {gateway: Peer(namespace=gateway, pod_labels=labels)}
+    return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
 
 
 def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Model:

@@ -14,11 +14,20 @@ from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 
-__all__ = ["groups_of", "worker_groups"]
+__all__ = ["groups_of", "resource_of", "worker_groups"]
 
 CPUS_PER_CARD, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
 MEMORY_GIB_PER_CARD, MEMORY_GIB_BASE = 16, 16
 """What a worker asks for when the pool does not say what its nodes have: room to load weights, and `/dev/shm`."""
+
+
+_USUAL = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
+"""Extended resource of a vendor's cards, where the values name none."""
+
+
+def resource_of(group: WorkerGroup) -> str:
+    """Extended resource that a group's pods ask for."""
+    return group.gpu.resource or _USUAL[group.gpu.vendor]
 
 
 def groups_of(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
@@ -77,8 +86,7 @@ def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet
 
 
 def _gpu(card: Card, count: int) -> Gpu:
-    usual = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
-    resource = "" if usual.get(card.vendor) == card.resource else card.resource
+    resource = "" if _USUAL.get(card.vendor) == card.resource else card.resource
     assert card.vendor != "google"
     return Gpu(count=count, vendor=card.vendor, resource=resource, product=card.product_label or "")
 

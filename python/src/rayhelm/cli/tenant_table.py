@@ -1,0 +1,43 @@
+"""Who may call what, and who owns what, as `rayhelm plan` shows it."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from rayhelm.planner.plan import Plan
+
+__all__ = ["tenant_table"]
+
+
+def tenant_table(plan: "Plan") -> "Table":
+    """A row for each tenant; its cards, and those that upgrades take beside them."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    doors = ", ".join(f"{gateway.url} ({cluster})" for cluster, gateway in plan.gateways.items())
+    table = Table(
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        collapse_padding=True,
+        title=f"through {doors}" if doors else "no gateway",
+        title_justify="left",
+    )
+    table.add_column("tenant", overflow="fold")
+    table.add_column("may call", overflow="fold")
+    for column in ("per minute", "at once"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("owns", overflow="fold")
+    table.add_column("cards", justify="right", no_wrap=True)
+    for name, tenant in plan.tenants.items():
+        owned = [plan.services[service] for service in tenant.services]
+        held, surge = sum(service.gpus for service in owned), sum(service.surge_gpus for service in owned)
+        table.add_row(
+            name,
+            ", ".join(tenant.models) or "-",
+            str(tenant.requests_per_minute) if tenant.models else "-",
+            str(tenant.concurrency) if tenant.models else "-",
+            ", ".join(tenant.services) or "-",
+            f"{held} + {surge}" if owned else "-",
+        )
+    return table

@@ -1,0 +1,93 @@
+"""Who may call what, through which door, and what about that a reader would not expect."""
+
+from collections.abc import Callable, Iterator, Mapping
+from math import ceil
+
+from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.pools import Cluster
+from rayhelm.spec.tenants import Access, Tenant
+
+__all__ = ["doors_ajar", "gateway_plans", "tenant_plans"]
+
+
+def tenant_plans(fleet: Fleet) -> dict[str, TenantPlan]:
+    return {
+        name: TenantPlan(
+            models=tenant.models,
+            requests_per_minute=tenant.requests_per_minute,
+            concurrency=tenant.concurrency,
+            keys_secret=fleet.keys_of(name),
+            services=fleet.services_of(name),
+        )
+        for name, tenant in fleet.tenants.items()
+    }
+
+
+def gateway_plans(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
+    """A door for each cluster that has something which somebody may call."""
+    plans = {}
+    for name, cluster in fleet.clusters.items():
+        behind = tuple(model for model in fleet.models if models[model].cluster == name and fleet.callers_of(model))
+        if not behind:
+            continue
+        plans[name] = GatewayPlan(
+            namespace=cluster.gateway.namespace,
+            url=_url(cluster),
+            models=behind,
+            tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
+        )
+    return plans
+
+
+def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+    """What a fleet with or without tenants leaves open, or shut."""
+    if not fleet.tenants:
+        yield (
+            "there are no `tenants`, so no gateway is rendered: bring one of your own, for the endpoints themselves ask"
+            " nobody for a key"
+        )
+        return
+    for model in fleet.models:
+        if not fleet.callers_of(model):
+            yield f"nobody may call `{model}`: no tenant names it among its `models`, so the gateway does not know it"
+    for name, tenant in fleet.tenants.items():
+        meant = [key for key, value in _OF_OWNERS.items() if value(tenant)]
+        if meant and not fleet.services_of(name):
+            keys = " and ".join(f"`{key}`" for key in meant)
+            yield f"tenant `{name}` owns no service, so it gets no namespace, and {keys} mean nothing"
+    yield from _limits_below_the_load(models, fleet)
+    for name in gateway_plans(models, fleet):
+        if not fleet.clusters[name].gateway.callers:
+            yield (
+                f"nobody can reach the gateway of cluster `{name}`: its NetworkPolicy lets in the namespaces that"
+                " `gateway.callers` names, and it names none"
+            )
+
+
+def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+    """Cards that are planned for requests which the gateway would refuse."""
+    for model, spec in fleet.models.items():
+        callers = [fleet.tenants[name] for name in fleet.callers_of(model)]
+        if not callers or not spec.traffic:
+            continue
+        load = spec.traffic.requests_per_second * 60
+        if load > (most := sum(tenant.requests_per_minute for tenant in callers)):
+            yield f"`{model}` is planned for {load:g} requests a minute, and the tenants that may call it have {most}"
+        load = ceil((models[model].estimate.concurrency or 0) * models[model].replicas)
+        if load > (most := sum(tenant.concurrency for tenant in callers)):
+            yield f"`{model}` is planned for {load} requests at once, and the tenants that may call it have {most}"
+
+
+_OF_OWNERS: Mapping[str, Callable[[Tenant], bool]] = {
+    "gpus": lambda tenant: tenant.gpus is not None,
+    "access": lambda tenant: tenant.access != Access(),
+    "namespace": lambda tenant: tenant.namespace is not None,
+}
+"""What a fleet file says of a tenant for the sake of its namespace."""
+
+
+def _url(cluster: Cluster) -> str:
+    if cluster.gateway.host:
+        return f"https://{cluster.gateway.host}"
+    return f"http://gateway.{cluster.gateway.namespace}"

@@ -1,0 +1,102 @@
+"""The Helm releases of a fleet, in the order in which they are installed: walls, services, doors. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from rayhelm.closed import Closed
+from rayhelm.planner.plan import Plan
+from rayhelm.spec.check_tenants import RELEASES
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway_from_plan import RELEASE
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
+
+__all__ = ["Release", "releases_of"]
+
+
+@dataclass(frozen=True)
+class Release:
+    """One release of one of the charts."""
+
+    chart: str
+    name: str
+    namespace: str
+    """Namespace of the release itself."""
+    cluster: str
+    values: Closed
+    about: str
+    """What a reader knows it by: models, services."""
+    file: str
+    """Path of its values below the fleet's folder. Its last part is the release's name; between chart and name stands
+    the cluster where a fleet has several, for all of them have a `gateway`, and a tenant may live in more than one."""
+    kubernetes: str
+    """Version of Kubernetes that it is for, as helm takes it."""
+
+
+def releases_of(
+    loaded: LoadedFleet,
+    plan: Plan,
+    services: Mapping[str, RayServiceValues],
+    tenants: Mapping[tuple[str, str], TenantValues],
+    gateways: Mapping[str, GatewayValues],
+) -> tuple[Release, ...]:
+    """`services` by name, `tenants` by cluster and name, `gateways` by cluster."""
+    return (
+        *_tenants(loaded, plan, tenants),
+        *_services(loaded, plan, services),
+        *_gateways(loaded, plan, gateways),
+    )
+
+
+def _tenants(loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:
+    for (cluster, tenant), each in values.items():
+        owned = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
+        yield Release(
+            chart="tenant",
+            name=tenant,
+            namespace=RELEASES,
+            cluster=cluster,
+            values=each,
+            about=f"owner of {', '.join(owned)}",
+            file=f"tenant/{_folder(cluster, loaded)}{tenant}.yaml",
+            kubernetes=_kubernetes(cluster, loaded),
+        )
+
+
+def _services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
+    for service, each in values.items():
+        planned = plan.services[service]
+        yield Release(
+            chart="ray-service",
+            name=service,
+            namespace=planned.namespace,
+            cluster=planned.cluster,
+            values=each,
+            about=", ".join(planned.models),
+            file=f"ray-service/{service}.yaml",
+            kubernetes=_kubernetes(planned.cluster, loaded),
+        )
+
+
+def _gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
+    for cluster, each in values.items():
+        planned = plan.gateways[cluster]
+        yield Release(
+            chart="gateway",
+            name=RELEASE,
+            namespace=planned.namespace,
+            cluster=cluster,
+            values=each,
+            about=f"door to {', '.join(planned.models)}",
+            file=f"gateway/{_folder(cluster, loaded)}{RELEASE}.yaml",
+            kubernetes=_kubernetes(cluster, loaded),
+        )
+
+
+def _folder(cluster: str, loaded: LoadedFleet) -> str:
+    return f"{cluster}/" if len(loaded.fleet.clusters) > 1 else ""
+
+
+def _kubernetes(cluster: str, loaded: LoadedFleet) -> str:
+    return f"{loaded.fleet.clusters[cluster].kubernetes}.0"

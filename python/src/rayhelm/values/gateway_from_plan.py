@@ -1,0 +1,94 @@
+"""From a plan to the typed values of the chart `gateway`, one release for each cluster with something to call. Pure."""
+
+from collections.abc import Mapping
+
+from rayhelm.planner.plan import GatewayPlan, Plan
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.gateway import Gateway
+from rayhelm.spec.models import Replicas
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
+from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
+from rayhelm.values.gateway.network import NetworkPolicy, Peer
+from rayhelm.values.gateway.operations import Autoscaling
+from rayhelm.values.gateway.tenants import Keys, Tenant
+from rayhelm.values.ray_service import RayServiceValues
+
+__all__ = ["RELEASE", "STABLE", "gateways_of_plan"]
+
+RELEASE = "gateway"
+"""Release of each cluster's gateway."""
+STABLE = "stable"
+"""The version that a fleet file knows of each model; others are laid over the values by hand."""
+
+
+def gateways_of_plan(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
+    """By cluster. `values` are those of the services, by name."""
+    return {
+        cluster: _values(planned, fleet.clusters[cluster].gateway, plan, fleet, values)
+        for cluster, planned in plan.gateways.items()
+    }
+
+
+def _values(
+    planned: GatewayPlan, declared: Gateway, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+) -> GatewayValues:
+    usual = GatewayValues()
+    fixed = declared.replicas if isinstance(declared.replicas, int) else None
+    return GatewayValues(
+        tenants={name: _tenant(name, planned, fleet) for name in planned.tenants},
+        models={model: _model(model, plan, fleet, values) for model in planned.models},
+        replicas=fixed or usual.replicas,
+        autoscaling=_autoscaling(declared.replicas),
+        exposure=_exposure(declared),
+        network_policy=NetworkPolicy(callers={namespace: Peer(namespace=namespace) for namespace in declared.callers}),
+    )
+
+
+def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
+    tenant = fleet.tenants[name]
+    return Tenant(
+        keys=Keys(secret_name=fleet.keys_of(name)),
+        models=[model for model in tenant.models if model in planned.models],
+        requests_per_minute=tenant.requests_per_minute,
+        concurrency=tenant.concurrency,
+    )
+
+
+def _model(model: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Model:
+    planned, own = plan.models[model], fleet.models[model].application
+    service = planned.service
+    release = values[service]
+    endpoint = Endpoint(service=service, namespace=plan.services[service].namespace, port=release.serve.port)
+    return Model(
+        task=planned.task,
+        versions={STABLE: Version(route_prefix=_route_prefix(model, release), endpoints={service: endpoint})},
+        operations={path: Operation(method=method) for path, method in own.paths.items()} if own else {},
+    )
+
+
+def _route_prefix(model: str, release: RayServiceValues) -> str:
+    """An application for each model, named after it."""
+    own = release.serve.custom_applications.get(model)
+    application = own or release.serve.applications[model]
+    return application.route_prefix or f"/{model}"
+
+
+def _autoscaling(replicas: int | Replicas | None) -> Autoscaling:
+    if isinstance(replicas, int):
+        return Autoscaling(kind="None")
+    if replicas is None:
+        return Autoscaling()
+    return Autoscaling(min_replicas=replicas.min, max_replicas=replicas.max)
+
+
+def _exposure(declared: Gateway) -> Exposure:
+    hosts = [declared.host] if declared.host else []
+    if declared.ingress:
+        ingress = Ingress(class_name=declared.ingress.class_name or "", tls_secret=declared.ingress.tls_secret)
+        return Exposure(kind="Ingress", hosts=hosts, ingress=ingress, annotations=dict(declared.ingress.annotations))
+    if declared.http_route:
+        route = declared.http_route
+        parent = ParentRef(name=route.gateway, namespace=route.namespace or "", section_name=route.listener or "")
+        return Exposure(kind="HTTPRoute", hosts=hosts, http_route=HttpRoute(parent=parent))
+    return Exposure()

@@ -1,0 +1,130 @@
+"""From a plan to the typed values of the chart `tenant`, one release for each owner of services and each of its
+clusters. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from math import ceil
+
+from rayhelm.planner.plan import Plan, ServicePlan
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.tenants import Subjects as Declared
+from rayhelm.spec.tenants import Tenant
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
+from rayhelm.values.tenant.access import Access, Subjects
+from rayhelm.values.tenant.namespace import Namespace
+from rayhelm.values.tenant.quota import CARDS, Cards, Objects, Pods, Quota, Storage
+from rayhelm.values.worker_groups import resource_of
+
+__all__ = ["tenants_of_plan"]
+
+PODS_BESIDE_WORKERS = 4
+"""Of a service: the head, two Jobs that fetch weights, the pod of `helm test`."""
+PER_SERVICE = {
+    "ray_services": 1,
+    "services": 8,
+    "jobs": 4,
+    "config_maps": 4,
+    "secrets": 16,
+    "persistent_volume_claims": 2,
+}
+"""Objects that a release of `ray-service` may come to, those of KubeRay and Helm included, and some beside."""
+
+
+def tenants_of_plan(
+    plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+) -> dict[tuple[str, str], TenantValues]:
+    """By cluster and tenant. `values` are those of the services, by name: their pods are what a quota counts."""
+    owned: dict[tuple[str, str], list[str]] = {}
+    for tenant in fleet.tenants:
+        for service in fleet.services_of(tenant):
+            owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
+    return {
+        (cluster, tenant): _values(tenant, services, plan, fleet, values)
+        for (cluster, tenant), services in owned.items()
+    }
+
+
+def _values(
+    name: str, services: Sequence[str], plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+) -> TenantValues:
+    tenant = fleet.tenants[name]
+    plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
+    held = sum(plan.services[service].gpus for service in fleet.services_of(name))
+    room = None if tenant.gpus is None else max(0, int(tenant.gpus) - held)
+    return TenantValues(
+        namespace=Namespace(name=tenant.namespace or ""),
+        access=_access(tenant),
+        quota=_quota(plans, releases, room),
+    )
+
+
+def _quota(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], room: int | None) -> Quota:
+    """`room`: cards that the tenant may hold beyond the plan; None where it has no bound."""
+    gpus = _cards(plans, releases, room)
+    return Quota(
+        gpus=gpus,
+        cards=list(dict.fromkeys([*CARDS, *gpus])),
+        pods=_pods(plans, releases),
+        objects=Objects(
+            **{kind: max(count * len(plans), Objects.model_fields[kind].default) for kind, count in PER_SERVICE.items()}
+        ),
+        storage=_storage(releases),
+    )
+
+
+def _cards(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], room: int | None) -> dict[str, Cards]:
+    """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
+    services that are upgraded beside themselves: all of them may be at once."""
+    planned = _sum(plan.cards for plan in plans)
+    surge = _sum(plan.cards for plan in plans if plan.upgrade == "NewCluster")
+    most = _sum(
+        {resource_of(group): group.max_replicas * group.gpu.count}
+        for release in releases
+        for group in release.worker_groups.values()
+    )
+    found = {}
+    for resource, count in planned.items():
+        more = max(0, most[resource] - count)
+        more = more if room is None else min(more, room)
+        found[resource] = Cards(planned=count, steady=count + more if more else None, surge=surge[resource])
+    return found
+
+
+def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+    total: Counter[str] = Counter()
+    for count in counts:
+        total.update(count)
+    return total
+
+
+def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> Pods:
+    workers = [sum(group.max_replicas for group in release.worker_groups.values()) for release in releases]
+    steady = sum(workers) + PODS_BESIDE_WORKERS * len(plans)
+    surge = sum(count + 1 for count, plan in zip(workers, plans, strict=True) if plan.upgrade == "NewCluster")
+    usual = Pods()
+    return Pods(steady=max(steady, usual.steady), surge=max(surge, usual.surge))
+
+
+def _storage(releases: Sequence[RayServiceValues]) -> Storage:
+    """Room for the volumes of weights."""
+    claims = [
+        release.weights.claim for release in releases if release.weights.enabled and not release.weights.claim.existing
+    ]
+    needed = sum(int(claim.size.removesuffix("Gi")) for claim in claims)
+    usual = int(str(Storage().size).removesuffix("Ti"))
+    return Storage(size=f"{max(ceil(needed / 1024), usual)}Ti")
+
+
+def _access(tenant: Tenant) -> Access:
+    return Access(
+        viewers=_subjects(tenant.access.viewers),
+        editors=_subjects(tenant.access.editors),
+        deployers=_subjects(tenant.access.deployers),
+    )
+
+
+def _subjects(declared: Declared) -> Subjects:
+    return Subjects(
+        groups=list(declared.groups), users=list(declared.users), service_accounts=list(declared.service_accounts)
+    )

@@ -1,0 +1,193 @@
+"""Who owns and who calls: what the fleet file may say of it, and what the plan warns of."""
+
+import pytest
+
+from rayhelm.planner.plan import Plan
+from unit.fleets import plan
+from unit.small_fleet import SMALL, problems, read, the_problem
+
+OWNED = "services: {chat: {tenant: a}}\n"
+
+
+def doors(text: str) -> Plan:
+    return plan(SMALL + text)
+
+
+# -- the fleet file ----------------------------------------------------------------------------------------------------
+
+
+def test_the_secret_with_a_tenant_s_keys_is_named_after_it() -> None:
+    fleet = read(SMALL + "tenants: {a: {models: [chat]}, b: {models: [chat], keys: {secret: mine}}}")
+    assert (fleet.keys_of("a"), fleet.keys_of("b")) == ("gateway-keys-a", "mine")
+
+
+@pytest.mark.parametrize("limit", ["requestsPerMinute", "concurrency"])
+def test_a_limit_of_zero_is_refused_where_it_stands(limit: str) -> None:
+    problem = the_problem(SMALL + f"tenants:\n  a:\n    models: [chat]\n    {limit}: 0\n")
+    assert (problem.path, problem.line) == (f"tenants.a.{limit}", 9)
+    assert f"{limit}: " in problem.mend
+
+
+def test_a_model_that_is_named_twice_is_refused() -> None:
+    problem = the_problem(SMALL + "tenants:\n  a: {models: [chat, chat]}\n")
+    assert (problem.path, problem.mend) == ("tenants.a.models[1]", "models: [chat]")
+
+
+@pytest.mark.parametrize(
+    ("tenants", "at"),
+    [
+        ("a: {keys: {secret: ours}}, b: {keys: {secret: ours}}", "tenants.b.keys.secret"),
+        ("a: {keys: {secret: gateway-keys-b}}, b: {}", "tenants.a.keys.secret"),
+    ],
+)
+def test_two_tenants_with_the_same_keys_are_refused(tenants: str, at: str) -> None:
+    problem = the_problem(SMALL + f"tenants: {{{tenants}}}\n")
+    assert problem.path == at
+    assert "nobody could tell who calls" in problem.message
+    assert problem.mend.startswith(f"secret: gateway-keys-{at.split('.')[1]}")
+
+
+def test_keys_do_not_lie_where_a_team_s_pods_could_mount_them() -> None:
+    gateway = "clusters:\n  main:\n    gateway: {namespace: a}\n"
+    problem = the_problem(SMALL + gateway + OWNED + "tenants: {a: {}}\n")
+    assert (problem.path, problem.line) == ("clusters.main.gateway.namespace", 8)
+    assert "could mount the tenants' keys" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("tenants", "why"),
+    [
+        ("a: {}, b: {namespace: a}", "`a` has the namespace `a` already"),
+        ("a: {}, b: {namespace: tenants}", "the releases of the chart `tenant` lie in `tenants`"),
+        ("a: {}, b: {namespace: models}", "`other`, which nobody owns, lives in `models`"),
+    ],
+)
+def test_a_namespace_has_one_owner(tenants: str, why: str) -> None:
+    text = f"""\
+fleet: three
+pools: {{gpu: {{gpu: L4-24GB, nodes: 3}}}}
+models: {{one: {{source: x/y}}, two: {{source: x/y}}, other: {{source: x/y}}}}
+services: {{one: {{tenant: a}}, two: {{tenant: b}}}}
+tenants: {{{tenants}}}
+"""
+    problem = the_problem(text)
+    assert problem.path == "tenants.b.namespace"
+    assert why in problem.message
+    assert problem.mend.startswith("namespace: b-models")
+
+
+def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
+    assert the_problem(SMALL + "services: {chat: {tenant: b}}\ntenants: {a: {}}\n").path == "services.chat.tenant"
+
+
+@pytest.mark.parametrize(
+    ("gateway", "why", "mend"),
+    [
+        ("host: ai.example.com", "`host` leads nowhere", "ingress: {className: nginx, tlsSecret: ai-tls}"),
+        ("ingress: {tlsSecret: tls}", "needs the name that clients use", "host: ai.example.com"),
+        ("host: x, ingress: {tlsSecret: tls}", "would lead nowhere", "callers: [ingress-nginx]"),
+        ("host: x, ingress: {tlsSecret: tls}, httpRoute: {gateway: g}", "has one way in", "keep one of the two"),
+        ("replicas: {min: 0, max: 3}", "answers nobody", "replicas: {min: 1, max: 3}"),
+    ],
+)
+def test_a_door_that_leads_nowhere_is_refused(gateway: str, why: str, mend: str) -> None:
+    problem = the_problem(SMALL + f"clusters: {{main: {{gateway: {{{gateway}}}}}}}\n")
+    assert problem.path == "clusters.main.gateway"
+    assert why in problem.message
+    assert mend in problem.mend
+
+
+def test_keys_never_pass_an_ingress_in_clear_text() -> None:
+    problem = the_problem(SMALL + "clusters: {main: {gateway: {host: x, ingress: {className: nginx}}}}\n")
+    assert (problem.path, problem.mend[:17]) == ("clusters.main.gateway.ingress.tlsSecret", "tlsSecret: ai-tls")
+
+
+def test_a_service_account_is_named_with_its_namespace() -> None:
+    problem = the_problem(SMALL + "tenants: {a: {access: {deployers: {serviceAccounts: [deployer]}}}}\n")
+    assert problem.mend == "serviceAccounts: [ci/deployer]   # namespace/name"
+
+
+CUSTOM = """\
+fleet: custom
+pools: {gpu: {gpu: L4-24GB, nodes: 1}}
+models:
+  ocr:
+    source: Qwen/Qwen3-8B
+    task: custom
+    application: {importPath: 'mymodels.ocr:build_app', deployment: Ocr%s}
+tenants: {a: {models: [ocr]}}
+"""
+
+
+def test_an_application_of_one_s_own_says_which_paths_are_open() -> None:
+    problem = the_problem(CUSTOM % "")
+    assert (problem.path, problem.line) == ("models.ocr.application", 7)
+    assert problem.mend == "paths: {/v1/ocr: POST}"
+    assert read(CUSTOM % ", paths: {/v1/ocr: POST}").models["ocr"].application
+
+
+@pytest.mark.parametrize("path", ["/v1/../ocr", "//ocr", "v1/ocr", "/v1/%2e"])
+def test_a_path_with_tricks_is_refused(path: str) -> None:
+    assert "not a path" in the_problem(CUSTOM % f", paths: {{'{path}': POST}}").message
+
+
+def test_every_tenant_s_problem_is_told_at_once() -> None:
+    found = problems(SMALL + "tenants:\n  a: {models: [chap]}\n  b: {models: [chat, chat]}\n")
+    assert [problem.line for problem in found] == [7, 8]
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_cluster_has_a_door_where_somebody_may_call_something() -> None:
+    found = doors("tenants: {a: {models: [chat]}, b: {}}\n").gateways
+    assert {name: (door.models, door.tenants, door.url) for name, door in found.items()} == {
+        "main": (("chat",), ("a",), "http://gateway.gateway")
+    }
+    assert not doors("tenants: {a: {}}\n").gateways
+
+
+def test_the_address_of_a_door_is_its_host() -> None:
+    gateway = "clusters: {main: {gateway: {host: ai.example.com, ingress: {tlsSecret: tls}, callers: [nginx]}}}\n"
+    (door,) = doors(gateway + "tenants: {a: {models: [chat]}}\n").gateways.values()
+    assert door.url == "https://ai.example.com"
+
+
+@pytest.mark.parametrize(
+    ("more", "warning"),
+    [
+        ("", "there are no `tenants`, so no gateway is rendered"),
+        ("tenants: {a: {}}\n", "nobody may call `chat`"),
+        (
+            "tenants: {a: {models: [chat], gpus: 1}}\n",
+            "tenant `a` owns no service, so it gets no namespace, and `gpus`",
+        ),
+        ("tenants: {a: {models: [chat], access: {editors: {groups: [a]}}}}\n", "and `access` mean nothing"),
+        ("tenants: {a: {models: [chat]}}\n", "nobody can reach the gateway of cluster `main`"),
+    ],
+)
+def test_what_is_left_open_or_shut_is_warned_of(more: str, warning: str) -> None:
+    assert any(warning in told for told in doors(more).warnings)
+
+
+def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
+    callers = "clusters: {main: {gateway: {callers: [apps]}}}\n"
+    assert (
+        doors(callers + OWNED + "tenants: {a: {models: [chat], gpus: 1, access: {editors: {groups: [a]}}}}\n").warnings
+        == ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("limit", "warning"),
+    [
+        ("requestsPerMinute: 59", "planned for 60 requests a minute, and the tenants that may call it have 59"),
+        ("concurrency: 1", "requests at once, and the tenants that may call it have 1"),
+        ("requestsPerMinute: 60", ""),
+    ],
+)
+def test_limits_below_the_planned_load_are_warned_of(limit: str, warning: str) -> None:
+    text = SMALL.replace("4096", "4096, traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}")
+    callers = "clusters: {main: {gateway: {callers: [apps]}}}\n"
+    warnings = plan(text + callers + f"tenants: {{a: {{models: [chat], {limit}}}}}\n").warnings
+    assert [bool(warning) and warning in told for told in warnings] == ([True] if warning else [])
