@@ -25,7 +25,7 @@ def place():
         styles = {
             "task": "custom",
             "operations": {"/v1/styles": {"method": "GET"}},
-            "versions": {"stable": {"routePrefix": "/", "endpoints": {"one": endpoint(one)}}},
+            "versions": {"stable": {"routePrefix": "/paint", "endpoints": {"one": endpoint(one)}}},
         }
         values = {
             "tenants": {"acme": {"models": ["llama", "whisper", "painter"]}},

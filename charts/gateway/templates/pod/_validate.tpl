@@ -11,17 +11,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* MiB that a pod may come to hold. Measured: an unfinished request fills a buffer and a little, and one in flight, whose
-       answer is large and not taken, half as much again above that. */ -}}
+{{- /* MiB that a pod may come to hold. Measured: an unfinished body fills a buffer and not half as much again; an answer
+       larger than a buffer, which a client does not take, more than two. */ -}}
 {{- define "gateway.memoryNeeded" -}}
-{{- $pods := include "gateway.pods" . | int }}
-{{- $requests := 0 }}
-{{- range .tenants }}
-{{- $requests = add $requests (divf .concurrency $pods | ceil | int) }}
-{{- end }}
-{{- $requests = min $requests (int .limits.connections) }}
-{{- $buffers := addf (mulf 1.25 .limits.connections) (mulf 1.5 $requests) }}
-{{- add 64 (divf (mulf $buffers (include "gateway.bufferBytes" . | float64)) 1048576 | ceil | int64) }}
+{{- $buffers := mulf 1.5 .limits.connections (include "gateway.bufferBytes" . | float64) }}
+{{- add 64 (divf $buffers 1048576 | ceil | int64) }}
 {{- end }}
 
 {{- /* Bytes of a quantity. */ -}}
