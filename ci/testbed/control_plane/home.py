@@ -81,7 +81,9 @@ class Home:
 
     @property
     def is_joined(self) -> bool:
-        """Whether the cluster is somebody else's: told by the files, for a record can be lost."""
+        """Whether the cluster is somebody else's: told by the files where the record is lost."""
+        if record := self.record():
+            return bool(record.joined)
         return self.kubeconfig.is_file() and not self.certificates.exists()
 
     @property
