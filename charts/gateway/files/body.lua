@@ -71,7 +71,7 @@ core.register_action("read_model", { "http-req" }, function(txn)
   local body = txn.f:req_body() or ""
   local quick = txn:get_var("txn.asked")
   local at = body:find('"model"', 1, true)
-  if quick and quick ~= "" and not quick:find(STRANGE) and at and tonumber(txn.f:req_fhdr("content-length")) == #body
+  if type(quick) == "string" and quick ~= "" and not quick:find(STRANGE) and at and tonumber(txn.f:req_fhdr("content-length")) == #body
     and not body:find('"model"', at + 7, true)
     and not body:find("\\u006", 1, true)
     and body:match('^[ \t\r\n]*:[ \t\r\n]*"([^"\\]*)"', at + 7) == quick then

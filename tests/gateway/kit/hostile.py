@@ -39,16 +39,20 @@ def talk(door: Door, site: Site, data: bytes) -> Talk:
 
     The second goes up on the connection that the site already has: what was left there of the bytes would spoil it."""
     before = len(site.asked)
-    with Line(door.port) as line:
-        line.send(data + LAST)
-        said = line.take_all()
-    answers = list(_answers(said))
+    answers = answers_to(door, data + LAST)
     in_step = bool(answers) and answers[-1].headers.get("x-request-id") == "last"
     follows = door.chat(headers=[("X-Request-Id", "follows")])
     assert (follows.status, follows.headers["x-request-id"]) == (200, "follows")
     *asked, last = site.asked[before:]
     assert last.header("x-request-id") == "follows"
     return Talk(answers[:-1] if in_step else answers, in_step, asked)
+
+
+def answers_to(door: Door, data: bytes) -> list[Answer]:
+    """Every answer until the gateway closes."""
+    with Line(door.port) as line:
+        line.send(data)
+        return list(_answers(line.take_all()))
 
 
 @contextmanager
