@@ -102,7 +102,7 @@ class Home:
         """What runs here; None where nothing does, or where the record is no longer readable."""
         try:
             return Record.model_validate_json(self._record.read_bytes())
-        except (FileNotFoundError, IsADirectoryError, ValidationError):
+        except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValidationError):
             return None
 
     def write(self, record: Record) -> None:
