@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from gateway.kit import gateway, model, sites, smallest
+from gateway.kit import gateway, model, sites, smallest, tenant
 from gateway.kit.hostile import LAST, answers_to, unshaken
 from gateway.kit.raw import request
 
@@ -18,7 +18,7 @@ ROUNDS, BATCH = 50, 80
 
 @pytest.fixture(scope="module")
 def place():
-    """Each model has a path of its own upstream, which tells how the gateway decided. Nobody may call `secret`."""
+    """Each model has a path of its own upstream, which tells how the gateway decided. `secret` is another tenant's."""
     with sites("one") as (one,):
 
         async def shortly(asked, reply):
@@ -26,7 +26,7 @@ def place():
 
         one.answers = shortly
         values = {
-            "tenants": {"acme": {"models": ["llama", "qwen"]}},
+            "tenants": {"acme": {"models": ["llama", "qwen"]}, "boss": tenant("boss", ["secret"])},
             "models": {
                 "llama": {"versions": {"stable": {"routePrefix": "/llama"}}},
                 "qwen": model(one, route="/qwen"),
