@@ -110,10 +110,8 @@ class Cluster:
         try:
             yield name
         finally:
+            self._end_what_empties_redis(name)
             self.delete("namespace", name)
-            self.kubectl(
-                "delete", "persistentvolume", f"--selector=testbed.rayhelm.dev/namespace={name}", "--wait=false"
-            )
 
     @contextmanager
     def machines(self, objects: Iterable[Object]) -> Iterator[None]:
@@ -154,6 +152,14 @@ class Cluster:
     def _namespaced_kinds(self) -> list[str]:
         named = self.kubectl("api-resources", "--namespaced", "--verbs=list", "--output=name").split()
         return [name for name in named if name not in DERIVED]
+
+    def _end_what_empties_redis(self, namespace: str) -> None:
+        """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait for ever."""
+        clusters = self.all("RayCluster", namespace)
+        if not any("redis" in item for found in clusters for item in found["metadata"].get("finalizers", [])):
+            return
+        self.kubectl("delete", "rayservices", "--all", f"--namespace={namespace}", "--wait=false")
+        eventually(lambda: not self.all("RayCluster", namespace), f"Redis being emptied for {namespace}")
 
     def _kind(self, kind: str) -> type[APIObject]:
         if kind not in self._kinds:
