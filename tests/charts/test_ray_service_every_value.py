@@ -33,7 +33,7 @@ def others(value):
         return [{"added": 1}, {"added": "x"}, {"ADDED": "1"}, {"namespace": "added"}]
     if isinstance(value, list):
         return [["added"], [7], [{"key": "added", "operator": "Exists"}], ["10.9.0.0/16"], []]
-    return [f"{value}x", "changed", "", "1Gi", "7", "1m", "2.61.0", "f" * 40, f"sha256:{'f' * 64}"]
+    return [f"{value}x", "changed", "", "example.com/card", "1Gi", "7", "1m", "2.61.0", "f" * 40, f"sha256:{'f' * 64}"]
 
 
 def changed(values, path, value):

@@ -118,14 +118,14 @@ def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
     [
         ({"vendor": "nvidia", "product": "X"}, "nvidia.com/gpu", "nvidia.com/gpu.product"),
         ({"vendor": "amd", "product": "X"}, "amd.com/gpu", "amd.com/gpu.product-name"),
-        ({"vendor": "intel", "product": "X"}, "gpu.intel.com/xe", "gpu.intel.com/product"),
+        ({"vendor": "intel", "product": "Max_1550"}, "gpu.intel.com/xe", "gpu.intel.com/product"),
         ({"resource": "nvidia.com/mig-1g.10gb", "product": "X"}, "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.product"),
     ],
 )
 def test_each_vendor_has_its_resource_toleration_and_label(gpu, resource, label):
     spec = worker({"workerGroups": {"gpu": {"gpu": gpu}}})["template"]["spec"]
     assert spec["containers"][0]["resources"]["limits"][resource] == "1"
-    assert spec["nodeSelector"] == {label: "X"}
+    assert spec["nodeSelector"] == {label: gpu["product"]}
     assert resource in {toleration["key"] for toleration in spec["tolerations"]}
 
 

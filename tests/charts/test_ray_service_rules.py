@@ -73,6 +73,14 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
         chat(engine={"extra": {"data_parallel_size": 1}}),
         {"networkPolicy": {"dns": {"peer": {"namespace": ""}, "cidrs": ["169.254.20.10/32"]}}},
         {"weights": {"mountPath": "/tmp-models/weights"}},
+        {"head": {"nodeSelector": {"example.com/" + 63 * "a": 63 * "b", "empty": "", "Pool_1.a": 4}}},
+        {"head": {"tolerations": [{"operator": "Exists"}, {"key": "example.com/Pool"}, {"key": "a", "value": ""}]}},
+        {"head": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]}},
+        {"annotations": {"Example.com/team": "any text: at all"}},
+        {"workerGroups": {"gpu": {"gpu": {"resource": "nvidia.com/mig-1g.5gb", "product": "NVIDIA-H100-80GB-HBM3"}}}},
+        {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}}}},
+        {"image": {"pullSecrets": ["registry.example", "1st"]}},
+        {"networkPolicy": {"gateways": {"door": {"namespace": "1st"}}}},
     ],
 )
 def test_what_is_good_is_not_refused(good):

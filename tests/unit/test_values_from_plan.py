@@ -8,6 +8,7 @@ from rayhelm.planner.planner import plan_fleet
 from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.labels import Toleration
 from unit.fleets import load
 
 CLUSTER = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"
@@ -96,7 +97,7 @@ def test_the_pool_s_image_taints_and_spot_reach_the_group() -> None:
     )
     group = one(pool, f"{{source: {LLAMA}, context: 4096}}").worker_groups["pool"]
     assert (group.image.repository, group.image.tag, group.spot) == ("registry.example/ray", "1", "gke")
-    assert group.tolerations == [{"key": "gpu", "operator": "Exists", "effect": "NoSchedule"}]
+    assert group.tolerations == [Toleration(key="gpu", operator="Exists", effect="NoSchedule")]
 
 
 def test_a_cluster_without_the_api_server_s_address_is_refused_with_the_command_that_finds_it() -> None:

@@ -2,11 +2,11 @@
 {{- define "ray-service.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ include "ray-service.name" . }}
+app.kubernetes.io/instance: {{ include "ray-service.name" . | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: rayhelm
 {{- with .Values.tenant }}
-rayhelm.dev/tenant: {{ . }}
+rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 {{- end }}
 
@@ -17,14 +17,14 @@ rayhelm.dev/tenant: {{ . }}
 {{- $root := index . 0 }}
 {{- include "ray-service.selector" . }}
 {{- with $root.Values.tenant }}
-rayhelm.dev/tenant: {{ . }}
+rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 {{- end }}
 
 {{- define "ray-service.selector" -}}
-rayhelm.dev/service: {{ include "ray-service.name" (index . 0) }}
+rayhelm.dev/service: {{ include "ray-service.name" (index . 0) | quote }}
 rayhelm.dev/role: {{ index . 1 }}
 {{- if eq (len .) 3 }}
-rayhelm.dev/worker-group: {{ index . 2 }}
+rayhelm.dev/worker-group: {{ index . 2 | quote }}
 {{- end }}
 {{- end }}

@@ -143,6 +143,18 @@
   "mend": "ray: {version: 2.60.0}",
   "since": "1.7.0"
  },
+ "toleration": {
+  "message": "{path}: a toleration {why}",
+  "mend": "tolerations: [{key: example.com/pool, operator: Exists, effect: NoSchedule}]"
+ },
+ "resource-of-quota": {
+  "message": "worker group {group}: {name} is how a quota names {resource}; a pod with it is refused",
+  "mend": "workerGroups: \u007b{group}: \u007b{key}: {resource: {resource}\u007d}\u007d"
+ },
+ "intel-product": {
+  "message": "worker group {group}: Intel's discovery sets gpu.intel.com/product on Flex and Max cards alone, never to {product}",
+  "mend": "# kubectl get nodes --show-labels\nworkerGroups: \u007b{group}: {gpu: {product: \"\"}, nodeSelector: {gpu.intel.com/device-id.0300-56a0.present: \"true\"}\u007d}\n"
+ },
  "shm-memory": {
   "message": "{path}: shmSize {shm} leaves nothing of the memory {memory} that it is taken from",
   "mend": "{path}: {shmSize: 2Gi}"

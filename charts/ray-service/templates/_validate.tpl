@@ -5,6 +5,7 @@
 {{- include "ray-service.validateNames" . }}
 {{- include "ray-service.validateServe" (index . 1) }}
 {{- include "ray-service.validateGroups" (index . 1) }}
+{{- include "ray-service.validateNodes" (index . 1) }}
 {{- include "ray-service.validateModels" (index . 1) }}
 {{- include "ray-service.validateCapacity" (index . 1) }}
 {{- include "ray-service.validateCluster" . }}

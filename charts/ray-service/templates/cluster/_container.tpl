@@ -5,7 +5,7 @@
 {{- $group := index . 1 -}}
 terminationGracePeriodSeconds: {{ int $group.terminationGracePeriodSeconds }}
 {{- with $group.priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- with include "ray-service.pullSecrets" (index . 0) }}
 {{ . }}

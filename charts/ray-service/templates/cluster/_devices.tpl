@@ -62,12 +62,10 @@
 {{- end }}
 {{- with $labels }}
 nodeSelector:
-  {{- range $key, $value := . }}
-  {{ $key }}: {{ $value | quote }}
-  {{- end }}
+  {{- include "ray-service.textMap" . | nindent 2 }}
 {{- end }}
 {{- with concat $tolerations .tolerations }}
 tolerations:
-  {{- toYaml . | nindent 2 }}
+  {{- include "ray-service.tolerations" . | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -23,15 +23,15 @@
       "VLLM_MEDIA_URL_ALLOW_REDIRECTS" "0"
       "VLLM_MAX_N_SEQUENCES" "64" }}
 {{- include "ray-service.homeEnv" $v }}
-{{ include "ray-service.envList" (mergeOverwrite $common (index . 2) (include "ray-service.texts" (index . 1) | fromJson)) }}
+{{ include "ray-service.envList" (mergeOverwrite $common (index . 2) (index . 1)) }}
 {{- if not $v.weights.offline }}
 {{- include "ray-service.tokenEnv" $v.weights.download.tokenSecret }}
 {{- end }}
 {{- end }}
 
 {{- define "ray-service.envList" -}}
-{{- range $name, $value := . }}
-- name: {{ $name }}
+{{- range $name, $value := include "ray-service.texts" . | fromJson }}
+- name: {{ $name | quote }}
   value: {{ $value | quote }}
 {{- end }}
 {{- end }}
@@ -41,7 +41,7 @@
 - name: HF_TOKEN
   valueFrom:
     secretKeyRef:
-      name: {{ .name }}
-      key: {{ .key }}
+      name: {{ .name | quote }}
+      key: {{ .key | quote }}
 {{- end }}
 {{- end }}

@@ -16,18 +16,16 @@ template:
       cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
       karpenter.sh/do-not-disrupt: "true"
   spec:
-    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: {{ $v.autoscaler.enabled }}
     {{- include "ray-service.podCommon" (list $root $head) | nindent 4 }}
     {{- with $head.nodeSelector }}
     nodeSelector:
-      {{- range $key, $value := . }}
-      {{ $key }}: {{ $value | quote }}
-      {{- end }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
     {{- end }}
     {{- with $head.tolerations }}
     tolerations:
-      {{- toYaml . | nindent 6 }}
+      {{- include "ray-service.tolerations" . | nindent 6 }}
     {{- end }}
     containers:
       - name: ray-head

@@ -35,8 +35,8 @@ gcsFaultToleranceOptions:
   redisPassword:
     valueFrom:
       secretKeyRef:
-        name: {{ .name }}
-        key: {{ .key }}
+        name: {{ .name | quote }}
+        key: {{ .key | quote }}
   {{- end }}
   {{- end }}
 {{- end }}

@@ -38,7 +38,7 @@
 
 {{- /* A Kubernetes quantity as a plain number. */ -}}
 {{- define "ray-service.number" -}}
-{{- $text := toString . }}
+{{- $text := kindIs "string" . | ternary . (toJson .) }}
 {{- $number := regexFind "^[0-9.]+" $text | float64 }}
 {{- $unit := regexFind "[A-Za-z]+$" $text }}
 {{- $unit = $unit | default "one" }}

@@ -25,18 +25,18 @@ resources:
   GPU: {{ int $group.gpu.count | quote }}
   {{ include "ray-service.groupResource" $name }}: "1"
   {{- range $resource, $count := $group.rayResources }}
-  {{ $resource }}: {{ int $count | quote }}
+  {{ $resource | quote }}: {{ int $count | quote }}
   {{- end }}
 template:
   metadata:
     labels:
       {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
   spec:
-    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: false
     {{- include "ray-service.podCommon" (list $root $group) | nindent 4 }}
     {{- with $group.runtimeClassName }}
-    runtimeClassName: {{ . }}
+    runtimeClassName: {{ . | quote }}
     {{- end }}
     {{- with include "ray-service.nodes" $group | trim }}
     {{- . | nindent 4 }}
@@ -72,6 +72,6 @@ template:
       {{- if $v.weights.enabled }}
       - name: weights
         persistentVolumeClaim:
-          claimName: {{ include "ray-service.claimName" $root }}
+          claimName: {{ include "ray-service.claimName" $root | quote }}
       {{- end }}
 {{- end }}

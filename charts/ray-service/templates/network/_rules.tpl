@@ -3,7 +3,7 @@
 {{- define "ray-service.policyMetadata" -}}
 {{- $root := index . 0 -}}
 name: {{ include "ray-service.name" $root }}-{{ index . 1 }}
-namespace: {{ $root.Release.Namespace }}
+namespace: {{ $root.Release.Namespace | quote }}
 labels:
   {{- include "ray-service.labels" $root | nindent 2 }}
 {{- end }}
@@ -12,13 +12,11 @@ labels:
 {{- if .namespace }}
 - namespaceSelector:
     matchLabels:
-      kubernetes.io/metadata.name: {{ .namespace }}
+      kubernetes.io/metadata.name: {{ .namespace | quote }}
   {{- with .podLabels }}
   podSelector:
     matchLabels:
-      {{- range $key, $value := . }}
-      {{ $key }}: {{ $value | quote }}
-      {{- end }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -40,7 +38,7 @@ labels:
 {{- /* Pods of this release by role. Takes (list root role...). */ -}}
 {{- define "ray-service.podsByRole" -}}
 matchLabels:
-  rayhelm.dev/service: {{ include "ray-service.name" (index . 0) }}
+  rayhelm.dev/service: {{ include "ray-service.name" (index . 0) | quote }}
 matchExpressions:
   - key: rayhelm.dev/role
     operator: In

@@ -30,12 +30,3 @@
 {{- end }}
 {{- $config | toJson }}
 {{- end }}
-
-{{- /* A map of texts, in which YAML may have seen numbers, as texts. */ -}}
-{{- define "ray-service.texts" -}}
-{{- $texts := dict }}
-{{- range $key, $value := . }}
-{{- $_ := set $texts $key (kindIs "string" $value | ternary $value ($value | toJson)) }}
-{{- end }}
-{{- $texts | toJson }}
-{{- end }}

@@ -12,7 +12,7 @@ template:
   spec:
     restartPolicy: OnFailure
     automountServiceAccountToken: false
-    serviceAccountName: {{ include "ray-service.serviceAccountName" $root }}
+    serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     {{- with include "ray-service.pullSecrets" $root }}
     {{- . | nindent 4 }}
     {{- end }}
@@ -46,7 +46,7 @@ template:
         emptyDir: {}
       - name: weights
         persistentVolumeClaim:
-          claimName: {{ include "ray-service.claimName" $root }}
+          claimName: {{ include "ray-service.claimName" $root | quote }}
 {{- end }}
 
 {{- define "ray-service.downloadContainer" -}}

@@ -39,6 +39,6 @@ annotations:
 ownerReferences:
   - apiVersion: ray.io/v1
     kind: RayService
-    name: {{ include "ray-service.name" (index . 0) }}
+    name: {{ include "ray-service.name" (index . 0) | quote }}
     uid: {{ index . 1 }}
 {{- end }}

@@ -36,12 +36,12 @@ class Key:
 def keys(model: type[BaseModel]) -> Iterator[Key]:
     for name, field in model.model_fields.items():
         found = _model_in(field.annotation)
-        is_map = get_origin(field.annotation) is dict
+        origin = get_origin(field.annotation)
         yield Key(
             name=field.alias or name,
             field=field,
-            section=None if is_map else found,
-            entry=found if is_map else None,
+            section=None if origin in (dict, list) else found,
+            entry=found if origin is dict else None,
         )
 
 

@@ -13,6 +13,7 @@ from rayhelm.values.applications import ingress_replicas
 from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
+from rayhelm.values.ray_service.labels import Toleration
 
 __all__ = ["groups_of", "resource_of", "worker_groups"]
 
@@ -59,7 +60,7 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         rdma=_rdma(pool, here),
         spot=pool.spot or "",
         node_selector=_node_selector(kind, pool),
-        tolerations=[item.model_dump(exclude_none=True) for item in pool.tolerations],
+        tolerations=[Toleration(**item.model_dump()) for item in pool.tolerations],
         supplemental_groups=list(pool.device_groups),
         min_available=_min_available(here),
     )

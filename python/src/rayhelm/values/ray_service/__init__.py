@@ -9,10 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Text, Values
+from rayhelm.values.ray_service.base import Name, Values
 from rayhelm.values.ray_service.cluster import Auth, Autoscaler, GcsFaultTolerance, KubeRay, Ray, Upgrade
 from rayhelm.values.ray_service.groups import Head, WorkerGroup
 from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.labels import Annotations, Labels, ObjectName
 from rayhelm.values.ray_service.network import Alias, NetworkPolicy
 from rayhelm.values.ray_service.operations import PodDisruptionBudget, PodMonitor, ServiceAccount, Test
 from rayhelm.values.ray_service.serve import Serve
@@ -28,13 +29,13 @@ class RayServiceValues(Values):
     """Helm hands a parent chart's globals down here; this chart reads none of them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
     """Name of the RayService; empty for the release's. At most 47 characters, and never cut."""
-    cluster_domain: str = "cluster.local"
+    cluster_domain: ObjectName = "cluster.local"
     """DNS domain of the cluster, for the aliases."""
     tenant: Name | Literal[""] = ""
     """Owner, as a label on everything that is made; empty for none."""
-    labels: dict[str, Text] = {}
+    labels: Labels = {}
     """Labels of the RayService object; never of its pods, where a change builds a new cluster."""
-    annotations: dict[str, Text] = {}
+    annotations: Annotations = {}
     """Annotations of the RayService object."""
     suspend: bool = False
     """Ends all pods and keeps the RayService; KubeRay 1.7.0."""

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Port, Quantity, Values
+from rayhelm.values.ray_service.base import Port, Quantity, Values
+from rayhelm.values.ray_service.labels import ObjectName, SecretKeyName
 from rayhelm.versions import versions
 
 __all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretKey", "SidecarResources", "Upgrade"]
@@ -13,9 +14,9 @@ __all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretK
 class SecretKey(Values):
     """One key of a Secret that is already there; secrets never stand in values."""
 
-    name: Name | Literal[""] = ""
+    name: ObjectName | Literal[""] = ""
     """Name of the Secret; empty for none."""
-    key: str = "token"
+    key: SecretKeyName = "token"
     """Key inside the Secret."""
 
 
@@ -38,7 +39,7 @@ class Auth(Values):
 
     mode: Literal["token", "disabled"] = "token"
     """`token` is rendered in words: an empty `authOptions` would turn nothing on."""
-    secret_name: Name | Literal[""] = ""
+    secret_name: ObjectName | Literal[""] = ""
     """Secret with the key `auth_token`. Empty: KubeRay makes one for each cluster, so the token changes at upgrades.
     Named: it has to exist first, or the pods wait in CreateContainerConfigError."""
     reason: str = ""
@@ -48,9 +49,9 @@ class Auth(Values):
 class IncrementalUpgrade(Values):
     """Steps of `NewClusterWithIncrementalUpgrade`; needs the Gateway API in the cluster."""
 
-    gateway_class_name: str = ""
+    gateway_class_name: ObjectName | Literal[""] = ""
     """GatewayClass of the Gateway that KubeRay makes; required by this strategy."""
-    gateway_service: str = ""
+    gateway_service: ObjectName | Literal[""] = ""
     """DNS name of the Service that the Gateway's controller makes: there is no `<name>-serve-svc` with this strategy.
     Required where aliases or the test are on."""
     gateway_ports: Annotated[list[Port], Field(min_length=1)] = [80]

@@ -1,11 +1,12 @@
 """Pods: the head and the worker groups. Any edit here, but for replica bounds and tolerations, builds a new cluster."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Env, Quantity, Text, Values
+from rayhelm.values.ray_service.base import Env, Quantity, Values
 from rayhelm.values.ray_service.image import ImageOverride
+from rayhelm.values.ray_service.labels import ExtendedResource, Labels, LabelValue, ObjectName, Toleration
 
 __all__ = ["Gpu", "Head", "Rdma", "Resources", "WorkerGroup"]
 
@@ -30,11 +31,11 @@ class Head(Values):
     """Disk for caches; lost with the pod."""
     tmp_size: Quantity = "10Gi"
     """Disk for Ray's logs and spilled objects; a pod that writes more is evicted."""
-    node_selector: dict[str, Text] = {}
+    node_selector: Labels = {}
     """Labels of the nodes for the head; keep it off spot and GPU nodes."""
-    tolerations: list[dict[str, Any]] = []
+    tolerations: list[Toleration] = []
     """Tolerations of the head, as Kubernetes spells them."""
-    priority_class_name: str = ""
+    priority_class_name: ObjectName | Literal[""] = ""
     """Above the workers' one: without a head nothing can be managed."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 60
     """Seconds between SIGTERM and SIGKILL."""
@@ -52,17 +53,18 @@ class Gpu(Values):
     """Cards; 0 for a group without."""
     vendor: Literal["nvidia", "amd", "intel"] = "nvidia"
     """Decides resource name, toleration and the label behind `product`."""
-    resource: str = ""
+    resource: ExtendedResource | Literal[""] = ""
     """Extended resource; empty takes the vendor's (`nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/xe`). Ray is told
     the count in words, because KubeRay derives it from some names only."""
-    product: str = ""
-    """Value of the vendor's product label, as `kubectl get nodes --show-labels` shows it; empty for any card."""
+    product: LabelValue = ""
+    """Value of the vendor's product label, as `kubectl get nodes --show-labels` shows it; empty for any card. Intel's
+    discovery sets one on Flex and Max cards alone: select an Arc card by a label of `nodeSelector`."""
 
 
 class Rdma(Values):
     """A fast network device handed to the pod by its device plugin."""
 
-    resource: str = ""
+    resource: ExtendedResource | Literal[""] = ""
     """Extended resource (`rdma/hca_shared_devices_a`); empty: NCCL is told to keep to sockets. The runtime has to allow
     locked memory: `restricted` pods cannot ask for IPC_LOCK."""
     count: Annotated[int, Field(ge=1)] = 1
@@ -99,7 +101,7 @@ class WorkerGroup(Values):
     """Another image for this group."""
     ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}
     """Further Ray resources that each pod offers."""
-    supplemental_groups: list[Annotated[int, Field(ge=1)]] = []
+    supplemental_groups: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = []
     """Group ids of the node's `video` and `render` groups, which own the device files of AMD and Intel cards."""
     network_interface: str = "eth0"
     """Interface for NCCL and Gloo. Pods have their own `eth0`, whatever the host calls its."""
@@ -107,13 +109,13 @@ class WorkerGroup(Values):
     """A fast network device."""
     spot: Literal["", "karpenter", "eks", "gke", "aks"] = ""
     """Runs on nodes that may be taken away, labelled and tainted as this provider does; empty for nodes that stay."""
-    node_selector: dict[str, Text] = {}
+    node_selector: Labels = {}
     """Further labels of the nodes."""
-    tolerations: list[dict[str, Any]] = []
+    tolerations: list[Toleration] = []
     """Further tolerations, as Kubernetes spells them."""
-    priority_class_name: str = ""
+    priority_class_name: ObjectName | Literal[""] = ""
     """Kubernetes priority of the pods."""
-    runtime_class_name: str = ""
+    runtime_class_name: ObjectName | Literal[""] = ""
     """`nvidia` where the node's default runtime does not hand out the cards."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 150
     """Seconds between SIGTERM and SIGKILL. Ray drains until 10 seconds before the end; keep it above the models'

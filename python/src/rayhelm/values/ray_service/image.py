@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.values.ray_service.base import Values
+from rayhelm.values.ray_service.labels import ObjectName
 from rayhelm.versions import versions
 
 __all__ = ["Image", "ImageOverride"]
@@ -37,5 +38,5 @@ class Image(Values):
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""
-    pull_secrets: list[Name] = []
+    pull_secrets: list[ObjectName] = []
     """Names of the Secrets with registry credentials."""

@@ -1,10 +1,11 @@
 """Who may reach whom: everything not named here is closed."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Port, Text, Values
+from rayhelm.values.ray_service.base import Name, Port, Values
+from rayhelm.values.ray_service.labels import Labels, Namespace
 
 __all__ = ["Alias", "NetworkPolicy", "Peer"]
 
@@ -14,9 +15,9 @@ Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
 class Peer(Values):
     """Pods in a namespace."""
 
-    namespace: str = ""
+    namespace: Namespace | Literal[""] = ""
     """Namespace (its `kubernetes.io/metadata.name`); empty for nobody."""
-    pod_labels: dict[str, Text] = {}
+    pod_labels: Labels = {}
     """Labels of the pods; empty for all pods of the namespace."""
 
 
@@ -99,5 +100,5 @@ class NetworkPolicy(Values):
 class Alias(Values):
     """An ExternalName Service under which other systems find the endpoint; clients name the port themselves."""
 
-    namespace: Name | None = None
+    namespace: Namespace | None = None
     """Namespace of the alias; the release's own when left out."""

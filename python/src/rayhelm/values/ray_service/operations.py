@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Text, Values
+from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.values.ray_service.labels import Annotations, Labels
 
 __all__ = ["PodDisruptionBudget", "PodMonitor", "ServiceAccount", "Test"]
 
@@ -14,7 +15,7 @@ class PodMonitor(Values):
 
     enabled: bool = False
     """On where the CRD `podmonitors.monitoring.coreos.com` is installed."""
-    labels: dict[str, Text] = {}
+    labels: Labels = {}
     """Labels by which your Prometheus finds it."""
     interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
     """Time between scrapes; vLLM's gauges vanish 20 s after it idles, so not much longer."""
@@ -36,7 +37,7 @@ class ServiceAccount(Values):
     """Off: the account named below is there already."""
     name: Annotated[Name, Field(max_length=50)] | Literal[""] = ""
     """Name, at most 50 characters, because KubeRay cuts longer ones; empty for the release's."""
-    annotations: dict[str, Text] = {}
+    annotations: Annotations = {}
     """Annotations, as clouds want them for their own identities."""
 
 

@@ -4,8 +4,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Quantity, Values
+from rayhelm.values.ray_service.base import Quantity, Values
 from rayhelm.values.ray_service.cluster import SecretKey
+from rayhelm.values.ray_service.labels import ObjectName
 
 __all__ = ["Weights"]
 
@@ -13,13 +14,13 @@ __all__ = ["Weights"]
 class Claim(Values):
     """The volume claim."""
 
-    existing: Name | Literal[""] = ""
+    existing: ObjectName | Literal[""] = ""
     """A claim that is there already; empty: the chart makes one."""
     keep: bool = True
     """The chart's claim, and so its weights, outlive the release; off: `helm uninstall` deletes them."""
     size: Quantity = "200Gi"
     """Size of the claim that the chart makes. It can only grow, where its storage class allows that."""
-    storage_class: str = ""
+    storage_class: ObjectName | Literal[""] = ""
     """Its storage class; empty for the cluster's default. Kubernetes lets nobody edit it later."""
     access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
     """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node. Kubernetes lets nobody edit it later."""

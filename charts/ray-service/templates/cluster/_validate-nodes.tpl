@@ -1,0 +1,35 @@
+{{- /* What pods ask of nodes. Kubernetes looks at it when a pod is made, or never: a label that no node has is no error. */ -}}
+{{- define "ray-service.validateNodes" -}}
+{{- $v := . }}
+{{- include "ray-service.validateTolerations" (list $v "head" .head.tolerations) }}
+{{- range $name, $group := .workerGroups }}
+{{- include "ray-service.validateTolerations" (list $v (printf "workerGroups.%s" $name) $group.tolerations) }}
+{{- range $key := list "gpu" "rdma" }}
+{{- $resource := get (get $group $key) "resource" }}
+{{- if hasPrefix "requests." $resource }}
+{{- include "ray-service.refuse" (list $v "resource-of-quota" (dict "group" $name "key" $key "name" $resource "resource" (trimPrefix "requests." $resource))) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $group.gpu.vendor "intel") $group.gpu.product (not (regexMatch "^(Flex|Max)_[0-9]+$" (toString $group.gpu.product))) }}
+{{- include "ray-service.refuse" (list $v "intel-product" (dict "group" $name "product" $group.gpu.product)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values path tolerations). */ -}}
+{{- define "ray-service.validateTolerations" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- range $toleration := index . 2 }}
+{{- $exists := eq (get . "operator") "Exists" }}
+{{- $reasons := dict
+      "without a key has to be Exists, which means every taint" (and (not (hasKey . "key")) (not $exists))
+      "is Exists and has a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
+      "has tolerationSeconds, which only the effect NoExecute takes" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
+{{- range $why, $holds := $reasons }}
+{{- if $holds }}
+{{- include "ray-service.refuse" (list $v "toleration" (dict "path" $path "why" $why)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,199 @@
+"""What people write as text comes out as that text, whatever YAML and Helm's templates would take it for."""
+
+import json
+import re
+from typing import get_origin
+
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from charts.kit import HELMS, example, only, over, parsed, rendered
+from rayhelm.charts.helm import render
+from rayhelm.charts.shape import keys
+from rayhelm.errors import FleetError
+from rayhelm.values.ray_service import RayServiceValues
+
+WHOLE = over(example("everything"), {"networkPolicy": {"redis": {"peer": {"namespace": "redis"}}}})
+"""Every map of texts is rendered of it."""
+
+
+def text_maps(model=RayServiceValues, values=WHOLE, path=()):
+    """Paths of all maps of texts in the values, by way of one entry of each map of entries."""
+    for key in keys(model):
+        here, below = (*path, key.name), values.get(key.name) or {}
+        if key.section:
+            yield from text_maps(key.section, below, here)
+        elif key.entry:
+            name = next(iter(below))
+            yield from text_maps(key.entry, below[name], (*here, name))
+        elif takes_numbers_for_texts(key.field.annotation):
+            yield here
+
+
+def takes_numbers_for_texts(annotation):
+    if get_origin(annotation) is not dict:
+        return False
+    try:
+        return TypeAdapter(annotation).validate_python({"PROBE": 1}) == {"PROBE": "1"}
+    except ValidationError:
+        return False
+
+
+MAPS = list(text_maps())
+PROBES = {f"PROBE_{number}": path for number, path in enumerate(MAPS)}
+
+
+def in_every_map(value):
+    values = WHOLE
+    for probe, path in PROBES.items():
+        values = over(values, nested(path, {probe: value}))
+    return values
+
+
+def nested(path, value):
+    return {path[0]: nested(path[1:], value)} if path else value
+
+
+def told(node, found=None):
+    """What is rendered under the name of each probe: of a key, of a variable, and in JSON inside of texts."""
+    found = {probe: set() for probe in PROBES} if found is None else found
+    if isinstance(node, str) and node.startswith("{"):
+        node = json.loads(node)
+    if isinstance(node, dict):
+        if node.get("name") in PROBES:
+            found[node["name"]].add(node["value"])
+        for key in PROBES.keys() & node.keys():
+            found[key].add(node[key])
+    for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        told(item, found)
+    return found
+
+
+def test_the_maps_of_texts_are_found():
+    found = {".".join(path) for path in MAPS}
+    assert {"labels", "annotations", "head.env", "workerGroups.fast.nodeSelector", "podMonitor.labels"} < found
+    assert {"networkPolicy.gateways.istio.podLabels", "serve.customApplications.own.env"} < found
+    assert "serve.applications.mixed.models.org/some-model.v1.env" in found
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(("value", "text"), [(1234567, "1234567"), (0.5, "0.5"), ("1e3", "1e3"), ("no", "no")])
+def test_a_value_in_a_map_of_texts_is_that_text(value, text, helm):
+    found = told(rendered(in_every_map(value), base="everything", helm=helm))
+    assert {PROBES[probe]: values for probe, values in found.items()} == {path: {text} for path in MAPS}
+
+
+def test_a_truth_is_refused_where_a_text_is_meant():
+    """YAML takes `yes` for one too: it would come out as `true`."""
+    with pytest.raises(FleetError) as caught:
+        rendered(in_every_map(True), base="everything")
+    for probe, path in PROBES.items():
+        pointer = "/".join(part.replace("/", "~1") for part in (*path, probe))
+        assert f"at '/{pointer}': got boolean, want" in str(caught.value)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+NAMES = {
+    "release": ("plain-release", "no"),
+    "namespace": ("plain-namespace", "123"),
+    "tenant": ("plain-tenant", "on"),
+    "group": ("plain-group", "y"),
+    "class": ("plain-class", "off"),
+    "secret": ("plain-secret", "null"),
+    "key": ("plain-key", "1e3"),
+    "account": ("plain-account", "yes"),
+    "elsewhere": ("plain-elsewhere", "0x1f"),
+    "alias": ("plain-alias", "true"),
+}
+"""A plain name, and one that YAML takes for something else."""
+
+
+def named(which):
+    name = {what: pair[which] for what, pair in NAMES.items()}
+    secret = {"name": name["secret"], "key": name["key"]}
+    values = {
+        "nameOverride": "",
+        "tenant": name["tenant"],
+        "image": {"pullSecrets": [name["secret"]]},
+        "auth": {"secretName": name["secret"]},
+        "kuberay": {"version": "1.7.0"},
+        "upgrade": {"strategy": "NewCluster"},
+        "serve": {"applications": {"mixed": {"models": {"org/some-model.v1": {"workerGroups": [name["group"]]}}}}},
+        "head": {"priorityClassName": name["class"]},
+        "workerGroups": {
+            "fast": None,
+            name["group"]: {
+                **WHOLE["workerGroups"]["fast"],
+                "priorityClassName": name["class"],
+                "runtimeClassName": name["class"],
+            },
+        },
+        "gcsFaultTolerance": {"passwordSecret": secret},
+        "weights": {"claim": {"storageClass": name["class"]}, "download": {"tokenSecret": secret, "enabled": False}},
+        "networkPolicy": {"gateways": {"istio": {"namespace": name["elsewhere"]}}},
+        "aliases": {"here": None, "llm-predictor": None, name["alias"]: {"namespace": name["elsewhere"]}},
+        "serviceAccount": {"name": name["account"]},
+    }
+    return render("ray-service", name["release"], name["namespace"], over(WHOLE, values))
+
+
+def test_a_name_that_yaml_takes_for_something_else_is_still_a_name():
+    plain, other = (json.dumps(parsed(named(which)), sort_keys=True) for which in (0, 1))
+    for before, after in NAMES.values():
+        assert before in plain
+        plain = plain.replace(before, after)
+    assert json.loads(plain) == json.loads(other)
+
+
+# -- numbers -----------------------------------------------------------------------------------------------------------
+
+LARGE = {
+    "serve": {
+        "requestTimeoutSeconds": 1234567,
+        "keepAliveTimeoutSeconds": 1234567,
+        "applications": {"mixed": {"models": {"org/some-model.v1": {"engine": {"maxModelLen": 1234567}}}}},
+    },
+    "head": {
+        "terminationGracePeriodSeconds": 1234567,
+        "resources": {"memory": 12345670001},
+        "tolerations": [
+            {"key": "node", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1234567},
+            {"key": "pool", "value": 1234567},
+        ],
+    },
+    "workerGroups": {
+        "fast": {
+            "idleTimeoutSeconds": 1234567,
+            "priority": 1234567,
+            "rayResources": {"nvme": 1234567},
+            "supplementalGroups": [1234567],
+            "tolerations": [{"key": "pool", "value": 1234567}],
+        }
+    },
+    "upgrade": {"deletionDelaySeconds": 1234567, "incremental": {"intervalSeconds": 1234567}},
+    "autoscaler": {"idleTimeoutSeconds": 1234567},
+    "weights": {"claim": {"size": 1234567000001}, "download": {"backoffLimit": 1234567}},
+    "test": {"timeoutSeconds": 1234567},
+}
+
+
+@pytest.mark.parametrize("helm", HELMS)
+def test_a_large_number_is_written_out(helm):
+    text = render("ray-service", "chat", "models", over(WHOLE, LARGE), helm=HELMS[helm])
+    assert not re.findall(r".*[0-9]e[+-]?[0-9]+\b.*", text)
+    assert {"1234567", "12345670001", "1234567000001"} <= set(re.findall(r"\b[0-9]+\b", text))
+
+
+@pytest.mark.parametrize("helm", HELMS)
+def test_a_toleration_keeps_its_seconds_a_number_and_its_value_a_text(helm):
+    cluster = only(rendered(LARGE, base="everything", helm=helm), "RayService")["spec"]["rayClusterConfig"]
+    first, second = cluster["headGroupSpec"]["template"]["spec"]["tolerations"]
+    assert first["tolerationSeconds"] == 1234567
+    assert second == {"key": "pool", "value": "1234567"}
+    assert second in cluster["workerGroupSpecs"][0]["template"]["spec"]["tolerations"]
+
+
+def test_a_number_that_helm_would_round_is_refused_in_a_label():
+    with pytest.raises(FleetError, match="at '/labels/account': maximum"):
+        rendered({"labels": {"account": 12345678901234567890}})
