@@ -2,7 +2,9 @@
 
 import json
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
 import tempfile
@@ -30,7 +32,9 @@ MESSAGES = [{"role": "user", "content": "Hello"}]
 class Up:
     home: Home
     url: str
+    bare: str
     dashboard: str
+    key: str
     said: str
 
 
@@ -86,19 +90,29 @@ def up(
     assert done.returncode == 0, done.stderr
     endpoint = home.read()
     assert endpoint is not None
-    yield Up(home, endpoint.url, f"http://127.0.0.1:{endpoint.dashboard}", done.stdout + done.stderr)
+    said = done.stdout + done.stderr
+    yield Up(home, endpoint.url, endpoint.bare, f"http://127.0.0.1:{endpoint.dashboard}", told_key(done.stdout), said)
     processes.end(home.run, grace=1)
     home.clear()
 
 
+def told_key(text: str) -> str:
+    (key,) = set(re.findall(r"\brayhelm-[0-9a-f]{48}\b", text))
+    return str(key)
+
+
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"}
+
+
 def post(up: Up, path: str, **body: object) -> httpx.Response:
-    return httpx.post(f"{up.url}{path}", json=body, timeout=120, trust_env=False)
+    return httpx.post(f"{up.url}{path}", json=body, headers=bearer(up.key), timeout=120, trust_env=False)
 
 
 def test_it_says_that_tiny_models_stand_in_and_where_they_answer(up: Up) -> None:
     assert "chat: a tiny Qwen3ForCausalLM with random weights stands in for it" in up.said
     assert "ears: left out" in up.said
-    assert f"curl {up.url}/chat/v1/chat/completions" in up.said
+    assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.said
 
 
 def test_it_tells_of_the_other_ray(up: Up) -> None:
@@ -123,7 +137,8 @@ def test_a_stream_comes_in_pieces(up: Up) -> None:
     body = {"model": "chat", "messages": MESSAGES, "max_tokens": 4000, "ignore_eos": True, "stream": True}
     arrivals: list[float] = []
     chunks: list[str] = []
-    with httpx.stream("POST", f"{up.url}/chat/v1/chat/completions", json=body, timeout=120, trust_env=False) as answer:
+    url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
+    with httpx.stream("POST", url, json=body, headers=headers, timeout=120, trust_env=False) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
         for line in answer.iter_lines():
             if line.startswith("data: "):
@@ -137,12 +152,40 @@ def test_a_stream_comes_in_pieces(up: Up) -> None:
 
 
 def test_models_are_listed(up: Up) -> None:
-    answer = httpx.get(f"{up.url}/chat/v1/models", trust_env=False)
-    assert [model["id"] for model in answer.json()["data"]] == ["chat"]
+    answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False)
+    assert [model["id"] for model in answer.json()["data"]] == ["chat", "embed"]
+
+
+@pytest.mark.parametrize("headers", [{}, bearer("rayhelm-" + 48 * "0"), {"Authorization": "Basic eDp5"}])
+def test_without_the_key_nobody_is_answered(up: Up, headers: dict[str, str]) -> None:
+    for path in ("/v1/models", "/chat/v1/models", "/v1/chat/completions", "/docs"):
+        answer = httpx.get(f"{up.url}{path}", headers=headers, trust_env=False)
+        assert answer.status_code == 401, path
+        assert answer.json()["error"]["code"] == "invalid_api_key"
+
+
+def test_the_model_in_the_body_finds_its_service(up: Up) -> None:
+    chat = post(up, "/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=1)
+    embed = post(up, "/v1/embeddings", model="embed", input="one")
+    assert (chat.status_code, embed.status_code) == (200, 200)
+    assert chat.headers["x-model-version"] == "stable"
 
 
 def test_an_unknown_model_is_not_found(up: Up) -> None:
-    assert post(up, "/chat/v1/chat/completions", model="gpt-9", messages=MESSAGES).status_code == 404
+    assert post(up, "/v1/chat/completions", model="gpt-9", messages=MESSAGES).status_code == 404
+
+
+def test_the_key_and_the_prompts_are_written_nowhere(up: Up) -> None:
+    prompt = "a prompt that nobody else would write"
+    assert post(up, "/v1/completions", model="chat", prompt=prompt, max_tokens=1).status_code == 200
+    folders = (up.home.state, up.home.session)
+    for path in (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
+        content = path.read_bytes()
+        assert up.key.encode() not in content, path
+        assert prompt.encode() not in content, path
+    (keys,) = up.home.gateway.glob("keys/*/keys")
+    assert stat.S_IMODE(keys.stat().st_mode) == 0o600
+    assert stat.S_IMODE(up.home.gateway.stat().st_mode) == 0o700
 
 
 def test_embeddings(up: Up) -> None:
@@ -160,7 +203,7 @@ def test_ray_s_own_api_asks_for_the_token(up: Up) -> None:
 
 
 def test_what_speaks_http_is_on_loopback(up: Up) -> None:
-    ports = {int(url.rpartition(":")[2]) for url in (up.url, up.dashboard)}
+    ports = {int(url.rpartition(":")[2]) for url in (up.url, up.bare, up.dashboard)}
     addresses = {
         connection.laddr.ip
         for connection in psutil.net_connections(kind="tcp")
@@ -182,6 +225,10 @@ def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> Non
     assert again.returncode == 0, again.stderr
     assert f"curl {up.url}" in again.stdout
     assert before <= {process.pid for process in processes.members(up.home.run)}
+    other = told_key(again.stdout)
+    assert other != up.key
+    for key in (up.key, other):
+        assert httpx.get(f"{up.url}/v1/models", headers=bearer(key), trust_env=False).status_code == 200
 
 
 def test_another_up_says_what_runs(up: Up) -> None:
@@ -206,7 +253,7 @@ def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> N
 def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process) -> None:
     ours = processes.members(up.home.run)
     assert any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in ours)
-    assert any(process.name() == "raylet" for process in ours)
+    assert {"raylet", "haproxy"} <= {process.name() for process in ours}
     shared = shared_memory(ours)
     assert shared
     done = rayhelm("down", "--state", str(up.home.state))
@@ -217,6 +264,7 @@ def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], 
     assert any(process.name() == "gcs_server" for process in foreign_ray)
     assert [process for process in foreign_ray if not process.is_running()] == []
     assert not up.home.session.exists()
+    assert not up.home.gateway.exists()
     assert [block for block in shared if block.exists()] == []
     assert rayhelm("down", "--state", str(up.home.state)).stdout == "nothing of ours is running\n"
 

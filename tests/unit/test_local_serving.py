@@ -93,8 +93,11 @@ def test_too_little_memory_is_told_before_anything_starts(tmp_path: Path, monkey
 def test_an_earlier_endpoint_is_told_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
     home = Home(tmp_path)
+    url = "http://127.0.0.1:8000"
     home.write(
-        Endpoint(url="http://127.0.0.1:8000", port=8000, dashboard=1, models=(), stand_in=True, config="", ready=True)
+        Endpoint(
+            url=url, bare=url, port=8000, dashboard=1, models=(), stand_in=True, gateway=False, config="", ready=True
+        )
     )
     earlier = processes.start(["sleep", "60"], run=home.run, log=tmp_path / "log")
     try:

@@ -28,14 +28,19 @@ def up_command(
     fleet: FleetArgument,
     service: Annotated[str | None, typer.Option("--service", help="Only this service of the fleet.")] = None,
     port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port of the endpoint, on loopback.")] = 8000,
+    gateway: Annotated[
+        bool, typer.Option("--gateway/--no-gateway", help="The real gateway in front, which wants a key.")
+    ] = True,
     state: StateOption = None,
     format: FormatOption = Format.text,
 ) -> None:
     """Serve a fleet on this computer, and return when it answers. Without a GPU, tiny models stand in."""
+    from rayhelm.cli.up_door import behind_the_door, door_of
     from rayhelm.fleet_files import render_fleet
     from rayhelm.serving import preflight
+    from rayhelm.serving.door import another_key
     from rayhelm.serving.local import running, up
-    from rayhelm.serving.local_config import gpus, merge, served
+    from rayhelm.serving.local_config import digest, gpus, merge, prefixes, served
 
     home = home_of(state)
     rendered = render_fleet(fleet_file(fleet))
@@ -44,19 +49,30 @@ def up_command(
     tasks = {plan.model: str(plan.task) for plan in rendered.plan.models.values()}
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
     config = merge(configs, port=port)
-    models = served(config, tasks)
+    models, routes = served(config, tasks), prefixes(config, tasks)
+    behind = behind_the_door(rendered, routes) if gateway else {}
+    asked = digest({**config, "gateway": {name: model.model_dump() for name, model in behind.items()}})
     for note in notes:
         warn(note)
-    if already := running(config, home):
-        print(already.model_dump_json(indent=2)) if format is Format.json else _print_ready(already)
+    if already := running(asked, home):
+        _print_ready(already, another_key(home, already.url) if gateway else "", format)
         return
-    preflight.check(home, port=port, models=len(models), stand_in=cards is None, gpus=gpus(config), cards=cards)
+    preflight.check(
+        home,
+        port=port,
+        models=len(models),
+        stand_in=cards is None,
+        gpus=gpus(config),
+        cards=cards,
+        gateway=gateway,
+    )
     if rays := preflight.foreign_rays(home):
         numbers = ", ".join(str(ray.pid) for ray in rays)
         warn(f"another Ray runs here (pid {numbers}): it stays, and this one takes other ports")
+    door = door_of(behind, routes, port) if gateway else None
     with _shown(format) as watch:
-        endpoint = up(config, models, home, stand_in=cards is None, watch=watch)
-    print(endpoint.model_dump_json(indent=2)) if format is Format.json else _print_ready(endpoint)
+        endpoint = up(config, models, home, stand_in=cards is None, digest=asked, door=door, watch=watch)
+    _print_ready(endpoint, door.key if door else "", format)
 
 
 def home_of(state: Path | None) -> "Home":
@@ -142,18 +158,26 @@ def _shown(format: Format) -> Iterator["Watch"]:
         yield watch
 
 
-def _print_ready(endpoint: "Endpoint") -> None:
+def _print_ready(endpoint: "Endpoint", key: str, format: Format) -> None:
+    """`key` is told here and nowhere else; empty without a gateway."""
     import json
 
+    if format is Format.json:
+        print(json.dumps(endpoint.model_dump(mode="json") | ({"key": key} if key else {}), indent=2))
+        return
     out = console()
-    out.print(f"[bold green]ready[/bold green]  {endpoint.url}")
+    out.print(f"[bold green]ready[/bold green]  {endpoint.url}{'/v1' if key else ''}")
     for model in endpoint.models:
-        out.print(f"  {model.model}  {endpoint.url}{model.prefix}/v1  ({model.task})", soft_wrap=True)
+        prefix = f"/{model.model}" if key else model.prefix
+        out.print(f"  {model.model}  {endpoint.url}{prefix}/v1  ({model.task})", soft_wrap=True)
+    if key:
+        print(f"\nkey: {key}\n     told once: what is kept of it is a hash; `up` again makes another")
     chat = next((model for model in endpoint.models if model.task == "chat"), None)
     if chat:
         body = {"model": chat.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32}
-        url = f"{endpoint.url}{chat.prefix}/v1/chat/completions"
-        print(f"\ncurl {url} -H 'Content-Type: application/json' -d '{json.dumps(body)}'")
+        url = f"{endpoint.url}{'' if key else chat.prefix}/v1/chat/completions"
+        headers = (f"-H 'Authorization: Bearer {key}' " if key else "") + "-H 'Content-Type: application/json'"
+        print(f"\ncurl {url} {headers} -d '{json.dumps(body)}'")
     print(f"\n{_command()} down    # ends it")
 
 

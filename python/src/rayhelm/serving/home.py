@@ -35,12 +35,17 @@ class Endpoint(Closed):
     """What `up` started."""
 
     url: str
+    """Where clients call it."""
+    bare: str
+    """Ray Serve itself, behind the gateway; without one the same as `url`."""
     port: int
     dashboard: int
     models: tuple[Served, ...]
     stand_in: bool
+    gateway: bool
+    """Clients need a key."""
     config: str
-    """Digest of the Serve config that it serves."""
+    """Digest of what it serves."""
     ready: bool = False
 
 
@@ -75,6 +80,11 @@ class Home:
         return self.state / "stand-ins"
 
     @property
+    def gateway(self) -> Path:
+        """Configuration of the gateway, and the hashes of its keys."""
+        return self.state / "gateway"
+
+    @property
     def zygote(self) -> Path:
         return self.session / "zygote"
 
@@ -98,6 +108,7 @@ class Home:
         """Makes the folders, for their owner alone, and writes the token."""
         shutil.rmtree(self.session, ignore_errors=True)
         shutil.rmtree(self.logs, ignore_errors=True)
+        shutil.rmtree(self.gateway, ignore_errors=True)
         self.session.mkdir(mode=0o700, parents=True)
         for folder in (self.state, self.logs, self.stand_ins):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -110,6 +121,7 @@ class Home:
         self.keep_logs()
         self._file.unlink(missing_ok=True)
         self.token.unlink(missing_ok=True)
+        shutil.rmtree(self.gateway, ignore_errors=True)
         shutil.rmtree(self.session, ignore_errors=True)
 
     def keep_logs(self) -> Path:

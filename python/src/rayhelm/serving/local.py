@@ -13,10 +13,12 @@ import httpx
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
 from rayhelm.processes import Process
+from rayhelm.serving import door as doors
 from rayhelm.serving import ray_local
 from rayhelm.serving.client import ServeApi, Status, one_token
+from rayhelm.serving.door import Door
 from rayhelm.serving.home import Endpoint, Home, Served
-from rayhelm.serving.local_config import digest
+from rayhelm.serving.local_config import listening
 
 __all__ = ["Failed", "Watch", "down", "running", "up"]
 
@@ -45,38 +47,50 @@ class _Ray:
     api: ServeApi
 
 
-def running(config: Mapping[str, Any], home: Home) -> Endpoint | None:
-    """The endpoint that serves this very config already, if there is one."""
+def running(config: str, home: Home) -> Endpoint | None:
+    """The endpoint that serves a config already, known by its digest, if there is one."""
     endpoint = home.read()
-    if endpoint and endpoint.ready and endpoint.config == digest(config) and processes.members(home.run):
+    if endpoint and endpoint.ready and endpoint.config == config and processes.members(home.run):
         return endpoint
     return None
 
 
 def up(
-    config: Mapping[str, Any], models: Sequence[Served], home: Home, *, stand_in: bool, watch: Watch = lambda _: None
+    config: Mapping[str, Any],
+    models: Sequence[Served],
+    home: Home,
+    *,
+    stand_in: bool,
+    digest: str = "",
+    door: Door | None = None,
+    watch: Watch = lambda _: None,
 ) -> Endpoint:
-    """Starts everything and returns when each model has answered. What it started is ended when it fails, and when it
-    is interrupted. `preflight.check` comes first."""
-    taken = {config["http_options"]["port"]}
+    """Starts everything and returns when each model has answered. With a `door`, that stands on the port of the config,
+    and Ray Serve behind it on another one. What was started is ended when it fails, and when it is interrupted.
+    `preflight.check` comes first; `digest` tells `running` later what is served."""
+    port = config["http_options"]["port"]
+    config = listening(config, door.serve) if door else config
+    taken = {port, *((door.serve, door.metrics) if door else ())}
     endpoint = Endpoint(
-        url=f"http://127.0.0.1:{config['http_options']['port']}",
-        port=config["http_options"]["port"],
+        url=f"http://127.0.0.1:{port}",
+        bare=f"http://127.0.0.1:{config['http_options']['port']}",
+        port=port,
         dashboard=processes.free_port(taken),
         models=tuple(models),
         stand_in=stand_in,
-        config=digest(config),
+        gateway=door is not None,
+        config=digest,
     )
     try:
         try:
-            _begin(config, endpoint, home, taken, watch, shared=stand_in)
+            _begin(config, endpoint, home, taken, watch, door, shared=stand_in)
         except Failed as failed:
             if not stand_in or WORKER_DIED not in str(failed):
                 raise
             # A fork of a process with threads can come out broken: rarely, and never twice the same way.
             watch("a worker died at its start; once more, each importing vLLM for itself")
             processes.end(home.run, grace=2)
-            _begin(config, endpoint, home, taken, watch, shared=False)
+            _begin(config, endpoint, home, taken, watch, door, shared=False)
     except BaseException:
         watch("ending what was started")
         processes.end(home.run, grace=2)
@@ -88,12 +102,26 @@ def up(
 
 
 def _begin(
-    config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], watch: Watch, *, shared: bool
+    config: Mapping[str, Any],
+    endpoint: Endpoint,
+    home: Home,
+    taken: set[int],
+    watch: Watch,
+    door: Door | None,
+    *,
+    shared: bool,
 ) -> None:
     """`shared`: one import of vLLM for all processes."""
     home.prepare(secrets.token_hex(32))
     home.write(endpoint)
+    if door:
+        # What HAProxy refuses is told before anybody has waited for a model.
+        doors.write(door, home)
+        doors.check(home)
     _serve(config, endpoint, home, taken, watch, shared)
+    if door:
+        watch("the gateway")
+        doors.open_door(door, home, endpoint.url)
 
 
 def down(home: Home) -> int:
@@ -174,7 +202,7 @@ def _progress(status: Status, home: Home, watch: Watch) -> bool | None:
 
 def _warm_up(endpoint: Endpoint, watch: Watch) -> None:
     """RUNNING says that engines were made; a first token says that they compute."""
-    client = httpx.Client(base_url=endpoint.url, timeout=600, trust_env=False)
+    client = httpx.Client(base_url=endpoint.bare, timeout=600, trust_env=False)
     for model in endpoint.models:
         watch(f"first token of {model.model}")
         _until_routed(client, model)

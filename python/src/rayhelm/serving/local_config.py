@@ -7,7 +7,7 @@ from typing import Any
 
 from rayhelm.serving.home import Served
 
-__all__ = ["digest", "gpus", "merge", "served"]
+__all__ = ["digest", "gpus", "listening", "merge", "prefixes", "served"]
 
 LLM_APP = "ray.serve.llm:build_openai_app"
 
@@ -29,8 +29,12 @@ def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, A
             routes.add(route)
             applications.append({**application, "name": name, "route_prefix": route})
     first = next(iter(configs.values()))
-    http = {**first.get("http_options", {}), "host": "127.0.0.1", "port": port}
-    return {**first, "http_options": http, "applications": applications}
+    return listening({**first, "applications": applications}, port)
+
+
+def listening(config: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """The same config on a port of loopback."""
+    return {**config, "http_options": {**config.get("http_options", {}), "host": "127.0.0.1", "port": port}}
 
 
 def digest(config: Mapping[str, Any]) -> str:
@@ -51,6 +55,16 @@ def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served,
         if application["import_path"] == LLM_APP
         for llm in application["args"]["llm_configs"]
     )
+
+
+def prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
+    """Path in front of each model's own ones, those of applications beside Serve LLM included."""
+    own = {
+        str(application["args"]["model"]): application["route_prefix"].rstrip("/")
+        for application in config["applications"]
+        if application["import_path"] != LLM_APP and application.get("args", {}).get("model") in tasks
+    }
+    return {model.model: model.prefix for model in served(config, tasks)} | own
 
 
 def gpus(config: Mapping[str, Any]) -> float:

@@ -13,6 +13,7 @@ import psutil
 
 from rayhelm import processes
 from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.serving.door import find_haproxy
 from rayhelm.serving.home import Home
 
 __all__ = ["Cards", "cards", "check", "foreign_rays"]
@@ -34,10 +35,21 @@ class Cards:
     names: str
 
 
-def check(home: Home, *, port: int, models: int, stand_in: bool, gpus: float = 0, cards: Cards | None = None) -> None:
+def check(
+    home: Home,
+    *,
+    port: int,
+    models: int,
+    stand_in: bool,
+    gpus: float = 0,
+    cards: Cards | None = None,
+    gateway: bool = False,
+) -> None:
     """Raises what keeps the endpoint from starting. `gpus` are the cards that the models book."""
     _packages()
     _machine(stand_in)
+    if gateway:
+        find_haproxy()
     _not_running(home)
     _port(port)
     if stand_in:

@@ -14,7 +14,7 @@ from rayhelm.values.gateway.operations import Autoscaling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["RELEASE", "STABLE", "gateways_of_plan"]
+__all__ = ["RELEASE", "STABLE", "gateways_of_plan", "operations_of"]
 
 RELEASE = "gateway"
 """Release of each cluster's gateway."""
@@ -56,15 +56,21 @@ def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
 
 
 def _model(model: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Model:
-    planned, own = plan.models[model], fleet.models[model].application
+    planned = plan.models[model]
     service = planned.service
     release = values[service]
     endpoint = Endpoint(service=service, namespace=plan.services[service].namespace, port=release.serve.port)
     return Model(
         task=planned.task,
         versions={STABLE: Version(route_prefix=_route_prefix(model, release), endpoints={service: endpoint})},
-        operations={path: Operation(method=method) for path, method in own.paths.items()} if own else {},
+        operations=operations_of(model, fleet),
     )
+
+
+def operations_of(model: str, fleet: Fleet) -> dict[str, Operation]:
+    """Paths of an application of the user's own; other tasks have theirs in the chart."""
+    own = fleet.models[model].application
+    return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 
 def _route_prefix(model: str, release: RayServiceValues) -> str:

@@ -1,0 +1,38 @@
+"""The gateway that `rayhelm up` puts in front of the local endpoint: the chart's, rendered for this computer."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rayhelm.fleet_files import Rendered
+    from rayhelm.serving.door import Door
+    from rayhelm.values.gateway.models import Model
+
+__all__ = ["behind_the_door", "door_of"]
+
+
+def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
+    """Task and paths of each model that is served here."""
+    from rayhelm.values.gateway.models import Model
+    from rayhelm.values.gateway_from_plan import operations_of
+
+    fleet = rendered.loaded.fleet
+    return {
+        name: Model(task=rendered.plan.models[name].task, operations=operations_of(name, fleet)) for name in prefixes
+    }
+
+
+def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int) -> "Door":
+    """Renders the chart `gateway` for `port`, in front of a Ray Serve on a port of its own."""
+    from rayhelm import processes
+    from rayhelm.charts.helm import template
+    from rayhelm.serving.door import Door, local_values, new_key
+    from rayhelm.values.emit import changed
+    from rayhelm.values.gateway_from_plan import RELEASE
+
+    taken = {port}
+    serve, metrics = processes.free_port(taken), processes.free_port(taken)
+    values = changed(local_values(models, prefixes, (port, serve, metrics)))
+    objects = template("gateway", RELEASE, RELEASE, values)
+    files: dict[str, Any] = next(item["data"] for item in objects if item["kind"] == "ConfigMap")
+    return Door(files, new_key(), serve=serve, metrics=metrics)
