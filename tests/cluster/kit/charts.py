@@ -9,8 +9,9 @@ from cluster.kit.cluster import Object
 from cluster.kit.place import Testbed
 from cluster.kit.releases import Chart, Release, Values
 from cluster.kit.small import Small
+from cluster.kit.tenant_release import TENANT
 
-__all__ = ["CHARTS", "PLACE", "put_config"]
+__all__ = ["ANOTHER_MODEL", "CHARTS", "NOWHERE_TO_RUN", "PLACE", "RAY_SERVICE", "put_config"]
 
 PLACE = Small("releases")
 
@@ -49,14 +50,20 @@ def _environment(pod: Object) -> dict[str, str]:
     return {item["name"]: item.get("value", "") for item in pod["spec"]["containers"][0]["env"]}
 
 
-CHARTS = [
-    Chart(
-        name="ray-service",
-        values=_values,
-        edits={"in place": _another_log_level, "of the pods": _another_environment},
-        becomes_ready=lambda release: release.cluster.becomes_ready(release.name, release.namespace),
-        shows=_ray_service_shows,
-        says=lambda release: f"http://chat-serve-svc.{release.namespace}.svc.cluster.local:8000/chat/v1",
-        outlives=("PersistentVolumeClaim chat-weights",),
-    )
-]
+RAY_SERVICE = Chart(
+    name="ray-service",
+    values=_values,
+    edits={"in place": _another_log_level, "of the pods": _another_environment},
+    becomes_ready=lambda release: release.cluster.becomes_ready(release.name, release.namespace),
+    shows=_ray_service_shows,
+    says=lambda release: f"http://chat-serve-svc.{release.namespace}.svc.cluster.local:8000/chat/v1",
+    outlives=("PersistentVolumeClaim chat-weights",),
+)
+
+CHARTS = [RAY_SERVICE, TENANT]
+
+ANOTHER_MODEL = {
+    "serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}},
+    "networkPolicy": {"hub": {"cidrs": ["10.2.0.0/16"]}},
+}
+NOWHERE_TO_RUN = {"weights": {"download": {"memory": "900Ti"}}}
