@@ -9,7 +9,6 @@ from cluster.kit.cluster import Object
 from cluster.kit.place import Testbed
 from cluster.kit.releases import Chart, Release, Values
 from cluster.kit.small import Small
-from cluster.kit.tenant_release import TENANT
 
 __all__ = ["ANOTHER_MODEL", "CHARTS", "NOWHERE_TO_RUN", "PLACE", "RAY_SERVICE", "put_config"]
 
@@ -60,7 +59,7 @@ RAY_SERVICE = Chart(
     outlives=("PersistentVolumeClaim chat-weights",),
 )
 
-CHARTS = [RAY_SERVICE, TENANT]
+CHARTS = [RAY_SERVICE]
 
 ANOTHER_MODEL = {
     "serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}},
