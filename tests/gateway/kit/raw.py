@@ -1,7 +1,9 @@
 """A client's connection, byte by byte where a test wants it so."""
 
 import json
+import select
 import socket
+import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
 from http.client import HTTPResponse
@@ -67,6 +69,15 @@ class Line:
         while len(found) < size and (more := self._socket.recv(size - len(found))):
             found += more
         return found
+
+    def says_more(self, seconds: float) -> bool:
+        """Something came, or the end, within that time."""
+        return bool(select.select([self._socket], [], [], seconds)[0])
+
+    def reset(self) -> None:
+        """Ends without a farewell, as when a computer is switched off."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
 
     def take_all(self) -> bytes:
         """Everything until the other side closes."""

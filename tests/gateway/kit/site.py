@@ -146,7 +146,11 @@ class Site:
         self.asked.append(asked)
         if asked.header("expect"):
             await Reply(writer).raw(b"HTTP/1.1 100 Continue\r\n\r\n")
-        asked.body = await _body(reader, asked)
+        try:
+            asked.body = await _body(reader, asked)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            asked.gone.set()
+            raise
         asked.whole = True
         watch = asyncio.ensure_future(_end(reader, asked))
         try:
