@@ -39,7 +39,8 @@ class Timeouts(Values):
     silence_seconds: Seconds = 1260
     """Silence of an upstream, before its answer and within it; more than `serve.requestTimeoutSeconds` of the
     `ray-service` release, whose own answer to that is a better one. A stream that goes on is never cut."""
-    keep_alive_seconds: Seconds = 60
-    """For which an idle connection of a client stays open."""
+    keep_alive_seconds: Seconds = 75
+    """For which an idle connection of a client stays open; more than the 60 of most controllers in front, or they meet
+    closed ones."""
     key_refresh_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 2
     """Between two looks at the files with keys; the kubelet brings a changed Secret into the pod in about a minute."""
