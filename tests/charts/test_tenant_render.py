@@ -7,6 +7,7 @@ import pytest
 from charts import kit
 from charts.kit import EXAMPLES as SERVICES
 from charts.kit import only, pods
+from rayhelm.charts.helm import charts_dir
 
 Object = dict[str, Any]
 WALLS = {
@@ -191,12 +192,32 @@ def test_a_container_without_requests_is_given_some() -> None:
     }
 
 
-def test_the_bounds_of_the_rules_are_what_the_other_chart_makes() -> None:
-    """`limit-range-min` and `limit-range-max` know the pod of `helm test`; KubeRay's is proven on a control plane."""
-    fixed = [
-        part for pod in pods(kit.rendered()) for part in pod["spec"]["containers"] if part["name"].startswith("model-")
-    ]
-    assert [part["resources"]["requests"] for part in fixed] == [{"cpu": "100m", "memory": "64Mi"}]
+def test_the_rules_know_the_containers_whose_requests_no_value_changes() -> None:
+    """`limit-range-min` and `limit-range-max` name them; KubeRay's own is proven on a control plane."""
+    asked = {"model-0": {"cpu": "100m", "memory": "64Mi"}, "wait-for-weights": {"cpu": "50m", "memory": "64Mi"}}
+    found = {part["name"]: part["resources"]["requests"] for part in containers() if part["name"] in asked}
+    assert found == asked
+    text = (charts_dir() / "tenant/templates/quota/_validate-limits.tpl").read_text()
+    for request in asked.values():
+        assert f"cpu: {request['cpu']}, memory: {request['memory']}}}" in text
+
+
+def test_nothing_that_the_other_chart_makes_asks_for_less() -> None:
+    least = {"cpu": 0.05, "memory": 64 * 2**20}
+    for part in containers():
+        for resource, amount in part.get("resources", {}).get("requests", {}).items():
+            assert number(amount) >= least.get(resource, 0), part["name"]
+
+
+def number(quantity: str) -> float:
+    units = {"m": 0.001, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "": 1}
+    amount = quantity.rstrip("mMGTi")
+    return float(amount) * units[quantity.removeprefix(amount)]
+
+
+def containers() -> list[Object]:
+    made = [pod for example in SERVICES for pod in pods(kit.rendered(base=example))]
+    return [part for pod in made for part in [*pod["spec"].get("initContainers", []), *pod["spec"]["containers"]]]
 
 
 # -- network ---------------------------------------------------------------------------------------------------------

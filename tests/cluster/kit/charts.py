@@ -9,6 +9,7 @@ from cluster.kit.cluster import Object
 from cluster.kit.place import Testbed
 from cluster.kit.releases import Chart, Release, Values
 from cluster.kit.small import Small
+from cluster.kit.tenant_release import TENANT
 
 __all__ = ["ANOTHER_MODEL", "CHARTS", "NOWHERE_TO_RUN", "PLACE", "RAY_SERVICE", "put_config"]
 
@@ -59,7 +60,7 @@ RAY_SERVICE = Chart(
     outlives=("PersistentVolumeClaim chat-weights",),
 )
 
-CHARTS = [RAY_SERVICE]
+CHARTS = [RAY_SERVICE, TENANT]
 
 ANOTHER_MODEL = {
     "serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}},

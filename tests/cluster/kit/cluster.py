@@ -27,6 +27,7 @@ RESTRICTED = {
 
 VERSIONS = {
     **dict.fromkeys(("RayService", "RayCluster"), "ray.io/v1"),
+    **dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     "Deployment": "apps/v1",
     "EndpointSlice": "discovery.k8s.io/v1",
     "Job": "batch/v1",

@@ -29,7 +29,7 @@ def at_rest(cluster: Cluster, namespace: str) -> Touches:
 
 def _touch(item: Object) -> str:
     about = item["metadata"]
-    # Where an API has no generation, the version stands for it: nobody writes a status there all the time.
-    version = about.get("generation") or about["resourceVersion"]
+    # Where an API has no generation, the version stands for it; but what a quota counts is written all the time.
+    version = about.get("generation") or (item["kind"] == "ResourceQuota" and item["spec"]) or about["resourceVersion"]
     marks = {key: about.get(key) for key in ("labels", "annotations", "finalizers", "ownerReferences")}
     return f"{about['uid']} {version} {json.dumps(marks, sort_keys=True)}"

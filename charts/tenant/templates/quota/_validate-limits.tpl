@@ -1,8 +1,9 @@
-{{- /* Containers that are made here whatever anybody writes, and what they ask for: KubeRay's init container in every
-       worker, and the pod of `helm test`; the most first, the least last. */ -}}
+{{- /* Containers of which no value says what they ask for: KubeRay's init container, and two of ray-service's. The most
+       first, the least last. */ -}}
 {{- define "tenant.fixedContainers" -}}
-- {who: KubeRay's init container wait-gcs-ready, in every worker, cpu: 200m, memory: 256Mi}
+- {who: KubeRay's init container wait-gcs-ready in every worker, cpu: 200m, memory: 256Mi}
 - {who: the pod of ray-service's `helm test`, cpu: 100m, memory: 64Mi}
+- {who: ray-service's init container wait-for-weights in every worker, cpu: 50m, memory: 64Mi}
 {{- end }}
 
 {{- /* Takes `limits`. */ -}}

@@ -35,8 +35,9 @@ class Container(Values):
     default: Given = Given(cpu="1", memory="1Gi")
     """Limits of a container that has none."""
     min: Bounds = Bounds()
-    """Least that a container may ask for. KubeRay's own init container asks for 200m and 256Mi, and nobody can change
-    it: with more here no worker ever starts."""
+    """Least that a container may ask for, at most 50m and 64Mi: `ray-service`'s own init container asks for that, the
+    pod of its `helm test` for 100m and 64Mi, and KubeRay's init container for 200m and 256Mi. With more no worker ever
+    starts."""
     max: Bounds = Bounds()
     """Most that a container may ask for."""
 
