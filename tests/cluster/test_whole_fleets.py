@@ -1,0 +1,162 @@
+"""Each reference fleet as `rayhelm render` writes it: walls, services and doors, in their own namespaces."""
+
+import re
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import pytest
+
+from charts.kit import over
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.fleets import Fleet
+from cluster.kit.helm import Helm
+from cluster.kit.references import missing_references, stand_for
+from cluster.kit.wait import eventually
+from rayhelm.releases import Release
+from rayhelm.values.emit import changed
+
+ANOTHER_POD = {"head": {"tmpSize": "11Gi"}}
+"""An edit of values for which KubeRay builds a second cluster."""
+
+
+class Standing(NamedTuple):
+    """A fleet with all of its releases in one cluster, Ready."""
+
+    fleet: Fleet
+    cluster: Cluster
+    helm: Helm
+
+    def releases(self, chart: str) -> list[Release]:
+        return [one for one in self.fleet.rendered.releases if (one.chart, one.cluster) == (chart, self.fleet.cluster)]
+
+    def install(self, release: Release, edit: dict[str, Any] | None = None) -> None:
+        values: dict[str, Any] = changed(release.values)
+        if release.chart == "ray-service":
+            values = over(self.fleet.values(release.name, kuberay=self.cluster.place.kuberay), edit or {})
+        self.helm.install(release.chart, release.name, release.namespace, values)
+
+    def ray_clusters(self, service: Release) -> list[Object]:
+        return self.cluster.all("RayCluster", service.namespace, {"ray.io/originated-from-cr-name": service.name})
+
+    def quota(self, tenant: Release) -> Object:
+        """Status of the ResourceQuota that counts the tenant's cards."""
+        namespace = self.fleet.rendered.tenants[tenant.cluster, tenant.name].namespace.name or tenant.name
+        status: Object = self.cluster.one("ResourceQuota", tenant.name, namespace)["status"]
+        return status
+
+
+@pytest.fixture(scope="module")
+def standing(fleet: Fleet, cluster: Cluster) -> Iterator[Standing]:
+    here = Standing(fleet, cluster, Helm.of_major("4", cluster.place.kubeconfig))
+    walls, services, doors = (here.releases(chart) for chart in ("tenant", "ray-service", "gateway"))
+    owned = {service.namespace for service in services} - {"models"}
+    with ExitStack() as stack:
+        aliases = {alias.namespace for values in fleet.rendered.values.values() for alias in values.aliases.values()}
+        others = {release.namespace for release in (*walls, *services, *doors)} - owned
+        for namespace in sorted({name for name in others | aliases if name}):
+            stack.enter_context(cluster.namespace(name=namespace))
+        for namespace in owned:
+            stack.callback(end, cluster, namespace)
+        for release in walls:
+            here.install(release)
+        for release in services:
+            if secrets := stand_for(fleet.values(release.name, kuberay=cluster.place.kuberay)):
+                cluster.apply(*secrets, namespace=release.namespace)
+            here.install(release)
+        for release in doors:
+            here.install(release)
+        for release in services:
+            cluster.becomes_ready(release.name, release.namespace)
+        yield here
+    # Another fleet has tenants of the same names.
+    gone = owned | others | aliases
+    eventually(lambda: not [name for name in gone if cluster.find("Namespace", name)], f"{gone} being gone")
+
+
+def end(cluster: Cluster, namespace: str) -> None:
+    """The namespace of a tenant. KubeRay empties Redis by a Job, which a namespace that goes would refuse."""
+    cluster.kubectl("delete", "rayservices", "--all", f"--namespace={namespace}", "--wait=false")
+    eventually(lambda: not cluster.all("RayCluster", namespace), f"the services of {namespace} being gone")
+    cluster.delete("namespace", namespace)
+
+
+def test_all_pods_of_the_doors_are_ready(standing: Standing) -> None:
+    for door in standing.releases("gateway"):
+
+        def ready(door: Release = door) -> bool:
+            found = standing.cluster.one("Deployment", door.name, door.namespace)
+            return found["status"].get("readyReplicas", 0) == found["spec"]["replicas"] > 0
+
+        eventually(ready, f"the door {door.file}", shows=lambda door=door: standing.cluster.tell(door.namespace))
+
+
+def test_nothing_that_a_door_s_pod_mentions_is_missing(standing: Standing) -> None:
+    for door in standing.releases("gateway"):
+        pods = standing.cluster.all("Pod", door.namespace)
+        assert pods
+        assert not [line for pod in pods for line in missing_references(standing.cluster, pod)]
+
+
+def test_every_server_of_a_door_is_a_service_of_the_cluster(standing: Standing) -> None:
+    for door in standing.releases("gateway"):
+        config = standing.cluster.one("ConfigMap", door.name, door.namespace)["data"]["haproxy.cfg"]
+        servers = set(re.findall(r"^ +server \S+ ([^. ]+)\.([^. ]+)\.svc\.\S+?:(\d+) ", config, re.MULTILINE))
+        behind = standing.fleet.rendered.plan.gateways[door.cluster].models
+        assert {name.removesuffix("-serve-svc") for name, _, _ in servers} == {
+            standing.fleet.rendered.plan.models[model].service for model in behind
+        }
+        for name, namespace, port in servers:
+            ports = standing.cluster.one("Service", name, namespace)["spec"]["ports"]
+            assert int(port) in {each["port"] for each in ports}
+
+
+def test_a_door_s_pods_are_let_in_by_the_services_behind_it(standing: Standing) -> None:
+    for door in standing.releases("gateway"):
+        (pod, *_) = standing.cluster.all("Pod", door.namespace)
+        for service in standing.releases("ray-service"):
+            policies = standing.cluster.all("NetworkPolicy", service.namespace)
+            peers = [
+                peer
+                for policy in policies
+                for rule in policy["spec"].get("ingress", [])
+                for peer in rule.get("from", [])
+                if {"port": 8000, "protocol": "TCP"} in rule.get("ports", [])
+            ]
+            assert any(_admits(peer, pod) for peer in peers), service.name
+
+
+def _admits(peer: Object, pod: Object) -> bool:
+    namespace = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
+    wanted = peer.get("podSelector", {}).get("matchLabels", {})
+    return namespace == pod["metadata"]["namespace"] and wanted.items() <= pod["metadata"]["labels"].items()
+
+
+def test_a_quota_is_what_the_plan_says(standing: Standing) -> None:
+    plans = standing.fleet.rendered.plan.services.values()
+    for tenant in standing.releases("tenant"):
+        mine = [plan for plan in plans if (plan.tenant, plan.cluster) == (tenant.name, tenant.cluster)]
+        hard = standing.quota(tenant)["hard"]
+        for resource in {name for plan in mine for name in plan.cards}:
+            planned = sum(plan.cards.get(resource, 0) for plan in mine)
+            surge = sum(plan.cards.get(resource, 0) for plan in mine if plan.upgrade == "NewCluster")
+            assert hard[f"requests.{resource}"] == str(planned + surge)
+
+
+def test_a_service_is_upgraded_beside_itself_within_the_walls(standing: Standing) -> None:
+    """The old cluster goes after a while; until then both are counted."""
+    for service in standing.releases("ray-service"):
+        plan = standing.fleet.rendered.plan.services[service.name]
+        if plan.upgrade != "NewCluster":
+            continue
+        (before,) = standing.ray_clusters(service)
+        standing.install(service, ANOTHER_POD)
+
+        def another(service: Release = service, old: str = before["metadata"]["name"]) -> bool:
+            status = standing.cluster.one("RayService", service.name, service.namespace)["status"]
+            active = status.get("activeServiceStatus", {}).get("rayClusterName", "")
+            return bool(active) and active != old
+
+        eventually(another, f"{service.name} on another cluster")
+        events = standing.cluster.all("Event", service.namespace)
+        assert not [event["message"] for event in events if "exceeded quota" in event.get("message", "")]
