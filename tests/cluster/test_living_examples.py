@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -13,10 +13,11 @@ from cluster.kit.examples import rendered, values_of
 from cluster.kit.helm import Helm
 from cluster.kit.references import Reference, references
 from cluster.kit.wait import eventually
+from testbed.nodes import cpu_nodes
 
 
 class Living(NamedTuple):
-    """An example that was installed where Pod Security enforces `restricted`. There is no node: its pods wait."""
+    """An example that was installed where Pod Security enforces `restricted`. Its workers have no node, and wait."""
 
     name: str
     namespace: str
@@ -24,13 +25,12 @@ class Living(NamedTuple):
 
     @property
     def service(self) -> Object:
-        (found,) = (item for item in self.objects if item["kind"] == "RayService")
-        return found
+        return service_of(self.objects)
 
 
 SMALL = [name for name in EXAMPLES if name not in FLEETS]
 """Those of the charts' tests; test_fleets.py has the fleets."""
-CLASSES = {
+CLASSES: dict[str, Object] = {
     "PriorityClass": {"apiVersion": "scheduling.k8s.io/v1", "value": 1},
     "RuntimeClass": {"apiVersion": "node.k8s.io/v1", "handler": "runc"},
 }
@@ -39,18 +39,31 @@ CLASSES = {
 
 @pytest.fixture(scope="module")
 def living(cluster: Cluster) -> Iterator[dict[str, Living]]:
-    """All at once: the operator takes its time for each."""
+    """All at once: the operator takes its time for each. Nodes are there for heads, and for what empties Redis."""
     helm, found = Helm.of_major("4", cluster.place.kubeconfig), {}
     with ExitStack() as stack:
+        stack.enter_context(cluster.machines(cpu_nodes(3)))
+        for mentioned in set().union(*(classes(service_of(rendered_for(name, cluster, "any"))) for name in SMALL)):
+            cluster.apply({"kind": mentioned.kind, "metadata": {"name": mentioned.name}, **CLASSES[mentioned.kind]})
+            stack.callback(cluster.delete, mentioned.kind, mentioned.name)
         for name in SMALL:
             namespace = stack.enter_context(cluster.namespace())
-            values = over(values_of(name, cluster.place.kuberay, namespace), {"suspend": None})
-            found[name] = Living(name, namespace, rendered(name, values, namespace))
-            for mentioned in classes(found[name].service):
-                cluster.apply({"kind": mentioned.kind, "metadata": {"name": mentioned.name}, **CLASSES[mentioned.kind]})
-                stack.callback(cluster.delete, mentioned.kind, mentioned.name)
-            helm.install("ray-service", name, namespace, values)
+            found[name] = Living(name, namespace, rendered_for(name, cluster, namespace))
+            helm.install("ray-service", name, namespace, living_values(name, cluster, namespace))
         yield found
+
+
+def living_values(name: str, cluster: Cluster, namespace: str) -> dict[str, Any]:
+    return dict(over(values_of(name, cluster.place.kuberay, namespace), {"suspend": None}))
+
+
+def rendered_for(name: str, cluster: Cluster, namespace: str) -> list[Object]:
+    return rendered(name, living_values(name, cluster, namespace), namespace)
+
+
+def service_of(objects: list[Object]) -> Object:
+    (found,) = (item for item in objects if item["kind"] == "RayService")
+    return found
 
 
 def pod_specs(service: Object) -> dict[str, Object]:
