@@ -34,7 +34,7 @@ def results(request: pytest.FixtureRequest, cluster: Cluster) -> Results:
     asked = {
         item.callspec.params["edit"].id
         for item in request.session.items
-        if hasattr(item, "callspec") and "edit" in item.callspec.params
+        if item.path == request.path and hasattr(item, "callspec") and "edit" in item.callspec.params
     }
     if (program := other()) and operator_version(program) == cluster.place.kuberay:
         pytest.fail(f"KUBERAY_OPERATOR_OTHER is KubeRay {cluster.place.kuberay} too", pytrace=False)
