@@ -48,6 +48,17 @@ def test_they_say_what_outlives_the_release_and_what_may_stop_an_upgrade(notes):
     assert "networkPolicy.hub" in notes()
 
 
+def test_they_say_what_can_go_once_redis_is_emptied(notes):
+    redis = {
+        "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379"},
+        "networkPolicy": {"redis": {"peer": {"namespace": "redis"}}},
+    }
+    assert "delete configmap/chat-vllm serviceaccount/chat networkpolicy/chat-redis-cleanup\n" in notes(redis)
+    mine = {"serviceAccount": {"create": False, "name": "mine"}, "networkPolicy": {"enabled": False, "reason": "x"}}
+    assert "delete configmap/chat-vllm\n" in notes(over(redis, mine))
+    assert "Redis" not in notes()
+
+
 def test_they_ask_to_check_where_the_operator_runs(notes):
     assert "networkPolicy.operator.namespace is kuberay-system" in notes()
 

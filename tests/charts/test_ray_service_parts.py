@@ -185,6 +185,16 @@ def test_redis_is_reached_by_the_head_only():
     assert "6379" not in json.dumps([spec["worker"], spec["cluster"]])
 
 
+def test_the_pod_that_empties_redis_reaches_it_when_all_other_policies_are_gone():
+    policy = only(rendered(base="tp8-pp4-rdma"), "NetworkPolicy", "chat-redis-cleanup")
+    assert policy["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
+    assert policy["spec"]["podSelector"]["matchLabels"]["ray.io/node-type"] == "redis-cleanup", "and no other pod"
+    dns, redis = policy["spec"]["egress"]
+    assert redis == policies(base="tp8-pp4-rdma")["head"]["egress"][1]
+    assert ports(dns) == {53}
+    assert "redis-cleanup" not in policies()
+
+
 def test_offline_servers_reach_nothing_outside():
     assert "ipBlock" not in json.dumps([policies()["worker"], policies()["cluster"]])
     assert ports(policies()["download"]["egress"][1]) == {443}

@@ -42,8 +42,8 @@ gcsFaultToleranceOptions:
 {{- end }}
 {{- end }}
 
-{{- /* When the release goes, KubeRay empties Redis with a pod made of the head's template: what that pod mentions has to
-       outlive the release, or Redis is never emptied and the RayCluster stays for minutes. */ -}}
+{{- /* When the release goes, KubeRay empties Redis with a pod made of the head's template: what that pod needs has to
+       outlive the release, or Redis is never emptied and the RayCluster stays for minutes. Argo CD reads it too. */ -}}
 {{- define "ray-service.keepForRedis" -}}
 {{- if .gcsFaultTolerance.enabled -}}
 helm.sh/resource-policy: keep

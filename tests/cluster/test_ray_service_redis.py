@@ -1,0 +1,105 @@
+"""KubeRay empties Redis when a service with fault tolerance is gone: what its pod needs is still there then."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from charts.kit import example, over
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.helm import Helm
+from cluster.kit.references import missing_references
+from cluster.kit.wait import eventually, stays
+from testbed.nodes import cpu_nodes
+
+NODE = "redis"
+LABEL = "rayhelm.dev/test"
+KEPT = (("ServiceAccount", "chat"), ("ConfigMap", "chat-vllm"), ("NetworkPolicy", "chat-redis-cleanup"))
+FINALIZER = "ray.io/gcs-ft-redis-cleanup-finalizer"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machines(cluster: Cluster) -> Iterator[None]:
+    """A node for heads alone, and one for workers."""
+    head, worker = cpu_nodes(2, cpus=64, memory_gib=256)
+    for node, name in ((head, NODE), (worker, f"{NODE}-workers")):
+        node["metadata"]["name"] = node["metadata"]["labels"]["kubernetes.io/hostname"] = name
+        node["metadata"]["labels"][LABEL] = name
+    with cluster.machines([head, worker]):
+        yield
+
+
+def install(helm: Helm, cluster: Cluster, namespace: str) -> None:
+    """A service that has a Redis, and its head on a node of its own."""
+    values: dict[str, Any] = {
+        "kuberay": {"version": cluster.place.kuberay},
+        "head": {"nodeSelector": {LABEL: NODE}},
+        "workerGroups": {"cpu": {"nodeSelector": {LABEL: f"{NODE}-workers"}}},
+        "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis.redis:6379"},
+        "networkPolicy": {"redis": {"peer": {"namespace": "redis", "podLabels": {"app": "redis"}}}},
+    }
+    helm.install("ray-service", "chat", namespace, over(example("stand-in"), values))
+    cluster.becomes_ready("chat", namespace)
+
+
+def cleaners(cluster: Cluster, namespace: str) -> list[Object]:
+    return cluster.all("Pod", namespace, {"ray.io/node-type": "redis-cleanup"})
+
+
+def test_the_pod_that_empties_redis_finds_all_that_it_needs_after_an_uninstall(
+    cluster: Cluster, namespace: str, each_helm: Helm
+) -> None:
+    install(each_helm, cluster, namespace)
+    before = uids(cluster, namespace)
+    cluster.kubectl("cordon", NODE)  # or the pod has come and gone before anybody looks
+    try:
+        each_helm.uninstall("chat", namespace)
+        (pod,) = eventually(lambda: cleaners(cluster, namespace), "its pod", shows=lambda: cluster.tell(namespace))
+        assert missing_references(cluster, pod) == []
+        (policy,) = (item for item in cluster.all("NetworkPolicy", namespace) if selects(item, pod))
+        assert [port["port"] for rule in policy["spec"]["egress"] for port in rule["ports"]] == [53, 53, 6379]
+    finally:
+        cluster.kubectl("uncordon", NODE)
+    eventually(lambda: not cluster.all("RayCluster", namespace), "the RayCluster going")
+    reasons = {
+        event["reason"]
+        for event in cluster.all("Event", namespace)
+        if event["involvedObject"]["name"].endswith("-redis-cleanup")
+    }
+    assert "Completed" in reasons
+    assert "FailedCreate" not in reasons
+
+    install(each_helm, cluster, namespace)
+    assert uids(cluster, namespace) == before
+
+
+def uids(cluster: Cluster, namespace: str) -> list[str]:
+    return [cluster.one(kind, name, namespace)["metadata"]["uid"] for kind, name in KEPT]
+
+
+def selects(policy: Object, pod: Object) -> bool:
+    """By labels alone, as ours do."""
+    wanted = policy["spec"]["podSelector"]["matchLabels"].items()
+    return bool(wanted <= pod["metadata"]["labels"].items())
+
+
+def test_a_namespace_that_goes_before_its_service_takes_no_such_pod(cluster: Cluster, helm: Helm) -> None:
+    """The README says to uninstall first."""
+    with cluster.namespace() as namespace:
+        install(helm, cluster, namespace)
+        (name,) = (item["metadata"]["name"] for item in cluster.all("RayCluster", namespace))
+        try:
+            cluster.delete("namespace", namespace)
+            eventually(lambda: is_held(cluster, name, namespace), f"RayCluster {name} going")
+            eventually(lambda: not cluster.all("Pod", namespace), "the pods going")
+            stays(lambda: is_held(cluster, name, namespace), f"RayCluster {name} waits for Redis to be emptied")
+            assert not cluster.all("Job", namespace)
+        finally:
+            cluster.patch("raycluster", name, namespace, {"metadata": {"finalizers": []}})
+        eventually(lambda: not cluster.find("Namespace", namespace), "the namespace going")
+
+
+def is_held(cluster: Cluster, name: str, namespace: str) -> bool:
+    """Deleted, and still there."""
+    metadata = cluster.one("RayCluster", name, namespace)["metadata"]
+    return "deletionTimestamp" in metadata and FINALIZER in metadata["finalizers"]
