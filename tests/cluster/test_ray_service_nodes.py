@@ -1,0 +1,53 @@
+"""Which nodes a worker group finds by the labels of its cards."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charts.kit import example, over
+from charts.unguarded import unguarded_chart
+from cluster.kit.cluster import Cluster, Object, reason
+from cluster.kit.helm import Helm
+from cluster.kit.wait import eventually
+from testbed.nodes import cpu_nodes, uniform
+
+CARD = "Arc-A770-16GB"
+DEVICE = "gpu.intel.com/device-id.0300-56a0.present"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _machines(cluster: Cluster) -> Iterator[None]:
+    with cluster.machines([*cpu_nodes(1), *uniform(CARD, nodes=1, per_node=1, pool="arc")]):
+        yield
+
+
+def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
+    arc = over({"gpu": {"count": 1, "vendor": "intel", "resource": "gpu.intel.com/i915"}}, group)
+    ours = {"kuberay": {"version": cluster.place.kuberay}, "workerGroups": {"cpu": arc}}
+    return dict(over(example("stand-in"), ours))
+
+
+def test_an_arc_card_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
+    """So the chart refuses it; this is the chart without its refusals."""
+    helm.install(unguarded_chart(tmp_path), "chat", namespace, values(cluster, {"gpu": {"product": "Arc_A770"}}))
+    worker = eventually(lambda: refused_by_the_scheduler(cluster, namespace), "a worker that no node takes")
+    (scheduled,) = (item for item in worker["status"]["conditions"] if item["type"] == "PodScheduled")
+    assert "node(s) didn't match Pod's node affinity/selector" in scheduled["message"]
+    assert "Insufficient" not in scheduled["message"]
+
+
+def refused_by_the_scheduler(cluster: Cluster, namespace: str) -> Object | None:
+    workers = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})
+    return next((pod for pod in workers if reason(pod, "PodScheduled") == "Unschedulable"), None)
+
+
+@pytest.mark.parametrize("group", [{}, {"nodeSelector": {DEVICE: "true"}}], ids=["any card", "by its device"])
+def test_an_arc_card_is_found_as_the_rule_says(
+    group: dict[str, Any], cluster: Cluster, namespace: str, helm: Helm
+) -> None:
+    helm.install("ray-service", "chat", namespace, values(cluster, group))
+    cluster.becomes_ready("chat", namespace)
+    (worker,) = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})
+    assert worker["spec"]["nodeName"] == "arc-0"
