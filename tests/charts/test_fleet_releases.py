@@ -1,0 +1,60 @@
+"""The walls and doors of the reference fleets, as they are committed: either Helm takes them, and HAProxy too."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from charts.kit import HELMS, only, parsed
+from rayhelm.charts.generate import CHARTS
+from rayhelm.charts.helm import charts_dir, lint, render
+from rayhelm.serving.door import find_haproxy
+
+FLEETS = charts_dir().parent / "values"
+FILES = sorted(path for chart in ("gateway", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))
+DOORS = [path for path in FILES if path.stem == "gateway"]
+
+
+def chart_of(path: Path) -> str:
+    return path.relative_to(FLEETS).parts[1]
+
+
+def told_by(path: Path, what: str) -> str:
+    """What the first lines of a values file say to whoever installs it."""
+    (found,) = re.findall(rf"{what} `([^`]+)`", path.read_text().splitlines()[0])
+    return str(found)
+
+
+def rendered(path: Path, helm: str = "4") -> str:
+    return render(chart_of(path), told_by(path, "release"), told_by(path, "namespace"), [path], helm=HELMS[helm])
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(FLEETS))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_both_helms_render_the_same(path: Path) -> None:
+    assert parsed(rendered(path, "4")) == parsed(rendered(path, "3"))
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_helm_has_no_complaints(path: Path) -> None:
+    assert "0 chart(s) failed" in lint(chart_of(path), [path])
+
+
+@pytest.mark.parametrize("path", FILES, ids=name)
+def test_it_is_what_the_model_takes_and_the_file_is_named_after_the_release(path: Path) -> None:
+    CHARTS[chart_of(path)].model_validate(yaml.safe_load(path.read_text()))
+    assert told_by(path, "release") == path.stem
+
+
+@pytest.mark.parametrize("path", DOORS, ids=name)
+def test_haproxy_takes_the_configuration(path: Path, tmp_path: Path) -> None:
+    for file, text in only(parsed(rendered(path)), "ConfigMap")["data"].items():
+        (tmp_path / file).write_text(text)
+    command = [find_haproxy(), "-C", tmp_path, "-c", "-f", "haproxy.cfg"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
