@@ -84,18 +84,19 @@ def test_an_uninstall_leaves_what_is_said_and_the_next_install_takes_it_over(
     chart: Chart, cluster: Cluster, each_helm: Helm
 ) -> None:
     with released(chart, each_helm, cluster) as release:
-        kept = {key: touch for key, touch in at_rest(cluster, release.namespace).items() if key in chart.outlives}
-        assert len(kept) == len(chart.outlives)
+        kept = {name: uid for name, uid in uids(release).items() if name in chart.outlives}
+        assert set(kept) == set(chart.outlives)
         each_helm.uninstall(release.name, release.namespace)
-        left = eventually(
-            lambda: (found := touches(cluster, release.namespace)) == kept and found,
-            f"{set(kept)} being all that is left",
-            shows=lambda: set(touches(cluster, release.namespace)),
-        )
+        eventually(lambda: uids(release) == kept, f"{set(kept)} being all that is left", shows=lambda: uids(release))
         release.upgrade()
         release.becomes_ready()
-        again = touches(cluster, release.namespace)
-        assert {key: again[key].split()[0] for key in left} == {key: touch.split()[0] for key, touch in left.items()}
+        again = uids(release)
+        assert {name: again[name] for name in kept} == kept
+
+
+def uids(release: Release) -> dict[str, str]:
+    """Of everything, by `<kind> <name>`."""
+    return {name: touch.split()[0] for name, touch in touches(release.cluster, release.namespace).items()}
 
 
 def test_manifests_can_be_applied_twice_from_the_server_side(chart: Chart, cluster: Cluster, namespace: str) -> None:
