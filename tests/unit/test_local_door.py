@@ -9,7 +9,7 @@ import pytest
 
 from rayhelm import processes
 from rayhelm.cli.up_door import behind_the_door, door_of
-from rayhelm.errors import MissingError
+from rayhelm.errors import FleetError, MissingError
 from rayhelm.fleet_files import rendered_of
 from rayhelm.serving import door as doors
 from rayhelm.serving import local as serving
@@ -102,22 +102,29 @@ def test_without_haproxy_the_way_to_get_it_is_told_and_the_way_without(monkeypat
     assert "--no-gateway" in caught.value.how
 
 
+OWN = """\
+fleet: own
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
+pools: {gpu: {gpu: L4-24GB, nodes: 2}}
+models:
+  chat: {source: Qwen/Qwen3-8B, context: 4096}
+  ocr:
+    source: Qwen/Qwen3-8B
+    task: custom
+    application: {importPath: 'my.ocr:build', deployment: Ocr%s}
+"""
+
+
+def test_an_application_that_names_no_paths_is_left_outside_and_said_so(capsys: pytest.CaptureFixture[str]) -> None:
+    rendered = rendered_of(load(OWN % ""))
+    assert list(behind_the_door(rendered, {"chat": "/chat", "ocr": "/ocr"})) == ["chat"]
+    assert "ocr: not behind the gateway" in capsys.readouterr().err
+    with pytest.raises(FleetError, match="--no-gateway"):
+        behind_the_door(rendered, {"ocr": "/ocr"})
+
+
 def test_applications_beside_serve_llm_are_behind_the_door_too() -> None:
-    rendered = rendered_of(
-        load(
-            """\
-            fleet: own
-            clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
-            pools: {gpu: {gpu: L4-24GB, nodes: 2}}
-            models:
-              chat: {source: Qwen/Qwen3-8B, context: 4096}
-              ocr:
-                source: Qwen/Qwen3-8B
-                task: custom
-                application: {importPath: 'my.ocr:build', deployment: Ocr, paths: {/v1/ocr: POST}}
-            """
-        )
-    )
+    rendered = rendered_of(load(OWN % ", paths: {/v1/ocr: POST}"))
     config = {
         "applications": [
             {

@@ -163,6 +163,10 @@ def test_the_address_of_a_door_is_its_host() -> None:
             "tenant `a` owns no service, so it gets no namespace, and `gpus`",
         ),
         ("tenants: {a: {models: [chat], access: {editors: {groups: [a]}}}}\n", "and `access` mean nothing"),
+        (
+            "tenants: {a: {models: [chat]}}\nservices: {chat: {aliases: {namespace: apps, names: [llm]}}}\n",
+            "pods of namespace `apps` call service `chat` by its aliases, past the gateway",
+        ),
         ("tenants: {a: {models: [chat]}}\n", "nobody can reach the gateway of cluster `main`"),
     ],
 )

@@ -12,14 +12,22 @@ __all__ = ["behind_the_door", "door_of"]
 
 
 def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
-    """Task and paths of each model that is served here."""
+    """Task and paths of each model that is served here and can be called. Raises FleetError where none can."""
+    from rayhelm.cli.output import warn
+    from rayhelm.errors import FleetError, Problem
     from rayhelm.values.gateway.models import Model
     from rayhelm.values.gateway_from_plan import operations_of
 
-    fleet = rendered.loaded.fleet
-    return {
-        name: Model(task=rendered.plan.models[name].task, operations=operations_of(name, fleet)) for name in prefixes
-    }
+    found: dict[str, Model] = {}
+    for name in prefixes:
+        task, operations = rendered.plan.models[name].task, operations_of(name, rendered.loaded.fleet)
+        if task == "custom" and not operations:
+            warn(f"{name}: not behind the gateway: its `application` names no `paths`")
+            continue
+        found[name] = Model(task=task, operations=operations)
+    if not found:
+        raise FleetError(Problem("nothing of this could be called through a gateway", mend="--no-gateway"))
+    return found
 
 
 def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int) -> "Door":

@@ -56,6 +56,12 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
         if meant and not fleet.services_of(name):
             keys = " and ".join(f"`{key}`" for key in meant)
             yield f"tenant `{name}` owns no service, so it gets no namespace, and {keys} mean nothing"
+    for service, declared in fleet.services.items():
+        if declared.aliases:
+            yield (
+                f"pods of namespace `{declared.aliases.namespace}` call service `{service}` by its aliases, past the"
+                " gateway: without a key, and without a limit"
+            )
     yield from _limits_below_the_load(models, fleet)
     for name in gateway_plans(models, fleet):
         if not fleet.clusters[name].gateway.callers:
