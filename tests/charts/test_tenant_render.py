@@ -137,8 +137,9 @@ def test_sums_of_quantities_are_spelled_as_kubernetes_writes_them(steady: Any, s
 
 
 def test_ways_past_the_gateway_are_denied_and_can_be_counted_instead() -> None:
-    denied = ("services.loadbalancers", "services.nodeports", "count/ingresses.networking.k8s.io")
-    assert [hard("research-denied")[name] for name in denied] == ["0", "0", "0"]
+    ways = ("ingresses.networking.k8s.io", "gateways.gateway.networking.k8s.io")
+    for name in ("services.loadbalancers", "services.nodeports", *(f"count/{way}" for way in ways)):
+        assert hard("research-denied")[name] == "0"
     opened = {"quota": {"objects": {"loadBalancers": 1}}}
     assert hard(overlay=opened)["services.loadbalancers"] == "1"
     assert "services.loadbalancers" not in hard("research-denied", opened)
@@ -160,7 +161,7 @@ def test_a_quota_that_denies_nothing_is_still_there() -> None:
     all_given = {
         "quota": {
             "cards": ["nvidia.com/gpu"],
-            "objects": {"loadBalancers": 1, "nodePorts": 1, "ingresses": 1, "resourceClaims": 1},
+            "objects": {"loadBalancers": 1, "nodePorts": 1, "ingresses": 1, "gateways": 1, "resourceClaims": 1},
         }
     }
     assert hard("research-denied", all_given) == {}

@@ -1,14 +1,16 @@
 """Values, schema, documents and templates of the chart tenant say the same."""
 
 import json
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from charts.kit import HELMS, VALUES, example, over, parsed
+from charts.kit import HELMS, HERE, VALUES, example, over, parsed
 from rayhelm.catalog import catalog
 from rayhelm.charts.docs import readme_table
 from rayhelm.charts.generate import BEGIN
@@ -125,6 +127,27 @@ def test_cards_of_the_command_line_are_those_of_a_file() -> None:
     values = {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 2, "steady": 3, "surge": 4}}}}
     settings = (f"--set={key}.planned=2,{key}.steady=3,{key}.surge=4",)
     assert rendered({}, options=settings) == rendered(values)
+
+
+def test_the_smallest_values_render_what_the_golden_file_shows() -> None:
+    text = render("tenant", "research", "tenants", example("tenant/minimal"))
+    golden = HERE / "golden/tenant.yaml"
+    if os.environ.get("RAYHELM_UPDATE_GOLDEN"):
+        golden.write_text(text)
+    assert parsed(text) == parsed(golden.read_text()), "RAYHELM_UPDATE_GOLDEN=1 writes it anew"
+
+
+@pytest.mark.parametrize("helm", HELMS)
+def test_it_works_as_a_dependency_of_another_chart(tmp_path: Path, helm: str) -> None:
+    parent = tmp_path / "parent"
+    (parent / "charts").mkdir(parents=True)
+    (parent / "charts/tenant").symlink_to(CHART)
+    below = [{"name": "tenant", "version": "0.1.0", "repository": ""}]
+    about = {"apiVersion": "v2", "name": "parent", "version": "0.1.0", "dependencies": below}
+    parent.joinpath("Chart.yaml").write_text(json.dumps(about))
+    values = {"global": {"of": "the parent"}, "tenant": example("tenant/minimal")}
+    nested = parsed(render(str(parent), "research", "tenants", values, helm=HELMS[helm]))
+    assert nested == rendered(example("tenant/minimal"), helm=HELMS[helm])
 
 
 def test_the_smallest_values_of_the_readme_render() -> None:

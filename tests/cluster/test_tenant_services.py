@@ -12,6 +12,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.helm import Helm
 from cluster.kit.tenants import Tenant, tenant
 from cluster.kit.wait import eventually
+from testbed.nodes import cpu_nodes
 
 EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml"))
 ROOM = {
@@ -48,7 +49,7 @@ def team(cluster: Cluster, helm4: Helm) -> Iterator[Tenant]:
     """With room for all examples at once, whose pipeline has installed them. No machine has cards: pods are made, and
     wait."""
     with (
-        cluster.machines(CLASSES),
+        cluster.machines([*CLASSES, *cpu_nodes(2, cpus=64, memory_gib=256)]),
         cluster.namespace() as releases,
         tenant(cluster, helm4, releases, ROOM) as made,
     ):

@@ -210,6 +210,10 @@ INGRESS = {
     "apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "metadata": {"name": "tried"},
     "spec": {"defaultBackend": {"service": {"name": "x", "port": {"number": 80}}}},
 }  # fmt: skip
+GATEWAY = {
+    "apiVersion": "gateway.networking.k8s.io/v1", "kind": "Gateway", "metadata": {"name": "tried"},
+    "spec": {"gatewayClassName": "x", "listeners": [{"name": "http", "port": 80, "protocol": "HTTP"}]},
+}  # fmt: skip
 RESOURCE_CLAIM = {
     "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "tried"},
     "spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
@@ -222,6 +226,7 @@ REFUSED = {
     "a load balancer": (service("LoadBalancer"), "exceeded quota: {ns}-denied, "),
     "a node port": (service("NodePort"), "exceeded quota: {ns}-denied, "),
     "an ingress": (INGRESS, "exceeded quota: {ns}-denied, "),
+    "a gateway": (GATEWAY, "exceeded quota: {ns}-denied, "),
     "storage over the quota": (claim("100Gi"), "requested: requests.storage=100Gi"),
     "a claim over the limit": (claim("230Gi"), "maximum storage usage per PersistentVolumeClaim is 220Gi"),
     "a container over the profile": (pod(hostNetwork=True), 'violates PodSecurity "restricted:latest"'),
@@ -262,12 +267,13 @@ def test_ray_services_are_counted(team_a: Tenant, team_b: Tenant) -> None:
 
 
 def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) -> None:
-    cluster, name = team_a.cluster, team_a.namespace
-    (before,) = cluster.all("RayCluster", name)
+    cluster, name, chats = team_a.cluster, team_a.namespace, {"ray.io/originated-from-cr-name": "chat"}
+    (before,) = cluster.all("RayCluster", name, chats)
     used = cluster.one("ResourceQuota", name, name)["status"]
     assert (used["used"]["requests.nvidia.com/gpu"], used["hard"]["requests.nvidia.com/gpu"]) == ("2", "4")
 
     team_a.install(over(AT_THE_LEAST, {"quota": {"gpus": {"nvidia.com/gpu": {"surge": 1}}}}))
+    team_a.settles()
     deploy(team_a, over(service_values(team_a), {"workerGroups": {"gpu": {"env": {"NCCL_DEBUG": "WARN"}}}}))
     words = f"exceeded quota: {name}, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=3, limited: "
     eventually(lambda: words in events(team_a, "FailedToCreateWorkerPod"), words, shows=lambda: cluster.tell(name))
@@ -276,13 +282,16 @@ def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) ->
     assert condition(stuck, "UpgradeInProgress") == "True"
     assert stuck["status"]["activeServiceStatus"]["rayClusterName"] == before["metadata"]["name"]
     (pending,) = [
-        item for item in cluster.all("RayCluster", name) if item["metadata"]["uid"] != before["metadata"]["uid"]
+        item for item in cluster.all("RayCluster", name, chats) if item["metadata"]["uid"] != before["metadata"]["uid"]
     ]
     assert reason(pending, "ReplicaFailure") == "FailedCreateWorkerPod"
 
     team_a.install(AT_THE_LEAST)
     eventually(
-        lambda: [item["metadata"]["name"] for item in cluster.all("RayCluster", name)] == [pending["metadata"]["name"]],
+        lambda: (
+            [item["metadata"]["name"] for item in cluster.all("RayCluster", name, chats)]
+            == [pending["metadata"]["name"]]
+        ),
         "the new cluster having taken over",
         shows=lambda: cluster.tell(name),
     )
@@ -291,6 +300,75 @@ def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) ->
         lambda: cluster.one("ResourceQuota", name, name)["status"]["used"]["requests.nvidia.com/gpu"] == "2",
         "the cards of the old cluster being free",
     )
+
+
+# -- what KubeRay would make for an editor, who may not make it --------------------------------------------------------
+
+
+def head(**changes: Any) -> Object:
+    return {"rayClusterConfig": {"headGroupSpec": changes}}
+
+
+def head_pod(**changes: Any) -> Object:
+    return head(template={"spec": changes})
+
+
+BY_THE_OPERATOR = {
+    "host-network": (head_pod(hostNetwork=True), 'violates PodSecurity "restricted:latest"'),
+    "load-balancer": (
+        head(serviceType="LoadBalancer"),
+        "exceeded quota: {ns}-denied, requested: services.loadbalancers=1",
+    ),
+    "ingress": (
+        head(enableIngress=True),
+        "exceeded quota: {ns}-denied, requested: count/ingresses.networking.k8s.io=1",
+    ),
+    "priority": (head_pod(priorityClassName="system-node-critical"), "exceeded quota: {ns}-denied-priority, "),
+}
+"""RayServices of an editor's, and what the operator is told in its turn."""
+
+
+@pytest.fixture(scope="module")
+def by_the_operator(team_a: Tenant, team_b: Tenant) -> None:
+    """All of them at once, and one that reaches for the namespace of another team."""
+    elsewhere = {"metadata": {"namespace": team_b.namespace}}
+    across = over(head(template=elsewhere, headService=elsewhere), {"serveService": elsewhere})
+    for name, change in {**{name: row[0] for name, row in BY_THE_OPERATOR.items()}, "across": across}.items():
+        spec = over(team_a.cluster.one("RayService", "chat", team_a.namespace)["spec"], change)
+        for group in spec["rayClusterConfig"]["workerGroupSpecs"]:
+            group.update(minReplicas=0, replicas=0)
+        body = {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": name}, "spec": spec}
+        status, said = team_a.editor.tries("POST", f"/apis/ray.io/v1/namespaces/{team_a.namespace}/rayservices", body)
+        assert status == 201, said
+
+
+@pytest.mark.parametrize("what", BY_THE_OPERATOR)
+def test_the_operator_gets_no_further_than_the_team(team_a: Tenant, by_the_operator: None, what: str) -> None:
+    words = BY_THE_OPERATOR[what][1].format(ns=team_a.namespace)
+    eventually(
+        lambda: [
+            event
+            for event in team_a.cluster.all("Event", team_a.namespace)
+            if words in event["message"] and event["involvedObject"]["name"].startswith(f"{what}-")
+        ],
+        words,
+        shows=lambda: team_a.cluster.tell(team_a.namespace),
+    )
+
+
+def test_a_service_that_reaches_for_another_namespace_stays_in_its_own(
+    team_a: Tenant, team_b: Tenant, by_the_operator: None
+) -> None:
+    cluster = team_a.cluster
+
+    def made(kind: str, namespace: str) -> list[str]:
+        names = [item["metadata"]["name"] for item in cluster.all(kind, namespace)]
+        return [name for name in names if name.startswith("across")]
+
+    eventually(lambda: made("Pod", team_a.namespace), "its head", shows=lambda: cluster.tell(team_a.namespace))
+    eventually(lambda: made("Service", team_a.namespace), "its Service")
+    assert not made("Pod", team_b.namespace)
+    assert not made("Service", team_b.namespace)
 
 
 # -- limits, accounts ------------------------------------------------------------------------------------------------

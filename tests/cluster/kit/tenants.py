@@ -10,6 +10,7 @@ from typing import Any
 from charts.kit import example, over
 from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
+from cluster.kit.wait import eventually
 
 __all__ = ["Person", "Tenant", "tenant"]
 
@@ -81,6 +82,15 @@ class Tenant:
     def install(self, overlay: Mapping[str, Any] | None = None, *options: str) -> str:
         return self.helm.install("tenant", self.name, self.releases, self.values(overlay), *options)
 
+    def settles(self) -> None:
+        """Waits until its quotas are in force: what is asked before is refused, or judged by the former ones."""
+
+        def in_force() -> bool:
+            quotas = self.cluster.all("ResourceQuota", self.namespace)
+            return all(item.get("status", {}).get("hard") == item["spec"]["hard"] for item in quotas)
+
+        eventually(in_force, f"the quotas of {self.name} being in force")
+
     def values(self, overlay: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The smallest values, with somebody bound to each role."""
         bound = {
@@ -100,4 +110,5 @@ def tenant(
     with cluster.namespace({}, name=name):
         made = Tenant(cluster, helm, name, releases)
         made.install(overlay, "--take-ownership")
+        made.settles()
         yield made

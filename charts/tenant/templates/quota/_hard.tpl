@@ -49,6 +49,7 @@
       "loadBalancers" "services.loadbalancers"
       "nodePorts" "services.nodeports"
       "ingresses" "count/ingresses.networking.k8s.io"
+      "gateways" "count/gateways.gateway.networking.k8s.io"
       "resourceClaims" "count/resourceclaims.resource.k8s.io" | toJson }}
 {{- end }}
 

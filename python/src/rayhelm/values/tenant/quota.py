@@ -77,6 +77,9 @@ class Objects(Values):
     """Services of type NodePort, or LoadBalancer with node ports: another such way."""
     ingresses: Count = 0
     """Ingresses. KubeRay makes one to the dashboard for a head with `enableIngress`."""
+    gateways: Count = 0
+    """Gateways of the Gateway API. KubeRay makes one for `NewClusterWithIncrementalUpgrade`, and for most classes that
+    opens a load balancer."""
     resource_claims: Count = 0
     """Claims of Dynamic Resource Allocation, with which a pod gets cards that the quota of cards does not count."""
 
