@@ -3,7 +3,7 @@
 import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +13,7 @@ from pykube.objects import APIObject, object_factory
 
 from cluster.kit.place import Testbed
 from cluster.kit.wait import eventually
-from testbed.control_plane.kubectl import Kubectl
+from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.tools import program
 
 __all__ = ["RESTRICTED", "Cluster", "Object", "condition", "reason"]
@@ -155,12 +155,18 @@ class Cluster:
         return [name for name in named if name not in DERIVED]
 
     def _end_what_empties_redis(self, namespace: str) -> None:
-        """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait for ever."""
+        """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait for ever.
+        Here is no Redis, so nobody waits for the Job."""
         clusters = self.all("RayCluster", namespace)
-        if not any("redis" in item for found in clusters for item in found["metadata"].get("finalizers", [])):
+        held = [item["metadata"]["name"] for item in clusters if "redis" in str(item["metadata"].get("finalizers"))]
+        if not held:
             return
-        self.kubectl("delete", "rayservices", "--all", f"--namespace={namespace}", "--wait=false")
-        eventually(lambda: not self.all("RayCluster", namespace), f"Redis being emptied for {namespace}")
+        where = (f"--namespace={namespace}", "--ignore-not-found", "--wait=false")
+        self.kubectl("delete", "rayservices", "--all", *where)
+        self.kubectl("delete", "rayclusters", *held, *where)
+        for name in held:
+            with suppress(KubectlError):  # gone meanwhile
+                self.patch("raycluster", name, namespace, {"metadata": {"finalizers": None}})
 
     def _kind(self, kind: str) -> type[APIObject]:
         if kind not in self._kinds:
