@@ -1,0 +1,45 @@
+"""The gateway's HPA owns the number of pods: an upgrade of the release leaves it alone."""
+
+import pytest
+import yaml
+
+from charts.kit import VALUES, over
+from cluster.kit.cluster import Cluster
+from cluster.kit.helm import Helm
+from cluster.kit.wait import eventually
+
+SCALED = 5
+
+
+@pytest.fixture
+def values() -> dict[str, object]:
+    found: dict[str, object] = yaml.safe_load((VALUES / "gateway" / "minimal.yaml").read_text())
+    return found
+
+
+def test_an_upgrade_keeps_the_count_that_the_hpa_chose(
+    cluster: Cluster, namespace: str, each_helm: Helm, values: dict[str, object]
+) -> None:
+    each_helm.install("gateway", "gateway", namespace, values)
+    hpa = cluster.one("HorizontalPodAutoscaler", "gateway", namespace)
+    assert hpa["spec"]["scaleTargetRef"]["name"] == "gateway"
+    # What the HPA controller writes: the scale subresource of its target.
+    cluster.kubectl("scale", "deployment", "gateway", f"--replicas={SCALED}", f"--namespace={namespace}")
+    each_helm.install("gateway", "gateway", namespace, over(values, {"limits": {"bodyBytes": 524288}}))
+    deployment = cluster.one("Deployment", "gateway", namespace)
+    assert deployment["spec"]["replicas"] == SCALED
+    assert deployment["metadata"]["generation"] > 2, "the upgrade changed nothing else either"
+
+
+def test_the_hpa_finds_its_target_and_counts_its_pods(
+    cluster: Cluster, namespace: str, helm: Helm, values: dict[str, object]
+) -> None:
+    helm.install("gateway", "gateway", namespace, values)
+
+    def scale() -> dict[str, str]:
+        conditions = (
+            cluster.one("HorizontalPodAutoscaler", "gateway", namespace).get("status", {}).get("conditions", [])
+        )
+        return {item["type"]: item["status"] for item in conditions}
+
+    eventually(lambda: scale().get("AbleToScale") == "True", "the HPA reading its target's scale", shows=scale)
