@@ -51,11 +51,15 @@ def seen_by_python(body):
     return content.get("model", "nothing") if isinstance(content, dict) else "nothing"
 
 
-def lets_through(place, bodies, in_chunks=False):
-    """Asks for all at once; the answers, after it was seen that nothing went up that Python reads otherwise."""
+def lets_through(place, bodies, way):
+    """Asks for all at once; the answers, after it was seen that nothing went up that Python reads otherwise.
+
+    The gateway has a way of its own for small bodies, one for large ones, and one for those in chunks."""
     door, one = place
     before = len(one.asked)
-    *answers, last = answers_to(door, b"".join((chunked if in_chunks else whole)(body) for body in bodies) + LAST)
+    if way == "large":
+        bodies = [body + b" " * 4098 for body in bodies]
+    *answers, last = answers_to(door, b"".join((chunked if way == "chunks" else whole)(body) for body in bodies) + LAST)
     assert last.headers["x-request-id"] == "last"
     passed = [body for body, answer in zip(bodies, answers, strict=True) if answer.status == 200]
     assert [asked.body for asked in one.asked[before:]] == passed
@@ -91,6 +95,9 @@ REFUSED = {
     "two keys with the same value": '{"model":"llama","model":"llama"}',
     "a key after a string that ends in a backslash": r'{"x":"\\","model":"llama","y":"\\\\","model":"secret"}',
     "a key behind a quote in a string": r'{"x":"\",\"model\":\"llama\"}","model":"secret","model":"llama"}',
+    "a key that ends like it": r'{"x\"model":"llama"}',
+    "a key that ends like it, and it": r'{"x\"model":"llama","model":"secret"}',
+    "a key that begins like it": r'{"model\"x":"llama"}',
     "a number": '{"model":7}',
     "a number with a point": '{"model":7.5}',
     "a number too large": '{"model":1e999}',
@@ -147,18 +154,33 @@ SERVED = {
 
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
-@pytest.mark.parametrize("in_chunks", [False, True])
-def test_it_is_refused(place, body, in_chunks):
-    (answer,) = lets_through(place, [as_bytes(body)], in_chunks)
+@pytest.mark.parametrize("way", ["small", "large", "chunks"])
+def test_it_is_refused(place, body, way):
+    (answer,) = lets_through(place, [as_bytes(body)], way)
     assert 400 <= answer.status < 500
 
 
 @pytest.mark.parametrize("body", SERVED.values(), ids=SERVED)
-@pytest.mark.parametrize("in_chunks", [False, True])
-def test_it_is_served_as_python_reads_it(place, body, in_chunks):
+@pytest.mark.parametrize("way", ["small", "large", "chunks"])
+def test_it_is_served_as_python_reads_it(place, body, way):
     assert seen_by_python(body) == "llama"
-    (answer,) = lets_through(place, [as_bytes(body)], in_chunks)
+    (answer,) = lets_through(place, [as_bytes(body)], way)
     assert answer.status == 200
+
+
+def in_two_widths(encoding):
+    """Byte by byte it says llama; as Python reads it, from its first bytes, that is a string of strange letters."""
+    hidden = b'","model":"llama","yy":"'.decode(encoding)
+    return ('{"x":"' + hidden + '","model":"secret"}').encode(encoding)
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b" ", b" \x00", b"\x00 "])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("way", ["small", "large", "chunks"])
+def test_it_is_not_read_in_another_width(place, encoding, mark, way):
+    assert json.loads(in_two_widths(encoding))["model"] == "secret"
+    (answer,) = lets_through(place, [mark + in_two_widths(encoding)], way)
+    assert answer.error["code"] == "invalid_json"
 
 
 def as_bytes(body):
@@ -238,14 +260,17 @@ def mutated(chance):
                 edges = [at for at, byte in enumerate(body) if byte in b"{,"]
                 at = chance.choice(edges) + 1
                 body[at:at] = chance.choice(MEMBERS) + b","
-    return bytes(body)
+    if chance.randrange(20):
+        return bytes(body)
+    width = chance.choice(["utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be", "utf-8-sig"])
+    return body.decode("latin-1").encode(width)
 
 
-@pytest.mark.parametrize("in_chunks", [False, True])
-def test_no_chance_finds_a_body_that_is_read_in_two_ways(place, in_chunks):
+@pytest.mark.parametrize("way", ["small", "large", "chunks"])
+def test_no_chance_finds_a_body_that_is_read_in_two_ways(place, way):
     chance, statuses = random.Random(20), []
     for _ in range(ROUNDS):
-        answers = lets_through(place, [mutated(chance) for _ in range(BATCH)], in_chunks)
+        answers = lets_through(place, [mutated(chance) for _ in range(BATCH)], way)
         statuses += [answer.status for answer in answers]
     assert set(statuses) == {200, 400, 403, 404}
     assert statuses.count(200) > len(statuses) / 10, "enough of what chance makes has to pass to mean something"

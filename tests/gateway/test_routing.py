@@ -100,7 +100,7 @@ def test_the_model_is_found_wherever_it_stands(door, body):
         ('{"model"', "invalid_json"),
         ('{"mod\\u0065l":"llama"', "invalid_json"),
         ('{"mod\\u0065l":"llama"}{}', "invalid_json"),
-        ('{"deep":' + "[" * 600 + "]" * 600 + ',"model":"llama"}', "invalid_json"),
+        ('{"deep":' + "[" * 600 + "]" * 600 + ',"model":"llama","x":{}}', "invalid_json"),
         ("\ufeff" + '{"mod\\u0065l":"llama"}', "invalid_json"),
         ('{"model":"llama"}'.encode("utf-16"), "invalid_json"),
         ('{"model":"llama"}'.encode("utf-32-be"), "invalid_json"),

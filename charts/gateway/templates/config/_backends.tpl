@@ -8,9 +8,8 @@
 {{- $several := gt (len $version.endpoints) 1 }}
 backend {{ include "gateway.backend" (list $id $name) }}
   {{- if and $several (eq $model.task "chat") (eq $model.affinity.kind "Prefix") }}
-  http-request set-var(txn.prefix) req.body,json_query('$.messages[0].content'),bytes(0,{{ int $model.affinity.prefixBytes }})
-  http-request set-var(txn.prefix,ifnotexists) req.body,json_query('$.prompt'),bytes(0,{{ int $model.affinity.prefixBytes }})
-  balance hash var(txn.prefix)
+  # `ok MODEL BEGINNING`
+  balance hash var(txn.read),bytes(0,{{ add 4 (len $id) (int $model.affinity.prefixBytes) }})
   hash-type consistent
   hash-balance-factor {{ int $model.affinity.loadPercent }}
   {{- else }}

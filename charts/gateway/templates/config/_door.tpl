@@ -21,7 +21,7 @@ frontend door
 {{- define "gateway.doorLog" -}}
 # stdout has the requests, stderr everything else.
 log stdout format raw local0 info
-log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","end":"%ts"}'
+log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.owner),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","end":"%ts"}'
 {{- end }}
 
 {{- /* Keys are known by their hashes: keys.map has tenant/name for each, and a Lua task keeps it as the Secrets say. */ -}}
@@ -32,7 +32,6 @@ http-after-response set-header x-request-id %[var(txn.id)]
 http-request set-var(txn.owner) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
 http-request return {{ include "gateway.answer" (list . "key-unknown") }} unless { var(txn.owner) -m found }
 http-request set-var(txn.tenant) var(txn.owner),word(1,/)
-http-request set-var(txn.key) var(txn.owner),word(2,/)
 {{- end }}
 
 {{- define "gateway.doorLimits" -}}

@@ -10,8 +10,10 @@ http-request set-var(txn.body) var(txn.route),word(2,' ')
 http-request set-var(txn.bound) var(txn.route),word(4,' ')
 http-request return {{ include "gateway.answer" (list . "method-wrong" "allow %[var(txn.method)]") }} unless { method,strcmp(txn.method) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
-acl is_json var(txn.body) -m str json
-acl is_stream var(txn.body) -m str stream
+http-request set-var(txn.json) bool(true) if { var(txn.body) -m str json }
+http-request set-var(txn.stream) bool(true) if { var(txn.body) -m str stream }
+acl is_json var(txn.json) -m found
+acl is_stream var(txn.stream) -m found
 acl is_bound var(txn.bound) -m found
 # A list of models needs no model.
 http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.tenant),map_str(lists.map)]]}' if { var(txn.body) -m str list } !is_bound
@@ -26,12 +28,17 @@ http-request return {{ include "gateway.answer" (list . "body-too-large") }} if 
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
 http-request return {{ include "gateway.answer" (list . "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
-http-request set-var(txn.asked) req.body,json_query('$.model') if is_json
-http-request lua.read_model if is_json
+# Two ways to the same answer, `ok MODEL BEGINNING` or what is wrong: the first is fast for small bodies.
+http-request set-var(txn.length) req.body_size if is_json { req.fhdr_cnt(content-length) eq 1 }
+http-request set-var(txn.read) req.body,lua.read if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
+acl is_read var(txn.read) -m found
+http-request lua.read if is_json !is_read
+http-request set-var(txn.asked) var(txn.read),word(2,' ') if is_json { var(txn.read) -m beg "ok " }
+acl is_asked var(txn.asked) -m found
 {{- range list "body-not-json" "model-missing" "model-not-text" "model-twice" "model-unknown" }}
-http-request return {{ include "gateway.answer" (list $ .) }} if is_json { var(txn.verdict) -m str {{ . }} }
+http-request return {{ include "gateway.answer" (list $ .) }} if is_json !is_asked { var(txn.read) -m str {{ . }} }
 {{- end }}
-http-request return {{ include "gateway.answer" (list . "body-unread") }} if is_json !{ var(txn.verdict) -m str ok }
+http-request return {{ include "gateway.answer" (list . "body-unread") }} if is_json !is_asked
 http-request return {{ include "gateway.answer" (list . "model-of-another-path") }} if is_json is_bound !{ var(txn.asked),strcmp(txn.bound) eq 0 }
 http-request set-var(txn.asked) var(txn.bound) unless is_json
 {{- end }}
@@ -55,33 +62,4 @@ http-request set-var(txn.wanted) var(txn.model),concat(:,txn.slot),map_str(dice.
 http-request set-var(txn.backend) var(txn.model),concat(:,txn.wanted),map_str(backends.map)
 http-request return {{ include "gateway.answer" (list . "version-unknown") }} unless { var(txn.backend) -m found }
 http-request set-var(txn.version) var(txn.wanted)
-{{- end }}
-
-{{- /* What goes up: no key, nothing that only we may say, nothing that Ray would take for its own. */ -}}
-{{- define "gateway.doorUpstream" -}}
-{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" }}
-http-request del-header {{ . }}
-{{- end }}
-{{- range list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
-http-request del-header {{ . }} -m beg
-{{- end }}
-# These are between a client and us: one that names our own headers in `connection` would have the next hop drop them.
-{{- range list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
-http-request del-header {{ . }}
-{{- end }}
-# A JSON body is here whole, and goes up with its length: the server takes what follows a last chunk for headers. From 3.2
-# on the body would be lost that way, and there is an option against such headers.
-.if version_before(3.2)
-http-request set-header content-length %[req.body_len] if is_json { req.fhdr_cnt(transfer-encoding) gt 0 }
-http-request del-header transfer-encoding if is_json
-.endif
-# It was read as it stands, so nobody behind is told to unpack it.
-http-request del-header content-encoding if is_json
-http-request del-header expect if is_json
-http-request set-header x-request-id %[var(txn.id)]
-http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
-use_backend %[var(txn.backend)]
-# Upstreams say to browsers that everybody may call them, and who they are.
-http-response del-header access-control- -m beg
-http-response del-header server
 {{- end }}
