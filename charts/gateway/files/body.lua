@@ -92,26 +92,20 @@ local function model_of(body)
   return model
 end
 
-local MESSAGE = '^%s*:%s*%[%s*{%s*"role"%s*:%s*"%a*"%s*,%s*()'
-
--- Where the text of the first message begins, or that of a prompt.
-local function first_text(body)
+-- The first bytes of the first message, or of a prompt, as they stand there.
+local function beginning_of(body)
   local _, at = find(body, '"messages"', 1, true)
   if at then
-    at = match(body, MESSAGE, at + 1) or match(body, "^%s*:%s*%[%s*{()", at + 1)
-    _, at = find(body, '"content"', at or #body, true)
+    _, at = find(body, '"content"', at, true)
   else
     _, at = find(body, '"prompt"', 1, true)
   end
-  return at and match(body, "^%s*:%s*()", at + 1)
-end
-
-local function beginning_of(body)
-  local at = first_text(body)
   if not at then return "" end
-  local text = sub(body, at + 1, at + BEGINNING)
-  if byte(body, at) ~= QUOTE or not find(text, '"', 1, true) then return text end
-  return sub(text, 1, (after_string(body, at) or 0) - at - 2)
+  local _, quote = find(body, '^%s*:%s*"', at + 1)
+  if not quote then return sub(body, at + 1, at + BEGINNING) end
+  local text = sub(body, quote + 1, quote + BEGINNING)
+  if not find(text, '"', 1, true) then return text end
+  return sub(text, 1, (after_string(body, quote) or 0) - quote - 2)
 end
 
 local function read(body, is_whole)

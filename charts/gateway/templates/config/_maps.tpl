@@ -57,10 +57,21 @@
 {{- end }}
 {{- end }}
 
+{{- /* The version that has all the weight, or a star. */ -}}
+{{- define "gateway.onlyVersion" -}}
+{{- $only := "*" }}
+{{- range $name, $version := .versions }}
+{{- if eq (int $version.weight) 100 }}
+{{- $only = $name }}
+{{- end }}
+{{- end }}
+{{- $only }}
+{{- end }}
+
 {{- define "gateway.mapAccess" -}}
 {{- range $name, $tenant := .v.tenants }}
 {{- range $tenant.models | uniq }}
-{{ $name }}:{{ . }} {{ get $tenant.pins . | default "*" }}
+{{ $name }}:{{ . }} {{ get $tenant.pins . | default (include "gateway.onlyVersion" (get $.v.models .)) }}
 {{- end }}
 {{- end }}
 {{- end }}

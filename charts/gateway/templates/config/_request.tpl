@@ -6,17 +6,18 @@ http-request return {{ include "gateway.answer" (list . "version-wrong") }} unle
 http-request set-var(txn.route) path,map_str(routes.map)
 http-request return {{ include "gateway.answer" (list . "path-unknown") }} unless { var(txn.route) -m found }
 http-request set-var(txn.method) var(txn.route),word(1,' ')
-http-request set-var(txn.body) var(txn.route),word(2,' ')
-http-request set-var(txn.bound) var(txn.route),word(4,' ')
 http-request return {{ include "gateway.answer" (list . "method-wrong" "allow %[var(txn.method)]") }} unless { method,strcmp(txn.method) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
-http-request set-var(txn.json) bool(true) if { var(txn.body) -m str json }
-http-request set-var(txn.stream) bool(true) if { var(txn.body) -m str stream }
-acl is_json var(txn.json) -m found
-acl is_stream var(txn.stream) -m found
+http-request set-var(txn.bound) var(txn.route),word(4,' ')
 acl is_bound var(txn.bound) -m found
+# To find a variable is cheaper than to compare it, and most requests are of this kind.
+http-request set-var(txn.json) bool(true) if { var(txn.route),word(2,' ') -m str json }
+acl is_json var(txn.json) -m found
+http-request set-var(txn.body) var(txn.route),word(2,' ') unless is_json
+http-request set-var(txn.stream) bool(true) if { var(txn.body) -m found } { var(txn.body) -m str stream }
+acl is_stream var(txn.stream) -m found
 # A list of models needs no model.
-http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.tenant),map_str(lists.map)]]}' if { var(txn.body) -m str list } !is_bound
+http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.tenant),map_str(lists.map)]]}' if !is_json !is_bound { var(txn.body) -m str list }
 {{- end }}
 
 {{- /* A JSON body is read whole, within a size and a time, and only after the key was good. */ -}}
@@ -36,28 +37,30 @@ http-request lua.read if is_json !is_read
 http-request set-var(txn.asked) var(txn.read),word(2,' ') if is_json { var(txn.read) -m beg "ok " }
 acl is_asked var(txn.asked) -m found
 {{- range list "body-not-json" "model-missing" "model-not-text" "model-twice" "model-unknown" }}
-http-request return {{ include "gateway.answer" (list $ .) }} if is_json !is_asked { var(txn.read) -m str {{ . }} }
+http-request return {{ include "gateway.answer" (list $ .) }} if !is_asked is_json { var(txn.read) -m str {{ . }} }
 {{- end }}
-http-request return {{ include "gateway.answer" (list . "body-unread") }} if is_json !is_asked
+http-request return {{ include "gateway.answer" (list . "body-unread") }} if !is_asked is_json
 http-request return {{ include "gateway.answer" (list . "model-of-another-path") }} if is_json is_bound !{ var(txn.asked),strcmp(txn.bound) eq 0 }
 http-request set-var(txn.asked) var(txn.bound) unless is_json
 {{- end }}
 
-{{- /* slots.map has every model; access.map the tenants' models, each with a pin or a star. */ -}}
+{{- /* slots.map has every model; access.map the tenants' models, each with its version, or a star where weights decide. */ -}}
 {{- define "gateway.doorModel" -}}
-http-request set-var(txn.slots) var(txn.asked),map_str_int(slots.map)
-http-request return {{ include "gateway.answer" (list . "model-unknown") }} unless { var(txn.slots) -m found }
+http-request set-var(txn.pin) var(txn.tenant),concat(:,txn.asked),map_str(access.map)
+acl is_allowed var(txn.pin) -m found
+http-request return {{ include "gateway.answer" (list . "model-unknown") }} if !is_allowed !{ var(txn.asked),map_str_int(slots.map) -m found }
 http-request set-var(txn.model) var(txn.asked)
-http-request set-var(txn.pin) var(txn.tenant),concat(:,txn.model),map_str(access.map)
-http-request return {{ include "gateway.answer" (list . "model-forbidden") }} unless { var(txn.pin) -m found }
-http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if { var(txn.body) -m str list }
-http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if { var(txn.body) -m str object }
+http-request return {{ include "gateway.answer" (list . "model-forbidden") }} unless is_allowed
+http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body) -m str list }
+http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body) -m str object }
 http-request return {{ include "gateway.answer" (list . "operation-unknown") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
 # The header decides before the tenant's pin, and that before the weights: dice.map has a version for each slot.
 http-request set-var(txn.wanted) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
 http-request return {{ include "gateway.answer" (list . "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
-http-request set-var(txn.wanted) var(txn.pin) if !{ var(txn.wanted) -m found } !{ var(txn.pin) -m str * }
-http-request set-var(txn.slot) rand,mod(txn.slots) unless { var(txn.wanted) -m found }
+acl is_chosen var(txn.wanted) -m found
+http-request set-var(txn.wanted) var(txn.pin) if !is_chosen !{ var(txn.pin) -m str * }
+http-request set-var(txn.slots) var(txn.model),map_str_int(slots.map) unless is_chosen
+http-request set-var(txn.slot) rand,mod(txn.slots) unless is_chosen
 http-request set-var(txn.wanted) var(txn.model),concat(:,txn.slot),map_str(dice.map) if { var(txn.slot) -m found }
 http-request set-var(txn.backend) var(txn.model),concat(:,txn.wanted),map_str(backends.map)
 http-request return {{ include "gateway.answer" (list . "version-unknown") }} unless { var(txn.backend) -m found }

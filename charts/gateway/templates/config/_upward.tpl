@@ -1,15 +1,10 @@
 {{- /* What goes up: no key, nothing that only we may say, nothing that Ray would take for its own. */ -}}
 {{- define "gateway.doorUpstream" -}}
-{{- range list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" }}
-http-request del-header {{ . }}
-{{- end }}
-{{- range list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
-http-request del-header {{ . }} -m beg
-{{- end }}
-# These are between a client and us: one that names our own headers in `connection` would have the next hop drop them.
-{{- range list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
-http-request del-header {{ . }}
-{{- end }}
+{{- $ours := list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" }}
+{{- $prefixes := list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
+{{- /* These are between a client and us: one that names our own headers in `connection` would have the next hop drop them. */ -}}
+{{- $hop := list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
+http-request del-header ^({{ concat $ours $hop | join "|" }})$|^({{ join "|" $prefixes }}) -m reg
 # A JSON body is here whole, and goes up with its length: the server takes what follows a last chunk for headers. From 3.2
 # on the body would be lost that way, and there is an option against such headers.
 .if version_before(3.2)
