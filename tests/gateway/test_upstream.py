@@ -8,6 +8,7 @@ import pytest
 
 from gateway.kit import eventually, gateway, model, sites, tenant
 from gateway.kit.dns import dns
+from gateway.kit.raw import request
 
 CHAT = "/v1/chat/completions"
 SELDOM = {"intervalSeconds": 3600}
@@ -256,3 +257,11 @@ def test_headers_that_only_the_gateway_may_set_do_not_come_from_clients(three):
     assert headers.pop("x-rayhelm-tenant") == "acme"
     assert headers.pop("x-request-id") == "mine-1.2_3"
     assert set(headers) == {"host", "content-type", "content-length", "traceparent"}
+
+
+@pytest.mark.parametrize("named", [b"", b"Content-Type: text/plain\r\n"], ids=["untyped", "mistyped"])
+def test_a_json_body_goes_up_as_json_whatever_its_client_called_it(three, named):
+    """Ray answers 500 to JSON that is not called so, and the body was read as JSON here."""
+    with gateway(values(three[0])) as door, door.line() as line:
+        line.send(request(CHAT, said("hi")).replace(b"Content-Type: application/json\r\n", named))
+        assert dict(line.answer().json()["headers"])["content-type"] == "application/json"

@@ -11,7 +11,8 @@ http-request del-header ^({{ concat $ours $hop | join "|" }})$|^({{ join "|" $pr
 http-request set-header content-length %[req.body_len] if is_json { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request del-header transfer-encoding if is_json
 .endif
-# It was read as it stands, so nobody behind is told to unpack it.
+# It was read as JSON, and as it stands: without the type Ray fails on it, and nobody behind is told to unpack it.
+http-request set-header content-type application/json if is_json
 http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
