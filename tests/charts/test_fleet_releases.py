@@ -1,4 +1,4 @@
-"""The walls and doors of the reference fleets, as they are committed: either Helm takes them, and HAProxy too."""
+"""The ground, walls and doors of the reference fleets, as they are committed: either Helm takes them, and HAProxy."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from rayhelm.charts.helm import charts_dir, lint, render
 from rayhelm.serving.door import find_haproxy
 
 FLEETS = charts_dir().parent / "values"
-FILES = sorted(path for chart in ("gateway", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))
+FILES = sorted(path for chart in ("gateway", "platform", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))
 DOORS = [path for path in FILES if path.stem == "gateway"]
 
 

@@ -84,7 +84,7 @@ def test_render_writes_what_differs_and_says_so(rayhelm: Rayhelm, fleet: Path, t
     first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     assert (first.code, second.code) == (0, 0)
-    assert first.out.count("written") == second.out.count("current") == 3
+    assert first.out.count("written") == second.out.count("current") == 4
     assert "no `revision`" in first.err
     assert yaml.safe_load((tmp_path / "out/ray-service/llama-8b.yaml").read_text())["workerGroups"]
 
@@ -119,6 +119,8 @@ def test_render_removes_what_it_wrote_for_a_model_that_is_gone(rayhelm: Rayhelm,
         "fleet.yaml",
         "gateway/gateway.yaml",
         "manifests/gateway/gateway.yaml",
+        "manifests/platform/platform.yaml",
+        "platform/platform.yaml",
         "ray-service/llama.yaml",
         "ray-service/mine.yaml",
     }
@@ -137,7 +139,8 @@ def test_render_leaves_the_files_of_another_fleet(rayhelm: Rayhelm, fleet: Path)
 
 
 def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
-    files = [str(fleet.parent / name) for name in ("plan.md", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")]
+    names = ("plan.md", "platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
+    files = [str(fleet.parent / name) for name in names]
     checked = rayhelm("render", str(fleet), "--check", "--format", "json")
     assert checked.code == 1
     assert json.loads(checked.out)["stale"] == files
@@ -147,7 +150,7 @@ def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
     assert "no `revision`" in first["warnings"][0]
     rename_the_model(fleet)
     second = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
-    assert second["removed"] == files[1:2]
+    assert second["removed"] == files[2:3]
 
 
 @pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])

@@ -83,7 +83,7 @@ def test_a_model_that_nobody_may_call_is_not_behind_the_door() -> None:
 
 
 def test_a_fleet_without_callers_has_no_door() -> None:
-    assert {one.chart for one in of((FLEET % "").partition("services:")[0]).releases} == {"ray-service"}
+    assert {one.chart for one in of((FLEET % "").partition("services:")[0]).releases} == {"platform", "ray-service"}
 
 
 def test_the_paths_of_an_application_of_one_s_own_are_open() -> None:
@@ -165,6 +165,8 @@ def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> Non
     text = text.replace("task: embed", "task: embed, pool: far")
     rendered = of(text)
     assert [one.file for one in rendered.releases] == [
+        "platform/main/platform.yaml",
+        "platform/edge/platform.yaml",
         "tenant/main/owner.yaml",
         "tenant/edge/owner.yaml",
         "ray-service/chat.yaml",
@@ -275,4 +277,4 @@ def test_every_release_is_checked(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(FLEET % "")
     done = lint_fleet(tmp_path / "fleet.yaml", ask_ray=False).done
     charts = [found[1] for line in done if (found := re.search("chart (.*) renders", line))]
-    assert charts == ["tenant", "ray-service", "ray-service", "gateway"]
+    assert charts == ["platform", "tenant", "ray-service", "ray-service", "gateway"]

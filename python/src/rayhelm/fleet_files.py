@@ -15,6 +15,7 @@ from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.gateway_from_plan import gateways_of_plan
+from rayhelm.values.platform_from_plan import platforms_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant_from_plan import tenants_of_plan
@@ -57,8 +58,10 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
     plan = plan_fleet(loaded)
     values = values_of_plan(plan, loaded)
     tenants = tenants_of_plan(plan, loaded.fleet, values)
+    platforms = platforms_of_plan(plan, loaded.fleet)
     gateways = gateways_of_plan(plan, loaded.fleet, values)
-    return Rendered(loaded, plan, values, tenants, releases_of(loaded, plan, values, tenants, gateways))
+    releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
+    return Rendered(loaded, plan, values, tenants, releases)
 
 
 def files_of(rendered: Rendered) -> dict[str, str]:

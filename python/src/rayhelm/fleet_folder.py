@@ -11,7 +11,7 @@ from rayhelm.fleet_files import Rendered, mark_of, names_of
 
 __all__ = ["Difference", "compare", "write"]
 
-KINDS = ("tenant", "ray-service", "gateway", "manifests")
+KINDS = ("platform", "tenant", "ray-service", "gateway", "manifests")
 """Folders that values and objects are written into."""
 
 

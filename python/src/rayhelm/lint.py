@@ -98,6 +98,10 @@ def _places(release: Release, fleet: Fleet) -> Iterator[tuple[str, ...]]:
         yield from (("models", model) for model in models)
         yield ("models", models[0])
         return
+    if release.chart == "platform":
+        yield from (("pools", name) for name, pool in fleet.pools.items() if pool.cluster == release.cluster)
+        yield ("clusters", release.cluster)
+        return
     yield from (("tenants", tenant) for tenant in fleet.tenants)
     yield from (("models", model) for model in fleet.models)
     yield ("clusters", release.cluster, "gateway")

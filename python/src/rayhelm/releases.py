@@ -1,4 +1,4 @@
-"""The Helm releases of a fleet, in the order in which they are installed: walls, services, doors. Pure."""
+"""The Helm releases of a fleet, in the order of their install: ground, walls, services, doors. Pure."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,6 +9,9 @@ from rayhelm.spec.check_tenants import RELEASES
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway_from_plan import RELEASE
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.platform_from_plan import NAMESPACE
+from rayhelm.values.platform_from_plan import RELEASE as PLATFORM
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 
@@ -40,13 +43,30 @@ def releases_of(
     services: Mapping[str, RayServiceValues],
     tenants: Mapping[tuple[str, str], TenantValues],
     gateways: Mapping[str, GatewayValues],
+    platforms: Mapping[str, PlatformValues],
 ) -> tuple[Release, ...]:
-    """`services` by name, `tenants` by cluster and name, `gateways` by cluster."""
+    """`services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
     return (
+        *_platforms(loaded, platforms),
         *_tenants(loaded, plan, tenants),
         *_services(loaded, plan, services),
         *_gateways(loaded, plan, gateways),
     )
+
+
+def _platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
+    for cluster, each in values.items():
+        pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
+        yield Release(
+            chart="platform",
+            name=PLATFORM,
+            namespace=NAMESPACE,
+            cluster=cluster,
+            values=each,
+            about=f"under {', '.join(pools)}",
+            file=f"platform/{_folder(cluster, loaded)}{PLATFORM}.yaml",
+            kubernetes=_kubernetes(cluster, loaded),
+        )
 
 
 def _tenants(loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:

@@ -15,6 +15,7 @@ from rayhelm.charts.rules import rules
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_models
 from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 
@@ -22,6 +23,7 @@ __all__ = ["CHARTS", "generated", "stale"]
 
 CHARTS: dict[str, type[BaseModel]] = {
     "gateway": GatewayValues,
+    "platform": PlatformValues,
     "ray-service": RayServiceValues,
     "tenant": TenantValues,
 }

@@ -1,0 +1,12 @@
+{{- /* The values, with every entry of a map completed by the defaults of the values model, validated, as JSON.
+       Every template reads them through here, so none is rendered from values that break a rule. By way of JSON, because
+       `--set` gives int64 and a file float64, which templates do not compare. */ -}}
+{{- define "platform.values" -}}
+{{- $defaults := include "platform.defaults" . | fromJson }}
+{{- $values := .Values | toJson | fromJson }}
+{{- range $name, $class := $values.runtimeClasses }}
+{{- $_ := set $values.runtimeClasses $name (mergeOverwrite (deepCopy $defaults.RuntimeClass) $class) }}
+{{- end }}
+{{- include "platform.validate" (list . $values) }}
+{{- $values | toJson }}
+{{- end }}

@@ -1,0 +1,69 @@
+"""Each value of the chart platform, changed, changes what is rendered or is refused: none is offered for show."""
+
+import json
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+from charts.kit import example, over
+from rayhelm.charts.helm import render
+from rayhelm.errors import FleetError
+from rayhelm.values.platform import PlatformValues
+
+BY_THE_SCHEMA = "refused by the schema"
+Path = tuple[str, ...]
+
+FULLEST = PlatformValues.model_validate(example("platform/everything")).model_dump(
+    by_alias=True, exclude_none=True, mode="json"
+)
+ACTIVE: dict[str, Any] = {}
+"""What acts only beside something that the fullest example does not do."""
+
+
+def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
+    if isinstance(node, dict) and node:
+        for key, value in node.items():
+            yield from leaves(value, (*path, key))
+    elif path != ("global",):
+        yield path, node
+
+
+def others(value: Any) -> list[Any]:
+    """Values near this one."""
+    if isinstance(value, bool):
+        return [not value]
+    if isinstance(value, int | float):
+        return [value + 1, 0]
+    if isinstance(value, dict):
+        return [{"added": "x"}]
+    if isinstance(value, list):
+        return [["added"], ["added/x"], [7], ["10.9.0.0/16"]]
+    return ["changed", "7"]
+
+
+def changed(values: Any, path: Path, value: Any) -> Any:
+    text = "".join(f"{{{json.dumps(key)}: " for key in path) + json.dumps(value) + "}" * len(path)
+    return over(values, json.loads(text))
+
+
+@cache
+def outcome(values: str) -> str:
+    try:
+        return render("platform", "platform", "rayhelm-system", json.loads(values))
+    except FleetError as error:
+        return error.problems[0].rule or BY_THE_SCHEMA
+
+
+LEAVES = list(leaves(FULLEST))
+
+
+@pytest.mark.parametrize(("path", "value"), LEAVES, ids=[".".join(path) for path, _ in LEAVES])
+def test_every_value_acts(path: Path, value: Any) -> None:
+    values = over(FULLEST, ACTIVE.get(".".join(path), {}))
+    before = outcome(json.dumps(values))
+    assert before.startswith("---"), before
+    assert any(
+        outcome(json.dumps(changed(values, path, other))) not in (before, BY_THE_SCHEMA) for other in others(value)
+    )

@@ -1,0 +1,38 @@
+"""What `helm install` of the chart platform says at its end."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from charts.kit import HELMS, example, over
+from rayhelm.charts.helm import charts_dir
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Any:
+    def say(overlay: dict[str, Any] | None = None) -> str:
+        file = tmp_path / "values.json"
+        file.write_text(json.dumps(over(example("platform/minimal"), overlay or {})))
+        command = ["install", "platform", charts_dir() / "platform", "--namespace", "rayhelm-system"]
+        done = subprocess.run(
+            [HELMS["4"], *command, "--dry-run=client", "-f", file], capture_output=True, text=True, check=True
+        )
+        return done.stdout.partition("NOTES:")[2]
+
+    return say
+
+
+def test_they_show_who_comes_before_whom(notes: Any) -> None:
+    assert "rayhelm-head > rayhelm-workers > rayhelm-batch" in notes()
+
+
+def test_they_say_what_nodes_need_for_a_runtime_class(notes: Any) -> None:
+    assert "runtime class" not in notes()
+    assert "runtime class nvidia, handler nvidia" in notes({"runtimeClasses": {"nvidia": {"handler": "nvidia"}}})
+
+
+def test_they_say_that_it_goes_last(notes: Any) -> None:
+    assert "uninstall this release last" in notes()

@@ -1,0 +1,54 @@
+"""One test for each behaviour of what the chart platform renders."""
+
+from typing import Any
+
+from charts import kit
+from charts.kit import only
+from charts.oracles import built_in
+from rayhelm.versions import versions
+
+Object = dict[str, Any]
+
+
+def rendered(overlay: Object | None = None, base: str = "platform/minimal") -> list[Object]:
+    return kit.rendered(overlay, chart="platform", base=base, release="platform", namespace="rayhelm-system")
+
+
+# -- classes ---------------------------------------------------------------------------------------------------------
+
+
+def test_heads_come_before_workers_and_workers_before_batch() -> None:
+    classes = {item["metadata"]["name"]: item for item in rendered() if item["kind"] == "PriorityClass"}
+    values = [classes[f"rayhelm-{role}"]["value"] for role in ("head", "workers", "batch")]
+    assert values == sorted(values, reverse=True)
+    assert len(set(values)) == 3
+
+
+def test_no_class_is_the_default_of_pods_that_name_none() -> None:
+    classes = [item for item in rendered() if item["kind"] == "PriorityClass"]
+    assert len(classes) == 3
+    assert not any(item.get("globalDefault") for item in classes)
+
+
+def test_batch_pushes_nobody_away_and_workers_do() -> None:
+    assert only(rendered(), "PriorityClass", "rayhelm-batch")["preemptionPolicy"] == "Never"
+    assert only(rendered(), "PriorityClass", "rayhelm-workers")["preemptionPolicy"] == "PreemptLowerPriority"
+
+
+def test_a_class_above_those_of_users_is_none_that_kubernetes_takes() -> None:
+    class_ = only(rendered(), "PriorityClass", "rayhelm-head")
+    assert class_["value"] <= 1_000_000_000
+    built_in(class_, versions().kubernetes.default)
+
+
+def test_a_runtime_class_is_made_only_where_it_is_named() -> None:
+    assert not [item for item in rendered() if item["kind"] == "RuntimeClass"]
+    made = only(rendered({"runtimeClasses": {"nvidia": {"handler": "nvidia"}}}), "RuntimeClass")
+    assert made["handler"] == "nvidia"
+    assert "scheduling" not in made
+
+
+def test_a_runtime_class_picks_the_nodes_that_have_it() -> None:
+    class_ = {"handler": "nvidia", "nodeSelector": {"example.com/gpu": "1"}}
+    made = only(rendered({"runtimeClasses": {"nvidia": class_}}), "RuntimeClass")
+    assert made["scheduling"] == {"nodeSelector": {"example.com/gpu": "1"}}
