@@ -20,8 +20,9 @@ def minor(version: str) -> str:
 
 
 def chosen(folder: Path) -> Module:
-    name, _, kubernetes = folder.name.partition("-")
-    return module(name, Site(HERE.root, {"KUBERNETES": kubernetes} if kubernetes else {}))
+    if version := re.fullmatch(r"kubernetes-([\d.]+)", folder.name):
+        return module("kubernetes", Site(HERE.root, {"KUBERNETES": version[1]}))
+    return module(folder.name, DEFAULT)
 
 
 def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one() -> None:
