@@ -436,16 +436,3 @@ def test_every_mend_of_a_model_that_does_not_fit_is_yaml_or_names_a_pool() -> No
             if not mend.startswith("a pool of "):
                 (key,) = yaml.safe_load(mend)
                 assert key in {"context", "parallelism", "engine", "source"}, mend
-
-
-@pytest.mark.parametrize(
-    ("pool", "room"),
-    [
-        ("{gpu: L4-24GB, nodes: 1, gpusPerNode: 2}", 2),
-        ("{hosts: [{gpu: L4-24GB, gpus: 2}, {gpu: T4-16GB}], network: internet}", 2),
-    ],
-)
-def test_bounds_of_autoscaling_beyond_the_pool_are_warned_of(pool: str, room: int) -> None:
-    model = "{source: Qwen/Qwen3-8B, context: 4096, replicas: {min: 1, max: %s}}"
-    assert any(f"has the cards for {room}" in warning for warning in one(pool, model % 9).warnings)
-    assert not any("has the cards for" in warning for warning in one(pool, model % room).warnings)

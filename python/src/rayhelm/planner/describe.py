@@ -1,6 +1,6 @@
 """Turns a choice into the plan of a model."""
 
-from math import ceil, floor
+from math import ceil
 
 from rayhelm.catalog.tensors import weights
 from rayhelm.planner.candidates import Candidate
@@ -12,18 +12,21 @@ from rayhelm.planner.notes import unknown_of, warnings_of
 from rayhelm.planner.performance import roofline
 from rayhelm.planner.plan import Estimate, ModelPlan, Stage
 from rayhelm.planner.reasons import reasons_of, routing_of
+from rayhelm.planner.scaling import scaling_of, scaling_reasons, target_of
 from rayhelm.planner.site import HostSite
 from rayhelm.spec.models import Replicas
 
 __all__ = ["describe"]
 
 
-def describe(choice: Choice, hosts: tuple[HostSite, ...]) -> ModelPlan:
+def describe(choice: Choice, hosts: tuple[HostSite, ...], read_gib_per_s: float | None = None) -> ModelPlan:
+    """`read_gib_per_s`: how fast a node reads weights, where the fleet file says."""
     chosen = choice.candidate
     wish, split = chosen.wish, chosen.split
     spec, hour = wish.spec, chosen.price_per_hour
     low, high = _bounds(chosen)
-    target = max(1, floor(chosen.capacity.concurrency * roofline().replica_utilisation))
+    target, stages = target_of(chosen), _stages(chosen, hosts)
+    scaling = scaling_of(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=wish.name,
         service=wish.service,
@@ -44,7 +47,7 @@ def describe(choice: Choice, hosts: tuple[HostSite, ...]) -> ModelPlan:
         gpus=round(chosen.gpus, 4),
         gpu_fraction=chosen.share,
         nodes_per_replica=split.nodes,
-        stages=_stages(chosen, hosts),
+        stages=stages,
         routing=routing_of(chosen),
         max_model_len=chosen.context,
         max_num_seqs=chosen.max_num_seqs,
@@ -52,6 +55,7 @@ def describe(choice: Choice, hosts: tuple[HostSite, ...]) -> ModelPlan:
         gpu_memory_utilization=chosen.utilization,
         target_ongoing_requests=target,
         max_ongoing_requests=max(2, ceil(1.5 * target)),
+        scaling=scaling,
         engine=_engine(chosen),
         kv_cache_tokens=chosen.outcome.tokens if chosen.outcome else None,
         tight=chosen.tight,
@@ -59,7 +63,7 @@ def describe(choice: Choice, hosts: tuple[HostSite, ...]) -> ModelPlan:
         price_per_hour=None if hour is None else round(hour, 4),
         price_per_million_output_tokens=_token_price(chosen),
         pinned=_pinned(chosen),
-        reasons=reasons_of(choice),
+        reasons=(*reasons_of(choice), *scaling_reasons(chosen, stages, scaling, (low, high), read_gib_per_s)),
         warnings=tuple(warnings_of(chosen)),
         unknown=tuple(unknown_of(chosen)),
     )

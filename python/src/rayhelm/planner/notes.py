@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from rayhelm.planner.candidates import Candidate
 from rayhelm.planner.performance import missing_figures
-from rayhelm.spec.models import Replicas
 
 __all__ = ["unknown_of", "warnings_of"]
 
@@ -26,10 +25,6 @@ def warnings_of(chosen: Candidate) -> Iterator[str]:
         yield f"the ttft objective is out of reach by the estimate: {capacity.ttft_s:.2g} s"
     if capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas for a load that needs {capacity.needed}: requests will wait"
-    room = chosen.split.most_replicas * max(1, int(1 / chosen.share + 1e-9))
-    if isinstance(spec.replicas, Replicas) and spec.replicas.max > room:
-        most, pool = spec.replicas.max, chosen.split.pool.name
-        yield f"up to {most} replicas are pinned, and pool `{pool}` has the cards for {room}"
     if spec.slo.tpot and not wish.generates:
         yield f"`slo.tpot` means nothing for the task `{spec.task}`, which generates no tokens"
     for gpu in dict.fromkeys(chosen.split.gpus):

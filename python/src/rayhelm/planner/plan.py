@@ -3,7 +3,18 @@
 from rayhelm.catalog.model import Task
 from rayhelm.closed import Closed
 
-__all__ = ["Estimate", "GatewayPlan", "ModelPlan", "Plan", "PoolUse", "Reason", "ServicePlan", "Stage", "TenantPlan"]
+__all__ = [
+    "Estimate",
+    "GatewayPlan",
+    "ModelPlan",
+    "Plan",
+    "PoolUse",
+    "Reason",
+    "Scaling",
+    "ServicePlan",
+    "Stage",
+    "TenantPlan",
+]
 
 
 class Reason(Closed):
@@ -46,6 +57,23 @@ class Estimate(Closed):
     """How far off such estimates were on measured rows."""
 
 
+class Scaling(Closed):
+    """How Serve's autoscaler is set, beside its bounds and its target."""
+
+    initial_replicas: int
+    """Replicas that a new cluster, or an edited model, begins with."""
+    load_s: float
+    """Seconds until a new replica serves, on a node that is there; an assumption."""
+    look_back_s: float
+    """Seconds over which requests are averaged."""
+    upscale_delay_s: float
+    """Seconds of more load before a replica is added."""
+    downscale_delay_s: float
+    """Seconds of less load before one is given up."""
+    downscale_to_zero_delay_s: float | None = None
+    """The same for the last one; None where one always stays."""
+
+
 class ModelPlan(Closed):
     """One model's place and shape."""
 
@@ -85,6 +113,7 @@ class ModelPlan(Closed):
     target_ongoing_requests: int
     """Requests in flight per replica that autoscaling aims at."""
     max_ongoing_requests: int
+    scaling: Scaling
     engine: dict[str, bool | int | float | str | None] = {}
     """Further engine arguments, chosen or pinned."""
     kv_cache_tokens: int | None = None

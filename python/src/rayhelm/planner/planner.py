@@ -14,6 +14,7 @@ from rayhelm.planner.choose import Choice, choose
 from rayhelm.planner.describe import describe
 from rayhelm.planner.doors import doors_ajar, gateway_plans, tenant_plans
 from rayhelm.planner.layout import split_layers
+from rayhelm.planner.limits import limits_within_reach
 from rayhelm.planner.placement import place
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
 from rayhelm.planner.refuse import nothing_fits, too_little_room
@@ -34,6 +35,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     sites = sites_of(loaded, known)
     problems: list[Problem] = []
     plans: dict[str, ModelPlan] = {}
+    chosen: dict[str, Candidate] = {}
     clusters: dict[str, str] = {}
     wishes = wishes_of(loaded, known)
     for wish in _largest_first(wishes):
@@ -43,8 +45,9 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
             problems += error.problems
             continue
         hosts = place(choice.candidate)
-        clusters[wish.service] = choice.candidate.split.pool.pool.cluster
-        plans[wish.name] = describe(choice, hosts)
+        chosen[wish.name] = choice.candidate
+        clusters[wish.service] = cluster = choice.candidate.split.pool.pool.cluster
+        plans[wish.name] = describe(choice, hosts, _read_speed(cluster, loaded))
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
     plan = Plan(
@@ -63,7 +66,14 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         ),
     )
     owners_within_bounds(plan, sites, loaded)
+    limits_within_reach(plan.models, chosen, loaded)
     return plan
+
+
+def _read_speed(cluster: str, loaded: LoadedFleet) -> float | None:
+    """GiB/s that a node reads weights with, where the fleet file says."""
+    speed = loaded.fleet.clusters[cluster].weights.read_speed
+    return speed / 8 / 2**30 if speed else None
 
 
 def wishes_of(loaded: LoadedFleet, known: Catalog) -> list[Wish]:

@@ -30,6 +30,9 @@ class Weights(Record):
     access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] | None = None
     """Pin: ReadWriteMany needs a storage class that has it. Left out: ReadWriteOnce for a service of one pod, which is
     never upgraded beside itself."""
+    read_speed: Bandwidth | None = Field(default=None, examples=["2GB/s"])
+    """What one node reads from that volume. Decides how long a replica loads, and with it the delays of autoscaling;
+    assumed when left out."""
     hub_token: SecretKey | None = None
     """Secret with the hub's token, for gated models; only the download Job sees it."""
 

@@ -1,0 +1,69 @@
+"""Limits of autoscaling that can never be reached: replicas that would wait for cards for ever. Planned limits were
+placed; pinned ones are looked at here, when every model has its place."""
+
+from collections.abc import Iterator, Mapping
+from math import floor
+
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.candidates import Candidate
+from rayhelm.planner.plan import ModelPlan
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.models import Replicas
+
+__all__ = ["limits_within_reach"]
+
+
+def limits_within_reach(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Candidate], loaded: LoadedFleet) -> None:
+    """Raise FleetError where the most replicas find no cards, though all others be at their fewest."""
+    problems = [
+        problem
+        for name, plan in plans.items()
+        if isinstance(loaded.fleet.models[name].replicas, Replicas)
+        for problem in (*_pool(plan, chosen[name], plans, loaded), *_tenant(plan, chosen[name], plans, loaded))
+    ]
+    if problems:
+        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _pool(plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[Problem]:
+    site = chosen.split.pool
+    others = sum(_fewest(other) for other in plans.values() if other.pool == plan.pool and other is not plan)
+    alone = chosen.split.most_replicas * max(1, floor(1 / chosen.share + 1e-9))
+    room = min(alone, _replicas_in(site.cards - others, chosen))
+    if plan.max_replicas > room:
+        held = f", of which other models always hold {others:g}" if others else ""
+        yield _problem(plan, loaded, room, f"pool `{site.name}` has {site.cards} cards{held}: room for {room}")
+
+
+def _tenant(
+    plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet
+) -> Iterator[Problem]:
+    declared = loaded.fleet.services.get(plan.service)
+    tenant = loaded.fleet.tenants.get(declared.tenant or "") if declared else None
+    if not declared or not tenant or tenant.gpus is None:
+        return
+    own = set(loaded.fleet.services_of(declared.tenant or ""))
+    others = sum(_fewest(other) for other in plans.values() if other.service in own and other is not plan)
+    room = _replicas_in(tenant.gpus - others, chosen)
+    if plan.max_replicas > room:
+        held = f", of which its other models always hold {others:g}" if others else ""
+        message = f"tenant `{declared.tenant}` may hold {tenant.gpus:g} cards{held}: room for {room}"
+        yield _problem(plan, loaded, room, message)
+
+
+def _fewest(other: ModelPlan) -> float:
+    """Cards that another model holds at its fewest replicas; shares are parts of cards, and counted as such."""
+    return other.gpus / max(other.replicas, 1) * other.min_replicas
+
+
+def _replicas_in(cards: float, chosen: Candidate) -> int:
+    return max(0, floor(cards / (chosen.split.cards * chosen.share) + 1e-9))
+
+
+def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:
+    each = plan.tensor_parallel_size * plan.pipeline_parallel_size * plan.gpu_fraction
+    return loaded.document.problem(
+        ("models", plan.model, "replicas", "max"),
+        f"up to {plan.max_replicas} replicas of {each:g} card{'s' if each > 1 else ''}, and {why}",
+        f"replicas: {{min: {min(plan.min_replicas, room)}, max: {max(room, 1)}}}",
+    )

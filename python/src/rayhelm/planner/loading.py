@@ -1,0 +1,44 @@
+"""How long a replica takes until it serves: weights off the volume, then the engine's own start. An assumption, told as
+one; new nodes and image pulls are not in it."""
+
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from rayhelm.closed import Closed
+from rayhelm.planner.plan import Stage
+
+__all__ = ["Loading", "load_seconds", "loading", "weights_per_node"]
+
+
+class Loading(Closed):
+    """Figures of `data/performance/loading.yaml`."""
+
+    weights_gib_per_s: float
+    """Of one node, off the volume of weights."""
+    weights_because: str
+    weights_sources: tuple[str, ...]
+    engine_start_s: float
+    """Ray's processes, imports, compilation, profiling and CUDA graphs."""
+    engine_start_because: str
+    engine_start_sources: tuple[str, ...]
+
+
+@cache
+def loading() -> Loading:
+    text = files("rayhelm").joinpath("data/performance/loading.yaml").read_text()
+    return Loading.model_validate(yaml.safe_load(text))
+
+
+def load_seconds(gib_per_node: float, gib_per_s: float) -> float:
+    """Seconds; nodes of one replica load side by side."""
+    return gib_per_node / gib_per_s + loading().engine_start_s
+
+
+def weights_per_node(stages: Sequence[Stage], tensor_parallel_size: int, nodes: int) -> float:
+    """GiB that the fullest node of a replica reads."""
+    each = len(stages) // nodes
+    held = [stage.weights_gib * tensor_parallel_size for stage in stages]
+    return max(sum(held[first : first + each]) for first in range(0, len(held), each))

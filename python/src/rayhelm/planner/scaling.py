@@ -1,0 +1,133 @@
+"""How Serve's autoscaler is set for a model: what it aims at, where it begins, and how long it waits. Each decision has
+its reason; one that cannot act, because the replicas are fixed, is not told."""
+
+from collections.abc import Iterator
+from math import ceil, floor
+
+from rayhelm.planner.candidates import Candidate
+from rayhelm.planner.loading import load_seconds, loading, weights_per_node
+from rayhelm.planner.performance import roofline
+from rayhelm.planner.plan import Reason, Scaling, Stage
+from rayhelm.spec.models import Replicas
+
+__all__ = ["scaling_of", "scaling_reasons", "target_of"]
+
+LOOK_BACK_S = 30.0
+"""Three of the 10 s that lie between two reports of a replica."""
+UPSCALE_PART, UPSCALE_LEAST_S, UPSCALE_MOST_S = 0.1, 15.0, 60.0
+"""What is decided late comes later still by a whole load: wait for a small part of one."""
+DOWNSCALE_LOADS, DOWNSCALE_LEAST_S = 2.0, 600.0
+"""A replica that is given up too early costs a load, on its cards and in time: keep it for twice as long."""
+TO_ZERO_DELAYS = 3.0
+"""The last one costs more: the next request waits for the whole load."""
+
+
+def target_of(chosen: Candidate) -> int:
+    """Requests in flight per replica: the part of the most that is planned for."""
+    return max(1, floor(chosen.capacity.concurrency * roofline().replica_utilisation))
+
+
+def scaling_of(chosen: Candidate, stages: tuple[Stage, ...], low: int, gib_per_s: float | None) -> Scaling:
+    """`low`: fewest replicas. `gib_per_s`: of the fleet file, if it says."""
+    gib = weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+    seconds = round(load_seconds(gib, gib_per_s or loading().weights_gib_per_s))
+    down = max(DOWNSCALE_LEAST_S, _rounded(DOWNSCALE_LOADS * seconds, 30))
+    return Scaling(
+        initial_replicas=max(low, chosen.replicas),
+        load_s=seconds,
+        look_back_s=LOOK_BACK_S,
+        upscale_delay_s=min(max(_rounded(UPSCALE_PART * seconds, 5), UPSCALE_LEAST_S), UPSCALE_MOST_S),
+        downscale_delay_s=down,
+        downscale_to_zero_delay_s=TO_ZERO_DELAYS * down if low == 0 else None,
+    )
+
+
+def scaling_reasons(
+    chosen: Candidate, stages: tuple[Stage, ...], scaling: Scaling, bounds: tuple[int, int], gib_per_s: float | None
+) -> Iterator[Reason]:
+    low, high = bounds
+    if low == high:
+        return
+    yield _target(chosen)
+    yield _bounds(chosen, low, high)
+    yield _load(chosen, stages, scaling, gib_per_s)
+    yield from _initial(scaling, low)
+    yield from _delays(scaling)
+
+
+def _target(chosen: Candidate) -> Reason:
+    capacity, share = chosen.capacity, roofline().replica_utilisation
+    return Reason(
+        decision="target_ongoing_requests",
+        chosen=str(target_of(chosen)),
+        because=(
+            f"{share:.0%} of the {capacity.concurrency} requests that a replica can have in flight (bound by"
+            f" {capacity.bound_by}); Serve LLM's own default of 1e9 would never scale"
+        ),
+        numbers={"concurrency": capacity.concurrency, "utilisation": share},
+    )
+
+
+def _bounds(chosen: Candidate, low: int, high: int) -> Reason:
+    if isinstance(chosen.wish.spec.replicas, Replicas):
+        because = "pinned in the fleet file"
+    else:
+        because = "from one replica without load to what the planned load needs"
+    return Reason(decision="min_replicas, max_replicas", chosen=f"{low} to {high}", because=because)
+
+
+def _load(chosen: Candidate, stages: tuple[Stage, ...], scaling: Scaling, gib_per_s: float | None) -> Reason:
+    figures, gib = loading(), weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+    read = gib_per_s or figures.weights_gib_per_s
+    source = "by the fleet file" if gib_per_s else figures.weights_because
+    return Reason(
+        decision="load_s",
+        chosen=f"{scaling.load_s:g} s",
+        because=(
+            f"{gib:.1f} GiB of weights a node at {read:.2g} GiB/s ({source}), and {figures.engine_start_s:g} s until"
+            f" the engine answers ({figures.engine_start_because}); a new node or an image to pull comes on top"
+        ),
+        numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read, 3)},
+    )
+
+
+def _initial(scaling: Scaling, low: int) -> Iterator[Reason]:
+    if scaling.initial_replicas > low:
+        yield Reason(
+            decision="initial_replicas",
+            chosen=str(scaling.initial_replicas),
+            because=(
+                "a cluster that takes over from another begins with what the planned load needs: more replicas would"
+                " come a whole load later. Serve begins with it anew after each edit of the model"
+            ),
+        )
+
+
+def _delays(scaling: Scaling) -> Iterator[Reason]:
+    yield Reason(
+        decision="upscale_delay_s",
+        chosen=f"{scaling.upscale_delay_s:g} s",
+        because=(
+            f"{UPSCALE_PART:.0%} of the load time, within {UPSCALE_LEAST_S:g} to {UPSCALE_MOST_S:g} s: a replica that"
+            " is asked for late comes later still, and one asked for in vain costs a load"
+        ),
+        numbers={"look_back_s": scaling.look_back_s},
+    )
+    yield Reason(
+        decision="downscale_delay_s",
+        chosen=f"{scaling.downscale_delay_s:g} s",
+        because=(
+            f"{DOWNSCALE_LOADS:g} load times, and no less than {DOWNSCALE_LEAST_S:g} s: load that comes back meanwhile"
+            " needs no new one"
+        ),
+    )
+    if scaling.downscale_to_zero_delay_s is not None:
+        yield Reason(
+            decision="downscale_to_zero_delay_s",
+            chosen=f"{scaling.downscale_to_zero_delay_s:g} s",
+            because="longer for the last one: the next request waits for a whole load",
+        )
+
+
+def _rounded(seconds: float, step: float) -> float:
+    return ceil(seconds / step) * step
