@@ -33,9 +33,13 @@ def down(door, site):
 
 
 def where(door, texts):
-    """Who answers each, asked one after the other: on one connection the next begins when the last has ended."""
+    """Who answers each, asked one after the other: on one connection the next begins when the last has ended. A request
+    that HAProxy has not yet counted off would send another connection's to a neighbour."""
     with door.line() as line:
-        return {text: line.ask(CHAT, said(text)).site for text in texts}
+        found = {text: line.ask(CHAT, said(text)).site for text in texts}
+    counted = "haproxy_backend_current_sessions"
+    eventually(lambda: door.metric(counted, proxy="llama:stable") == 0, "every request being counted off")
+    return found
 
 
 def said(text):
