@@ -195,6 +195,20 @@ def test_the_pod_that_empties_redis_reaches_it_when_all_other_policies_are_gone(
     assert "redis-cleanup" not in policies()
 
 
+def test_the_pod_that_empties_redis_is_no_head_to_any_other_policy():
+    for name in ("cluster", "head"):
+        excepted = {"key": "ray.io/node-type", "operator": "NotIn", "values": ["redis-cleanup"]}
+        assert excepted in policies(base="tp8-pp4-rdma")[name]["podSelector"]["matchExpressions"], name
+
+
+def test_nobody_calls_workers_where_no_gateway_is_named_and_there_is_no_test():
+    """An empty list of peers would be everybody."""
+    off = {"test": {"enabled": False}}
+    assert policies(off)["worker"]["ingress"] is None
+    nobody = off | {"networkPolicy": {"gateways": {"door": {"namespace": ""}}}}
+    assert policies(nobody)["worker"]["ingress"] is None
+
+
 def test_offline_servers_reach_nothing_outside():
     assert "ipBlock" not in json.dumps([policies()["worker"], policies()["cluster"]])
     assert ports(policies()["download"]["egress"][1]) == {443}

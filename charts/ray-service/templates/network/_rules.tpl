@@ -35,7 +35,20 @@ labels:
 {{- end }}
 {{- end }}
 
-{{- /* Pods of this release by role. Takes (list root role...). */ -}}
+{{- /* Who may call the Serve port; an empty list would be everybody, so there is no rule then. Takes (list root values). */ -}}
+{{- define "ray-service.callers" -}}
+{{- $v := index . 1 }}
+{{- range $v.networkPolicy.gateways }}
+{{- include "ray-service.peer" . }}
+{{- end }}
+{{- if $v.test.enabled }}
+- podSelector:
+    {{- include "ray-service.podsByRole" (list (index . 0) "test") | nindent 4 }}
+{{- end }}
+{{- end }}
+
+{{- /* Pods of this release by role. The pod with which KubeRay empties Redis has the labels of a head, and is none.
+       Takes (list root role...). */ -}}
 {{- define "ray-service.podsByRole" -}}
 matchLabels:
   rayhelm.dev/service: {{ include "ray-service.name" (index . 0) | quote }}
@@ -46,4 +59,7 @@ matchExpressions:
       {{- range rest . }}
       - {{ . }}
       {{- end }}
+  {{- if has "head" . }}
+  - {key: ray.io/node-type, operator: NotIn, values: [redis-cleanup]}
+  {{- end }}
 {{- end }}
