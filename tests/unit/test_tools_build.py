@@ -73,6 +73,18 @@ def test_only_what_is_missing_of_a_module_is_built(shop: Shop) -> None:
     assert build.endswith(" example.org/pots/small-pot")
 
 
+def test_a_build_has_the_tags_of_its_recipe_and_is_another_with_others(shop: Shop) -> None:
+    assert main(["small-pot"], shop.site) == 0
+    assert " -tags=no_handles,lids " in shop.builds[0]
+    (note,) = shop.root.rglob(".small-pot.pin")
+    before = note.read_text()
+    path = shop.site.data / "tools.yaml"
+    path.write_text(path.read_text().replace("no_handles", "handles"))
+    assert main(["small-pot"], shop.site) == 0
+    assert " -tags=handles,lids " in shop.builds[-1]
+    assert note.read_text() != before
+
+
 def test_the_version_is_stamped_and_nothing_may_change_the_pins(shop: Shop) -> None:
     shop.env |= {"GOFLAGS": "-mod=vendor -tags=none", "GOROOT": "/nowhere", "GOOS": "plan9", "CGO_ENABLED": "1"}
     shop.env |= {"GOPROXY": "https://mirror.example", "GOPRIVATE": "ours.example", "GOWORK": "/a/go.work"}

@@ -29,6 +29,7 @@ TOOLS = {
             "programs": {"big-pot": "example.org/pots/big-pot", "small-pot": "example.org/pots/small-pot"},
             "ask": ["--version"],
             "answer": r"oven v(\d+\.\d+\.\d+)",
+            "tags": ["no_handles", "lids"],
             "seconds": 200,
             "disk": {"modules": 1, "cache": 2, "programs": 3},
         },

@@ -55,6 +55,8 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
     scratch = fresh / "tmp"
     scratch.mkdir()
     flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}"]
+    if module.recipe.tags:
+        flags.append(f"-tags={','.join(module.recipe.tags)}")
     # Go names programs in a folder by their packages; one alone gets the name that we have for it.
     target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]

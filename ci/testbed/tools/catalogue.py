@@ -60,7 +60,8 @@ class Module:
     def pin(self) -> str:
         """Changes with whatever a program is made from."""
         parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
-        return hashlib.sha256(b"\0".join([*parts, self.ldflags.encode()])).hexdigest()
+        told = [self.ldflags, *self.recipe.tags]
+        return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in told)])).hexdigest()
 
     def home(self, site: Site) -> Path:
         """The folder that holds the programs once they are built."""

@@ -37,6 +37,8 @@ class Recipe(Closed):
     """Pattern that finds the version in what it says."""
     ldflags: str = ""
     """Options of the linker; `{version}`, `{major}` and `{minor}` are filled in."""
+    tags: tuple[str, ...] = ()
+    """Build tags."""
     seconds: int
     """Duration of the build on two busy cores where nothing is cached."""
     disk: Disk
