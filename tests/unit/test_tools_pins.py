@@ -84,7 +84,8 @@ def test_kubernetes_says_its_own_version_to_clients() -> None:
 
 def test_every_program_and_every_bundle_has_a_version_and_a_checksum() -> None:
     assert {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} < tools(DEFAULT).keys()
-    assert {"kuberay-operator", "kwok", "actionlint", "prometheus-adapter", "promtool", *versions().binaries} < tools(DEFAULT).keys()
+    assert {"kuberay-operator", "kwok", "actionlint", *versions().binaries} < tools(DEFAULT).keys()
+    assert {"prometheus", "promtool", "prometheus-adapter"} < tools(DEFAULT).keys()
     assert [bundle.name for bundle in bundles(DEFAULT)] == list(catalogue(DEFAULT).crds)
     for bundle in bundles(DEFAULT):
         assert re.fullmatch(r"\d+\.\d+\.\d+", bundle.version), bundle

@@ -1,0 +1,92 @@
+"""The catalogue of metrics against a scrape of Ray with vLLM, and against the gateway itself."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from gateway.kit import gateway, sites, smallest
+from rayhelm.catalog.metrics import Metric, exporters, metrics
+
+SCRAPE = Path(__file__).parents[1] / "scaling/scrapes/ray-service.prom"
+SUFFIXES = {"histogram": "_count", "gauge": "", "counter": ""}
+Series = dict[str, set[str]]
+"""Names of labels by name of series."""
+
+
+def types(scrape: str) -> dict[str, str]:
+    return dict(re.findall(r"^# TYPE (\S+) (\S+)$", scrape, re.MULTILINE))
+
+
+def series(scrape: str) -> Series:
+    found: Series = {}
+    for name, labels in re.findall(r"^([A-Za-z_]\w*)(?:\{(.*)\})? \S+$", scrape, re.MULTILINE):
+        found.setdefault(name, set()).update(re.findall(r'(\w+)="', labels))
+    return found
+
+
+def of(scraped: str) -> dict[str, Metric]:
+    return {
+        name: metric
+        for exporter in exporters().values()
+        if exporter.scraped == scraped
+        for name, metric in exporter.metrics.items()
+    }
+
+
+def unlike(scraped: str, scrape: str) -> list[str]:
+    """Where the catalogue and a scrape say something else."""
+    there, labels, found = types(scrape), series(scrape), []
+    for exporter in exporters().values():
+        if exporter.scraped != scraped:
+            continue
+        for name, metric in exporter.metrics.items():
+            if metric.seen != (name in there):
+                found.append(f"{name}: {'not ' * metric.seen}there")
+            elif metric.seen and there[name] != metric.type:
+                found.append(f"{name} is a {there[name]}")
+            elif metric.seen and (lacks := {*metric.labels, *exporter.labels} - labels[name + SUFFIXES[metric.type]]):
+                found.append(f"{name} has no label {lacks}")
+    return found
+
+
+def test_names_types_and_labels_are_those_of_a_live_service() -> None:
+    assert unlike("service", SCRAPE.read_text()) == []
+
+
+def test_names_types_and_labels_are_those_of_the_gateway() -> None:
+    with sites("here") as (site,), gateway(smallest(site)) as door:
+        assert door.chat().status == 200
+        assert unlike("gateway", door.watch("/metrics")[1]) == []
+
+
+def test_matchers_pick_the_backends_of_models_alone() -> None:
+    with sites("here") as (site,), gateway(smallest(site)) as door:
+        proxies = set(re.findall(r'^haproxy_backend_\w+\{proxy="([^"]+)"', door.watch("/metrics")[1], re.MULTILINE))
+    matcher = metrics()["haproxy_backend_current_sessions"].where
+    pattern = re.fullmatch(r'proxy=~"(.+)"', matcher)
+    assert pattern
+    assert {proxy for proxy in proxies if re.fullmatch(pattern[1], proxy)} == {"llama:stable"} < proxies
+
+
+def test_a_name_stands_in_one_exporter_only() -> None:
+    assert len(metrics()) == sum(len(exporter.metrics) for exporter in exporters().values()) > 60
+
+
+@pytest.mark.parametrize("name", metrics())
+def test_a_name_has_the_form_of_its_type(name: str) -> None:
+    metric = metrics()[name]
+    if metric.type == "counter" and not name.startswith("DCGM_"):
+        assert name.endswith("_total")
+    assert not name.endswith(("_bucket", "_sum", "_count"))
+    assert metric.meaning.endswith(".")
+
+
+def test_what_is_absent_is_in_no_exporter_and_leads_to_something_that_is() -> None:
+    for exporter in exporters().values():
+        assert not set(exporter.absent) & set(metrics())
+        assert set(exporter.absent.values()) <= set(metrics())
+
+
+def test_a_service_has_something_that_stays_when_it_is_idle() -> None:
+    assert metrics()["ray_serve_deployment_replica_healthy"].availability == "always"
