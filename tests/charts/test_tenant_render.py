@@ -263,6 +263,33 @@ def test_an_opening_is_for_its_own_pods_alone() -> None:
     assert "ports" not in inside["ingress"][0]
 
 
+def test_an_opening_opens_the_other_end_too_where_it_lives_in_the_same_namespace() -> None:
+    own = {"namespace": "research", "podLabels": {"app": 7}}
+    opening = {
+        "podLabels": {"app": "cache"},
+        "callers": {"own": own, "everybody": {"namespace": "research"}, "other": {"namespace": "other"}},
+        "ports": [6379],
+        "destinations": {
+            "own": {"peer": own, "ports": [5432]},
+            "other": {"peer": {"namespace": "other"}, "ports": [1]},
+        },
+    }
+    found = policies({"networkPolicy": {"openings": {"cache": opening}}})
+    prefix = "research-opening-cache."
+    ends = {name.removeprefix(prefix): spec for name, spec in found.items() if name.startswith(prefix)}
+    cache, seven = ([{"podSelector": {"matchLabels": {"app": app}}}] for app in ("cache", "7"))
+    out = {"policyTypes": ["Egress"], "egress": [{"to": cache, "ports": [{"port": 6379, "protocol": "TCP"}]}]}
+    assert ends == {
+        "caller.own": {**seven[0], **out},
+        "caller.everybody": {"podSelector": {"matchLabels": {}}, **out},
+        "destination.own": {
+            **seven[0],
+            "policyTypes": ["Ingress"],
+            "ingress": [{"from": cache, "ports": [{"port": 5432, "protocol": "TCP"}]}],
+        },
+    }
+
+
 @pytest.mark.parametrize("example", SERVICES)
 def test_the_denial_takes_nothing_from_a_service(example: str) -> None:
     """Each of its pods is denied by its own chart already, both ways, and opened by its own chart alone."""

@@ -25,3 +25,9 @@
   protocol: TCP
 {{- end }}
 {{- end }}
+
+{{- /* Pods of this namespace by their labels; none for all of them. */ -}}
+{{- define "tenant.selected" -}}
+matchLabels:
+  {{- include "tenant.texts" . | trim | default "{}" | nindent 2 }}
+{{- end }}
