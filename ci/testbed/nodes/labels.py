@@ -48,7 +48,7 @@ def labels_of(card: Gpu, count: int) -> dict[str, str]:
 
 def facts_of(card: Gpu, count: int) -> dict[str, str]:
     """What labels can tell of a card; the catalogue's product label wins over the labeller's file."""
-    facts = {"count": str(count), "mig": str(card.mig).lower()}
+    facts = {"count": str(count), "mig": str(bool(card.mig)).lower()}
     if known := labeller(card.vendor):
         facts |= known.by_compute.get(card.compute or "", {}) | known.cards.get(card.id, {})
     if card.product_label:

@@ -11,13 +11,14 @@ from pydantic import ValidationError
 
 from rayhelm.catalog._origin import line_of, shown
 from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.mig import Mig
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.network import Network
 from rayhelm.errors import FleetError, Problem
 
 __all__ = ["Shelf", "read_record", "stem"]
 
-Record = TypeVar("Record", Gpu, Model, Network)
+Record = TypeVar("Record", Gpu, Mig, Model, Network)
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -69,7 +70,7 @@ class Shelf(Generic[Record]):
         return Problem(f"unknown {kind} {shown(name)}", mend=f"{'nearest names' if near else 'named like'}: {some}")
 
 
-def names(entry: Gpu | Model | Network) -> Iterator[str]:
+def names(entry: Gpu | Mig | Model | Network) -> Iterator[str]:
     """Every spelling that finds an entry."""
     yield entry.id
     yield from entry.aliases

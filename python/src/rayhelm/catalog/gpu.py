@@ -65,8 +65,8 @@ class Gpu(Closed):
     pcie_gb_per_s: float | None = Field(default=None, gt=0)
     unified_memory: bool = False
     """Memory is shared with the CPU (APUs, GB10)."""
-    mig: bool = False
-    """Can be cut by MIG."""
+    mig: str | None = None
+    """Table of its MIG profiles, a file of `data/mig/`; None where it cannot be cut."""
     engine: Literal["vllm", "vllm-unofficial", "none"] = "vllm"
     """Whether vLLM runs on it: supported, by community builds, or not at all."""
     ray_accelerator_type: str | None = None
@@ -74,6 +74,12 @@ class Gpu(Closed):
     product_label: str | None = None
     """Value of the vendor's node label (`nvidia.com/gpu.product`), where it is known."""
     price: Price = Price()
+    of: str = Field(default="", exclude=True)
+    """Card that it is a part of (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole one."""
+    part: float = Field(default=1.0, gt=0, le=1, exclude=True)
+    """Its share of that card, and of its price."""
+    memory_seen: float = Field(default=1.0, gt=0, le=1, exclude=True)
+    """Its own part of the memory that an engine sees: in a time slice that is the whole card's."""
     source: str
     """Where the figures were read."""
     notes: str = ""

@@ -38,6 +38,6 @@ def tenant_table(plan: "Plan") -> "Table":
             str(tenant.requests_per_minute) if tenant.models else "-",
             str(tenant.concurrency) if tenant.models else "-",
             ", ".join(tenant.services) or "-",
-            f"{held} + {surge}" if owned else "-",
+            f"{held:g} + {surge:g}" if owned else "-",
         )
     return table

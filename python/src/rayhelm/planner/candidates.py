@@ -50,11 +50,11 @@ class Candidate:
 
     @property
     def utilization(self) -> float:
-        return self.share if self.wish.own_engine else self.wish.utilization(self.share)
+        return self.share if self.wish.own_engine else self.wish.utilization(self.share, self.split.gpu.memory_seen)
 
     @property
     def gpus(self) -> float:
-        return self.replicas * self.split.cards * self.share
+        return self.replicas * self.split.whole_cards * self.share
 
     @property
     def price_per_hour(self) -> float | None:
@@ -118,6 +118,8 @@ def _as_good(part: Candidate, whole: Candidate) -> bool:
 def _candidate(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
     if share < 1 and split.cards > 1:
         return Refusal(split, "a share of one card cannot be split over several")
+    if (told := wish.utilization(share, seen := split.gpu.memory_seen)) > seen:
+        return Refusal(split, f"an engine that takes {told:g} of a card takes its neighbours' {1 - seen:.2g}")
     if against := objections(wish.model, split.tp, split.pp, wish.engine):
         return Refusal(split, "; ".join(against))
     if reason := _unknown_ground(wish, split):

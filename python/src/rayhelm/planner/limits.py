@@ -57,7 +57,7 @@ def _fewest(other: ModelPlan) -> float:
 
 
 def _replicas_in(cards: float, chosen: Candidate) -> int:
-    return max(0, floor(cards / (chosen.split.cards * chosen.share) + 1e-9))
+    return max(0, floor(cards / (chosen.split.whole_cards * chosen.share) + 1e-9))
 
 
 def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:

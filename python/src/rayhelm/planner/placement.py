@@ -31,8 +31,8 @@ def place(candidate: Candidate) -> tuple[HostSite, ...]:
 def _room_on_like_hosts(candidate: Candidate) -> int:
     split, each = candidate.split, candidate.split.cards_per_node
     if split.nodes == 1:
-        return sum(host.whole // each for host in split.pool.hosts)
-    return sum(host.whole >= each for host in split.pool.hosts) // split.nodes
+        return sum(host.whole // each for host in split.sites)
+    return sum(host.whole >= each for host in split.sites) // split.nodes
 
 
 def _room_on_unlike_hosts(candidate: Candidate) -> int:
@@ -67,7 +67,7 @@ def _fill_like_hosts(candidate: Candidate) -> tuple[HostSite, ...]:
     """The fullest hosts first, so that whole hosts stay free."""
     split, each, left = candidate.split, candidate.split.cards_per_node, candidate.replicas * candidate.split.nodes
     used: list[HostSite] = []
-    for host in sorted((host for host in split.pool.hosts if host.whole >= each), key=lambda host: host.whole):
+    for host in sorted((host for host in split.sites if host.whole >= each), key=lambda host: host.whole):
         here = min(left, host.whole // each if split.nodes == 1 else 1)
         host.take_whole(here * each, candidate.wish.service)
         used.append(host)
@@ -110,4 +110,4 @@ def _cards(candidate: Candidate) -> Iterator[tuple[float, str]]:
 
 def _share_hosts(candidate: Candidate) -> Sequence[HostSite]:
     """Hosts with the right card."""
-    return [host for host in candidate.split.pool.hosts if host.gpu.id == candidate.split.gpu.id]
+    return candidate.split.sites

@@ -138,13 +138,13 @@ class ServicePlan(Closed):
     namespace: str
     tenant: str | None
     models: tuple[str, ...]
-    gpus: int
-    """Whole cards that its pods hold at the planned load."""
+    gpus: int | float
+    """Cards that its pods hold at the planned load, whole ones and parts."""
     cards: dict[str, int]
     """The same by extended resource (`nvidia.com/gpu`), which is what a quota counts."""
     upgrade: str
     """upgradeStrategy of KubeRay: `NewCluster` or `None`."""
-    surge_gpus: int
+    surge_gpus: int | float
     """Cards that an upgrade holds beside those."""
     because: str
 
@@ -184,6 +184,10 @@ class PoolUse(Closed):
     gpus: int
     used: float
     network: str
+    sharing: str = ""
+    """What its cards are cut into: MIG instances or time slices."""
+    devices: dict[str, int]
+    """What its nodes offer, by extended resource (`nvidia.com/mig-3g.40gb`)."""
 
 
 class Plan(Closed):

@@ -166,5 +166,11 @@ def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded:
 
 def _use(site: PoolSite) -> PoolUse:
     return PoolUse(
-        cluster=site.pool.cluster, gpu=site.gpu_name, gpus=site.cards, used=site.used, network=str(site.link)
+        cluster=site.pool.cluster,
+        gpu=site.gpu_name,
+        gpus=site.cards,
+        used=site.used,
+        network=str(site.link),
+        sharing=str(site.cut or ""),
+        devices=site.devices,
     )

@@ -20,6 +20,7 @@ def reasons_of(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
         _pool(choice),
+        *_sharing(chosen),
         *_memory(chosen),
         _tensor(chosen),
         _pipeline(chosen),
@@ -61,6 +62,18 @@ def _pool(choice: Choice) -> Reason:
     return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
 
 
+def _sharing(chosen: Candidate) -> Iterator[Reason]:
+    """Why it has a part of a card beside other services."""
+    cut, gpu = chosen.split.pool.cut, chosen.split.gpu
+    if cut:
+        numbers: dict[str, float | int | str] = {
+            "cards": round(gpu.part, 4),
+            "usable_gib": round(gpu.usable_gib or 0.0, 2),
+            "gpu_memory_utilization": chosen.utilization,
+        }
+        yield Reason(decision="sharing", chosen=str(cut), because=cut.because, numbers=numbers)
+
+
 def _shape(candidate: Candidate) -> str:
     split = candidate.split
     return f"{candidate.replicas} x TP {split.tp} x PP {split.pp}"
@@ -70,12 +83,12 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
     if chosen.outcome is None:
         return
     weakest = chosen.outcome.weakest
-    gib = 2**30
+    told, gib = chosen.utilization / weakest.gpu.memory_seen, 2**30
     yield Reason(
         decision="memory",
         chosen=f"{weakest.cache / gib:.1f} GiB {'for KV cache' if chosen.outcome.ask.cache else 'free'} per card",
         because=(
-            f"of {weakest.budget / gib:.1f} GiB ({chosen.utilization:.0%} of {weakest.gpu.usable_gib:.1f}) go"
+            f"of {weakest.budget / gib:.1f} GiB ({told:.0%} of {weakest.gpu.usable_gib:.1f}) go"
             f" {weakest.weights / gib:.1f} to weights, {weakest.activation / gib:.1f} to activations,"
             f" {weakest.non_torch / gib:.1f} to what lies outside torch, {weakest.cuda_graphs / gib:.1f} to CUDA graphs"
         ),
@@ -258,6 +271,6 @@ def _price(chosen: Candidate) -> Iterator[Reason]:
     yield Reason(
         decision="price_per_hour",
         chosen=f"{chosen.price_per_hour:.2f} USD",
-        because=f"{chosen.gpus:g} cards, {pool.price_source}",
+        because=f"{chosen.gpus:.4g} cards, {pool.price_source}",
         numbers={"usd_per_card_and_hour": pool.price} if pool.price is not None else {},
     )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from math import floor
 
 from rayhelm.catalog import Catalog
 from rayhelm.errors import Problem
@@ -75,12 +76,15 @@ def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
     pin = wish.spec.parallelism
     if pin and pin.tensor and objections(wish.model, split.tp, 1, wish.engine):
         return [_nearest_split(wish, split, pin.tensor)]
+    if wish.utilization(1.0, split.gpu.memory_seen) > split.gpu.memory_seen:
+        return [f"engine: {{gpu_memory_utilization: {floor(split.gpu.memory_seen * 90) / 100:g}}}   # or leave it out"]
     told = fit(
         wish.model,
         split.gpus,
         split.tp,
         split.pp,
-        gpu_memory_utilization=wish.utilization(wish.spec.gpu_fraction or 1.0),
+        gpu_memory_utilization=wish.utilization(wish.spec.gpu_fraction or 1.0, split.gpu.memory_seen)
+        / split.gpu.memory_seen,
         max_model_len=wish.context,
         max_num_seqs=wish.pinned_int("max_num_seqs"),
         max_num_batched_tokens=wish.pinned_int("max_num_batched_tokens"),
@@ -140,7 +144,7 @@ def _nearness(refusal: Refusal) -> tuple[bool, float]:
 def _more_hosts(best: Candidate, there: int) -> str:
     """Nodes like those of the pool that would hold the rest."""
     missing, split = best.replicas - there, best.split
-    cards = max(host.cards for host in split.pool.hosts)
+    cards = max(host.cards for host in split.sites) if split.pool.cut else max(host.cards for host in split.pool.hosts)
     per_host = max(1, int(1 / best.share + 1e-9)) * cards if best.share < 1 else cards // split.cards_per_node
     nodes = missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
     return f"{nodes} node{'s' if nodes > 1 else ''}"

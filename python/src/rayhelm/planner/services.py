@@ -38,9 +38,10 @@ def gated_without_token(wishes: Iterable[Wish], models: Mapping[str, ModelPlan],
             )
 
 
-def cards_of(service: str, site: PoolSite) -> int:
-    """Whole cards of a pool that a service holds: that is what its pods ask for, and what a quota sees."""
-    return sum(owner == service for host in site.hosts for owner in host.owner)
+def cards_of(service: str, site: PoolSite) -> int | float:
+    """Cards of a pool that a service holds, whole ones or parts that others cannot have: what its pods ask for."""
+    held = round(sum(host.owner.count(service) * host.gpu.part for host in site.hosts), 4)
+    return int(held) if held == int(held) else held
 
 
 def _service(
@@ -72,11 +73,21 @@ def _by_resource(name: str, sites: Mapping[str, PoolSite]) -> dict[str, int]:
     }
 
 
+def _devices(service: str, site: PoolSite, gpu: str) -> int:
+    """Cards, or parts of the kind `gpu`, that a service holds."""
+    return sum(host.owner.count(service) for host in site.hosts if gpu in ("", host.gpu.id))
+
+
+def _kind(site: PoolSite, gpu: str) -> str:
+    return f" parts {gpu}" if site.cut else ""
+
+
 def _upgrade(name: str, declared: Service, sites: Mapping[str, PoolSite]) -> tuple[str, str]:
     short = [
-        f"pool `{site.name}` has {free} free of the {held} that a second cluster would take"
+        f"pool `{site.name}` has {free} free of the {held}{_kind(site, gpu)} that a second cluster would take"
         for site in sites.values()
-        if (held := cards_of(name, site)) > (free := cards_of("", site))
+        for gpu in dict.fromkeys(host.gpu.id for host in site.hosts if site.cut) or [""]
+        if (held := _devices(name, site, gpu)) > (free := _devices("", site, gpu))
     ]
     if declared.upgrade:
         waits = declared.upgrade == "NewCluster" and bool(short)

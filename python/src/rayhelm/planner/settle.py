@@ -46,7 +46,7 @@ def _ask(wish: Wish, split: Split, share: float, seqs: int, eager: bool) -> Ask:
         model=wish.model,
         gpus=split.gpus,
         tp=split.tp,
-        share=wish.utilization(share),
+        share=wish.utilization(share, split.gpu.memory_seen) / split.gpu.memory_seen,
         context=wish.context,
         seqs=seqs,
         tokens=wish.batched_tokens(split.gpu),

@@ -6,6 +6,7 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.cost import card_price
+from rayhelm.planner.sharing import Cut, cut_of
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 
@@ -36,6 +37,7 @@ class HostSite:
     name: str
     gpu: Gpu
     cards: int
+    """Cards, or parts of cards where those are cut."""
     free: list[float] = field(default_factory=list)
     """Free share of each card."""
     owner: list[str] = field(default_factory=list)
@@ -70,6 +72,8 @@ class PoolSite:
     price: float | None
     """USD per card and hour, when all of the pool's cards cost the same."""
     price_source: str
+    cut: Cut | None = None
+    """What its cards are cut into; each kind of part is then a host of its own."""
 
     @property
     def alike(self) -> bool:
@@ -77,16 +81,18 @@ class PoolSite:
 
     @property
     def gpu_name(self) -> str:
-        return "+".join(dict.fromkeys(host.gpu.id for host in self.hosts))
+        """Of its cards, whole."""
+        return "+".join(dict.fromkeys(host.gpu.of or host.gpu.id for host in self.hosts))
 
     @property
     def cards(self) -> int:
-        return sum(host.cards for host in self.hosts)
+        """Whole ones, also where they are cut."""
+        return round(sum(host.cards * host.gpu.part for host in self.hosts))
 
     @property
     def used(self) -> float:
         """Cards and shares of cards that are planned for."""
-        return round(sum(host.cards - sum(host.free) for host in self.hosts), 4)
+        return round(sum((host.cards - sum(host.free)) * host.gpu.part for host in self.hosts), 4)
 
     @property
     def idle_shares(self) -> dict[str, float]:
@@ -95,8 +101,16 @@ class PoolSite:
         for host in self.hosts:
             for free, owner in zip(host.free, host.owner, strict=True):
                 if owner and free > 0:
-                    left[owner] = round(left.get(owner, 0.0) + free, 4)
+                    left[owner] = round(left.get(owner, 0.0) + free * host.gpu.part, 4)
         return left
+
+    @property
+    def devices(self) -> dict[str, int]:
+        """What its nodes offer, by extended resource."""
+        resources = dict.fromkeys(host.gpu.resource for host in self.hosts)
+        return {
+            resource: sum(host.cards for host in self.hosts if host.gpu.resource == resource) for resource in resources
+        }
 
     def host_price(self, host: HostSite) -> float | None:
         return card_price(host.gpu, self.pool)[0]
@@ -118,19 +132,28 @@ def sites_of(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolSite]:
 
 def _site(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolSite:
     path = ("pools", name)
-    hosts = []
+    hosts, cut = [], None
     if pool.gpu:
         gpu = _gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
-        hosts = [HostSite(f"{name}-{index}", gpu, pool.gpus_per_node or 1) for index in range(pool.nodes or 0)]
+        cut = cut_of(name, pool, gpu, loaded, catalog)
+        hosts = [
+            HostSite(f"{name}-{index}", part, (pool.gpus_per_node or 1) * count)
+            for index in range(pool.nodes or 0)
+            for part, count in (cut.parts if cut else ((gpu, 1),))
+        ]
     for index, host in enumerate(pool.hosts):
         gpu = _gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
         hosts.append(HostSite(host.name or f"{name}-{index}", gpu, host.gpus))
     prices = {card_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "each host has its own price")
-    return PoolSite(name, pool, hosts, _link(pool.network, (*path, "network"), loaded, catalog), price, source)
+    link = _link(pool.network, (*path, "network"), loaded, catalog)
+    return PoolSite(name, pool, hosts, link, price, source, cut)
 
 
 def _gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Gpu:
+    if "/" in name:
+        mend = f"gpu: {name.partition('/')[0]}\nsharing: {{shares: 2}}   # rayhelm explain pools.POOL.sharing"
+        raise FleetError(loaded.document.problem(path, "a pool is of whole cards; `sharing` cuts them", mend))
     try:
         return catalog.gpu(name)
     except FleetError as error:

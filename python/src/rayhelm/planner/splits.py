@@ -42,6 +42,11 @@ class Split:
         return self.tp * self.pp
 
     @property
+    def whole_cards(self) -> float:
+        """The same in whole cards, where a replica takes a part of one."""
+        return self.cards * self.gpu.part
+
+    @property
     def cards_per_node(self) -> int:
         """Cards that one replica takes on each of its hosts."""
         return self.cards // self.nodes
@@ -54,15 +59,20 @@ class Split:
             return min(there[gpu] // count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
         if self.nodes > 1:
             return len(self.pool.hosts) // self.nodes
-        return sum(host.cards // self.cards for host in self.pool.hosts)
+        return sum(host.cards // self.cards for host in self.sites)
 
     @property
     def there_is_room(self) -> bool:
         """For one replica at least, on hosts of these kinds."""
         if not self.hosts:
-            return sum(host.whole >= self.cards_per_node for host in self.pool.hosts) >= self.nodes
+            return sum(host.whole >= self.cards_per_node for host in self.sites) >= self.nodes
         free = Counter(host.gpu.id for host in self.pool.hosts if host.whole >= self.tp)
         return all(free[gpu] >= count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
+
+    @property
+    def sites(self) -> list[HostSite]:
+        """Hosts with the card, or the part of one, that the first stage takes."""
+        return [host for host in self.pool.hosts if host.gpu.id == self.gpu.id]
 
     @property
     def gpu(self) -> Gpu:
@@ -76,7 +86,7 @@ class Split:
     def price_per_hour(self) -> float | None:
         """USD for the cards of one replica."""
         if not self.hosts:
-            return None if self.pool.price is None else self.pool.price * self.cards
+            return None if self.pool.price is None else self.pool.price * self.whole_cards
         prices = [self.pool.host_price(host) for host in self.hosts]
         return None if None in prices else sum(price * self.tp for price in prices if price is not None)
 
@@ -95,6 +105,9 @@ def splits(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None
 
 
 def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallelism | None) -> Iterator[Split]:
+    if site.cut:
+        yield from _on_parts(site, pin)
+        return
     host = site.hosts[0]
     for tp in _tensor_sizes(model, engine, host.cards, pin):
         most_here = host.cards // tp
@@ -108,6 +121,14 @@ def _over_like_hosts(model: Model, site: PoolSite, engine: Engine, pin: Parallel
             if pp > model.layers or nodes > len(site.hosts) or (nodes > 1 and not site.link.spans_hosts):
                 continue
             yield Split(site, (), (host.gpu,) * pp, tp, pp, nodes)
+
+
+def _on_parts(site: PoolSite, pin: Parallelism | None) -> Iterator[Split]:
+    """One part for each replica: parts do not reach each other, and an engine sees but one MIG instance."""
+    if ((pin and pin.tensor) or 1) > 1 or (stages_of(pin) or 1) > 1:
+        return
+    for gpu in {host.gpu.id: host.gpu for host in site.hosts}.values():
+        yield Split(site, (), (gpu,), 1, 1, 1)
 
 
 def stages_of(pin: Parallelism | None) -> int | None:

@@ -66,12 +66,13 @@ class Wish:
         value = self.spec.engine.get(key)
         return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
-    def utilization(self, share: float) -> float:
-        """gpu_memory_utilization: vLLM's own part of the part of the card that the model may use."""
+    def utilization(self, share: float, seen: float = 1.0) -> float:
+        """gpu_memory_utilization: vLLM's own part of the part of the card that the model may use. `seen`: what of the
+        memory that the engine sees is its own to share."""
         pinned = self.spec.engine.get("gpu_memory_utilization")
         if isinstance(pinned, (int, float)):
             return float(pinned)
-        return floor(self.engine.gpu_memory_utilization * share * 100) / 100
+        return floor(self.engine.gpu_memory_utilization * share * seen * 100) / 100
 
     def batched_tokens(self, gpu: Gpu) -> int:
         """vLLM's default for the card; models that do not generate take a whole input in one batch."""

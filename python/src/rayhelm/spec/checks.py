@@ -45,11 +45,27 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 "a pool needs `gpu` and `nodes`, or `hosts`",
                 "gpu: L4-24GB\nnodes: 2\ngpusPerNode: 1",
             )
+        yield from _sharing(pool, document, (*path, "sharing"))
         yield from reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
         yield from _groups(name, pool, document)
         names = [host.name for host in pool.hosts if host.name]
         for twice in sorted({host for host in names if names.count(host) > 1}):
             yield document.problem((*path, "hosts"), f"two hosts are called `{twice}`", "give each its own `name`")
+
+
+def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
+    """What needs no catalogue; the planner knows which parts a card has."""
+    sharing = pool.sharing
+    if not sharing:
+        return
+    if pool.hosts:
+        yield document.problem(path, "a pool of unlike hosts is not shared", "make a pool of each kind of host")
+    if sharing.shares and sharing.layout:
+        yield document.problem(path, "`layout` beside `shares`: parts are alike, or listed", "keep one of the two")
+    elif not (sharing.shares or sharing.layout):
+        yield document.problem(path, "neither `shares` nor `layout` says what a card is cut into", "shares: 2")
+    elif sharing.layout and "isolation" in _keys(document, path) and sharing.isolation == "none":
+        yield document.problem((*path, "isolation"), "a `layout` is MIG's, which isolates", "isolation: hardware")
 
 
 def _groups(name: str, pool: Pool, document: Document) -> Iterator[Problem]:

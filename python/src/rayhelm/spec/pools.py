@@ -11,7 +11,7 @@ from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
 from rayhelm.spec.units import Bandwidth, Bytes, Duration, PricePerHour
 
-__all__ = ["Cluster", "Host", "Network", "Pool"]
+__all__ = ["Cluster", "Host", "Network", "Pool", "Sharing"]
 
 
 class ApiServer(Record):
@@ -81,6 +81,19 @@ class Host(Record):
     """Labels that pick this host."""
 
 
+class Sharing(Record):
+    """Cards cut into parts that services and tenants have side by side: `shares`, or `layout`."""
+
+    shares: int | None = Field(default=None, ge=2, le=48, examples=[2])
+    """Equal parts of each card."""
+    isolation: Literal["none", "hardware"] = "none"
+    """What keeps their users apart. Hardware: MIG, for cards that have it; each part has memory and cores of its own.
+    None: time slices, for services that trust each other; nothing but vLLM's own settings bounds what each takes of the
+    memory, and all are as fast as their neighbours let them be."""
+    layout: dict[str, Annotated[int, Field(ge=1, le=8)]] = Field(default={}, examples=[{"3g.40gb": 1, "1g.10gb": 3}])
+    """Pin: the MIG instances of each card, by profile, where they are not alike."""
+
+
 class Pool(Record):
     """Hosts with GPUs on one network: `gpu`, `nodes` and `gpusPerNode` for like hosts, `hosts` for unlike ones."""
 
@@ -92,6 +105,8 @@ class Pool(Record):
     """Cards in each host."""
     hosts: ListOf[Host] = Field(default=(), max_length=1000, examples=[[{"gpu": "RTX-A5000-24GB"}]])
     """Unlike hosts, one by one."""
+    sharing: Sharing | None = Field(default=None, examples=[{"shares": 2, "isolation": "hardware"}])
+    """Parts of cards for several services. Left out: a card belongs to one service, whose models share it."""
     network: str = Field(default="ethernet-10g", min_length=1, examples=["rdma-400g"])
     """Network between the hosts: of the catalogue, or one named under `networks`."""
     cluster: Name = "main"

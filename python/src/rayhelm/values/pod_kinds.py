@@ -17,7 +17,7 @@ class PodKind:
 
     pool: str
     gpu: str
-    """As the fleet file spells it."""
+    """As the fleet file spells it; a part of a card as the plan does."""
     cards: int
     """Of one pod."""
 
@@ -30,7 +30,7 @@ def kinds_of(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
         cards = plan.tensor_parallel_size
         return [PodKind(plan.pool, by_name[host].gpu, cards) for host in plan.hosts]
     cards = plan.tensor_parallel_size * plan.pipeline_parallel_size // plan.nodes_per_replica
-    return [PodKind(plan.pool, pool.gpu or "", cards)]
+    return [PodKind(plan.pool, plan.gpu if pool.sharing else pool.gpu or "", cards)]
 
 
 def hosts_of(kind: PodKind, pool: Pool) -> list[Host]:
@@ -39,7 +39,8 @@ def hosts_of(kind: PodKind, pool: Pool) -> list[Host]:
 
 
 def names_of(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, str]:
-    """The pool's name; behind it the host or card, and the number of cards, where a pool has several kinds of pods."""
+    """The pool's name; behind it the host, card or MIG profile, and the number of cards, where a pool has several kinds
+    of pods."""
     kinds = list(dict.fromkeys(kind for plan in models for kind in kinds_of(plan, loaded)))
     shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
     names: dict[PodKind, str] = {}
@@ -54,6 +55,8 @@ def names_of(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, 
 
 def _base_name(kind: PodKind, loaded: LoadedFleet) -> str:
     pool = loaded.fleet.pools[kind.pool]
+    if pool.sharing and len(pool.sharing.layout) > 1:
+        return f"{kind.pool}-{kind.gpu.rpartition('/')[2].replace('.', '-')}"
     if not pool.hosts:
         return kind.pool
     hosts = hosts_of(kind, pool)

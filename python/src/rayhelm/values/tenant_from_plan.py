@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
+from rayhelm.catalog import catalog
 from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.tenants import Subjects as Declared
@@ -40,31 +41,53 @@ def tenants_of_plan(
         for service in fleet.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
     return {
-        (cluster, tenant): _values(tenant, services, plan, fleet, values)
+        (cluster, tenant): _values(tenant, services, plan, fleet, values, _devices(cluster, plan))
         for (cluster, tenant), services in owned.items()
     }
 
 
 def _values(
-    name: str, services: Sequence[str], plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+    name: str,
+    services: Sequence[str],
+    plan: Plan,
+    fleet: Fleet,
+    values: Mapping[str, RayServiceValues],
+    devices: Iterable[str],
 ) -> TenantValues:
     tenant = fleet.tenants[name]
     plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
     held = sum(plan.services[service].gpus for service in fleet.services_of(name))
-    room = None if tenant.gpus is None else max(0, int(tenant.gpus) - held)
+    room = None if tenant.gpus is None else max(0.0, tenant.gpus - held)
     return TenantValues(
         namespace=Namespace(name=tenant.namespace or ""),
         access=_access(tenant),
-        quota=_quota(plans, releases, room),
+        quota=_quota(plans, releases, room, devices, _parts(plan)),
     )
 
 
-def _quota(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], room: int | None) -> Quota:
+def _devices(cluster: str, plan: Plan) -> list[str]:
+    """Extended resources of the cluster's pools: those that no tenant was given are denied by name."""
+    return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.devices]
+
+
+def _parts(plan: Plan) -> dict[str, float]:
+    """Share of a card that one of an extended resource is, where it is not a whole one."""
+    parts = [catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
+    return {gpu.resource: gpu.part for gpu in parts}
+
+
+def _quota(
+    plans: Sequence[ServicePlan],
+    releases: Sequence[RayServiceValues],
+    room: float | None,
+    devices: Iterable[str],
+    parts: Mapping[str, float],
+) -> Quota:
     """`room`: cards that the tenant may hold beyond the plan; None where it has no bound."""
-    gpus = _cards(plans, releases, room)
+    gpus = _cards(plans, releases, room, parts)
     return Quota(
         gpus=gpus,
-        cards=list(dict.fromkeys([*CARDS, *gpus])),
+        cards=list(dict.fromkeys([*CARDS, *devices, *gpus])),
         pods=_pods(plans, releases),
         objects=Objects(
             **{kind: max(count * len(plans), Objects.model_fields[kind].default) for kind, count in PER_SERVICE.items()}
@@ -73,7 +96,12 @@ def _quota(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], r
     )
 
 
-def _cards(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], room: int | None) -> dict[str, Cards]:
+def _cards(
+    plans: Sequence[ServicePlan],
+    releases: Sequence[RayServiceValues],
+    room: float | None,
+    parts: Mapping[str, float],
+) -> dict[str, Cards]:
     """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
     services that are upgraded beside themselves: all of them may be at once."""
     planned = _sum(plan.cards for plan in plans)
@@ -86,7 +114,7 @@ def _cards(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues], r
     found = {}
     for resource, count in planned.items():
         more = max(0, most[resource] - count)
-        more = more if room is None else min(more, room)
+        more = more if room is None else min(more, int(room / parts.get(resource, 1)))
         found[resource] = Cards(planned=count, steady=count + more if more else None, surge=surge[resource])
     return found
 

@@ -11,7 +11,7 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from rayhelm.values.applications import ingress_replicas
 from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
-from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, WorkerGroup
+from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, Spread, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.labels import Toleration
 
@@ -54,13 +54,14 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         gpu=_gpu(card, kind.cards),
         min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
         max_replicas=most,
-        resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded),
+        resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
         shm_size=f"{_shm_gib(kind.cards)}Gi",
         image=_image(pool),
         rdma=_rdma(pool, here),
         spot=pool.spot or "",
         node_selector=_node_selector(kind, pool),
         tolerations=[Toleration(**item.model_dump()) for item in pool.tolerations],
+        spread=_spread(here, most),
         supplemental_groups=list(pool.device_groups),
         min_available=_min_available(here),
     )
@@ -71,6 +72,14 @@ def _node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
     hosts = hosts_of(kind, pool)
     common = set.intersection(*(set(host.node_selector.items()) for host in hosts)) if hosts else set()
     return {**pool.node_selector, **dict(sorted(common))}
+
+
+def _spread(models: Sequence[ModelPlan], most: int) -> dict[str, Spread]:
+    """Over zones where each replica is a pod of its own: a zone that is lost takes its share, and no more. A wish only,
+    for the cards may stand in one zone."""
+    if most == 1 or any(plan.hosts or plan.nodes_per_replica > 1 for plan in models):
+        return {}
+    return {"topology.kubernetes.io/zone": Spread()}
 
 
 def _min_available(models: Sequence[ModelPlan]) -> int:
@@ -117,10 +126,11 @@ def _packed(shares: Sequence[float]) -> int:
     return len(cards)
 
 
-def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet) -> Resources:
+def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog) -> Resources:
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
     hosts = hosts_of(kind, pool)
-    part = kind.cards / (min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1)
+    there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
+    part = kind.cards * known.gpu(kind.gpu).part / there
     needed = booked + CPUS_BESIDE_RAY
     # In steps, because more CPUs are other pods, and other pods are a second cluster: a small model is added without.
     cpus = max(CPUS_PER_CARD * kind.cards, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)

@@ -1,0 +1,199 @@
+"""Cards that several services have side by side: what the planner makes of `sharing`, and what it refuses."""
+
+import pytest
+
+from rayhelm.errors import FleetError, Problem
+from rayhelm.fleet_files import Rendered, rendered_of
+from rayhelm.planner.plan import ModelPlan
+from unit.fleets import load
+
+FLEET = """\
+fleet: shared
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
+pools:
+  pool: {gpu: %s, nodes: %d, gpusPerNode: %d, sharing: %s}
+models:
+  chat: {%s}
+  small: {%s}
+services: {chat: {tenant: one}, small: {tenant: two}}
+tenants: {one: {models: [chat]}, two: {models: [small]}}
+"""
+
+
+def of(
+    sharing: str,
+    gpu: str = "H100-SXM-80GB",
+    nodes: int = 1,
+    per_node: int = 1,
+    chat: str = "",
+    small: str = "",
+) -> Rendered:
+    usual = {"source: Qwen/Qwen2.5-7B-Instruct, context: 8192": chat, "source: Qwen/Qwen3-0.6B, context: 4096": small}
+    both = [said if "source" in said else f"{model}, {said}".removesuffix(", ") for model, said in usual.items()]
+    return rendered_of(load(FLEET % (gpu, nodes, per_node, sharing, *both)))
+
+
+def models(rendered: Rendered) -> tuple[ModelPlan, ModelPlan]:
+    return rendered.plan.models["chat"], rendered.plan.models["small"]
+
+
+def refused(sharing: str, **rest: object) -> Problem:
+    with pytest.raises(FleetError) as caught:
+        of(sharing, **rest)  # type: ignore[arg-type]
+    return caught.value.problems[0]
+
+
+def because(model: ModelPlan, decision: str = "sharing") -> str:
+    return next(reason.because for reason in model.reasons if reason.decision == decision)
+
+
+# -- MIG -----------------------------------------------------------------------------------------------------------
+
+
+def test_two_tenants_have_one_card_by_mig_where_isolation_is_asked() -> None:
+    rendered = of("{shares: 2, isolation: hardware}")
+    for model in models(rendered):
+        assert (model.gpu, model.gpus, model.gpu_fraction) == ("H100-SXM-80GB/3g.40gb", 0.5, 1.0)
+        assert "isolation by hardware is asked" in because(model)
+    assert rendered.plan.pools["pool"].devices == {"nvidia.com/mig-3g.40gb": 2}
+    assert (rendered.plan.pools["pool"].gpus, rendered.plan.pools["pool"].used) == (1, 1.0)
+
+
+def test_memory_is_that_of_the_profile() -> None:
+    chat, _ = models(of("{shares: 2, isolation: hardware}"))
+    assert "(92% of 39.5)" in because(chat, "memory")
+    assert chat.gpu_memory_utilization == 0.92
+
+
+def test_a_layout_gives_each_model_the_part_that_suits_it_at_least_cost() -> None:
+    chat, small = models(of("{layout: {3g.40gb: 1, 1g.10gb: 3}}"))
+    assert (chat.gpu, small.gpu) == ("H100-SXM-80GB/3g.40gb", "H100-SXM-80GB/1g.10gb")
+
+
+def test_the_parts_of_a_layout_bear_the_whole_price_of_the_card() -> None:
+    chat, small = models(of("{layout: {3g.40gb: 1, 1g.10gb: 1}}"))
+    assert chat.price_per_hour
+    assert small.price_per_hour
+    assert chat.price_per_hour + small.price_per_hour == pytest.approx(6.88, abs=1e-3)
+
+
+def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
+    rendered = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}")
+    assert {name: group.gpu.resource for name, group in rendered.values["chat"].worker_groups.items()} == {
+        "pool-3g-40gb": "nvidia.com/mig-3g.40gb"
+    }
+    quota = rendered.tenants["main", "one"].quota
+    assert quota.gpus["nvidia.com/mig-3g.40gb"].planned == 1
+    assert {"nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"} <= set(quota.cards)
+    assert "nvidia.com/mig-1g.10gb" not in quota.gpus
+
+
+def test_an_upgrade_needs_a_second_part_of_the_same_kind() -> None:
+    services = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}").plan.services
+    assert (services["chat"].upgrade, services["small"].upgrade) == ("None", "NewCluster")
+    assert "0 free of the 1 parts H100-SXM-80GB/3g.40gb" in services["chat"].because
+
+
+def test_no_more_replicas_are_planned_than_there_are_parts() -> None:
+    problem = refused("{shares: 2, isolation: hardware}", small="replicas: 2")
+    assert "needs 2 replicas of 1 H100-SXM-80GB/3g.40gb, and pool `pool` has room for 1" in problem.message
+
+
+# -- time slices -----------------------------------------------------------------------------------------------------
+
+
+SMALL = "source: Qwen/Qwen3-0.6B, context: 4096"
+"""Two of it have room on the least slice that is tried."""
+
+
+@pytest.mark.parametrize("gpu", ["L4-24GB", "A100-SXM-80GB"])
+def test_without_isolation_cards_are_shared_in_time_also_where_they_have_mig(gpu: str) -> None:
+    rendered = of("{shares: 2}", gpu, chat=SMALL)
+    for model in models(rendered):
+        assert (model.gpu, model.gpus) == (f"{gpu}/2", 0.5)
+        assert "isolation is not asked" in because(model)
+    assert rendered.plan.pools["pool"].devices == {"nvidia.com/gpu.shared": 2}
+
+
+@pytest.mark.parametrize("slices", [2, 3, 4, 7])
+def test_all_engines_of_a_card_together_take_no_more_than_vllm_alone_would(slices: int) -> None:
+    for model in models(of(f"{{shares: {slices}}}", "A100-SXM-80GB", chat=SMALL)):
+        assert 0.8 < model.gpu_memory_utilization * slices <= 0.92
+
+
+def test_the_budget_that_is_planned_is_the_one_that_the_engine_is_told() -> None:
+    """0.92 of a third is told in hundredths: 0.30 of the card, which is 90 % of the third."""
+    _, small = models(of("{shares: 3}", "A100-SXM-80GB"))
+    assert small.gpu_memory_utilization == 0.3
+    assert "(90% of 26.4)" in because(small, "memory")
+
+
+def test_a_pinned_utilization_that_takes_the_neighbours_memory_is_refused() -> None:
+    problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.6}")
+    assert "takes its neighbours' 0.5" in problem.message
+    assert problem.mend.startswith("engine: {gpu_memory_utilization: 0.45}")
+    assert problem.line == 7
+
+
+def test_a_pinned_utilization_within_the_slice_is_kept() -> None:
+    _, small = models(of("{shares: 2}", "A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.4}"))
+    assert small.gpu_memory_utilization == 0.4
+
+
+def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
+    rendered = rendered_of(
+        load(
+            "fleet: f\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
+            "models:\n  a: {source: Qwen/Qwen3-0.6B, context: 4096, service: s}\n"
+            "  b: {source: Qwen/Qwen3-Embedding-0.6B, context: 4096, service: s, task: embed}\n"
+        )
+    )
+    assert rendered.plan.pools["p"].devices == {"nvidia.com/gpu": 1}
+    assert all(model.gpu == "L4-24GB" and model.gpu_fraction < 1 for model in rendered.plan.models.values())
+
+
+# -- refused ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sharing", "gpu", "path", "message", "mend"),
+    [
+        ("{}", "L4-24GB", "sharing", "neither `shares` nor `layout`", "shares: 2"),
+        ("{shares: 2, layout: {3g.40gb: 2}}", "H100", "sharing", "`layout` beside `shares`", "keep one"),
+        ("{layout: {3g.40gb: 2}, isolation: none}", "H100", "isolation", "which isolates", "isolation: hardware"),
+        ("{shares: 2, isolation: hardware}", "L4-24GB", "isolation", "L4-24GB has no MIG", "isolation: none"),
+        ("{layout: {1g.6gb: 2}}", "L4-24GB", "layout", "L4-24GB has no MIG", "isolation: none"),
+        ("{layout: {3g.20gb: 2}}", "H100", "layout", "no MIG profile `3g.20gb`", "1g.10gb (7), 1g.20gb (4)"),
+        ("{layout: {3g.40gb: 2, 1g.10gb: 1}}", "H100", "layout", "take 9 of its 8", "layout: {3g.40gb: 2}"),
+        (
+            "{layout: {4g.40gb: 1, 2g.20gb: 2}}",
+            "H100",
+            "layout",
+            "begin at some of them only",
+            "{4g.40gb: 1, 2g.20gb: 1}",
+        ),
+        ("{shares: 8, isolation: hardware}", "H100", "shares", "at most 7 MIG instances", "shares: 7"),
+        ("{shares: 2}", "MI300X-192GB", "shares", "does not hand one MI300X-192GB to several pods", "gpuFraction"),
+        ("{shares: 2}", "H100/3g.40gb", "gpu", "a pool is of whole cards", "sharing: {shares: 2}"),
+    ],
+)
+def test_sharing_that_cannot_be_is_refused_at_its_line(
+    sharing: str, gpu: str, path: str, message: str, mend: str
+) -> None:
+    problem = refused(sharing, gpu=gpu)
+    assert message in problem.message
+    assert mend in problem.mend
+    assert (problem.path.rpartition(".")[2], problem.file, problem.line) == (path, "fleet.yaml", 4)
+
+
+def test_a_pool_of_unlike_hosts_is_not_shared() -> None:
+    text = FLEET % ("X", 1, 1, "{shares: 2}", SMALL, SMALL)
+    text = text.replace("gpu: X, nodes: 1, gpusPerNode: 1", "hosts: [{gpu: L4-24GB}, {gpu: T4-16GB}]")
+    with pytest.raises(FleetError) as caught:
+        rendered_of(load(text))
+    assert "unlike hosts" in caught.value.problems[0].message
+
+
+def test_a_replica_over_several_parts_is_refused() -> None:
+    problem = refused("{shares: 2, isolation: hardware}", chat="parallelism: {tensor: 2}")
+    assert "no pool has the hosts for TP 2" in problem.message
