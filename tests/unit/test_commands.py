@@ -84,7 +84,7 @@ def test_render_writes_what_differs_and_says_so(rayhelm: Rayhelm, fleet: Path, t
     first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     assert (first.code, second.code) == (0, 0)
-    assert first.out.count("written") == second.out.count("current") == 4
+    assert first.out.count("written") == second.out.count("current") == 5
     assert "no `revision`" in first.err
     assert yaml.safe_load((tmp_path / "out/ray-service/llama-8b.yaml").read_text())["workerGroups"]
 
@@ -139,7 +139,7 @@ def test_render_leaves_the_files_of_another_fleet(rayhelm: Rayhelm, fleet: Path)
 
 
 def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
-    names = ("plan.md", "platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
+    names = ("plan.md", "network.md", "platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
     files = [str(fleet.parent / name) for name in names]
     checked = rayhelm("render", str(fleet), "--check", "--format", "json")
     assert checked.code == 1

@@ -1,6 +1,7 @@
 """What `rayhelm render` writes for a fleet, as text by path. Pure: nothing is written here.
 
 <fleet>/plan.md                            the plan, for people and for review
+<fleet>/network.md                         who may reach whom, alike
 <fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
 <fleet>/manifests/...                      Kubernetes objects under the same paths, when asked for
 """
@@ -66,12 +67,14 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
 
 def files_of(rendered: Rendered) -> dict[str, str]:
     """Text of each file, by its path below the fleet's folder."""
+    from rayhelm.network_page import network_page
     from rayhelm.plan_page import plan_page
 
-    page = plan_page(rendered.plan, rendered.tenants)
-    return {"plan.md": page} | {
-        release.file: as_yaml(release.values, _header(release, rendered)) for release in rendered.releases
+    pages = {
+        "plan.md": plan_page(rendered.plan, rendered.tenants),
+        "network.md": network_page(rendered.plan.fleet, rendered.releases),
     }
+    return pages | {release.file: as_yaml(release.values, _header(release, rendered)) for release in rendered.releases}
 
 
 def _header(release: Release, rendered: Rendered) -> str:

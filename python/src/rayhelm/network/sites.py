@@ -1,0 +1,24 @@
+"""Releases as sites of a network."""
+
+from rayhelm.network.flows import chart_flows
+from rayhelm.network.passages import Site
+from rayhelm.releases import Release
+
+__all__ = ["site_of"]
+
+
+def site_of(release: Release) -> Site | None:
+    """None for a release of a chart that makes no pods."""
+    if release.chart not in chart_flows():
+        return None
+    values = release.values.model_dump(by_alias=True, mode="json")
+    name = values["nameOverride"] or release.name
+    return Site(release.chart, name, _namespace(release, values, name), values)
+
+
+def _namespace(release: Release, values: dict[str, object], name: str) -> str:
+    """A tenant's pods live in the namespace that the release makes, or is given."""
+    tenancy = values.get("namespace")
+    if not isinstance(tenancy, dict):
+        return release.namespace
+    return str(tenancy["name"] or (name if tenancy["manage"] else release.namespace))

@@ -1,0 +1,89 @@
+"""Worlds out of the reference fleets, and out of single releases with values of a test."""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from charts.kit import Object, example, over
+from network.kit.world import World, world_of
+from rayhelm.charts.generate import CHARTS
+from rayhelm.charts.helm import charts_dir, template
+from rayhelm.fleet_files import Rendered, render_fleet
+from rayhelm.network import Site, site_of
+from rayhelm.releases import Release
+from rayhelm.values.emit import changed
+
+__all__ = ["FLEETS", "RELEASES", "Fleet", "alone", "fleet_world", "installed", "one"]
+
+VALUES = charts_dir().parent / "values"
+
+
+class Fleet(NamedTuple):
+    """One cluster of a reference fleet."""
+
+    name: str
+    cluster: str
+
+    def __str__(self) -> str:
+        return "-".join(self)
+
+
+@cache
+def rendered(fleet: str) -> Rendered:
+    return render_fleet(VALUES / fleet / "fleet.yaml")
+
+
+FLEETS = [
+    Fleet(path.parent.name, cluster)
+    for path in sorted(VALUES.glob("*/fleet.yaml"))
+    for cluster in rendered(path.parent.name).loaded.fleet.clusters
+]
+
+
+RELEASES = {
+    f"{fleet}: {release.file}": release
+    for fleet in dict.fromkeys(fleet.name for fleet in FLEETS)
+    for release in rendered(fleet).releases
+    if site_of(release)
+}
+"""Every release that makes pods, by its fleet and the file of its values."""
+
+
+@cache
+def fleet_world(fleet: Fleet) -> World:
+    """All releases of a cluster, as the committed values render."""
+    releases = [release for release in rendered(fleet.name).releases if release.cluster == fleet.cluster]
+    return world_of([(site, objects) for release in releases for site, objects in installed(release)])
+
+
+def alone(release: Release) -> World:
+    """One release and nothing else: whoever its values name is a stranger, whom no policy closes."""
+    return world_of(installed(release))
+
+
+def installed(release: Release) -> list[tuple[Site, list[Object]]]:
+    """A release with its objects; none for one that makes no pods, and so must not make policies either."""
+    objects = template(
+        release.chart, release.name, release.namespace, changed(release.values), kube_version=release.kubernetes
+    )
+    if site := site_of(release):
+        return [(site, objects)]
+    assert "NetworkPolicy" not in {item["kind"] for item in objects}, f"chart {release.chart} has no flows"
+    return []
+
+
+def one(
+    chart: str,
+    overlay: Mapping[str, Any] | None = None,
+    *,
+    base: str = "",
+    name: str = "chat",
+    namespace: str = "models",
+) -> tuple[Site, list[Object]]:
+    """One release with an example's values and others laid over them."""
+    folder = "" if chart == "ray-service" else f"{chart}/"
+    values = over(example(base or f"{folder}minimal"), overlay or {})
+    model = CHARTS[chart].model_validate(values)
+    release = Release(chart, name, namespace, "main", model, "", "", "1.36.0")
+    ((site, objects),) = installed(release)
+    return site, objects

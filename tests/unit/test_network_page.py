@@ -1,0 +1,137 @@
+"""network.md, and the list of flows that it is made of. tests/network holds the list against the charts."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from rayhelm.charts.generate import CHARTS
+from rayhelm.charts.helm import charts_dir
+from rayhelm.fleet_files import files_of, render_fleet
+from rayhelm.network import Passage, Site, chart_flows, passages
+from rayhelm.network.flows import ChartFlows
+from rayhelm.network_page import network_page
+from rayhelm.releases import Release
+
+VALUES = charts_dir().parent / "values"
+GATEWAY = {"models": {"m": {"versions": {"stable": {"routePrefix": "/", "endpoints": {}}}}}}
+
+
+def release(chart: str, values: dict[str, Any], name: str = "chat", cluster: str = "main") -> Release:
+    return Release(chart, name, "models", cluster, CHARTS[chart].model_validate(values), "", "", "")
+
+
+def service(**network: Any) -> Release:
+    values = {"serve": {"applications": {}}, "workerGroups": {}, "networkPolicy": network}
+    return release("ray-service", values)
+
+
+def page(*releases: Release) -> list[str]:
+    return network_page("acme", releases).splitlines()
+
+
+def rows(*releases: Release) -> dict[str, list[str]]:
+    """Cells by flow."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in page(*releases) if line.startswith("| ")]
+    return {row[0]: row[1:] for row in cells if row[0] != "flow"}
+
+
+def of_gateway(endpoints: dict[str, Any]) -> list[Passage]:
+    model = {"versions": {"stable": {"routePrefix": "/", "endpoints": endpoints}}}
+    values = CHARTS["gateway"].model_validate({"models": {"m": model}}).model_dump(by_alias=True, mode="json")
+    return [found for found in passages(Site("gateway", "gateway", "gateway", values)) if found.flow == "upstream"]
+
+
+def test_a_flow_says_who_where_which_ports_and_what_opens_it() -> None:
+    found = rows(service(apiServer={"cidrs": ["10.0.0.1/32"]}))
+    assert found["operator"][:3] == ["KubeRay operator: `kuberay-system`", "head", "TCP 8265"]
+    assert found["inside"][:3] == ["head, workers", "head, workers", "all"]
+    assert found["dns"][1:3] == ["DNS: `kube-system` (`k8s-app=kube-dns`)", "TCP 53; UDP 53"]
+    assert found["autoscaler"][1:3] == ["API server: `10.0.0.1/32`", "TCP 443, 6443"]
+    assert found["autoscaler"][4] == "`autoscaler.enabled: true`"
+
+
+def test_a_flow_that_values_close_is_named_with_what_would_open_it() -> None:
+    lines = page(service())
+    assert "redis" not in rows(service())
+    (line,) = (line for line in lines if line.startswith("* redis,"))
+    assert line.endswith("Opened by `gcsFaultTolerance.enabled: true`.")
+
+
+def test_a_flow_from_or_to_nobody_is_none() -> None:
+    assert "serve" not in rows(service())
+    assert "serve" in rows(service(gateways={"door": {"namespace": "gateway"}}))
+    assert "serve" not in rows(service(gateways={"door": {"namespace": ""}}))
+    assert "operator" not in rows(service(operator={"namespace": ""}))
+
+
+def test_addresses_that_are_taken_out_are_told() -> None:
+    hub = {"cidrs": ["0.0.0.0/0"], "except": ["169.254.169.254/32"]}
+    assert rows(service(hub=hub))["weights"][1] == "hub: `0.0.0.0/0` without `169.254.169.254/32`"
+
+
+def test_a_release_without_policies_is_told_to_be_open() -> None:
+    off = service(enabled=False, reason="a mesh does it")
+    assert "> **Open:** this release has no NetworkPolicies: a mesh does it." in page(off)
+    assert not rows(off)
+    assert not [line for line in page(off) if "Opened by" in line]
+
+
+def test_endpoints_of_one_port_are_one_flow_and_of_two_ports_two() -> None:
+    chat, other = {"service": "chat", "namespace": "models"}, {"host": "llm.example", "cidrs": ["10.9.0.0/16"]}
+    (both,) = of_gateway({"a": chat, "b": other})
+    assert len(both.targets) == 2
+    assert [found.ports for found in of_gateway({"a": chat, "b": other | {"port": 9000}})] == [
+        ("TCP 8000",),
+        ("TCP 9000",),
+    ]
+
+
+def test_an_opening_of_a_tenant_is_for_its_own_pods_and_ports() -> None:
+    opening = {
+        "podLabels": {"app": "cache"},
+        "callers": {"web": {"namespace": "web"}},
+        "destinations": {"bucket": {"cidrs": ["10.3.0.0/16"], "ports": [443]}},
+    }
+    found = rows(release("tenant", {"networkPolicy": {"openings": {"cache": opening}}}))
+    assert found["openings-in"][:3] == [
+        "callers: `web`",
+        "opened pods: `chat` (`app=cache`)",
+        "all",
+    ]
+    assert found["openings-out"][1:3] == ["elsewhere: `10.3.0.0/16`", "TCP 443"]
+
+
+def test_clusters_stand_apart() -> None:
+    lines = page(release("tenant", {}, "a", "main"), release("tenant", {}, "b", "edge"))
+    assert [line for line in lines if line.startswith("## ") and "Cluster" in line] == [
+        "## Cluster `main`",
+        "## Cluster `edge`",
+    ]
+    assert not [line for line in page(release("tenant", {})) if "Cluster" in line]
+
+
+def test_a_chart_without_pods_has_no_part() -> None:
+    assert "platform" not in chart_flows()
+    assert not rows(release("platform", {}))
+
+
+@pytest.mark.parametrize("fleet", sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml")))
+def test_each_release_of_a_fleet_has_its_part(fleet: str) -> None:
+    rendered = render_fleet(VALUES / fleet / "fleet.yaml")
+    text = files_of(rendered)["network.md"]
+    for release in rendered.releases:
+        assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in chart_flows())
+
+
+def test_a_flow_of_somebody_without_a_name_is_refused() -> None:
+    flow = {"from": ["head"], "to": ["networkPolicy.redis"], "ports": [6379], "why": "state"}
+    with pytest.raises(ValidationError, match=r"flow redis: nobody says who networkPolicy[.]redis is"):
+        ChartFlows.model_validate({"policies": {}, "pods": {"head": "head"}, "others": {}, "flows": {"redis": flow}})
+
+
+def test_a_value_that_the_chart_does_not_have_is_an_error_and_not_an_empty_flow() -> None:
+    values = CHARTS["gateway"].model_validate(GATEWAY).model_dump(by_alias=True, mode="json")
+    del values["networkPolicy"]["prometheus"]
+    with pytest.raises(KeyError, match="prometheus"):
+        passages(Site("gateway", "gateway", "gateway", values))
