@@ -150,7 +150,7 @@ def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
     assert "no `revision`" in first["warnings"][0]
     rename_the_model(fleet)
     second = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
-    assert second["removed"] == files[2:3]
+    assert second["removed"] == files[3:4]
 
 
 @pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])
