@@ -20,6 +20,23 @@ EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml")) + sorted(FLEETS)
 Object = dict[str, Any]
 
 
+def chat(**model: Any) -> dict[str, Any]:
+    """An overlay of the one model of `minimal`."""
+    return {"serve": {"applications": {"chat": {"models": {"llama-8b": model}}}}}
+
+
+FIXED = {"autoscaler": {"enabled": False}, **chat(autoscaling={"maxReplicas": 1})}
+"""Without Ray's autoscaler nothing grows."""
+ENGINE_QUEUE = {
+    "image": {"rayhelm": True},
+    "serve": {
+        "prometheus": {"url": "http://prometheus.monitoring:9090"},
+        **chat(autoscaling={"policy": {"kind": "EngineQueue", "ttftSeconds": 0.6}})["serve"],
+    },
+}
+"""A model that scales by what its engines say."""
+
+
 def example(name: str) -> dict[str, Any]:
     """Values of this folder, or of a release of a reference fleet (`homelab/ai-inference`)."""
     return yaml.safe_load(values_file(name).read_text())

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import kinds, llm_config, only, ray_service, rendered
+from charts.kit import ENGINE_QUEUE, FIXED, kinds, llm_config, only, ray_service, rendered
 
 INCREMENTAL = {
     "strategy": "NewClusterWithIncrementalUpgrade",
@@ -176,7 +176,16 @@ def test_the_head_reaches_the_api_server_for_the_autoscaler_only():
     (rule,) = policies()["head"]["egress"]
     assert rule["to"] == [{"ipBlock": {"cidr": "10.96.0.1/32"}}]
     assert ports(rule) == {443, 6443}
-    assert not policies({"autoscaler": {"enabled": False}})["head"].get("egress")
+    assert not policies(FIXED)["head"].get("egress")
+
+
+def test_the_head_reaches_prometheus_where_autoscaling_asks_it_only():
+    rule = policies(ENGINE_QUEUE)["head"]["egress"][-1]
+    (peer,) = rule["to"]
+    assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
+    assert ports(rule) == {9090}
+    others = policies(ENGINE_QUEUE)
+    assert "9090" not in json.dumps([policies()["head"], others["worker"], others["cluster"]])
 
 
 def test_redis_is_reached_by_the_head_only():

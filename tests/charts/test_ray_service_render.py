@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from charts.kit import EXAMPLES, cluster, env, kinds, only, ray_service, rendered, serve_config, worker
+from charts.kit import EXAMPLES, FIXED, cluster, env, kinds, only, over, ray_service, rendered, serve_config, worker
 
 MODEL = {"serve": {"applications": {"chat": {"models": {"llama-8b": {}}}}}}
 INCREMENTAL = {
@@ -69,12 +69,12 @@ def test_the_autoscaler_is_v2_and_replicas_are_its_own():
 def test_without_the_autoscaler_every_group_is_fixed():
     group = worker({"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 5}}})
     assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
-    assert "autoscalerOptions" not in cluster({"autoscaler": {"enabled": False}})
+    assert "autoscalerOptions" not in cluster(FIXED)
 
 
 def test_only_the_head_with_the_autoscaler_gets_a_token_of_the_api_server():
     assert head_spec()["automountServiceAccountToken"] is True
-    assert head_spec({"autoscaler": {"enabled": False}})["automountServiceAccountToken"] is False
+    assert head_spec(FIXED)["automountServiceAccountToken"] is False
     assert worker()["template"]["spec"]["automountServiceAccountToken"] is False
 
 
@@ -265,9 +265,10 @@ def test_another_model_changes_no_pod():
         "workerGroups": ["gpu"],
         "autoscaling": {"targetOngoingRequests": 16},
     }
-    overlay = {"serve": {"applications": {"more": {"models": {"qwen": more}}}}}
-    assert cluster(overlay) == cluster()
-    assert serve_config(overlay) != serve_config()
+    room = {"workerGroups": {"gpu": {"maxReplicas": 3}}}
+    overlay = over(room, {"serve": {"applications": {"more": {"models": {"qwen": more}}}}})
+    assert cluster(overlay) == cluster(room)
+    assert serve_config(overlay) != serve_config(room)
 
 
 def test_labels_of_values_are_on_the_service_alone():

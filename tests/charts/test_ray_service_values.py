@@ -138,7 +138,8 @@ MODEL = "serve.applications.chat.models.llama-8b"
 @pytest.mark.parametrize(
     "setting",
     [
-        f"{MODEL}.autoscaling.maxReplicas=3",
+        f"{MODEL}.autoscaling.maxReplicas=1",
+        f"{MODEL}.autoscaling.initialReplicas=2",
         "serve.applications.chat.ingress.minReplicas=2",
         f"{MODEL}.engine.maxNumSeqs=64",
         f"{MODEL}.engine.gpuMemoryUtilization=1",

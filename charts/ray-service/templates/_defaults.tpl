@@ -19,6 +19,9 @@
   "minReplicas": 1,
   "maxReplicas": 1,
   "targetOngoingRequests": 2,
+  "upscaleDelaySeconds": 30,
+  "downscaleDelaySeconds": 600,
+  "lookBackSeconds": 30,
   "maxOngoingRequests": 5,
   "cpus": 1,
   "gpus": 0,
@@ -59,7 +62,14 @@
    "maxReplicas": 1,
    "upscaleDelaySeconds": 30,
    "downscaleDelaySeconds": 600,
-   "lookBackSeconds": 30
+   "lookBackSeconds": 30,
+   "policy": {
+    "kind": "OngoingRequests",
+    "ttftSeconds": 0,
+    "goal": 0.95,
+    "waitingRequests": 2,
+    "windowSeconds": 120
+   }
   },
   "maxQueuedRequests": -1,
   "router": {
@@ -79,6 +89,10 @@
   "namespace": "",
   "podLabels": {}
  },
+ "Spread": {
+  "maxSkew": 1,
+  "unsatisfiable": "ScheduleAnyway"
+ },
  "WorkerGroup": {
   "gpu": {
    "count": 1,
@@ -95,7 +109,8 @@
   "image": {
    "repository": "",
    "tag": "",
-   "digest": ""
+   "digest": "",
+   "rayhelm": false
   },
   "rayResources": {},
   "supplementalGroups": [],
@@ -108,6 +123,8 @@
   "spot": "",
   "nodeSelector": {},
   "tolerations": [],
+  "spread": {},
+  "evictable": false,
   "priorityClassName": "",
   "runtimeClassName": "",
   "terminationGracePeriodSeconds": 150,

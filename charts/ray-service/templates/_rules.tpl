@@ -29,6 +29,42 @@
   "message": "{path}: minReplicas {min} is above maxReplicas {max}",
   "mend": "{path}: {minReplicas: {min}, maxReplicas: {min}\u007d"
  },
+ "initial-replicas": {
+  "message": "{path}: initialReplicas {initial} lies outside of {min} to {max}: Serve refuses it, after KubeRay accepted it",
+  "mend": "{path}: {initialReplicas: {max}\u007d"
+ },
+ "look-back": {
+  "message": "{path}: lookBackSeconds {seconds} holds not one report: replicas report every 10 s",
+  "mend": "{path}: {lookBackSeconds: 30}"
+ },
+ "never-zero": {
+  "message": "{path}: downscaleToZeroDelaySeconds does nothing beside minReplicas {min}",
+  "mend": "{path}: {minReplicas: 0}"
+ },
+ "ongoing-bounds": {
+  "message": "{path}: maxOngoingRequests {most} is below targetOngoingRequests {target}: no replica ever gets as many as the autoscaler aims at",
+  "mend": "maxOngoingRequests: {enough}"
+ },
+ "target-sequences": {
+  "message": "{path}: targetOngoingRequests {target} is above maxNumSeqs {seqs}: requests would wait in the engine before a replica is added",
+  "mend": "autoscaling: {targetOngoingRequests: {less}\u007d"
+ },
+ "policy-prometheus": {
+  "message": "{path}: the policy EngineQueue asks Prometheus, and nobody says where that is",
+  "mend": "serve: {prometheus: {url: http://prometheus.monitoring:9090}\u007d"
+ },
+ "policy-image": {
+  "message": "{path}: Serve may import the policy EngineQueue on any node, and {image} does not say that it has the package rayhelm",
+  "mend": "{image}: {rayhelm: true}   # pip install --no-deps rayhelm"
+ },
+ "policy-ray": {
+  "message": "{path}: the policy EngineQueue stands on what Ray has since 2.60.0, and the image has {ray}",
+  "mend": "ray: {version: 2.60.0}"
+ },
+ "policy-egress": {
+  "message": "{path}: the network policy does not let the head out to Prometheus",
+  "mend": "networkPolicy: {prometheusApi: {peer: {namespace: monitoring}\u007d}"
+ },
  "batched-tokens": {
   "message": "{path}: maxNumBatchedTokens {tokens} is below maxNumSeqs {seqs}: vLLM does not start",
   "mend": "engine: {maxNumBatchedTokens: 8192}"
@@ -123,7 +159,15 @@
  },
  "capacity-gpu": {
   "message": "worker group {group} has at most {have} GPUs, but the models on it hold {need} at their minReplicas",
-  "mend": "workerGroups: \u007b{group}: {maxReplicas: {replicas}\u007d}"
+  "mend": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
+ },
+ "capacity-limit": {
+  "message": "worker group {group} has at most {have} GPUs, but the models on it hold {need} at their maxReplicas: the last would wait for ever",
+  "mend": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
+ },
+ "capacity-idle": {
+  "message": "worker group {group} always holds {always} GPUs, but the models on it use at most {used}: cards would lie idle",
+  "mend": "workerGroups: \u007b{group}: {minReplicas: {replicas}\u007d}"
  },
  "capacity-cpu": {
   "message": "all worker groups have at most {have} CPUs, but ingress, replicas and deployments hold {need} at their minReplicas",
@@ -146,6 +190,10 @@
  "toleration": {
   "message": "{path}: a toleration {why}",
   "mend": "tolerations: [{key: example.com/pool, operator: Exists, effect: NoSchedule}]"
+ },
+ "spread-replica": {
+  "message": "worker group {group}: one replica takes several pods, and spreading over {place} would tear it apart: they talk to each other at every step",
+  "mend": "workerGroups: \u007b{group}: {spread: {kubernetes.io/hostname: {maxSkew: 1}\u007d}\u007d"
  },
  "resource-of-quota": {
   "message": "worker group {group}: {name} is how a quota names {resource}; a pod with it is refused",

@@ -5,7 +5,11 @@
 {{- $defaults := include "ray-service.defaults" . | fromJson }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range $name, $group := $values.workerGroups }}
-{{- $_ := set $values.workerGroups $name (mergeOverwrite (deepCopy $defaults.WorkerGroup) $group) }}
+{{- $group := mergeOverwrite (deepCopy $defaults.WorkerGroup) $group }}
+{{- range $place, $spread := $group.spread }}
+{{- $_ := set $group.spread $place (mergeOverwrite (deepCopy $defaults.Spread) $spread) }}
+{{- end }}
+{{- $_ := set $values.workerGroups $name $group }}
 {{- end }}
 {{- range $name, $app := $values.serve.applications }}
 {{- $app := mergeOverwrite (deepCopy $defaults.Application) (dict "routePrefix" (printf "/%s" $name)) $app }}

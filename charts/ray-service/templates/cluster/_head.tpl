@@ -13,8 +13,7 @@ template:
     labels:
       {{- include "ray-service.podLabels" (list $root "head") | nindent 6 }}
     annotations:
-      cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
-      karpenter.sh/do-not-disrupt: "true"
+      {{- include "ray-service.stays" . | trim | nindent 6 }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: {{ $v.autoscaler.enabled }}

@@ -1,69 +1,73 @@
-{{- /* What is held at minReplicas has to fit in what the groups may grow to, or replicas wait for ever. A model that
-       names no group counts for none here. */ -}}
+{{- /* What replicas hold, at their fewest and at their most, against what the groups may grow to: what has no room waits
+       for ever. A model that names no group counts for none here. */ -}}
 {{- define "ray-service.validateCapacity" -}}
 {{- $v := . }}
-{{- $gpus := dict }}
-{{- $cpus := 0.0 }}
-{{- range $app, $_ := .serve.applications }}
-{{- $cpus = addf $cpus .ingress.minReplicas }}
-{{- range $id, $_ := .models }}
-{{- $stages := int .engine.pipelineParallelSize }}
-{{- $ranks := mul .engine.tensorParallelSize $stages }}
-{{- $onCpu := eq .accelerator.kind "cpu" }}
-{{- /* Ray adds the replica's own CPUs to the first of its bundles. */}}
-{{- $cpus = addf $cpus (mulf .autoscaling.minReplicas (addf .replicaCpus (ternary $ranks 0 $onCpu))) }}
-{{- if not $onCpu }}
-{{- $share := divf (mulf .autoscaling.minReplicas $ranks .gpuFraction) (max 1 (len .workerGroups)) }}
-{{- $model := . }}
-{{- range .workerGroups }}
-{{- $_ := set $gpus . (addf (get $gpus . | default 0.0) $share) }}
-{{- include "ray-service.validateShares" (list $v (printf "serve.applications.%s.models.%s" $app $id) . $model.gpuFraction $model.autoscaling.minReplicas) }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- end }}
-{{- range $app, $_ := .serve.customApplications }}
-{{- range $id, $_ := .deployments }}
-{{- $cpus = addf $cpus (mulf .minReplicas .cpus) }}
-{{- if .workerGroup }}
-{{- $_ := set $gpus .workerGroup (addf (get $gpus .workerGroup | default 0.0) (mulf .minReplicas .gpus)) }}
-{{- include "ray-service.validateShares" (list $v (printf "serve.customApplications.%s.deployments.%s" $app $id) .workerGroup .gpus .minReplicas) }}
-{{- end }}
-{{- end }}
-{{- end }}
+{{- $held := include "ray-service.held" . | fromJson }}
 {{- $cores := 0.0 }}
 {{- range $name, $group := .workerGroups }}
 {{- $pods := include "ray-service.mostPods" (list $v $group) | float64 }}
 {{- $cores = addf $cores (mulf $pods (include "ray-service.number" .resources.cpu | float64)) }}
 {{- $have := mulf $pods .gpu.count }}
-{{- $need := get $gpus $name | default 0.0 }}
-{{- if gt $need $have }}
-{{- $replicas := divf $need (max 1 (mul .numOfHosts .gpu.count)) | ceil }}
-{{- include "ray-service.refuse" (list $v "capacity-gpu" (dict "group" $name "have" $have "need" $need "replicas" $replicas)) }}
+{{- $field := ternary "maxReplicas" "minReplicas" $v.autoscaler.enabled }}
+{{- $each := max 1 (mul .numOfHosts .gpu.count) }}
+{{- $need := get $held.fewest $name | default 0.0 }}
+{{- if gt $need (addf $have 1e-9) }}
+{{- include "ray-service.refuse" (list $v "capacity-gpu" (dict "group" $name "have" $have "need" $need "field" $field "replicas" (divf $need $each | ceil))) }}
+{{- end }}
+{{- $used := get $held.most $name | default 0.0 }}
+{{- if gt $used (addf $have 1e-9) }}
+{{- include "ray-service.refuse" (list $v "capacity-limit" (dict "group" $name "have" $have "need" $used "field" $field "replicas" (divf $used $each | ceil))) }}
+{{- end }}
+{{- $always := mulf $group.minReplicas .numOfHosts .gpu.count }}
+{{- if and (not $held.anywhere) .gpu.count (ge (subf $always $used) (float64 $each)) }}
+{{- include "ray-service.refuse" (list $v "capacity-idle" (dict "group" $name "always" $always "used" $used "replicas" (divf $used $each | ceil))) }}
 {{- end }}
 {{- end }}
-{{- if gt $cpus $cores }}
-{{- include "ray-service.refuse" (list $v "capacity-cpu" (dict "have" $cores "need" $cpus "group" (first (keys .workerGroups | sortAlpha)))) }}
+{{- if gt $held.cpus $cores }}
+{{- include "ray-service.refuse" (list $v "capacity-cpu" (dict "have" $cores "need" $held.cpus "group" (first (keys .workerGroups | sortAlpha)))) }}
 {{- end }}
 {{- end }}
 
-{{- /* A share is never split over two cards: three times 0.6 is three cards. Takes (list values path group share replicas). */ -}}
-{{- define "ray-service.validateShares" -}}
+{{- /* GPUs by group at minReplicas and at maxReplicas, CPUs at minReplicas, and whether something may run anywhere. */ -}}
+{{- define "ray-service.held" -}}
+{{- $v := . }}
+{{- $held := dict "fewest" dict "most" dict "cpus" 0.0 "anywhere" false }}
+{{- range $app, $_ := .serve.applications }}
+{{- $_ := set $held "cpus" (addf $held.cpus .ingress.minReplicas) }}
+{{- range $id, $_ := .models }}
+{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize }}
+{{- $onCpu := eq .accelerator.kind "cpu" }}
+{{- /* Ray adds the replica's own CPUs to the first of its bundles. */}}
+{{- $_ := set $held "cpus" (addf $held.cpus (mulf .autoscaling.minReplicas (addf .replicaCpus (ternary $ranks 0 $onCpu)))) }}
+{{- if not $onCpu }}
+{{- $path := printf "serve.applications.%s.models.%s" $app $id }}
+{{- include "ray-service.hold" (list $v $held $path .workerGroups (mulf $ranks .gpuFraction) .gpuFraction .autoscaling) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $app, $_ := .serve.customApplications }}
+{{- range $id, $_ := .deployments }}
+{{- $_ := set $held "cpus" (addf $held.cpus (mulf .minReplicas .cpus)) }}
+{{- $path := printf "serve.customApplications.%s.deployments.%s" $app $id }}
+{{- include "ray-service.hold" (list $v $held $path (compact (list .workerGroup)) .gpus .gpus .) }}
+{{- end }}
+{{- end }}
+{{- $held | toJson }}
+{{- end }}
+
+{{- /* Adds one deployment. Takes (list values held path groups gpusOfAReplica share bounds). */ -}}
+{{- define "ray-service.hold" -}}
 {{- $v := index . 0 }}
-{{- $share := index . 3 }}
-{{- $replicas := index . 4 }}
-{{- if and (gt $share 0.0) (lt $share 1.0) }}
-{{- $group := get $v.workerGroups (index . 2) }}
-{{- $cards := mulf (include "ray-service.mostPods" (list $v $group) | float64) $group.gpu.count }}
-{{- $room := mulf (divf 1 $share | floor) $cards }}
-{{- if gt $replicas $room }}
-{{- include "ray-service.refuse" (list $v "fraction-replicas" (dict "path" (index . 1) "group" (index . 2) "replicas" $replicas "share" $share "cards" $cards "room" $room)) }}
+{{- $held := index . 1 }}
+{{- $groups := index . 3 }}
+{{- $bounds := index . 6 }}
+{{- $part := divf (index . 4) (max 1 (len $groups)) }}
+{{- range $name := $groups }}
+{{- $_ := set $held.fewest $name (addf (get $held.fewest $name | default 0.0) (mulf $bounds.minReplicas $part)) }}
+{{- $_ := set $held.most $name (addf (get $held.most $name | default 0.0) (mulf $bounds.maxReplicas $part)) }}
+{{- include "ray-service.validateShares" (list $v (index $ 2) $name (index $ 5) $bounds.maxReplicas) }}
 {{- end }}
+{{- if and (not $groups) (index . 4) }}
+{{- $_ := set $held "anywhere" true }}
 {{- end }}
-{{- end }}
-
-{{- /* Takes (list values group). */ -}}
-{{- define "ray-service.mostPods" -}}
-{{- $group := index . 1 }}
-{{- mulf (ternary $group.maxReplicas $group.minReplicas (index . 0).autoscaler.enabled) $group.numOfHosts }}
 {{- end }}

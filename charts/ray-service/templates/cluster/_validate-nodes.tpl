@@ -4,6 +4,7 @@
 {{- include "ray-service.validateTolerations" (list $v "head" .head.tolerations) }}
 {{- range $name, $group := .workerGroups }}
 {{- include "ray-service.validateTolerations" (list $v (printf "workerGroups.%s" $name) $group.tolerations) }}
+{{- include "ray-service.validateSpread" (list $v $name $group) }}
 {{- range $key := list "gpu" "rdma" }}
 {{- $resource := get (get $group $key) "resource" }}
 {{- if hasPrefix "requests." $resource }}
@@ -30,6 +31,27 @@
 {{- if $holds }}
 {{- include "ray-service.refuse" (list $v "toleration" (dict "path" $path "why" $why)) }}
 {{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values name group). */ -}}
+{{- define "ray-service.validateSpread" -}}
+{{- $v := index . 0 }}
+{{- $name := index . 1 }}
+{{- $group := index . 2 }}
+{{- $several := gt $group.numOfHosts 1.0 }}
+{{- range $v.serve.applications }}
+{{- range .models }}
+{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize }}
+{{- if and (has $name .workerGroups) (eq .accelerator.kind "gpu") (gt (float64 $ranks) $group.gpu.count) }}
+{{- $several = true }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $place, $_ := $group.spread }}
+{{- if and $several (ne $place "kubernetes.io/hostname") }}
+{{- include "ray-service.refuse" (list $v "spread-replica" (dict "group" $name "place" $place)) }}
 {{- end }}
 {{- end }}
 {{- end }}

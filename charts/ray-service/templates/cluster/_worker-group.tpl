@@ -31,6 +31,10 @@ template:
   metadata:
     labels:
       {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
+    {{- if not $group.evictable }}
+    annotations:
+      {{- include "ray-service.stays" . | trim | nindent 6 }}
+    {{- end }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: false
@@ -39,6 +43,9 @@ template:
     runtimeClassName: {{ . | quote }}
     {{- end }}
     {{- with include "ray-service.nodes" $group | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
+    {{- with include "ray-service.spread" (list $root $name $group) | trim }}
     {{- . | nindent 4 }}
     {{- end }}
     {{- if and $v.weights.enabled $v.weights.download.enabled }}

@@ -19,6 +19,16 @@
     {{- include "ray-service.ports" (list .redis.port) | trim | nindent 4 }}
 {{- end }}
 
+{{- define "ray-service.prometheusEgress" -}}
+{{- with .prometheusApi }}
+- to:
+    {{- include "ray-service.peer" .peer | trim | nindent 4 }}
+    {{- include "ray-service.cidrs" .cidrs | trim | nindent 4 }}
+  ports:
+    {{- include "ray-service.ports" (list .port) | trim | nindent 4 }}
+{{- end }}
+{{- end }}
+
 {{- define "ray-service.hubEgress" -}}
 {{- if .hub.cidrs }}
 - to:

@@ -1,7 +1,8 @@
-{{- /* An application of the user's own. Takes (list name application). */ -}}
+{{- /* An application of the user's own. Takes (list values name application). */ -}}
 {{- define "ray-service.customApplication" -}}
-{{- $app := index . 1 }}
-{{- $config := dict "name" (index . 0) "route_prefix" $app.routePrefix "import_path" $app.importPath "args" $app.args }}
+{{- $values := index . 0 }}
+{{- $app := index . 2 }}
+{{- $config := dict "name" (index . 1) "route_prefix" $app.routePrefix "import_path" $app.importPath "args" $app.args }}
 {{- if $app.env }}
 {{- $_ := set $config "runtime_env" (dict "env_vars" (include "ray-service.texts" $app.env | fromJson)) }}
 {{- end }}
@@ -16,10 +17,7 @@
       "ray_actor_options" $actor
       "max_ongoing_requests" $d.maxOngoingRequests
       "graceful_shutdown_timeout_s" $d.gracefulShutdownSeconds
-      "autoscaling_config" (dict
-        "min_replicas" $d.minReplicas
-        "max_replicas" $d.maxReplicas
-        "target_ongoing_requests" $d.targetOngoingRequests) }}
+      "autoscaling_config" (include "ray-service.autoscaling" (list $values $d) | fromJson) }}
 {{- with $d.userConfig }}
 {{- $_ := set $deployment "user_config" . }}
 {{- end }}

@@ -22,17 +22,13 @@
 {{- $placement | toJson }}
 {{- end }}
 
+{{- /* Takes (list values model). */ -}}
 {{- define "ray-service.deploymentConfig" -}}
-{{- $scaling := .autoscaling }}
+{{- $values := index . 0 }}
+{{- with index . 1 }}
 {{- $config := dict
-      "autoscaling_config" (dict
-        "min_replicas" $scaling.minReplicas
-        "max_replicas" $scaling.maxReplicas
-        "target_ongoing_requests" $scaling.targetOngoingRequests
-        "upscale_delay_s" $scaling.upscaleDelaySeconds
-        "downscale_delay_s" $scaling.downscaleDelaySeconds
-        "look_back_period_s" $scaling.lookBackSeconds)
-      "max_ongoing_requests" (.maxOngoingRequests | default (mulf 1.5 $scaling.targetOngoingRequests | ceil))
+      "autoscaling_config" (include "ray-service.autoscaling" (list $values .autoscaling) | fromJson)
+      "max_ongoing_requests" (.maxOngoingRequests | default (mulf 1.5 .autoscaling.targetOngoingRequests | ceil))
       "max_queued_requests" .maxQueuedRequests
       "health_check_period_s" .healthCheck.periodSeconds
       "health_check_timeout_s" .healthCheck.timeoutSeconds
@@ -47,4 +43,5 @@
         "do_eviction" true)) }}
 {{- end }}
 {{- $config | toJson }}
+{{- end }}
 {{- end }}

@@ -11,7 +11,7 @@
       "engine_kwargs" (include "ray-service.engineKwargs" (list $values $model) | fromJson)
       "accelerator_config" (dict "kind" $model.accelerator.kind)
       "placement_group_config" (include "ray-service.placement" $model | fromJson)
-      "deployment_config" (include "ray-service.deploymentConfig" $model | fromJson) }}
+      "deployment_config" (include "ray-service.deploymentConfig" (list $values $model) | fromJson) }}
 {{- with $model.acceleratorType }}
 {{- $_ := set $config "accelerator_type" . }}
 {{- end }}

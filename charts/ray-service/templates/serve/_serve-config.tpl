@@ -8,7 +8,7 @@
 {{- $applications = append $applications (include "ray-service.llmApplication" (list $root (index $ 1) $name $app) | fromJson) }}
 {{- end }}
 {{- range $name, $app := $serve.customApplications }}
-{{- $applications = append $applications (include "ray-service.customApplication" (list $name $app) | fromJson) }}
+{{- $applications = append $applications (include "ray-service.customApplication" (list (index $ 1) $name $app) | fromJson) }}
 {{- end }}
 {{- dict
       "proxy_location" "EveryNode"

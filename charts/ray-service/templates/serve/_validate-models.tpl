@@ -3,7 +3,8 @@
 {{- range $name, $app := .serve.applications }}
 {{- range $id, $model := $app.models }}
 {{- $path := printf "serve.applications.%s.models.%s" $name $id }}
-{{- include "ray-service.validateBounds" (list $v (printf "%s.autoscaling" $path) $model.autoscaling) }}
+{{- include "ray-service.validateScaling" (list $v (printf "%s.autoscaling" $path) $model.autoscaling) }}
+{{- include "ray-service.validateTarget" (list $v $path $model) }}
 {{- include "ray-service.validateEngine" (list $v $path $model) }}
 {{- include "ray-service.validatePlace" (list $v $path $model) }}
 {{- include "ray-service.validateSource" (list $v $path $model) }}

@@ -34,7 +34,7 @@
 {{- range $name, $app := $custom }}
 {{- range $id, $deployment := $app.deployments }}
 {{- $path := printf "serve.customApplications.%s.deployments.%s" $name $id }}
-{{- include "ray-service.validateBounds" (list $v $path $deployment) }}
+{{- include "ray-service.validateScaling" (list $v $path $deployment) }}
 {{- with $deployment.workerGroup }}
 {{- include "ray-service.validateGroup" (list $v $path .) }}
 {{- end }}

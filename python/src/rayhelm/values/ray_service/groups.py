@@ -6,9 +6,16 @@ from pydantic import Field
 
 from rayhelm.values.ray_service.base import Env, Quantity, Values
 from rayhelm.values.ray_service.image import ImageOverride
-from rayhelm.values.ray_service.labels import ExtendedResource, Labels, LabelValue, ObjectName, Toleration
+from rayhelm.values.ray_service.labels import (
+    ExtendedResource,
+    LabelKey,
+    Labels,
+    LabelValue,
+    ObjectName,
+    Toleration,
+)
 
-__all__ = ["Gpu", "Head", "Rdma", "Resources", "WorkerGroup"]
+__all__ = ["Gpu", "Head", "Rdma", "Resources", "Spread", "WorkerGroup"]
 
 
 class Resources(Values):
@@ -36,7 +43,8 @@ class Head(Values):
     tolerations: list[Toleration] = []
     """Tolerations of the head, as Kubernetes spells them."""
     priority_class_name: ObjectName | Literal[""] = ""
-    """Above the workers' one: without a head nothing can be managed."""
+    """PriorityClass of the head, which has to exist (chart `platform` makes `rayhelm-head`). Above the workers' one:
+    without a head nothing can be managed."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 60
     """Seconds between SIGTERM and SIGKILL."""
     min_available: Annotated[int, Field(ge=0)] = 1
@@ -71,6 +79,15 @@ class Rdma(Values):
     """Devices of one pod."""
     hca: str = ""
     """`NCCL_IB_HCA`: which adapters NCCL uses; empty for all it finds."""
+
+
+class Spread(Values):
+    """How evenly pods lie over places: zones, hosts, racks."""
+
+    max_skew: Annotated[int, Field(ge=1)] = 1
+    """Pods that one place may have more than another."""
+    unsatisfiable: Literal["ScheduleAnyway", "DoNotSchedule"] = "ScheduleAnyway"
+    """What happens where that cannot be: `DoNotSchedule` lets a replica wait for ever."""
 
 
 class WorkerGroup(Values):
@@ -113,8 +130,15 @@ class WorkerGroup(Values):
     """Further labels of the nodes."""
     tolerations: list[Toleration] = []
     """Further tolerations, as Kubernetes spells them."""
+    spread: dict[LabelKey, Spread] = {}
+    """Spread over places, by the label of nodes that names the place (`topology.kubernetes.io/zone`). A second cluster
+    in an upgrade is counted by itself. Pods of one replica belong together: where it takes several, only over
+    `kubernetes.io/hostname`."""
+    evictable: bool = False
+    """Node autoscalers may move the pods to empty a node. Off: what loads for minutes stays where it is until Ray's own
+    autoscaler ends it, so a node goes when it has no replica left. Spot nodes go all the same."""
     priority_class_name: ObjectName | Literal[""] = ""
-    """Kubernetes priority of the pods."""
+    """PriorityClass of the pods, which has to exist (chart `platform` makes `rayhelm-workers`)."""
     runtime_class_name: ObjectName | Literal[""] = ""
     """`nvidia` where the node's default runtime does not hand out the cards."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 150

@@ -25,6 +25,8 @@ class ImageOverride(Values):
     """Tag; empty takes the one of `image`, unless a repository or digest is given here."""
     digest: Digest = ""
     """Digest `sha256:...`; wins over the tag."""
+    rayhelm: bool = False
+    """As in `image`; looked at where another image is named here."""
 
 
 class Image(Values):
@@ -36,6 +38,9 @@ class Image(Values):
     """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
     digest: Digest = versions().images["ray"].digest
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
+    rayhelm: bool = False
+    """The Python package rayhelm is in the image (`pip install --no-deps rayhelm` suffices); the stock image lacks it.
+    Serve may import the policy `EngineQueue` on any node."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []

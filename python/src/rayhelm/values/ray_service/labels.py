@@ -14,6 +14,7 @@ from rayhelm.values.ray_service.base import Text, Values
 __all__ = [
     "Annotations",
     "ExtendedResource",
+    "LabelKey",
     "LabelValue",
     "Labels",
     "Namespace",

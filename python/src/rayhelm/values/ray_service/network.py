@@ -51,6 +51,17 @@ class Redis(Values):
     """Its port."""
 
 
+class PrometheusApi(Values):
+    """Prometheus' own API; only the head calls it, and only where a model's autoscaling asks it."""
+
+    peer: Peer = Peer(namespace="monitoring")
+    """Its pods."""
+    cidrs: list[Cidr] = []
+    """Prometheus elsewhere."""
+    port: Port = 9090
+    """Port of its pods: policies see that one, not the Service's."""
+
+
 class Hub(Values):
     """Where weights come from; only the download Job calls it, and servers that are not offline."""
 
@@ -87,6 +98,8 @@ class NetworkPolicy(Values):
     """Who may call the Serve port, by name: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics ports."""
+    prometheus_api: PrometheusApi = PrometheusApi()
+    """Where the head asks for metrics, with the policy `EngineQueue`."""
     dns: Dns = Dns()
     """The cluster's DNS."""
     redis: Redis = Redis()

@@ -9,7 +9,7 @@ from rayhelm.values.ray_service.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.cards import AcceleratorType
 from rayhelm.values.ray_service.engine import Engine
 
-__all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model", "Router", "Serve"]
+__all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model", "Policy", "Router", "Serve"]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -20,21 +20,45 @@ Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$"
 ResourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 
 
+class Policy(Values):
+    """Who decides on the number of replicas."""
+
+    kind: Literal["OngoingRequests", "EngineQueue"] = "OngoingRequests"
+    """`OngoingRequests` is Ray's own rule. `EngineQueue` is rayhelm's: it corrects the target by what the engines tell
+    Prometheus, and falls back to Ray's rule where that is silent. It needs `serve.prometheus.url` and `image.rayhelm`.
+    An edit is made in place."""
+    ttft_seconds: Seconds = 0
+    """Time in which first tokens have to come, for `EngineQueue`; with 0 only the queue of the engines counts."""
+    goal: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    """Share of requests whose first token has to come in time."""
+    waiting_requests: Annotated[float, Field(gt=0)] = 2
+    """Requests that may wait in the engine of one replica before its target is lowered."""
+    window_seconds: Annotated[int, Field(ge=60)] = 120
+    """Seconds over which first tokens are counted; at least four scrapes."""
+
+
 class Autoscaling(Values):
     """How Serve scales the replicas of a model."""
 
     min_replicas: Annotated[int, Field(ge=0)] = 1
     """Replicas that always run; 0 makes the first request wait for a load of the model."""
     max_replicas: Count = 1
-    """Most replicas."""
+    """Most replicas; the worker groups have to hold them."""
+    initial_replicas: Annotated[int, Field(ge=0)] | None = None
+    """Replicas that a new cluster begins with; `minReplicas` when left out. Serve begins with it anew after each edit
+    of the model, whatever runs."""
     target_ongoing_requests: Annotated[float, Field(gt=0)]
     """Requests per replica that the autoscaler aims at. Required: Serve LLM's own default of 1e9 never scales."""
     upscale_delay_seconds: Seconds = 30
-    """Seconds of more load before a replica is added."""
+    """Seconds of more load before a replica is added: a small part of the time in which a replica loads."""
     downscale_delay_seconds: Seconds = 600
-    """Seconds of less load before a replica is ended."""
+    """Seconds of less load before a replica is ended: a multiple of the time in which a replica loads."""
+    downscale_to_zero_delay_seconds: Seconds | None = None
+    """The same for the last replica, where `minReplicas` is 0; `downscaleDelaySeconds` when left out."""
     look_back_seconds: Annotated[float, Field(gt=0)] = 30
-    """Seconds over which the load is averaged."""
+    """Seconds over which the load is averaged; replicas report every 10."""
+    policy: Policy = Policy()
+    """Who decides."""
 
 
 class Router(Values):
@@ -146,6 +170,16 @@ class CustomDeployment(Values):
     """Most replicas."""
     target_ongoing_requests: Annotated[float, Field(gt=0)] = 2
     """Requests per replica that the autoscaler aims at."""
+    initial_replicas: Annotated[int, Field(ge=0)] | None = None
+    """Replicas that a new cluster, or an edit, begins with; `minReplicas` when left out."""
+    upscale_delay_seconds: Seconds = 30
+    """Seconds of more load before a replica is added."""
+    downscale_delay_seconds: Seconds = 600
+    """Seconds of less load before a replica is ended."""
+    downscale_to_zero_delay_seconds: Seconds | None = None
+    """The same for the last replica; `downscaleDelaySeconds` when left out."""
+    look_back_seconds: Annotated[float, Field(gt=0)] = 30
+    """Seconds over which the load is averaged; replicas report every 10."""
     max_ongoing_requests: Count = 5
     """Requests that a replica takes before Serve queues."""
     cpus: Annotated[float, Field(ge=0)] = 1
@@ -189,6 +223,13 @@ class Logging(Values):
     """A line for each request."""
 
 
+class Prometheus(Values):
+    """The Prometheus that has the series of this release (`podMonitor`)."""
+
+    url: Annotated[str, Field(pattern=r"^(https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?)?$")] = ""
+    """Where the policy `EngineQueue` asks it (`http://prometheus.monitoring:9090`); empty where nobody does."""
+
+
 class Serve(Values):
     """Ray Serve: its HTTP proxy and its applications."""
 
@@ -202,6 +243,8 @@ class Serve(Values):
     the HTTP options that a cluster started with: an edit reaches only the next one."""
     logging: Logging = Logging()
     """Serve's own logs."""
+    prometheus: Prometheus = Prometheus()
+    """What autoscaling may ask."""
     applications: dict[Name, Application] = {}
     """Applications of Ray Serve LLM, by name; edits are made in place."""
     custom_applications: dict[Name, CustomApplication] = {}
