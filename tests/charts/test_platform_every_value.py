@@ -18,7 +18,16 @@ Path = tuple[str, ...]
 FULLEST = PlatformValues.model_validate(example("platform/everything")).model_dump(
     by_alias=True, exclude_none=True, mode="json"
 )
-ACTIVE: dict[str, Any] = {}
+QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
+ACTIVE: dict[str, Any] = {
+    **{
+        f"metrics.rules.{name}.quantile": {"metrics": {"rules": {name: QUANTILE}}}
+        for name in ("rayhelm_preemptions", "haproxy_requests_waiting")
+    },
+    "metrics.adapter.tls.skipVerifyReason": {
+        "metrics": {"adapter": {"tls": {"caBundle": "", "skipVerifyReason": "x"}}}
+    },
+}
 """What acts only beside something that the fullest example does not do."""
 
 
@@ -35,12 +44,12 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int | float):
-        return [value + 1, 0]
+        return [value + 1, 0, 0.5]
     if isinstance(value, dict):
         return [{"added": "x"}]
     if isinstance(value, list):
         return [["added"], ["added/x"], [7], ["10.9.0.0/16"]]
-    return ["changed", "7"]
+    return ["changed", "7", "Max", "ConfigMap", "HPA", "KEDA", "http://changed", f"sha256:{'7' * 64}"]
 
 
 def changed(values: Any, path: Path, value: Any) -> Any:

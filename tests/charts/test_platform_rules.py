@@ -1,5 +1,6 @@
 """Every row of bad values of the chart platform is refused by every layer that claims it, with its own words."""
 
+import re
 from typing import Any
 
 import pytest
@@ -20,6 +21,8 @@ ROWS = [
     for name, rule in RULES.items()
     for number, bad in enumerate(rule.bad)
 ]
+NEEDS_A_CHOICE = {"adapter-nothing", "scrape-nothing", "metric-not-scraped", "autoscaler-service", "metric-of-others"}
+"""Rules whose mend has names to fill in, or is one of several ways."""
 Values = dict[str, Any]
 
 
@@ -55,8 +58,7 @@ def test_the_chart_refuses_it_and_says_how_to_mend_it(name: str, bad: Values) ->
     assert problem.rule == name
     assert problem.mend
     assert "<no value>" not in str(problem)
-    for word in ("path", "name", "first", "mend"):
-        assert f"{{{word}}}" not in problem.message + problem.mend
+    assert not re.search(r"\{[a-z]+\}", problem.message + problem.mend)
 
 
 @pytest.mark.parametrize(("name", "bad"), rows("chart"))
@@ -66,9 +68,7 @@ def test_a_mend_is_yaml_that_can_be_pasted(name: str, bad: Values) -> None:
     assert loaded is None or isinstance(loaded, dict), mend
 
 
-@pytest.mark.parametrize(
-    ("name", "bad"), [row for row in rows("chart") if str(row.values[0]) in ("duplicate", "priority-order")]
-)
+@pytest.mark.parametrize(("name", "bad"), [row for row in rows("chart") if str(row.values[0]) not in NEEDS_A_CHOICE])
 def test_a_mend_mends(name: str, bad: Values) -> None:
     assert broken(over(bad, yaml.safe_load(refused(name, bad).mend))) != name
 

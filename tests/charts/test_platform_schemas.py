@@ -14,9 +14,13 @@ EXAMPLES = sorted(f"platform/{path.stem}" for path in (VALUES / "platform").glob
 ABOUT = yaml.safe_load((charts_dir() / "platform/Chart.yaml").read_text())
 OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
 KUBERNETES = [OLDEST, *versions().kubernetes.supported]
-BUILT_IN = {"PriorityClass", "RuntimeClass"}
+BUILT_IN = {
+    *("PriorityClass", "RuntimeClass"),
+    *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "ServiceAccount"),
+    *("ClusterRole", "ClusterRoleBinding", "RoleBinding"),
+}
 """Kinds of Kubernetes itself; those of operators have tests of their own."""
-OF_OPERATORS: set[str] = set()
+OF_OPERATORS = {"ScaledObject"}
 Object = dict[str, Any]
 
 

@@ -7,6 +7,12 @@
 {{- range $name, $class := $values.runtimeClasses }}
 {{- $_ := set $values.runtimeClasses $name (mergeOverwrite (deepCopy $defaults.RuntimeClass) $class) }}
 {{- end }}
+{{- range $name, $rule := $values.metrics.rules }}
+{{- $_ := set $values.metrics.rules $name (mergeOverwrite (deepCopy $defaults.Rule) $rule) }}
+{{- end }}
+{{- range $name, $scaler := $values.metrics.autoscalers }}
+{{- $_ := set $values.metrics.autoscalers $name (mergeOverwrite (deepCopy $defaults.Autoscaler) $scaler) }}
+{{- end }}
 {{- include "platform.validate" (list . $values) }}
 {{- $values | toJson }}
 {{- end }}

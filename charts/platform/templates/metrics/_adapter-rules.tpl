@@ -1,0 +1,39 @@
+{{- /* The Prometheus adapter's configuration. What it lists is what `stays`: a number is there before its first request and
+       after its last. Takes `metrics`. */ -}}
+{{- define "platform.adapterRules" -}}
+{{- $m := . }}
+{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $lists := dict "Pods" list "External" list }}
+{{- range $name, $rule := include "platform.metricRules" . | fromJson }}
+{{- $scope := get $data.scopes $rule.scope }}
+{{- $pods := eq $scope.api "Pods" }}
+{{- $where := list (get $data.metrics $scope.stays).where }}
+{{- range $scope.by }}
+{{- $where = append $where (printf `%s!=""` .) }}
+{{- end }}
+{{- $by := ternary "<<.GroupBy>>" (join ", " $scope.by) $pods }}
+{{- $query := include "platform.query" (dict "data" $data "rule" $rule "window" $m.windowSeconds "matchers" "<<.LabelMatchers>>" "by" $by) }}
+{{- $overrides := dict "namespace" (dict "resource" "namespace") }}
+{{- if $pods }}
+{{- $_ := set $overrides "pod" (dict "resource" "pod") }}
+{{- end }}
+{{- $made := dict "seriesQuery" (printf "%s{%s}" $scope.stays (compact $where | join ",")) "resources" (dict "overrides" $overrides) "name" (dict "as" $name) "metricsQuery" $query }}
+{{- $_ := set $lists $scope.api (append (get $lists $scope.api) $made) }}
+{{- end }}
+{{- dict "rules" $lists.Pods "externalRules" $lists.External | toYaml }}
+{{- end }}
+
+{{- define "platform.adapterNamespace" -}}
+{{- $root := index . 0 -}}
+{{ (index . 1).metrics.adapter.namespace | default $root.Release.Namespace }}
+{{- end }}
+
+{{- /* Metadata of the adapter's objects. Takes (list root values). */ -}}
+{{- define "platform.adapterMetadata" -}}
+{{- $root := index . 0 -}}
+{{ include "platform.metadata" (list $root (include "platform.adapterNamespace" .) (include "platform.name" (list $root "metrics"))) }}
+{{- end }}
+
+{{- define "platform.adapterSelector" -}}
+rayhelm.dev/metrics-adapter: {{ include "platform.name" (list . "metrics") }}
+{{- end }}

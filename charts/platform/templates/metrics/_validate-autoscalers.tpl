@@ -1,0 +1,43 @@
+{{- /* Takes `metrics`. */ -}}
+{{- define "platform.validateAutoscalers" -}}
+{{- $m := . }}
+{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $rules := include "platform.metricRules" $m | fromJson }}
+{{- $ofServices := list }}
+{{- range $name, $rule := $rules }}
+{{- if eq $rule.scope "service" }}
+{{- $ofServices = append $ofServices $name }}
+{{- end }}
+{{- end }}
+{{- $targets := dict }}
+{{- range $name, $scaler := .autoscalers }}
+{{- $words := dict "scaler" $name "kind" $scaler.target.kind "target" $scaler.target.name "service" $scaler.service "metric" $scaler.metric }}
+{{- if not (hasKey $data.scalable $scaler.target.kind) }}
+{{- $why := get $data.unscalable $scaler.target.kind | default "it is none of the kinds that rayhelm knows to have one" }}
+{{- include "platform.refuse" (list "autoscaler-target" (merge $words (dict "why" $why))) }}
+{{- end }}
+{{- if not (hasKey $m.services $scaler.service) }}
+{{- include "platform.refuse" (list "autoscaler-service" (merge $words (dict "services" (keys $m.services | sortAlpha | join ", " | default "none")))) }}
+{{- end }}
+{{- if not (has $scaler.metric $ofServices) }}
+{{- include "platform.refuse" (list "autoscaler-metric" (merge $words (dict "metrics" (join ", " $ofServices) "one" (first $ofServices)))) }}
+{{- end }}
+{{- if eq (eq (float64 $scaler.value) 0.0) (eq (float64 $scaler.averageValue) 0.0) }}
+{{- include "platform.refuse" (list "autoscaler-aim" $words) }}
+{{- end }}
+{{- if gt $scaler.minReplicas $scaler.maxReplicas }}
+{{- include "platform.refuse" (list "autoscaler-bounds" (merge $words (dict "min" (int $scaler.minReplicas) "max" (int $scaler.maxReplicas)))) }}
+{{- end }}
+{{- $target := printf "%s/%s/%s" (get $m.services $scaler.service).namespace $scaler.target.kind $scaler.target.name }}
+{{- with get $targets $target }}
+{{- include "platform.refuse" (list "autoscaler-twice" (merge $words (dict "other" .))) }}
+{{- end }}
+{{- $_ := set $targets $target $name }}
+{{- if and (eq $scaler.kind "HPA") (or (eq $m.adapter.kind "None") (and (eq $m.adapter.kind "Managed") (not $m.adapter.externalApi))) }}
+{{- include "platform.refuse" (list "autoscaler-adapter" $words) }}
+{{- end }}
+{{- if and (eq $scaler.kind "KEDA") (not $m.prometheusUrl) }}
+{{- include "platform.refuse" (list "prometheus-url" (dict "who" "KEDA")) }}
+{{- end }}
+{{- end }}
+{{- end }}
