@@ -6,6 +6,7 @@ import yaml
 
 from charts.kit import over
 from cluster.kit.cluster import Object
+from cluster.kit.gateway_release import GATEWAY
 from cluster.kit.place import Testbed
 from cluster.kit.releases import Chart, Release, Values
 from cluster.kit.small import Small
@@ -60,7 +61,7 @@ RAY_SERVICE = Chart(
     outlives=("PersistentVolumeClaim chat-weights",),
 )
 
-CHARTS = [RAY_SERVICE, TENANT]
+CHARTS = [RAY_SERVICE, TENANT, GATEWAY]
 
 ANOTHER_MODEL = {
     "serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}},

@@ -8,6 +8,8 @@ from cluster.kit.wait import eventually
 __all__ = ["at_rest", "touches"]
 
 Touches = dict[str, str]
+COUNTING = ("ResourceQuota", "HorizontalPodAutoscaler")
+"""Where an API has no generation, the version stands for it; but what these count is written all the time."""
 
 
 def touches(cluster: Cluster, namespace: str) -> Touches:
@@ -29,7 +31,6 @@ def at_rest(cluster: Cluster, namespace: str) -> Touches:
 
 def _touch(item: Object) -> str:
     about = item["metadata"]
-    # Where an API has no generation, the version stands for it; but what a quota counts is written all the time.
-    version = about.get("generation") or (item["kind"] == "ResourceQuota" and item["spec"]) or about["resourceVersion"]
+    version = about.get("generation") or (item["kind"] in COUNTING and item["spec"]) or about["resourceVersion"]
     marks = {key: about.get(key) for key in ("labels", "annotations", "finalizers", "ownerReferences")}
     return f"{about['uid']} {version} {json.dumps(marks, sort_keys=True)}"
