@@ -193,7 +193,7 @@ def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
     assert dns["to"] == [pods_of("kube-system", **{"k8s-app": "kube-dns"}), {"ipBlock": {"cidr": "169.254.20.10/32"}}]
 
     def service(name: str, namespace: str = "models") -> Object:
-        return pods_of(namespace, **{"rayhelm.dev/service": name})
+        return pods_of(namespace, **{"rayhelm.dev/service": name, "rayhelm.dev/role": "worker"})
 
     expected = [
         {"to": [service("chat-canary")], "ports": tcp(8000)},
@@ -211,6 +211,8 @@ def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods()
     worker = kit.cluster()["workerGroupSpecs"][0]["template"]["metadata"]["labels"]
     way = spec("NetworkPolicy")["egress"][1]["to"][0]["podSelector"]["matchLabels"]
     assert way.items() <= worker.items()
+    head = kit.cluster()["headGroupSpec"]["template"]["metadata"]["labels"]
+    assert not way.items() <= head.items()
 
 
 def test_a_ray_service_can_let_it_in_by_its_label() -> None:

@@ -19,11 +19,12 @@
 {{- end }}
 {{- end }}
 
-{{- /* Pods behind an endpoint: those of a RayService carry its name. Takes (list root endpoint). */ -}}
+{{- /* Pods behind an endpoint: of a RayService the workers, for its head takes no traffic. Takes (list root endpoint). */ -}}
 {{- define "gateway.endpointPeer" -}}
 {{- $end := index . 1 }}
 {{- if $end.service }}
-{{- include "gateway.peer" (dict "namespace" ($end.namespace | default (index . 0).Release.Namespace) "podLabels" (dict "rayhelm.dev/service" $end.service)) }}
+{{- $workers := dict "rayhelm.dev/service" $end.service "rayhelm.dev/role" "worker" }}
+{{- include "gateway.peer" (dict "namespace" ($end.namespace | default (index . 0).Release.Namespace) "podLabels" $workers) }}
 {{- else }}
 {{- include "gateway.peer" $end.peer }}
 {{- include "gateway.cidrs" $end.cidrs }}
