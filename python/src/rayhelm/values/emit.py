@@ -1,5 +1,6 @@
 """Values as YAML that people read: what differs from the chart's defaults, in the order of the types."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
@@ -9,9 +10,31 @@ from rayhelm.closed import Closed
 __all__ = ["as_yaml", "changed"]
 
 
-def changed(values: Closed) -> dict[str, Any]:
-    """Plain data of what differs from the defaults, in the spelling of YAML."""
-    return values.model_dump(by_alias=True, mode="json", exclude_defaults=True)
+def changed(values: Closed, usual: Closed | None = None) -> dict[str, Any]:
+    """Plain data of what differs from the defaults, in the spelling of YAML. `usual` is what stands in the chart where
+    that is not what the values' own type says: any peer is nobody, but Prometheus is somebody."""
+    plain = values.model_dump(by_alias=True, mode="json")
+    found: dict[str, Any] = {}
+    for (name, field), key in zip(type(values).model_fields.items(), plain, strict=True):
+        value, default = getattr(values, name), field.get_default(call_default_factory=True)
+        there = getattr(usual, name) if usual else default
+        if value != default or value != there:
+            found[key] = _difference(value, there, plain[key])
+    return found
+
+
+def _difference(value: object, there: object, plain: Any) -> Any:
+    if isinstance(value, Closed):
+        return changed(value, there if isinstance(there, type(value)) else None)
+    if isinstance(value, Mapping):
+        default = there if isinstance(there, Mapping) else {}
+        # Helm merges maps: what the chart has and these values have not is taken out by a null.
+        return {str(key): None for key in default if key not in value} | {
+            name: _difference(value[key], default.get(key), plain[name]) for key, name in zip(value, plain, strict=True)
+        }
+    if isinstance(value, list | tuple):
+        return [_difference(each, None, entry) for each, entry in zip(value, plain, strict=True)]
+    return plain
 
 
 def as_yaml(values: Closed, header: str) -> str:

@@ -1,0 +1,42 @@
+"""Values as they are written: what differs from what the chart has, and Helm makes the same values of it."""
+
+from typing import Any
+
+from charts.kit import example, only
+from rayhelm.charts.helm import template
+from rayhelm.values.emit import changed
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway.network import Dns, NetworkPolicy, Peer
+from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
+
+
+def gateway(policy: NetworkPolicy) -> dict[str, Any]:
+    values = GatewayValues.model_validate(example("gateway/minimal"))
+    return changed(values.model_copy(update={"network_policy": policy}))
+
+
+def test_what_is_as_the_chart_has_it_is_not_written() -> None:
+    assert "networkPolicy" not in gateway(NetworkPolicy())
+    assert changed(NetworkPolicy(callers={"apps": Peer(namespace="apps")})) == {
+        "callers": {"apps": {"namespace": "apps"}}
+    }
+
+
+def test_nobody_is_written_where_the_chart_has_somebody() -> None:
+    """A peer is nobody by its type, and Prometheus somebody by the chart's values: left out, it would stay somebody."""
+    values = gateway(NetworkPolicy(prometheus=Peer()))
+    assert values["networkPolicy"] == {"prometheus": {"namespace": ""}}
+    (rule,) = only(template("gateway", "gateway", "gateway", values), "NetworkPolicy")["spec"]["ingress"] or [None]
+    assert rule is None
+
+
+def test_a_label_that_the_chart_has_and_the_values_have_not_is_taken_out() -> None:
+    values = gateway(NetworkPolicy(dns=Dns(peer=Peer(namespace="dns"))))
+    assert values["networkPolicy"] == {"dns": {"peer": {"namespace": "dns", "podLabels": {"k8s-app": None}}}}
+    policy = only(template("gateway", "gateway", "gateway", values), "NetworkPolicy")["spec"]
+    assert policy["egress"][0]["to"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "dns"}}}]
+
+
+def test_a_key_is_written_that_only_the_chart_s_own_default_is_like() -> None:
+    written = changed(GcsFaultTolerance(enabled=True, password_secret=SecretKey(name="redis", key="password")))
+    assert written["passwordSecret"] == {"name": "redis", "key": "password"}
