@@ -29,8 +29,17 @@ LOCAL = {
 }
 ONLINE = {"weights": {"offline": False, "onlineReason": "no shared volume in this cluster"}}
 STEADY = {"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2}}}
+ENGINES = {
+    "image": {"rayhelm": True},
+    "podMonitor": {"enabled": True},
+    "serve": {
+        "prometheus": {"url": "http://prometheus.monitoring:9090"},
+        "applications": {"chat": {"models": {"llama-8b": {"autoscaling": {"policy": {"kind": "EngineQueue"}}}}}},
+    },
+}
 ON_AND_OFF: dict[str, tuple[Values, list[Values]]] = {
     "autoscaler": ({}, [STEADY]),
+    "prometheus": (ENGINES, [{}]),
     "redis": (REDIS, [{}]),
     "redis-cleanup": (REDIS, [{}]),
     "redis-cleanup-dns": (REDIS, [{}]),

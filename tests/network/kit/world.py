@@ -1,8 +1,8 @@
 """A cluster as an analyser sees it: the NetworkPolicies that charts render, the pods that come of them, and strangers.
 
 The pods are those of the charts' own objects, with the labels that KubeRay adds; where a part is off, somebody made a
-pod with its labels all the same. Of everybody whom values name there is one pod, beside it one without the labels, and
-in another namespace one with them. It is strangers who tell a policy that opens too much.
+pod with its labels all the same. Of everybody whom values or policies name there is one pod, beside it one without the
+labels, and in another namespace one with them. It is strangers who tell a policy that opens too much.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -72,8 +72,9 @@ def world_of(sites: Iterable[tuple[Site, list[Object]]]) -> World:
     """Releases with the objects that Helm renders of each."""
     known = list(sites)
     own = [pod for site, objects in known for pod in _own(site, objects)]
-    strangers = _strangers([site for site, _ in known], own)
     policies = [item for _, objects in known for item in objects if item["kind"] == "NetworkPolicy"]
+    named = dict.fromkeys([*_named_by_values(site for site, _ in known), *_named_by_policies(policies)])
+    strangers = _strangers(list(named), {site.namespace for site, _ in known}, own)
     return World(tuple(site for site, _ in known), tuple(policies), (*own, *strangers))
 
 
@@ -138,14 +139,24 @@ def _pod(site: Site, name: str, role: str, labels: Labels) -> Pod:
 # -- everybody else ----------------------------------------------------------------------------------------------------
 
 
-def _strangers(sites: list[Site], own: list[Pod]) -> Iterator[Pod]:
-    named = {
-        end: None
-        for site in sites
-        for passage in passages(site)
-        for end in (*passage.sources, *passage.targets)
-        if isinstance(end, Pods)
-    }
+def _named_by_values(sites: Iterable[Site]) -> Iterator[Pods]:
+    for site in sites:
+        for passage in passages(site):
+            yield from (end for end in (*passage.sources, *passage.targets) if isinstance(end, Pods))
+
+
+def _named_by_policies(policies: list[Object]) -> Iterator[Pods]:
+    """Of a peer that only a policy knows there is a pod too."""
+    for spec in (item["spec"] for item in policies):
+        peers = [peer for rule in spec.get("ingress") or [] for peer in rule.get("from") or []]
+        peers += [peer for rule in spec.get("egress") or [] for peer in rule.get("to") or []]
+        for peer in peers:
+            space = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
+            if space:
+                yield Pods(space, tuple(sorted(peer.get("podSelector", {}).get("matchLabels", {}).items())))
+
+
+def _strangers(named: list[Pods], spaces: set[str], own: list[Pod]) -> Iterator[Pod]:
     for number, end in enumerate(named):
         labels = dict(end.labels)
         if not any(pod.namespace == end.namespace and labels.items() <= pod.labels.items() for pod in own):
@@ -153,10 +164,9 @@ def _strangers(sites: list[Site], own: list[Pod]) -> Iterator[Pod]:
         if labels:
             yield Pod(ELSEWHERE, f"like-{number}", labels, f"a pod in {ELSEWHERE}{_with(labels)}")
     for role in {(pod.release, pod.role): pod for pod in own}.values():
-        yield Pod(
-            ELSEWHERE, f"as-{role.namespace}-{role.name}", role.labels, f"a pod in {ELSEWHERE} labelled as {role.about}"
-        )
-    for space in dict.fromkeys([*(site.namespace for site in sites), *(end.namespace for end in named), ELSEWHERE]):
+        name, about = f"as-{role.namespace}-{role.name}", f"a pod in {ELSEWHERE} labelled as {role.about}"
+        yield Pod(ELSEWHERE, name, role.labels, about)
+    for space in sorted(spaces | {end.namespace for end in named} | {ELSEWHERE}):
         yield Pod(space, "stranger", {}, f"a pod without labels in {space}")
 
 
