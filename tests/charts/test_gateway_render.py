@@ -57,6 +57,15 @@ def test_replicas_are_the_autoscalers_as_long_as_there_is_one() -> None:
     assert "HorizontalPodAutoscaler" not in kinds(rendered(alone))
 
 
+def test_the_hpa_aims_at_what_is_asked_for_alone() -> None:
+    def kinds_of_metrics(**scaling: int) -> list[str]:
+        return [metric["type"] for metric in spec("HorizontalPodAutoscaler", {"autoscaling": scaling})["metrics"]]
+
+    assert kinds_of_metrics() == ["ContainerResource"]
+    assert kinds_of_metrics(targetRequestsInFlight=50) == ["ContainerResource", "Pods"]
+    assert kinds_of_metrics(targetRequestsInFlight=50, targetCpuPercent=0) == ["Pods"]
+
+
 def test_an_update_takes_no_pod_away_before_its_successor_is_ready() -> None:
     assert spec("Deployment")["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
 

@@ -109,6 +109,10 @@
   "message": "autoscaling: minReplicas {min} is above maxReplicas {max}",
   "mend": "autoscaling: {minReplicas: {min}, maxReplicas: {min}\u007d"
  },
+ "autoscaling-nothing": {
+  "message": "autoscaling: the HPA aims at nothing",
+  "mend": "autoscaling: {targetCpuPercent: 70}   # or targetRequestsInFlight"
+ },
  "keda-server": {
   "message": "KEDA needs the address of a Prometheus",
   "mend": "autoscaling: {keda: {serverAddress: \"http://prometheus.monitoring:9090\"}\u007d"

@@ -36,6 +36,9 @@
 {{- if gt $scaling.minReplicas $scaling.maxReplicas }}
 {{- include "gateway.refuse" (list "autoscaling-bounds" (dict "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
 {{- end }}
+{{- if and (eq $scaling.kind "HPA") (not $scaling.targetCpuPercent) (not $scaling.targetRequestsInFlight) }}
+{{- include "gateway.refuse" (list "autoscaling-nothing" dict) }}
+{{- end }}
 {{- if eq $scaling.kind "KEDA" }}
 {{- if not $scaling.keda.serverAddress }}
 {{- include "gateway.refuse" (list "keda-server" dict) }}
