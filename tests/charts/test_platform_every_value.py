@@ -19,7 +19,12 @@ FULLEST = PlatformValues.model_validate(example("platform/everything")).model_du
     by_alias=True, exclude_none=True, mode="json"
 )
 QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
+MIG = {"card": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
 ACTIVE: dict[str, Any] = {
+    **{f"nvidia.pools.{name}.card": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},
+    "nvidia.pools.isolated.strategy": {
+        "nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": None, "1g.10gb": None}, "replicas": 2}}}
+    },
     **{
         f"metrics.rules.{name}.quantile": {"metrics": {"rules": {name: QUANTILE}}}
         for name in ("rayhelm_preemptions", "haproxy_requests_waiting")
@@ -46,10 +51,11 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, int | float):
         return [value + 1, 0, 0.5]
     if isinstance(value, dict):
-        return [{"added": "x"}]
+        return [{"added": "x"}, {"3g.40gb": 1}]
     if isinstance(value, list):
         return [["added"], ["added/x"], [7], ["10.9.0.0/16"]]
-    return ["changed", "7", "Max", "ConfigMap", "HPA", "KEDA", "http://changed", f"sha256:{'7' * 64}"]
+    modes = ["mps", "timeSlicing", "mixed", "single", "CPX_NPS1", "SPX_NPS1", "intel/intel-gpu-plugin:0.35.0"]
+    return [*modes, "changed", "7", "Max", "ConfigMap", "HPA", "KEDA", "http://changed", f"sha256:{'7' * 64}"]
 
 
 def changed(values: Any, path: Path, value: Any) -> Any:

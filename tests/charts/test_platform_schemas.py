@@ -20,7 +20,7 @@ BUILT_IN = {
     *("ClusterRole", "ClusterRoleBinding", "RoleBinding"),
 }
 """Kinds of Kubernetes itself; those of operators have tests of their own."""
-OF_OPERATORS = {"ScaledObject"}
+OF_OPERATORS = {"ScaledObject", "ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"}
 Object = dict[str, Any]
 
 

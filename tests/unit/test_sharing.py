@@ -11,7 +11,7 @@ FLEET = """\
 fleet: shared
 clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
 pools:
-  pool: {gpu: %s, nodes: %d, gpusPerNode: %d, sharing: %s}
+  pool: {gpu: %s, nodes: %d, gpusPerNode: %d, sharing: %s, nodeSelector: {pool: shared}}
 models:
   chat: {%s}
   small: {%s}

@@ -11,6 +11,17 @@
   "minReplicas": 1,
   "scaleDownSeconds": 300
  },
+ "IntelPool": {
+  "shared": 1,
+  "monitoring": true
+ },
+ "NvidiaPool": {
+  "card": "",
+  "mig": {},
+  "replicas": 0,
+  "strategy": "timeSlicing"
+ },
+ "Partitioning": {},
  "Rule": {
   "quantile": 0.95
  },

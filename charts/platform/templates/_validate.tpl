@@ -2,6 +2,7 @@
        Each folder has its own, called from here. */ -}}
 {{- define "platform.validate" -}}
 {{- include "platform.validateClasses" (index . 1) }}
+{{- include "platform.validateGpus" (index . 1) }}
 {{- include "platform.validateMetrics" (index . 1).metrics }}
 {{- end }}
 

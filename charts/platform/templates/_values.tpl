@@ -7,6 +7,12 @@
 {{- range $name, $class := $values.runtimeClasses }}
 {{- $_ := set $values.runtimeClasses $name (mergeOverwrite (deepCopy $defaults.RuntimeClass) $class) }}
 {{- end }}
+{{- range $name, $pool := $values.nvidia.pools }}
+{{- $_ := set $values.nvidia.pools $name (mergeOverwrite (deepCopy $defaults.NvidiaPool) $pool) }}
+{{- end }}
+{{- range $name, $pool := $values.intel.pools }}
+{{- $_ := set $values.intel.pools $name (mergeOverwrite (deepCopy $defaults.IntelPool) $pool) }}
+{{- end }}
 {{- range $name, $rule := $values.metrics.rules }}
 {{- $_ := set $values.metrics.rules $name (mergeOverwrite (deepCopy $defaults.Rule) $rule) }}
 {{- end }}

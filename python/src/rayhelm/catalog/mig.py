@@ -5,6 +5,7 @@ places on, and no slice twice; the compute slices follow.
 """
 
 from collections.abc import Mapping
+from itertools import product
 from typing import Annotated
 
 from pydantic import Field
@@ -56,6 +57,18 @@ class Mig(Closed):
         small enough."""
         found = [name for name in self.profiles if self.most(name) >= shares]
         return max(found, key=lambda name: (self.profiles[name].memory, self.profiles[name].compute), default=None)
+
+    @property
+    def largest(self) -> tuple[dict[str, int], ...]:
+        """Every layout to which no instance can be added: what fits is a part of one of them."""
+        found: list[dict[str, int]] = []
+        counts = [range(self.most(profile) + 1) for profile in self.profiles]
+        layouts = (dict(zip(self.profiles, count, strict=True)) for count in product(*counts))
+        fitting = [layout for layout in layouts if any(layout.values()) and self.fits(layout)]
+        for layout in sorted(fitting, key=lambda layout: -sum(layout.values())):
+            if not any(all(layout[name] <= other.get(name, 0) for name in layout) for other in found):
+                found.append({name: count for name, count in layout.items() if count})
+        return tuple(found)
 
     def _placed(self, wanted: list[Profile], taken: int) -> bool:
         """`taken`: a bit for each memory slice."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from rayhelm.catalog.scaling import as_chart_data
+from rayhelm.charts.gpus import counters, mig_layouts
 from rayhelm.charts.docs import readme_table, values_yaml
 from rayhelm.charts.helm import charts_dir
 from rayhelm.charts.rules import rules
@@ -32,6 +33,8 @@ CHARTS: dict[str, type[BaseModel]] = {
 """A chart and the model of its values; another chart is one more line."""
 
 DATA: dict[tuple[str, str, str], Callable[[], object]] = {
+    ("platform", "gpus/_counters.tpl", "platform.counters"): counters,
+    ("platform", "gpus/_mig.tpl", "platform.mig"): mig_layouts,
     ("platform", "metrics/_catalogue.tpl", "platform.metricCatalogue"): as_chart_data,
 }
 """Facts of the catalogue that templates look up: chart, file and name of the template that holds them."""

@@ -185,7 +185,11 @@ class PoolUse(Closed):
     used: float
     network: str
     sharing: str = ""
-    """What its cards are cut into: MIG instances or time slices."""
+    """What its cards are cut into, in words."""
+    mig: dict[str, int] = {}
+    """MIG instances of each card, by profile."""
+    time_slices: int = 0
+    """Time slices of each card; 0 where it is whole, or cut by MIG."""
     devices: dict[str, int]
     """What its nodes offer, by extended resource (`nvidia.com/mig-3g.40gb`)."""
 

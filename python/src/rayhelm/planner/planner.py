@@ -172,5 +172,7 @@ def _use(site: PoolSite) -> PoolUse:
         used=site.used,
         network=str(site.link),
         sharing=str(site.cut or ""),
+        mig=dict(site.cut.layout) if site.cut else {},
+        time_slices=site.cut.slices if site.cut else 0,
         devices=site.devices,
     )

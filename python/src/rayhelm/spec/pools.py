@@ -37,6 +37,16 @@ class Weights(Record):
     """Secret with the hub's token, for gated models; only the download Job sees it."""
 
 
+class GpuOperator(Record):
+    """NVIDIA's GPU operator."""
+
+    namespace: Name = "gpu-operator"
+    """Where it runs and reads its ConfigMaps."""
+    cluster_policy: bool = False
+    """The chart `platform` makes its ClusterPolicy, and NVIDIA's chart is told `clusterPolicy.deployCR=false`. Left
+    out: NVIDIA's chart makes it, and is pointed to our ConfigMaps."""
+
+
 class Cluster(Record):
     """One Kubernetes cluster."""
 
@@ -46,6 +56,9 @@ class Cluster(Record):
     """Minor version of Kubernetes."""
     api_server: ApiServer = ApiServer()
     gateway: Gateway = Gateway()
+    gpu_operator: GpuOperator | None = None
+    """NVIDIA's GPU operator, where it is to be told which metrics of cards are read. Needs no word where a pool of
+    NVIDIA cards has `sharing`: it is told then."""
     redis: Redis | None = None
     """Fault tolerance of Ray's head; without it a lost head restarts the service."""
     weights: Weights = Weights()

@@ -1,8 +1,14 @@
 """From a plan to the typed values of the chart `platform`, one release for each cluster. Pure."""
 
-from rayhelm.planner.plan import Plan
-from rayhelm.spec.fleet import Fleet
+from collections.abc import Iterator
+
+from rayhelm.catalog import catalog
+from rayhelm.errors import FleetError
+from rayhelm.planner.plan import Plan, PoolUse
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.platform import PlatformValues
+from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
 
 __all__ = ["NAMESPACE", "RELEASE", "platforms_of_plan"]
 
@@ -12,10 +18,46 @@ NAMESPACE = "rayhelm-system"
 """Namespace of that release. What operators read lies in theirs."""
 
 
-def platforms_of_plan(plan: Plan, fleet: Fleet) -> dict[str, PlatformValues]:
-    """By cluster, each that a pool belongs to."""
-    return {cluster: PlatformValues() for cluster in fleet.clusters if cluster in _with_pools(fleet)}
+def platforms_of_plan(plan: Plan, loaded: LoadedFleet) -> dict[str, PlatformValues]:
+    """By cluster, each that a pool belongs to. Raises FleetError where nobody can tell a shared pool's nodes."""
+    clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
+    return {cluster: _values(cluster, plan, loaded) for cluster in clusters}
 
 
-def _with_pools(fleet: Fleet) -> set[str]:
-    return {pool.cluster for pool in fleet.pools.values()}
+def _values(cluster: str, plan: Plan, loaded: LoadedFleet) -> PlatformValues:
+    operator = loaded.fleet.clusters[cluster].gpu_operator
+    shared = dict(_shared(cluster, plan, loaded))
+    by_vendor = {name: catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
+    nvidia = {name: _nvidia(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
+    intel = {name: _intel(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
+    return PlatformValues(
+        nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
+        intel=Intel(enabled=bool(intel), pools=intel),
+    )
+
+
+def _operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvidia:
+    policy = ClusterPolicy(manage=operator.cluster_policy)
+    return Nvidia(enabled=True, namespace=operator.namespace, pools=pools, cluster_policy=policy)
+
+
+def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
+    """Pools of which several services have one card, each with labels by which its nodes are told."""
+    for name, use in plan.pools.items():
+        pool = loaded.fleet.pools[name]
+        if use.cluster != cluster or not use.sharing:
+            continue
+        if not pool.node_selector:
+            message = "its nodes are set up by a label, and nothing tells which they are"
+            mend = f"nodeSelector: {{example.com/pool: {name}}}   # kubectl get nodes --show-labels"
+            raise FleetError(loaded.document.problem(("pools", name), message, mend))
+        yield name, (use, pool)
+
+
+def _nvidia(use: PoolUse, pool: Pool) -> NvidiaPool:
+    card = use.gpu if use.mig else ""
+    return NvidiaPool(node_selector=pool.node_selector, card=card, mig=use.mig, replicas=use.time_slices)
+
+
+def _intel(use: PoolUse, pool: Pool) -> IntelPool:
+    return IntelPool(node_selector=pool.node_selector, shared=use.time_slices)

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rayhelm.values.platform.classes import PriorityClasses, RuntimeClass
+from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.ray_service.base import Values
 from rayhelm.values.ray_service.labels import ObjectName
@@ -27,5 +28,11 @@ class PlatformValues(Values):
     runtime_classes: dict[ObjectName, RuntimeClass] = {}
     """RuntimeClasses by name, for clusters where nobody else makes them: NVIDIA's GPU operator and k3s make `nvidia`
     themselves."""
+    nvidia: Nvidia = Nvidia()
+    """NVIDIA's cards: what its GPU operator is told."""
+    amd: Amd = Amd()
+    """AMD's cards: what its GPU operator is told."""
+    intel: Intel = Intel()
+    """Intel's cards: what its device plugin operator is told."""
     metrics: Metrics = Metrics()
     """Metrics that scale the gateway and workloads of yours."""
