@@ -85,6 +85,28 @@ def test_a_build_has_the_tags_of_its_recipe_and_is_another_with_others(shop: Sho
     assert note.read_text() != before
 
 
+def test_what_belongs_to_a_group_is_built_for_the_group_alone(shop: Shop) -> None:
+    shop.change("pots", group="kitchen")
+    assert main(["--group", "kitchen"], shop.site) == 0
+    assert len(shop.builds) == 1
+    assert sorted(missing(shop.site)) == ["bowl", "helm", "oven"]
+    assert not missing(shop.site, group="kitchen")
+
+
+def test_a_group_that_is_none_is_refused_with_those_that_there_are(
+    shop: Shop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shop.change("pots", group="kitchen")
+    assert main(["--group", "garden"], shop.site) == 2
+    assert "no group garden; there is kitchen" in capsys.readouterr().err
+
+
+def test_only_a_recipe_that_asks_for_it_is_built_with_a_c_compiler(shop: Shop) -> None:
+    shop.change("oven", cgo=True)
+    assert main(["oven"], shop.site) == 0
+    assert "CGO_ENABLED=1" in (shop.root / "go.env").read_text().splitlines()
+
+
 def test_the_version_is_stamped_and_nothing_may_change_the_pins(shop: Shop) -> None:
     shop.env |= {"GOFLAGS": "-mod=vendor -tags=none", "GOROOT": "/nowhere", "GOOS": "plan9", "CGO_ENABLED": "1"}
     shop.env |= {"GOPROXY": "https://mirror.example", "GOPRIVATE": "ours.example", "GOWORK": "/a/go.work"}

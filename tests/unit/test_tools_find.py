@@ -121,6 +121,18 @@ def test_the_missing_are_told_by_name(shop: Shop) -> None:
     assert missing(shop.site) == ["big-pot", "small-pot", "bowl"]
 
 
+def test_what_belongs_to_a_group_is_missing_only_to_the_group(shop: Shop) -> None:
+    shop.change("pots", group="kitchen")
+    assert sorted(missing(shop.site)) == ["bowl", "helm", "oven"]
+    assert missing(shop.site, group="kitchen") == ["big-pot", "small-pot"]
+
+
+def test_the_mend_of_what_belongs_to_a_group_is_the_groups_own_command(shop: Shop) -> None:
+    shop.change("pots", group="kitchen")
+    with pytest.raises(MissingError, match="make kitchen"):
+        program("big-pot", shop.site)
+
+
 def test_an_unknown_name_is_refused_with_the_names_that_there_are(shop: Shop) -> None:
     with pytest.raises(UsageError, match=r"no tool pan; there are oven, big-pot"):
         program("pan", shop.site)

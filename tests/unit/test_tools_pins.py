@@ -20,14 +20,21 @@ def minor(version: str) -> str:
 
 
 def chosen(folder: Path) -> Module:
-    if version := re.fullmatch(r"kubernetes-([\d.]+)", folder.name):
-        return module("kubernetes", Site(HERE.root, {"KUBERNETES": version[1]}))
+    if version := re.fullmatch(r"(kubernetes|kubelet)-([\d.]+)", folder.name):
+        return module(version[1], Site(HERE.root, {"KUBERNETES": version[2]}))
     return module(folder.name, DEFAULT)
 
 
-def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one() -> None:
-    folders = {path.name.removeprefix("kubernetes-") for path in FOLDERS if path.name.startswith("kubernetes-")}
+@pytest.mark.parametrize("part", ["kubernetes", "kubelet"])
+def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one(part: str) -> None:
+    folders = {path.name.removeprefix(f"{part}-") for path in FOLDERS if path.name.startswith(f"{part}-")}
     assert folders == set(versions().kubernetes.supported)
+
+
+@pytest.mark.parametrize("minor", versions().kubernetes.supported)
+def test_a_node_is_of_one_patch_with_its_control_plane(minor: str) -> None:
+    site = Site(HERE.root, {"KUBERNETES": minor})
+    assert module("kubelet", site).version == module("kubernetes", site).version
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
@@ -49,7 +56,11 @@ def test_the_operator_is_one_that_is_supported() -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
 def test_a_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> None:
-    imported = re.findall(r'_ "(\S+)"', (folder / "tools.go").read_text())
+    # A main of our own is built itself.
+    own = (folder / "main.go").exists()
+    imported = (
+        [f"rayhelm/ci/tools/{folder.name}"] if own else re.findall(r'_ "(\S+)"', (folder / "tools.go").read_text())
+    )
     assert sorted(imported) == sorted(chosen(folder).recipe.programs.values())
 
 
@@ -57,12 +68,15 @@ def test_a_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> N
 def test_a_folder_pins_every_module_with_a_checksum(folder: Path) -> None:
     go_mod = (folder / "go.mod").read_text()
     assert go_mod.startswith(f"module rayhelm/ci/tools/{folder.name}\n")
-    replaced = dict(re.findall(r"^\t?(?:replace )?(\S+) => \S+ v(\S+)$", go_mod, re.MULTILINE))
+    replaced = {
+        path: (other, version)
+        for path, other, version in re.findall(r"^\t?(?:replace )?(\S+) => (\S+) v(\S+)$", go_mod, re.MULTILINE)
+    }
     required = re.findall(r"^(?:\t|require )(\S+) v(\S+)(?: // indirect)?$", go_mod, re.MULTILINE)
     assert required
     sums = {tuple(line.split()[:2]) for line in (folder / "go.sum").read_text().splitlines()}
-    without = [path for path, version in required if (path, f"v{replaced.get(path, version)}") not in sums]
-    assert not without
+    pinned = [replaced.get(path, (path, version)) for path, version in required]
+    assert not [path for path, version in pinned if (path, f"v{version}") not in sums]
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

@@ -100,6 +100,13 @@ class Shop:
         shop.go_builds(BUILDS)
         return shop
 
+    def change(self, module: str, **settings: object) -> None:
+        """Other settings in a module's recipe."""
+        path = self.site.data / "tools.yaml"
+        text = yaml.safe_load(path.read_text())
+        text["modules"][module].update(settings)
+        path.write_text(yaml.safe_dump(text))
+
     @property
     def site(self) -> Site:
         return Site(self.root, self.env)

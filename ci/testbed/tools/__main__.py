@@ -1,4 +1,5 @@
-"""python -m testbed.tools [--list] [NAME...]: builds and fetches what is not found; without names, all of it."""
+"""python -m testbed.tools [--list] [--group GROUP] [NAME...]: builds and fetches what is not found; without names, all
+that belongs to no group, or to the one that is named."""
 
 import argparse
 import signal
@@ -21,12 +22,13 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     """Exit code: 0, 2 for a wrong name, 3 where something could not be had, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m testbed.tools", description=__doc__)
     parser.add_argument("--list", action="store_true", help="say what there is, and build nothing")
+    parser.add_argument("--group", default="", help="what one command alone needs, such as node")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a program or a bundle of CRDs")
     chosen = parser.parse_args(arguments)
     # A build that is ended politely takes its compiler with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        tell(site) if chosen.list else make(chosen.names, site)
+        tell(site) if chosen.list else make(chosen.names, site, chosen.group)
     except RayhelmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -39,15 +41,17 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     return 0
 
 
-def make(names: list[str], site: Site) -> None:
+def make(names: list[str], site: Site, group: str = "") -> None:
     known, bundles = tools(site), {bundle.name: bundle for bundle in crds.bundles(site)}
     if unknown := [name for name in names if name not in known and name not in bundles]:
         raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join([*known, *bundles])}")
-    wanted = [tool for name, tool in known.items() if not names or name in names]
+    if group not in (groups := {tool.group for tool in known.values()}):
+        raise UsageError(f"there is no group {group}; there is {', '.join(sorted(groups - {''}))}")
+    wanted = [tool for name, tool in known.items() if (name in names if names else tool.group == group)]
     with one_at_a_time(site):
         make_programs(wanted, site)
         for bundle in bundles.values():
-            if (not names or bundle.name in names) and not crds.is_fetched(bundle, site):
+            if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, site):
                 print(f"==> CRDs of {bundle.name} {bundle.version}", flush=True)
                 crds.fetch(bundle, site)
 

@@ -60,7 +60,7 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
     # Go names programs in a folder by their packages; one alone gets the name that we have for it.
     target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
-    env = environment(site) | {"GOTMPDIR": str(scratch)}
+    env = environment(site) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
     said: deque[str] = deque(maxlen=30)
     with subprocess.Popen(
         command,

@@ -59,7 +59,8 @@ class Module:
     @property
     def pin(self) -> str:
         """Changes with whatever a program is made from."""
-        parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum")]
+        own = sorted(path.name for path in self.folder.glob("*.go") if path.name != "tools.go")
+        parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum", *own)]
         told = [self.ldflags, *self.recipe.tags]
         return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in told)])).hexdigest()
 
@@ -85,6 +86,11 @@ class Tool:
     answer: str
     module: Module | None
     """None for what the set-up fetches."""
+
+    @property
+    def group(self) -> str:
+        """Who alone needs it; empty for what `make tools` builds."""
+        return self.module.recipe.group if self.module else ""
 
     @property
     def variable(self) -> str:

@@ -50,13 +50,14 @@ def found(name: str, site: Site = HERE) -> Found:
     why = "".join(f"\n  {line}" for line in result.passed_over)
     raise MissingError(
         f"{name} {wanted.version} is missing{':' if why else ''}{why}",
-        f"make tools\nor name one of your own: {wanted.variable}=path",
+        f"make {wanted.group or 'tools'}\nor name one of your own: {wanted.variable}=path",
     )
 
 
-def missing(site: Site = HERE) -> list[str]:
-    """The names that cannot be found. Raises MissingError for a variable that names no program."""
-    return [name for name, wanted in tools(site).items() if not search(wanted, site).found]
+def missing(site: Site = HERE, *, group: str = "") -> list[str]:
+    """The names of a group that cannot be found. Raises MissingError for a variable that names no program."""
+    known = tools(site).items()
+    return [name for name, wanted in known if wanted.group == group and not search(wanted, site).found]
 
 
 def search(wanted: Tool, site: Site) -> Search:

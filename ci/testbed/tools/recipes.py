@@ -39,6 +39,10 @@ class Recipe(Closed):
     """Options of the linker; `{version}`, `{major}` and `{minor}` are filled in."""
     tags: tuple[str, ...] = ()
     """Build tags."""
+    cgo: bool = False
+    """Whether it is built with a C compiler."""
+    group: str = ""
+    """Who alone needs it: `make tools` leaves it out, and the group's own command builds it."""
     seconds: int
     """Duration of the build on two busy cores where nothing is cached."""
     disk: Disk
