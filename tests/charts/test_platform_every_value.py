@@ -51,11 +51,11 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, int | float):
         return [value + 1, 0, 0.5]
     if isinstance(value, dict):
-        return [{"added": "x"}, {"3g.40gb": 1}]
+        return [{"added": "x"}, {"added": "a reason of its own"}, {"3g.40gb": 1}]
     if isinstance(value, list):
         return [["added"], ["added/x"], [7], ["10.9.0.0/16"]]
     modes = ["mps", "timeSlicing", "mixed", "single", "CPX_NPS1", "SPX_NPS1", "intel/intel-gpu-plugin:0.35.0"]
-    return [*modes, "changed", "7", "Max", "ConfigMap", "HPA", "KEDA", "http://changed", f"sha256:{'7' * 64}"]
+    return [*modes, "changed", "7", "Audit", "Max", "ConfigMap", "HPA", "KEDA", "http://changed", f"sha256:{'7' * 64}"]
 
 
 def changed(values: Any, path: Path, value: Any) -> Any:

@@ -18,6 +18,7 @@ BUILT_IN = {
     *("PriorityClass", "RuntimeClass"),
     *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "ServiceAccount"),
     *("ClusterRole", "ClusterRoleBinding", "RoleBinding"),
+    *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 """Kinds of Kubernetes itself; those of operators have tests of their own."""
 OF_OPERATORS = {"ScaledObject", "ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"}

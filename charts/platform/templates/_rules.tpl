@@ -120,6 +120,14 @@
  "autoscaler-adapter": {
   "message": "metrics.autoscalers.{scaler}: an HPA reads external.metrics.k8s.io, which this adapter does not serve",
   "mend": "metrics: {autoscalers: \u007b{scaler}: {kind: KEDA}\u007d}   # or adapter: {kind: ConfigMap}"
+ },
+ "policy-reason": {
+  "message": "{path}: {action} lets through what the policy is against, so it needs a reason",
+  "mend": "policies: \u007b{name}: {action: {action}, reason: \"two services of ... break it until ...\"}\u007d"
+ },
+ "policy-blind": {
+  "message": "policies.{name} reads serveConfigV2 by its form, and serveConfigForm is {action}: in another form it sees nothing",
+  "mend": "policies: {serveConfigForm: {action: Deny}\u007d   # or {name} as weak as it, with its reason"
  }
 }
 {{- end }}

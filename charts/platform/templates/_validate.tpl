@@ -3,6 +3,7 @@
 {{- define "platform.validate" -}}
 {{- include "platform.validateClasses" (index . 1) }}
 {{- include "platform.validateGpus" (index . 1) }}
+{{- include "platform.validatePolicies" (index . 1) }}
 {{- include "platform.validateMetrics" (index . 1).metrics }}
 {{- end }}
 

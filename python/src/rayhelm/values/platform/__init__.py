@@ -11,6 +11,7 @@ from pydantic import Field
 from rayhelm.values.platform.classes import PriorityClasses, RuntimeClass
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
+from rayhelm.values.platform.policies import Policies
 from rayhelm.values.ray_service.base import Values
 from rayhelm.values.ray_service.labels import ObjectName
 
@@ -36,3 +37,5 @@ class PlatformValues(Values):
     """Intel's cards: what its device plugin operator is told."""
     metrics: Metrics = Metrics()
     """Metrics that scale the gateway and workloads of yours."""
+    policies: Policies = Policies()
+    """What the API server refuses. `rayhelm lint` says the same before anything reaches it."""

@@ -1,0 +1,129 @@
+"""Runs policies on objects, by Google's CEL: the same language, regular expressions and types as in the API server.
+
+Nothing is defaulted here and no other admission plugin has run: an object is judged as it is written.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from rayhelm.admission.policy import Object, Policy, Validation
+from rayhelm.errors import MissingError
+
+__all__ = ["Verdict", "judge", "namespaces_of"]
+
+INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
+MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<mend>.*)", re.DOTALL)
+"""How each message of ours is built."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One thing that a policy has against an object."""
+
+    policy: str
+    message: str
+    """As the API server would tell it."""
+    actions: tuple[str, ...]
+    """What the binding makes of it: `Deny`, `Warn`, `Audit`."""
+    rule: str = ""
+    what: str = ""
+    mend: str = ""
+    fields: tuple[str, ...] = ()
+    """Where the field may stand, the nearest first."""
+
+    @property
+    def denies(self) -> bool:
+        return "Deny" in self.actions
+
+
+def judge(policies: Iterable[Policy], item: Object, namespace: Object, old: Object | None = None) -> list[Verdict]:
+    """What the policies have against making the object, or against changing `old` into it."""
+    data: dict[str, Any] = {
+        "object": item,
+        "oldObject": old,
+        "request": {"operation": "UPDATE" if old else "CREATE"},
+        "namespaceObject": namespace,
+    }
+    return [
+        verdict for policy in policies if policy.looks_at(item, namespace) for verdict in _verdicts(policy, dict(data))
+    ]
+
+
+def namespaces_of(objects: Iterable[Object]) -> Mapping[str, Object]:
+    """The Namespaces among some objects, by name."""
+    return {item["metadata"]["name"]: item for item in objects if item and item["kind"] == "Namespace"}
+
+
+def _verdicts(policy: Policy, data: dict[str, Any]) -> Iterator[Verdict]:
+    data["variables"] = {}
+    try:
+        if not all(_value(condition, data) for condition in policy.conditions):
+            return
+    except _Failed as error:
+        yield _refusal(policy, str(error))
+        return
+    for name, expression in policy.variables:
+        try:
+            data["variables"][name] = _value(expression, data)
+        except _Failed:
+            # An error of a variable is one of who reads it, and it is read or not as the objects are.
+            data["variables"].pop(name, None)
+    for validation in policy.validations:
+        try:
+            if _value(validation.expression, data) is not True:
+                yield _refusal(policy, _message(validation, data))
+        except _Failed as error:
+            yield _refusal(policy, str(error))
+
+
+def _message(validation: Validation, data: Mapping[str, Any]) -> str:
+    if not validation.message_expression:
+        return validation.message
+    try:
+        return str(_value(validation.message_expression, data))
+    except _Failed:
+        return validation.message
+
+
+def _refusal(policy: Policy, message: str) -> Verdict:
+    found = MESSAGE.fullmatch(message)
+    if not found:
+        return Verdict(policy.name, message, policy.actions)
+    rule, what, mend = found["rule"], found["what"], found["mend"]
+    return Verdict(policy.name, message, policy.actions, rule, what, mend, policy.fields.get(rule, ()))
+
+
+class _Failed(Exception):
+    """An expression that has no value."""
+
+
+def _value(expression: str, data: Mapping[str, Any]) -> Any:
+    from cel_expr_python import cel
+
+    try:
+        answer = _compiled(expression).eval(data=data)
+    except RuntimeError as error:
+        raise _Failed(f"{expression}: {error}") from None
+    if answer.type() == cel.Type.ERROR:
+        raise _Failed(f"{expression}: {answer.value()}")
+    return answer.plain_value()
+
+
+@cache
+def _compiled(expression: str) -> Any:
+    return _environment().compile(expression)
+
+
+@cache
+def _environment() -> Any:
+    try:
+        from cel_expr_python import cel
+        from cel_expr_python.ext.ext_strings import ExtStrings
+    except ImportError:
+        raise MissingError(
+            "cel-expr-python is not there, so no policy can be asked", "pip install cel-expr-python"
+        ) from None
+    return cel.NewEnv(variables=dict.fromkeys(INPUTS, cel.Type.DYN), extensions=[ExtStrings()])

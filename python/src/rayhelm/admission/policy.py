@@ -1,0 +1,128 @@
+"""ValidatingAdmissionPolicies and their bindings, read out of YAML."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rayhelm.charts.helm import charts_dir
+
+__all__ = ["Policy", "Validation", "policies_of", "shipped"]
+
+Object = Mapping[str, Any]
+
+FIELD = "rayhelm.dev/field-"
+"""Annotations of a policy that tell lint where a rule's field may stand, the nearest first."""
+PLURALS = {
+    "RayService": "rayservices",
+    "RayCluster": "rayclusters",
+    "RayJob": "rayjobs",
+    "Pod": "pods",
+    "Job": "jobs",
+    "Service": "services",
+    "Ingress": "ingresses",
+    "HTTPRoute": "httproutes",
+    "GRPCRoute": "grpcroutes",
+    "TCPRoute": "tcproutes",
+    "TLSRoute": "tlsroutes",
+}
+"""Resources by kind: what an API server would tell."""
+
+
+@dataclass(frozen=True)
+class Validation:
+    """One thing that must be true."""
+
+    expression: str
+    message: str
+    message_expression: str = ""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """A policy as one binding puts it into force."""
+
+    name: str
+    rules: tuple[Object, ...]
+    """`matchConstraints.resourceRules`."""
+    conditions: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
+    """Names and expressions, in their order."""
+    validations: tuple[Validation, ...]
+    actions: tuple[str, ...]
+    """`Deny`, `Warn`, `Audit`."""
+    namespaces: Object
+    """Selector of namespaces."""
+    fields: Mapping[str, tuple[str, ...]]
+    """By rule."""
+
+    def looks_at(self, item: Object, namespace: Object) -> bool:
+        """Whether the API server would ask this policy about the object."""
+        group, _, version = str(item["apiVersion"]).rpartition("/")
+        resource = PLURALS.get(str(item["kind"]))
+        return _selects(self.namespaces, namespace["metadata"].get("labels") or {}) and any(
+            resource in rule["resources"] and group in rule["apiGroups"] and {version, "*"} & {*rule["apiVersions"]}
+            for rule in self.rules
+        )
+
+
+@cache
+def shipped() -> tuple[Policy, ...]:
+    """Those of the chart `platform`, with their defaults."""
+    folder = charts_dir() / "platform/files/policies"
+    return tuple(policies_of(item for file in sorted(folder.glob("*.yaml")) for item in _documents(file)))
+
+
+def policies_of(objects: Iterable[Object]) -> Iterator[Policy]:
+    """The policies among some objects, once for each of their bindings."""
+    items = [item for item in objects if item]
+    policies = {item["metadata"]["name"]: item for item in items if item["kind"] == "ValidatingAdmissionPolicy"}
+    for item in items:
+        if item["kind"] == "ValidatingAdmissionPolicyBinding" and item["spec"]["policyName"] in policies:
+            yield _policy(policies[item["spec"]["policyName"]], item["spec"])
+
+
+def _policy(item: Object, binding: Object) -> Policy:
+    spec, annotations = item["spec"], item["metadata"].get("annotations") or {}
+    return Policy(
+        name=item["metadata"]["name"],
+        rules=tuple(spec["matchConstraints"]["resourceRules"]),
+        conditions=tuple(each["expression"] for each in spec.get("matchConditions", ())),
+        variables=tuple((each["name"], each["expression"]) for each in spec.get("variables", ())),
+        validations=tuple(
+            Validation(each["expression"], each.get("message", ""), each.get("messageExpression", ""))
+            for each in spec["validations"]
+        ),
+        actions=tuple(binding["validationActions"]),
+        namespaces=binding.get("matchResources", {}).get("namespaceSelector") or {},
+        fields={
+            key.removeprefix(FIELD): tuple(part.strip() for part in text.split(","))
+            for key, text in annotations.items()
+            if key.startswith(FIELD)
+        },
+    )
+
+
+def _documents(file: Path) -> Iterator[Object]:
+    yield from yaml.safe_load_all(file.read_text())
+
+
+def _selects(selector: Object, labels: Object) -> bool:
+    """A label selector, of which these policies use expressions alone."""
+    return all(_holds(each, labels) for each in selector.get("matchExpressions", ()))
+
+
+def _holds(requirement: Object, labels: Object) -> bool:
+    value, values = labels.get(requirement["key"]), requirement.get("values", ())
+    match requirement["operator"]:
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case _:
+            return value is None

@@ -1,0 +1,88 @@
+"""The cases that lie beside each policy: objects that pass, and objects that do not with the rules that they break."""
+
+import copy
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
+from rayhelm.admission.policy import Policy, policies_of
+from rayhelm.charts.helm import charts_dir
+
+__all__ = ["BREAKS", "CASES", "FOLDER", "NAMES", "Case", "asked", "case", "documents", "namespace", "policies"]
+
+Object = dict[str, Any]
+
+FOLDER = charts_dir().parent / "policies"
+NAMES = sorted(file.parent.name for file in FOLDER.glob("*/policy.yaml"))
+BREAKS = "rayhelm.dev/breaks"
+
+
+@dataclass(frozen=True)
+class Case:
+    """One object of good.yaml or bad.yaml."""
+
+    policy: str
+    good: bool
+    item: Object
+    namespace: Object
+    """The one it names, out of the same file; else one with nothing noted on it."""
+
+    def __str__(self) -> str:
+        return f"{self.policy}-{'good' if self.good else 'bad'}-{self.item['kind']}-{self.item['metadata']['name']}"
+
+    @property
+    def rules(self) -> set[str]:
+        """What it breaks."""
+        text = self.item["metadata"].get("annotations", {}).get(BREAKS, "")
+        return {rule.strip() for rule in text.split(",") if rule}
+
+
+def namespace(name: str = "anywhere", **metadata: Object) -> Object:
+    labels = {"kubernetes.io/metadata.name": name, **metadata.get("labels", {})}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata, "labels": labels}}
+
+
+def documents(file: Path) -> list[Object]:
+    return [item for item in yaml.safe_load_all(file.read_text()) if item]
+
+
+@cache
+def policies() -> tuple[Policy, ...]:
+    """All of them, as they stand in their folders."""
+    return tuple(policies_of(item for name in NAMES for item in documents(FOLDER / name / "policy.yaml")))
+
+
+def asked(item: Object, within: Object | None = None, old: Object | None = None) -> list[Verdict]:
+    """What all policies have against it."""
+    return judge(policies(), item, within or namespace(), old)
+
+
+def _cases() -> Iterator[Case]:
+    for name in NAMES:
+        for good in (True, False):
+            items = documents(FOLDER / name / f"{'good' if good else 'bad'}.yaml")
+            known = {each: namespace(each, **_noted(found)) for each, found in namespaces_of(items).items()}
+            for item in items:
+                if item["kind"] != "Namespace":
+                    yield Case(name, good, item, known.get(item["metadata"].get("namespace", ""), namespace()))
+
+
+def _noted(item: Any) -> dict[str, Object]:
+    return {key: item["metadata"][key] for key in ("labels", "annotations") if key in item["metadata"]}
+
+
+CASES = list(_cases())
+
+
+def case(policy: str, name: str, kind: str = "RayService", *, good: bool = False) -> Object:
+    """A copy of one object of the cases."""
+    wanted = (policy, good, name, kind)
+    found = (
+        each for each in CASES if (each.policy, each.good, each.item["metadata"]["name"], each.item["kind"]) == wanted
+    )
+    return copy.deepcopy(next(found).item)

@@ -1,0 +1,237 @@
+"""The policies, asked offline: their own cases, the ways round them, and what they let alone."""
+
+import copy
+import json
+import random
+import re
+from typing import Any
+
+import pytest
+import yaml
+
+from policies.kit.cases import BREAKS, CASES, FOLDER, NAMES, Case, asked, case, documents, namespace, policies
+from rayhelm.admission.evaluate import MESSAGE, judge
+from rayhelm.spec.yaml_nodes import Loader
+
+Object = dict[str, Any]
+
+ALLOWED_FUNCTIONS = {
+    *("has", "all", "exists", "exists_one", "map", "filter"),
+    *("matches", "startsWith", "endsWith", "contains", "size", "int", "string"),
+    *("replace", "split", "join", "substring", "indexOf"),
+}
+"""What the API server and the offline run both know."""
+
+
+def broken(item: Object, within: Object | None = None, old: Object | None = None) -> set[str]:
+    """Rules; an expression that fails is told in its own words."""
+    return {verdict.rule or verdict.message for verdict in asked(item, within, old)}
+
+
+# -- cases -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if one.good], ids=str)
+def test_what_is_good_passes_every_policy(one: Case) -> None:
+    assert broken(one.item, one.namespace) == set()
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
+def test_what_is_bad_is_refused_by_the_rules_that_it_names(one: Case) -> None:
+    assert one.rules
+    assert broken(one.item, one.namespace) == one.rules
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
+def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
+    for verdict in asked(one.item, one.namespace):
+        assert verdict.what
+        assert verdict.mend
+        assert "\n" not in verdict.message, "the API server takes no messages of several lines"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_rule_of_a_policy_is_broken_by_one_of_its_cases(name: str) -> None:
+    (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
+    told = {found[1] for each in policy.validations if (found := MESSAGE.fullmatch(each.message))}
+    tried = {rule for one in CASES if one.policy == name for rule in one.rules}
+    assert told - {"serve-config-size"} <= tried
+    assert told == set(policy.fields)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_validation_has_a_message_of_one_form(name: str) -> None:
+    (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
+    for validation in policy.validations:
+        assert MESSAGE.fullmatch(validation.message), validation.message
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_folder_holds_what_a_reader_looks_for(name: str) -> None:
+    (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
+    readme = (FOLDER / name / "README.md").read_text()
+    for part in ("**Why.**", "**How it is loosened.**", "**What it does not see.**"):
+        assert part in readme
+    for rule in policy.fields:
+        assert f"| `{rule}` |" in readme
+    assert f"`{name}`" in (FOLDER / "README.md").read_text()
+
+
+# -- form ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_expression_uses_nothing_that_only_one_side_knows(name: str) -> None:
+    policy, binding = documents(FOLDER / name / "policy.yaml")
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"] == f"rayhelm-{name}"
+    spec = policy["spec"]
+    for expression in re.findall(r'"(?:expression|messageExpression)": ("(?:[^"\\]|\\.)*")', json.dumps(spec)):
+        text = json.loads(expression)
+        bare = re.sub(r"""r?'(?:[^'\\]|\\.)*'|r?"(?:[^"\\]|\\.)*\"""", "''", text)
+        assert set(re.findall(r"\b([a-z_A-Z]+)\(", bare)) <= ALLOWED_FUNCTIONS, text
+        assert ".?" not in bare
+        assert "[?" not in bare
+
+
+def test_policies_judge_what_changes_alike() -> None:
+    """The conditions are the same text in each, so that none looks at more than the others."""
+    conditions: dict[str, set[str]] = {}
+    for name in NAMES:
+        spec = documents(FOLDER / name / "policy.yaml")[0]["spec"]
+        assert spec["failurePolicy"] == "Fail"
+        for each in spec["matchConditions"]:
+            conditions.setdefault(each["name"], set()).add(each["expression"])
+        names = [each["name"] for each in spec["matchConditions"]]
+        assert names[:2] == ["stays", "changes"]
+        assert not any("status" in resource for rule in spec["matchConstraints"]["resourceRules"]
+                       for resource in rule["resources"])  # fmt: skip
+    assert len(conditions["stays"]) == len(conditions["brings-pods"]) == 1
+    assert len(conditions["changes"]) == 2, "of kinds with replicas, and of those without"
+
+
+def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:
+    bad = [one.item for one in CASES if not one.good]
+    for name in ("kube-system", "kube-public", "kube-node-lease"):
+        assert not [verdict for item in bad for verdict in judge(policies(), item, namespace(name))]
+
+
+# -- changes ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
+def test_what_breaks_a_policy_already_can_still_be_labelled_and_deleted(one: Case) -> None:
+    labelled = copy.deepcopy(one.item)
+    labelled["metadata"].setdefault("labels", {})["team"] = "x"
+    assert broken(labelled, one.namespace, one.item) == set()
+    going = copy.deepcopy(one.item)
+    going["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
+    going["spec"] = {}
+    assert broken(going, one.namespace, one.item) == set()
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
+def test_nothing_good_can_be_changed_into_something_bad(one: Case) -> None:
+    before = copy.deepcopy(one.item)
+    before["spec"] = {"headGroupSpec": {}, "containers": []}
+    assert broken(one.item, one.namespace, before) == one.rules
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good and one.item["kind"] == "RayCluster"], ids=str)
+def test_the_autoscaler_can_change_a_cluster_that_breaks_a_policy_already(one: Case) -> None:
+    scaled, before = copy.deepcopy(one.item), copy.deepcopy(one.item)
+    for item, replicas in ((before, 1), (scaled, 2)):
+        for group in item["spec"].setdefault("workerGroupSpecs", []):
+            group["replicas"] = replicas
+            group["scaleStrategy"] = {"workersToDelete": [f"pod-{replicas}"]}
+        item["spec"]["suspend"] = replicas == 2
+    assert broken(scaled, one.namespace, before) == set()
+
+
+# -- serveConfigV2 ---------------------------------------------------------------------------------------------------
+
+
+def test_a_config_as_long_as_policies_read_passes_and_a_longer_one_does_not() -> None:
+    for count, rules in ((230, set()), (300, {"serve-config-size"})):
+        item = case("serve-config-form", "json", good=True)
+        config = json.loads(item["spec"]["serveConfigV2"])
+        item["spec"]["serveConfigV2"] = json.dumps({**config, "x": ["y" * 100] * count}, indent=2, sort_keys=True)
+        assert broken(item) == rules
+
+
+def test_json_dumps_gives_the_form_for_any_config() -> None:
+    item = case("serve-config-form", "json", good=True)
+    odd = {
+        "": [],
+        "a b": {"c": [[], {}, [[1.5, -2e-9, None]]]},
+        "http_options": {"request_timeout_s": 5},
+        "é": "é\u2028",
+    }
+    item["spec"]["serveConfigV2"] = json.dumps({**odd, "e": odd.pop("é")}, indent=2, sort_keys=True)
+    assert "\\u2028" in item["spec"]["serveConfigV2"]
+    assert broken(item) == {"serve-config-form"}, "é is escaped by Python and not by Go"
+    item["spec"]["serveConfigV2"] = json.dumps(odd, indent=2, sort_keys=True, ensure_ascii=False)
+    assert broken(item) == set()
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if one.policy == "serve-config-form"], ids=str)
+def test_what_has_the_form_means_the_same_as_json_and_as_yaml(one: Case) -> None:
+    """KubeRay reads YAML. Where the form holds, both readings have to agree; where they do not, it must not hold."""
+    text = one.item["spec"]["serveConfigV2"]
+    assert reads_alike(text) or not one.good
+
+
+def test_whatever_is_done_to_a_text_it_keeps_one_meaning_or_loses_the_form() -> None:
+    """Some thousand edits at random, by the characters that mean something to YAML or JSON."""
+    (form,) = (each for each in policies() if each.name == "rayhelm-serve-config-form")
+    item = case("serve-config-form", "all-kinds-of-values", good=True)
+    text, chance, kept = item["spec"]["serveConfigV2"], random.Random(7), 0
+    signs = [
+        "\n",
+        " ",
+        "  ",
+        "\t",
+        *"{}[],:\"'#|>\\%@.01e",
+        "&a ",
+        "*a",
+        "!!str ",
+        "- ",
+        "? ",
+        "---",
+        "<<",
+        "\\u0041",
+        "null",
+    ]
+    bits = [*signs, '"a": 1,', '"a",\n', *text.splitlines(keepends=True)]
+    for _ in range(3000):
+        edited = text
+        for _ in range(chance.randint(1, 3)):
+            at, upto = sorted((chance.randrange(len(edited)), min(len(edited), chance.randrange(len(edited)))))
+            upto = upto if chance.random() < 0.1 else min(upto, at + chance.randint(0, 3))
+            edited = edited[:at] + chance.choice(bits) + edited[upto:]
+        item["spec"]["serveConfigV2"] = edited
+        if not judge([form], item, namespace()):
+            kept += 1
+            assert reads_alike(edited), edited
+    assert kept > 20, "too few kept the form for this to mean something"
+
+
+def reads_alike(text: str) -> bool:
+    """As JSON without doubled keys, and as YAML, by the types of YAML 1.2 that KubeRay's reader knows too."""
+    try:
+        return bool(json.loads(text, object_pairs_hook=_once) == yaml.load(text, Loader=Loader))
+    except (ValueError, yaml.YAMLError):
+        return False
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({key for key, _ in pairs}) < len(pairs):
+        raise ValueError("doubled key")
+    return dict(pairs)
+
+
+def test_the_cases_try_many_ways_round_the_form() -> None:
+    assert len([one for one in CASES if one.policy == "serve-config-form" and not one.good]) > 40
+
+
+def test_each_case_says_which_rules_it_breaks_and_only_bad_ones_do() -> None:
+    assert all((BREAKS in one.item["metadata"].get("annotations", {})) != one.good for one in CASES)
