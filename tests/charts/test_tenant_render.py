@@ -252,6 +252,16 @@ def test_every_pod_is_denied_everything_but_dns() -> None:
     }
 
 
+def test_the_team_s_own_pods_call_whom_the_values_name_and_those_of_services_do_not() -> None:
+    found = policies(base="tenant/everything")["research-destinations"]
+    assert found["podSelector"] == {"matchExpressions": [{"key": "rayhelm.dev/service", "operator": "DoesNotExist"}]}
+    assert found["policyTypes"] == ["Egress"]
+    database, gateway = found["egress"]
+    assert (database["to"], database["ports"][0]["port"]) == ([{"ipBlock": {"cidr": "10.5.0.0/16"}}], 5432)
+    assert gateway["to"][0]["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "gateway"}
+    assert "research-destinations" not in policies()
+
+
 def test_an_opening_is_for_its_own_pods_alone() -> None:
     opened = policies(base="tenant/everything")["research-opening-upgrade-gateway"]
     assert opened["podSelector"]["matchLabels"] == {"gateway.networking.k8s.io/gateway-name": "chat-gateway"}

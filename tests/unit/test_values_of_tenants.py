@@ -179,6 +179,23 @@ def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> Non
     assert list(door(text, "gateway/main/gateway.yaml").models) == ["chat"]
 
 
+def test_the_walls_let_out_whom_the_gateway_lets_in() -> None:
+    assert not wall(FLEET % ", gateway: {callers: [apps]}").network_policy.destinations
+    (name, door), *_ = wall(FLEET % ", gateway: {callers: [owner]}").network_policy.destinations.items()
+    assert (name, door.peer.namespace, door.ports) == ("gateway", "gateway", [8080])
+    assert door.peer.pod_labels == {"rayhelm.dev/gateway": "gateway"}
+
+
+def test_the_walls_let_out_whom_aliases_are_for() -> None:
+    aliases = "{tenant: owner, aliases: {namespace: owner, names: [chat-predictor]}}"
+    text = (FLEET % "").replace("chat: {tenant: owner}", f"chat: {aliases}")
+    assert wall(text).network_policy.destinations["chat"].peer.pod_labels == {
+        "rayhelm.dev/service": "chat",
+        "rayhelm.dev/role": "worker",
+    }
+    assert not wall(text.replace("namespace: owner", "namespace: apps")).network_policy.destinations
+
+
 def test_members_are_handed_on() -> None:
     access = "access: {viewers: {users: [ada]}, editors: {groups: [team]}, deployers: {serviceAccounts: [ci/flux]}}"
     found = wall((FLEET % "").replace("owner: {", f"owner: {{{access}, ")).access
@@ -233,8 +250,9 @@ def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str)
             groups = [group for key in plans for group in rendered.values[key].worker_groups.values()]
             asked = sum(group.max_replicas * group.gpu.count for group in groups if resource_of(group) == resource)
             assert asked == cards.planned
-            assert cards.surge == sum(plan.surge_gpus for plan in plans.values())
-            assert cards.planned == sum(plan.gpus for plan in plans.values())
+            upgraded = [plan for plan in plans.values() if plan.upgrade == "NewCluster"]
+            assert cards.surge == sum(plan.cards.get(resource, 0) for plan in upgraded)
+            assert cards.planned == sum(plan.cards.get(resource, 0) for plan in plans.values())
 
 
 @pytest.mark.parametrize("name", FLEETS)

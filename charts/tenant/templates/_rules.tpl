@@ -69,6 +69,10 @@
   "message": "no DNS is named, so no pod could resolve a name",
   "mend": "networkPolicy: {dns: {peer: {namespace: kube-system, podLabels: {k8s-app: kube-dns}\u007d}\u007d"
  },
+ "destination-nobody": {
+  "message": "networkPolicy.destinations.{name} names nobody: pods are found by their namespace first",
+  "mend": "networkPolicy: {destinations: \u007b{name}: {peer: {namespace: ...}, ports: [8080]}\u007d}"
+ },
  "opening-everybody": {
   "message": "networkPolicy.openings.{name} has no podLabels: it would open every pod of the namespace",
   "mend": "networkPolicy: {openings: \u007b{name}: {podLabels: {app: ...}\u007d}\u007d"

@@ -10,6 +10,9 @@
 {{- range $name, $class := $values.quota.priorityClasses }}
 {{- $_ := set $values.quota.priorityClasses $name (mergeOverwrite (deepCopy $defaults.PriorityClass) $class) }}
 {{- end }}
+{{- range $to, $destination := $values.networkPolicy.destinations }}
+{{- $_ := set $values.networkPolicy.destinations $to (mergeOverwrite (deepCopy $defaults.Destination) $destination) }}
+{{- end }}
 {{- range $name, $opening := $values.networkPolicy.openings }}
 {{- $opening := mergeOverwrite (deepCopy $defaults.Opening) $opening }}
 {{- range $caller, $peer := $opening.callers }}

@@ -87,7 +87,7 @@ def _place(end: End) -> str:
     if isinstance(end, Addresses):
         without = ", ".join(f"`{cidr}`" for cidr in end.without)
         return f"`{end.cidr}`" + (f" without {without}" if without else "")
-    if isinstance(end, Pods):
+    if isinstance(end, Pods) or not end.role:
         labels = dict(end.labels)
         if service := labels.get("rayhelm.dev/service"):
             return f"`{end.namespace}` (`{service}`)"

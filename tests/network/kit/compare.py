@@ -1,9 +1,10 @@
 """The list of flows held against what the analyser found, in both directions."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from itertools import product
 
 from network.kit.analyser import Block, connections
 from network.kit.world import Pod, World
@@ -20,15 +21,27 @@ class Way:
     target: Pod | Block
     port: str
 
+    def is_within(self, other: "Way") -> bool:
+        ends = ((self.source, other.source), (self.target, other.target))
+        return self.port == other.port and all(_is_within(own, wider) for own, wider in ends)
+
+
+def _is_within(end: Pod | Block, wider: Pod | Block) -> bool:
+    if isinstance(end, Block) and isinstance(wider, Block):
+        return wider.first <= end.first and end.last <= wider.last
+    return end == wider
+
 
 def differences(world: World) -> list[str]:
     """What is closed although a flow says open, and what is open although none does; empty where both agree."""
-    wanted, found = expected(world), reached(world)
+    agreed, found = _agreed(world), reached(world)
+    wanted = _expected(agreed)
     missing = [(way, passage) for way, passage in wanted.items() if way not in found]
     extra = [way for way in found if way not in wanted]
     return list(
         dict.fromkeys(
             [
+                *_one_sided(world, agreed),
                 *(f"closed, but open by flow {_named(passage)}: {_told(way)}" for way, passage in missing),
                 *(f"open, but no flow says so: {_told(way)}{_hint(way, world)}" for way in extra),
             ]
@@ -38,7 +51,38 @@ def differences(world: World) -> list[str]:
 
 def expected(world: World) -> dict[Way, Passage]:
     """What the flows that are on let through, each with one that does."""
-    return _ways(world, on=True)
+    return _expected(_agreed(world))
+
+
+def _expected(agreed: dict[Way, Passage]) -> dict[Way, Passage]:
+    merged = _merged((way.source, way.target, way.port) for way in agreed)
+    return {way: next(passage for part, passage in agreed.items() if part.is_within(way)) for way in merged}
+
+
+def _agreed(world: World) -> dict[Way, Passage]:
+    """Where an end has policies of its own, a flow of a release that has them has to let it through."""
+    ways: dict[Way, list[tuple[Passage, End, End]]] = {}
+    for passage, source, target in _passages(world, on=True):
+        for way in _between(source, target, passage.ports, world):
+            ways.setdefault(way, []).append((passage, source, target))
+    return {
+        way: by[0][0]
+        for way, by in ways.items()
+        if not _is_guarded(way.source, world) or any(isinstance(source, Own) for _, source, _ in by)
+        if not _is_guarded(way.target, world) or any(isinstance(target, Own) for _, _, target in by)
+    }
+
+
+def _is_guarded(end: Pod | Block, world: World) -> bool:
+    return isinstance(end, Pod) and end.key in world.guarded
+
+
+def _one_sided(world: World, agreed: Container[Way]) -> Iterator[str]:
+    """Flows to or from somebody whose own flows let nothing of it through."""
+    for passage, source, target in _passages(world, on=True):
+        ways = _between(source, target, passage.ports, world)
+        if ways and not any(way in agreed for way in ways):
+            yield f"open at one end alone, by flow {_named(passage)}: {_told(ways[0])}"
 
 
 def reached(world: World) -> set[Way]:
@@ -48,18 +92,16 @@ def reached(world: World) -> set[Way]:
     return set(_merged((_pod_or(found.source, pods), _pod_or(found.target, pods), found.port) for found in ours))
 
 
-def _ways(world: World, *, on: bool) -> dict[Way, Passage]:
-    ways: dict[Way, Passage] = {}
-    for site in world.sites:
-        for passage in passages(site):
-            if passage.is_on is not on:
-                continue
-            sources = [end for one in passage.sources for end in _resolved(one, world)]
-            targets = [end for one in passage.targets for end in _resolved(one, world)]
-            pairs = ((source, target, port) for source in sources for target in targets for port in passage.ports)
-            for way in _merged(pair for pair in pairs if pair[0] != pair[1]):
-                ways.setdefault(way, passage)
-    return ways
+def _passages(world: World, *, on: bool) -> Iterator[tuple[Passage, End, End]]:
+    """Each flow that is on, or off, with each pair of its ends."""
+    for passage in (passage for site in world.sites for passage in passages(site)):
+        if passage.is_on is on:
+            yield from ((passage, source, target) for source, target in product(passage.sources, passage.targets))
+
+
+def _between(source: End, target: End, ports: Iterable[str], world: World) -> list[Way]:
+    pairs = product(_resolved(source, world), _resolved(target, world), ports)
+    return _merged(way for way in pairs if way[0] != way[1])
 
 
 def _resolved(end: End, world: World) -> Iterator[Pod | Block]:
@@ -71,9 +113,11 @@ def _resolved(end: End, world: World) -> Iterator[Pod | Block]:
 
 def _is_of(pod: Pod, end: Own | Pods) -> bool:
     """Of two in one namespace."""
-    if isinstance(end, Pods):
+    if isinstance(end, Pods) or end.labels:
         return set(end.labels) <= pod.labels.items()
-    return end.role == "everybody" or (pod.release, pod.role) == (f"{end.chart}/{end.release}", end.role)
+    if end.chart == "tenant":
+        return end.role != "team" or "rayhelm.dev/service" not in pod.labels
+    return (pod.release, pod.role) == (f"{end.chart}/{end.release}", end.role)
 
 
 def _blocks(end: Addresses) -> Iterator[Block]:
@@ -132,8 +176,8 @@ def _told(way: Way) -> str:
 
 def _hint(way: Way, world: World) -> str:
     """The flow that would allow it, were its values so."""
-    closed = _ways(world, on=False).get(way)
-    if not closed:
-        return ""
-    values = ", ".join(f"{path}: {json.dumps(value)}" for path, value in closed.conditions.items())
-    return f" (flow {_named(closed)} is for {values})"
+    for passage, source, target in _passages(world, on=False):
+        if way in _between(source, target, passage.ports, world):
+            values = ", ".join(f"{path}: {json.dumps(value)}" for path, value in passage.conditions.items())
+            return f" (flow {_named(passage)} is for {values})"
+    return ""

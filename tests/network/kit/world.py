@@ -7,9 +7,10 @@ labels, and in another namespace one with them. It is strangers who tell a polic
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from rayhelm.network import Pods, Site, passages
+from rayhelm.network import Own, Pods, Site, passages
 
 __all__ = ["Pod", "World", "world_of"]
 
@@ -50,7 +51,7 @@ class World:
     policies: tuple[Object, ...]
     pods: tuple[Pod, ...]
 
-    @property
+    @cached_property
     def guarded(self) -> set[str]:
         """Keys of the pods that the charts answer for: their own, and all in the namespaces of tenants."""
         walls = {site.namespace for site in self.sites if site.chart == "tenant"}
@@ -142,7 +143,9 @@ def _pod(site: Site, name: str, role: str, labels: Labels) -> Pod:
 def _named_by_values(sites: Iterable[Site]) -> Iterator[Pods]:
     for site in sites:
         for passage in passages(site):
-            yield from (end for end in (*passage.sources, *passage.targets) if isinstance(end, Pods))
+            for end in (*passage.sources, *passage.targets):
+                if isinstance(end, Pods) or (isinstance(end, Own) and end.labels):
+                    yield Pods(end.namespace, end.labels)
 
 
 def _named_by_policies(policies: list[Object]) -> Iterator[Pods]:

@@ -3,6 +3,11 @@
 {{- if not (or .dns.peer.namespace .dns.cidrs) }}
 {{- include "tenant.refuse" (list "dns-egress" dict) }}
 {{- end }}
+{{- range $to, $destination := .destinations }}
+{{- if include "tenant.nobody" $destination }}
+{{- include "tenant.refuse" (list "destination-nobody" (dict "name" $to)) }}
+{{- end }}
+{{- end }}
 {{- range $name, $opening := .openings }}
 {{- $words := dict "name" $name }}
 {{- if not $opening.podLabels }}
@@ -17,9 +22,14 @@
 {{- end }}
 {{- end }}
 {{- range $to, $destination := $opening.destinations }}
-{{- if not (or $destination.peer.namespace (and $destination.cidrs (not $destination.peer.podLabels))) }}
+{{- if include "tenant.nobody" $destination }}
 {{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "destinations" "who" $to "mend" "cidrs: [...]")) }}
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* Whether a destination is nobody: pods without a namespace, and no addresses. */ -}}
+{{- define "tenant.nobody" -}}
+{{- if not (or .peer.namespace (and .cidrs (not .peer.podLabels))) }}true{{ end }}
 {{- end }}

@@ -29,6 +29,8 @@ class Flow(Closed):
     """Path of entries, for each of which the flow stands once."""
     while_: Annotated[dict[str, Value], Field(alias="while")] = {}
     """Values that have to be so."""
+    neighbours: bool = False
+    """Whether others in the release's own namespace are opened by it as well: its policies are theirs too."""
     why: str
     """What it is for."""
 

@@ -26,17 +26,19 @@ class Site:
 
 @dataclass(frozen=True)
 class Own:
-    """Pods of the release itself."""
+    """Pods that the release has policies for."""
 
     chart: str
     release: str
     namespace: str
     role: str
+    """Empty for those that its values name by `labels`."""
+    labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class Pods:
-    """Pods that values name."""
+    """Pods of somebody else's, whom values name."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...] = ()
@@ -89,13 +91,18 @@ def _of_flow(name: str, flow: Flow, flows: ChartFlows, site: Site, *, is_on: boo
     called = flows.pods | flows.others
     for each in _find(flow.each, site.values) if flow.each else [{}]:
         scope = {**site.values, "each": each}
-        sources = tuple(end for path in flow.from_ for value in _of_path(path, scope) for end in _ends(value, site))
+        sources = tuple(
+            _as_own(end, flow, site)
+            for path in flow.from_
+            for value in _of_path(path, scope)
+            for end in _ends(value, site)
+        )
         targets: dict[tuple[str, ...], list[End]] = {}
         for path in flow.to:
             for value in _of_path(path, scope):
                 for entry in _entries(value):
                     ports = _ports(flow.ports, {**scope, "to": entry})
-                    targets.setdefault(ports, []).extend(_ends(entry, site))
+                    targets.setdefault(ports, []).extend(_as_own(end, flow, site) for end in _ends(entry, site))
         for ports, ends in targets.items():
             if not is_on or (sources and ends):
                 yield Passage(
@@ -110,6 +117,12 @@ def _of_flow(name: str, flow: Flow, flows: ChartFlows, site: Site, *, is_on: boo
                     conditions=flow.while_,
                     is_on=is_on,
                 )
+
+
+def _as_own(end: End, flow: Flow, site: Site) -> End:
+    if isinstance(end, Pods) and flow.neighbours and end.namespace == site.namespace:
+        return Own(site.chart, site.name, site.namespace, "", end.labels)
+    return end
 
 
 def _hold(conditions: Mapping[str, Value], values: Mapping[str, Any]) -> bool:

@@ -10,10 +10,15 @@ from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.tenants import Subjects as Declared
 from rayhelm.spec.tenants import Tenant
+from rayhelm.values.from_plan import GATEWAY_PODS
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway_from_plan import RELEASE
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import Access, Subjects
 from rayhelm.values.tenant.namespace import Namespace
+from rayhelm.values.tenant.network import Destination, NetworkPolicy
 from rayhelm.values.tenant.quota import CARDS, Cards, Objects, Pods, Quota, Storage
 from rayhelm.values.worker_groups import resource_of
 
@@ -41,18 +46,18 @@ def tenants_of_plan(
         for service in fleet.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
     return {
-        (cluster, tenant): _values(tenant, services, plan, fleet, values, _devices(cluster, plan))
+        (cluster, tenant): _values(tenant, cluster, services, plan, fleet, values)
         for (cluster, tenant), services in owned.items()
     }
 
 
 def _values(
     name: str,
+    cluster: str,
     services: Sequence[str],
     plan: Plan,
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
-    devices: Iterable[str],
 ) -> TenantValues:
     tenant = fleet.tenants[name]
     plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
@@ -61,8 +66,28 @@ def _values(
     return TenantValues(
         namespace=Namespace(name=tenant.namespace or ""),
         access=_access(tenant),
-        quota=_quota(plans, releases, room, devices, _parts(plan)),
+        quota=_quota(plans, releases, room, _devices(cluster, plan), _parts(plan)),
+        network_policy=NetworkPolicy(
+            destinations=_destinations(tenant.namespace or name, cluster, plan, fleet, values)
+        ),
     )
+
+
+def _destinations(
+    namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+) -> dict[str, Destination]:
+    """Who lets the namespace in, so that its own walls have to let it out: the gateway, and services with aliases."""
+    found: dict[str, Destination] = {}
+    if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.callers:
+        door = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
+        found[RELEASE] = Destination(peer=door, ports=[GatewayValues().listen.port])
+    for service, planned in plan.services.items():
+        declared = fleet.services.get(service)
+        if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
+            workers = {"rayhelm.dev/service": service, "rayhelm.dev/role": "worker"}
+            peer = Peer(namespace=planned.namespace, pod_labels=workers)
+            found[service] = Destination(peer=peer, ports=[values[service].serve.port])
+    return found
 
 
 def _devices(cluster: str, plan: Plan) -> list[str]:

@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.values.ray_service.base import Name, Port, Text, Values
 from rayhelm.values.ray_service.network import Cidr, Dns, Peer
 
-__all__ = ["NetworkPolicy"]
+__all__ = ["Destination", "NetworkPolicy"]
 
 
 class Destination(Values):
@@ -39,5 +39,7 @@ class NetworkPolicy(Values):
 
     dns: Dns = Dns()
     """The cluster's DNS, which every pod may ask."""
+    destinations: dict[Name, Destination] = {}
+    """Whom the team's own pods may call, by name: the gateway. Pods of services may not, but what their chart opens."""
     openings: dict[Name, Opening] = {}
     """What else may pass, by name."""

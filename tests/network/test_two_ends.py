@@ -1,0 +1,78 @@
+"""A connection between pods that both have policies needs both: a flow that one end alone opens is told."""
+
+from pathlib import Path
+
+import pytest
+
+from network.kit.compare import differences, reached
+from network.kit.sites import installed, one
+from network.kit.world import Pod, World, world_of
+from rayhelm.charts.helm import charts_dir
+from rayhelm.fleet_files import rendered_of
+from rayhelm.spec.document import parse_document
+from rayhelm.spec.load import fleet_of
+
+FLEET = charts_dir().parent / "values/two-workstations/fleet.yaml"
+"""Its one tenant, `lab`, owns the service."""
+
+
+def edited(old: str, new: str) -> World:
+    """The fleet after an edit of its file."""
+    text = Path(FLEET).read_text()
+    assert old in text
+    rendered = rendered_of(fleet_of(parse_document(text.replace(old, new), str(FLEET))))
+    return world_of(pair for release in rendered.releases for pair in installed(release))
+
+
+def callers(world: World, role: str, port: str) -> set[str]:
+    return {
+        way.source.about
+        for way in reached(world)
+        if isinstance(way.source, Pod) and isinstance(way.target, Pod)
+        if way.target.role == role and way.port == port
+    }
+
+
+def test_a_tenant_s_own_pods_reach_the_gateway_that_names_its_namespace_and_its_services_do_not() -> None:
+    world = edited("callers: [apps]", "callers: [lab]")
+    assert differences(world) == []
+    assert callers(world, "gateway", "TCP 8080") == {"a pod without labels in lab"}
+
+
+def test_a_tenant_s_own_pods_reach_a_service_by_its_aliases() -> None:
+    aliases = "{tenant: lab, aliases: {namespace: lab, names: [qwen-predictor]}}"
+    world = edited("qwen3-32b: {tenant: lab}", f"qwen3-32b: {aliases}")
+    assert differences(world) == []
+    assert callers(world, "worker", "TCP 8000") == {"gateway", "qwen3-32b test", "a pod without labels in lab"}
+
+
+def test_a_gateway_that_lets_in_a_tenant_whose_walls_let_nobody_out_is_told() -> None:
+    inside = {"networkPolicy": {"callers": {"own": {"namespace": "research"}}}}
+    world = world_of([one("tenant", name="research"), one("gateway", inside, name="gateway", namespace="gateway")])
+    (said,) = differences(world)
+    assert said.startswith("open at one end alone, by flow `clients` of gateway gateway: ")
+    assert said.endswith("research -> gateway, TCP 8080")
+
+
+@pytest.mark.parametrize(("named", "said"), [("gateway", []), ("elsewhere", ["upstream", "serve"])])
+def test_a_gateway_and_a_service_that_do_not_know_each_other_are_told(named: str, said: list[str]) -> None:
+    callers = {
+        "networkPolicy": {"gateways": {"door": {"namespace": named, "podLabels": {"rayhelm.dev/gateway": "gateway"}}}}
+    }
+    world = world_of([one("ray-service", callers), one("gateway", name="gateway", namespace="gateway")])
+    found = differences(world)
+    assert [flow for flow in ("upstream", "serve") if any(f"by flow `{flow}`" in line for line in found)] == said[:1]
+
+
+def test_an_opening_to_pods_of_the_same_namespace_opens_both_ends() -> None:
+    opening = {
+        "podLabels": {"app": "cache"},
+        "callers": {"web": {"namespace": "research", "podLabels": {"app": "web"}}},
+        "ports": [6379],
+        "destinations": {"disk": {"peer": {"namespace": "research", "podLabels": {"app": "disk"}}, "ports": [9000]}},
+    }
+    world = world_of([one("tenant", {"networkPolicy": {"openings": {"cache": opening}}}, name="research")])
+    assert differences(world) == []
+    ways = {(way.source.about, way.target.about, way.port) for way in reached(world) if isinstance(way.target, Pod)}
+    assert ("research with app=web", "research with app=cache", "TCP 6379") in ways
+    assert ("research with app=cache", "research with app=disk", "TCP 9000") in ways
