@@ -61,7 +61,7 @@ def test_values_hold_the_gpus_of_the_plan(name: str) -> None:
 @pytest.mark.parametrize("name", FLEETS)
 def test_values_say_the_split_of_the_plan(name: str) -> None:
     for service, values in rendered(name).values.items():
-        plans = {model.model: model for model in rendered(name).plan.of_service(service)}
+        plans = {model.answers_to: model for model in rendered(name).plan.of_service(service)}
         for application in values.serve.applications.values():
             for model, value in application.models.items():
                 plan, engine = plans[model], value.engine
@@ -153,7 +153,13 @@ def test_each_tier_gets_its_own_strategy() -> None:
     assert small.replicas > 1
     assert small.routing == "prefix-affinity"
     assert small.cluster == "edge"
-    assert all(not model.pinned for model in models.values())
+    assert [name for name, model in models.items() if model.pinned] == ["qwen3-32b-dc"], "and a second place of one"
+
+
+def test_two_unlike_pools_answer_to_one_name_by_what_they_can_do() -> None:
+    (version,) = rendered("three-tiers").plan.gateways["main"].versions["qwen3-32b"].values()
+    assert set(version.models) == {"qwen3-32b", "qwen3-32b-dc"}
+    assert version.models["qwen3-32b"] < version.models["qwen3-32b-dc"] == 100, "two A6000 are less than an H100"
 
 
 def test_the_edge_s_values_follow_its_older_operator() -> None:

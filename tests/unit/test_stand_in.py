@@ -67,7 +67,7 @@ def test_weights_are_random_and_unquantised() -> None:
 def test_one_replica_stands_in_for_many() -> None:
     _, small = tiny("LlamaForCausalLM")
     assert (small.autoscaling.min_replicas, small.autoscaling.max_replicas) == (1, 1)
-    assert small.autoscaling.target_ongoing_requests == 48
+    assert small.autoscaling.target_ongoing_requests == small.engine.max_num_seqs, "it aims at what it does at once"
 
 
 def test_what_clients_see_stays() -> None:

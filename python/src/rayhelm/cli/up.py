@@ -46,7 +46,7 @@ def up_command(
     rendered = render_fleet(fleet_file(fleet))
     cards = preflight.cards()
     values, notes = _values(rendered, _services(rendered, service), home, stand_in=cards is None)
-    tasks = {plan.model: str(plan.task) for plan in rendered.plan.models.values()}
+    tasks = {plan.answers_to: str(plan.task) for plan in rendered.plan.models.values()}
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
     config = merge(configs, port=port)
     models, routes = served(config, tasks), prefixes(config, tasks)
@@ -87,11 +87,21 @@ def _services(rendered: "Rendered", wanted: str | None) -> list[str]:
 
     known = list(rendered.values)
     if wanted is None:
-        return known
+        return [service for service in known if not _answers_for_others(rendered, service)]
     if wanted not in known:
         close = nearest(wanted, known) or known
         raise FleetError(Problem(f"no service `{wanted}` in this fleet", mend=f"--service {close[0]}"))
     return [wanted]
+
+
+def _answers_for_others(rendered: "Rendered", service: str) -> bool:
+    """It holds other places or versions of models that are served here already."""
+    plans = rendered.plan.of_service(service)
+    if any(plan.answers_to == plan.model for plan in plans):
+        return False
+    names = ", ".join(dict.fromkeys(plan.answers_to for plan in plans))
+    warn(f"{service}: left out, it answers for {names}, served here already; `--service {service}` serves it alone")
+    return True
 
 
 def _values(
@@ -105,8 +115,13 @@ def _values(
 
     if not stand_in:
         return {service: local(rendered.values[service]) for service in services}, []
-    architectures = {plan.model: plan.architecture for plan in rendered.plan.models.values()}
-    results = {service: changed(rendered.values[service], architectures, home.stand_ins) for service in services}
+    architectures = {
+        service: {plan.answers_to: plan.architecture for plan in rendered.plan.of_service(service)}
+        for service in services
+    }
+    results = {
+        service: changed(rendered.values[service], architectures[service], home.stand_ins) for service in services
+    }
     notes = ["no GPU is here: tiny models with random weights stand in, and their answers mean nothing"]
     notes += [note for result in results.values() for note in result.notes]
     for family in {family for result in results.values() for family in result.families}:

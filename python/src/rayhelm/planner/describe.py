@@ -14,7 +14,7 @@ from rayhelm.planner.plan import Estimate, ModelPlan, Stage
 from rayhelm.planner.reasons import reasons_of, routing_of
 from rayhelm.planner.scaling import scaling_of, scaling_reasons, target_of
 from rayhelm.planner.site import HostSite
-from rayhelm.spec.models import Replicas
+from rayhelm.spec.models import STABLE, Replicas
 
 __all__ = ["describe"]
 
@@ -29,6 +29,8 @@ def describe(choice: Choice, hosts: tuple[HostSite, ...], read_gib_per_s: float 
     scaling = scaling_of(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=wish.name,
+        answers_to=spec.answers_for.model if spec.answers_for else wish.name,
+        version=(spec.answers_for.version if spec.answers_for else None) or STABLE,
         service=wish.service,
         source=spec.source,
         revision=spec.revision,

@@ -1,10 +1,11 @@
 """Who may call what, through which door, and what about that a reader would not expect."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
 
-from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan
+from rayhelm.planner.plan import GatewayPlan, ModelPlan, TenantPlan, VersionPlan
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.models import STABLE
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Access, Tenant
 
@@ -28,16 +29,44 @@ def gateway_plans(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
     """A door for each cluster that has something which somebody may call."""
     plans = {}
     for name, cluster in fleet.clusters.items():
-        behind = tuple(model for model in fleet.models if models[model].cluster == name and fleet.callers_of(model))
+        behind = tuple(
+            model
+            for model in fleet.models
+            if fleet.answers_to(model) == model and models[model].cluster == name and fleet.callers_of(model)
+        )
         if not behind:
             continue
         plans[name] = GatewayPlan(
             namespace=cluster.gateway.namespace,
             url=_url(cluster),
             models=behind,
+            versions={model: versions_of(model, models, fleet) for model in behind},
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
         )
     return plans
+
+
+def versions_of(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
+    """Of what clients call `name`; what no other version takes is its own."""
+    held: dict[str, list[str]] = {}
+    weights: dict[str, int] = {}
+    for model in fleet.answering(name):
+        version, other = fleet.version_of(model), fleet.models[model].answers_for
+        held.setdefault(version, []).append(model)
+        weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
+    weights[STABLE] = 100 - sum(weights.values())
+    return {
+        version: VersionPlan(weight=weights[version], models=_shares([models[model] for model in held[version]]))
+        for version in held
+    }
+
+
+def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
+    """Unlike cards answer unlike amounts."""
+    rates = {plan.model: plan.replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
+    if not all(rates.values()):
+        return dict.fromkeys(rates, 100)
+    return {model: max(1, round(100 * rate / max(rates.values()))) for model, rate in rates.items()}
 
 
 def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
@@ -49,7 +78,7 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
         )
         return
     for model in fleet.models:
-        if not fleet.callers_of(model):
+        if fleet.answers_to(model) == model and not fleet.callers_of(model):
             yield f"nobody may call `{model}`: no tenant names it among its `models`, so the gateway does not know it"
     for name, tenant in fleet.tenants.items():
         meant = [key for key, value in _OF_OWNERS.items() if value(tenant)]
@@ -63,6 +92,7 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
                 " gateway: without a key, and without a limit"
             )
     yield from _limits_below_the_load(models, fleet)
+    yield from _shorter_contexts(models, fleet)
     for name in gateway_plans(models, fleet):
         if not fleet.clusters[name].gateway.callers:
             yield (
@@ -83,6 +113,19 @@ def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Ite
         load = ceil((models[model].estimate.concurrency or 0) * models[model].replicas)
         if load > (most := sum(tenant.concurrency for tenant in callers)):
             yield f"`{model}` is planned for {load} requests at once, and the tenants that may call it have {most}"
+
+
+def _shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+    """A place that takes less than another refuses some of the requests that it gets in the other's stead."""
+    for name in {fleet.answers_to(model): None for model in fleet.models}:
+        places = [model for model in fleet.answering(name) if fleet.version_of(model) == STABLE]
+        longest = max(places, key=lambda model: models[model].max_model_len)
+        for model in places:
+            if (short := models[model].max_model_len) < (most := models[longest].max_model_len):
+                yield (
+                    f"`{model}` takes {short} tokens and `{longest}` {most}, and both answer to `{name}`: what is"
+                    f" longer is refused where it comes to the first. Write `context: {short}` at both, or a `version`"
+                )
 
 
 _OF_OWNERS: Mapping[str, Callable[[Tenant], bool]] = {

@@ -14,6 +14,7 @@ __all__ = [
     "ServicePlan",
     "Stage",
     "TenantPlan",
+    "VersionPlan",
 ]
 
 
@@ -78,6 +79,10 @@ class ModelPlan(Closed):
     """One model's place and shape."""
 
     model: str
+    answers_to: str
+    """Name that clients send: its own, or that of the model which it answers for."""
+    version: str
+    """Version of that model which it is."""
     service: str
     source: str
     revision: str | None
@@ -164,6 +169,16 @@ class TenantPlan(Closed):
     """Services that it owns."""
 
 
+class VersionPlan(Closed):
+    """One version of a model, and who answers for it."""
+
+    weight: int
+    """Percent of the requests that name no version."""
+    models: dict[str, int]
+    """Entries of the fleet file that hold it, each with its share against the others: 100 for the one that is estimated
+    to answer the most tokens per second, and for all where that is not known."""
+
+
 class GatewayPlan(Closed):
     """The door of a cluster."""
 
@@ -171,7 +186,9 @@ class GatewayPlan(Closed):
     url: str
     """Where clients call it: at its host from outside, by its Service's name otherwise."""
     models: tuple[str, ...]
-    """Models behind it that somebody may call."""
+    """Models behind it that somebody may call, by the names that clients send."""
+    versions: dict[str, dict[str, VersionPlan]]
+    """Versions of each, by name."""
     tenants: tuple[str, ...]
     """Who may call something behind it."""
 

@@ -40,13 +40,15 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     wishes = wishes_of(loaded, known)
     for wish in _largest_first(wishes):
         try:
-            choice = _choose(wish, sites, clusters.get(wish.service), loaded, known)
+            # A RayService stands on one cluster, and so does all that a gateway joins under one name.
+            name = f"/{loaded.fleet.answers_to(wish.name)}"
+            choice = _choose(wish, sites, clusters.get(wish.service) or clusters.get(name), loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
         hosts = place(choice.candidate)
         chosen[wish.name] = choice.candidate
-        clusters[wish.service] = cluster = choice.candidate.split.pool.pool.cluster
+        clusters[wish.service] = clusters[name] = cluster = choice.candidate.split.pool.pool.cluster
         plans[wish.name] = describe(choice, hosts, _read_speed(cluster, loaded))
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))

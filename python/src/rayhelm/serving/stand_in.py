@@ -11,6 +11,7 @@ from pathlib import Path
 from rayhelm.serving.families import POSITIONS, is_family
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
+from rayhelm.values.ray_service.groups import Gpu
 from rayhelm.values.ray_service.serve import Accelerator, Application, Autoscaling, Ingress, Model
 from rayhelm.values.ray_service.weights import Weights
 
@@ -66,7 +67,8 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
         for name in values.serve.custom_applications
     ]
     serve = values.serve.model_copy(update={"applications": applications, "custom_applications": {}})
-    changed = values.model_copy(update={"serve": serve, "weights": Weights(enabled=False)})
+    groups = {name: group.model_copy(update={"gpu": Gpu(count=0)}) for name, group in values.worker_groups.items()}
+    changed = values.model_copy(update={"serve": serve, "worker_groups": groups, "weights": Weights(enabled=False)})
     return StandIn(changed, frozenset(families), tuple(notes))
 
 
@@ -96,12 +98,13 @@ def _family(architecture: str) -> tuple[str, str]:
 
 def _tiny(model: Model, source: Path) -> Model:
     context = min(model.engine.max_model_len, POSITIONS)
+    sequences = min(model.engine.max_num_seqs, SEQUENCES)
     return Model(
         source=str(source),
         task=model.task,
         engine=Engine(
             max_model_len=context,
-            max_num_seqs=min(model.engine.max_num_seqs, SEQUENCES),
+            max_num_seqs=sequences,
             # Encoders take a whole input in one step.
             max_num_batched_tokens=POSITIONS,
             dtype="float32",
@@ -110,7 +113,7 @@ def _tiny(model: Model, source: Path) -> Model:
             extra={"kv_cache_memory_bytes": CACHE_BYTES},
         ),
         accelerator=Accelerator(kind="cpu"),
-        autoscaling=Autoscaling(target_ongoing_requests=model.autoscaling.target_ongoing_requests),
+        autoscaling=Autoscaling(target_ongoing_requests=min(model.autoscaling.target_ongoing_requests, sequences)),
         router=model.router,
         graceful_shutdown_seconds=5,
     )

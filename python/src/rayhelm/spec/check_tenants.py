@@ -42,6 +42,9 @@ def _calls(fleet: Fleet, document: Document) -> Iterator[Problem]:
         for index, model in enumerate(tenant.models):
             path = ("tenants", name, "models", index)
             yield from reference(document, path, model, fleet.models, "model")
+            if model in fleet.models and fleet.answers_to(model) != model:
+                known = fleet.answers_to(model)
+                yield document.problem(path, f"clients know `{model}` as `{known}`", f"models: [{known}]")
             if model in tenant.models[:index]:
                 models = ", ".join(dict.fromkeys(tenant.models))
                 yield document.problem(path, f"`{model}` stands twice", f"models: [{models}]")

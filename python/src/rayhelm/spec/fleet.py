@@ -6,7 +6,7 @@ Maps are keyed by name, so that overlays merge. Nouns, not flags. Units are writ
 from pydantic import Field
 
 from rayhelm.spec.base import Record
-from rayhelm.spec.models import ModelSpec
+from rayhelm.spec.models import STABLE, ModelSpec
 from rayhelm.spec.names import Name
 from rayhelm.spec.pools import Cluster, Network, Pool
 from rayhelm.spec.tenants import Service, Tenant
@@ -46,6 +46,20 @@ class Fleet(Record):
     def models_of(self, service: str) -> tuple[str, ...]:
         return tuple(name for name in self.models if self.service_of(name) == service)
 
+    def answers_to(self, model: str) -> str:
+        """Name that clients send for `model`: its own, or that of the one that it answers for."""
+        other = self.models[model].answers_for
+        return other.model if other else model
+
+    def version_of(self, model: str) -> str:
+        """Version of what clients name that `model` is."""
+        other = self.models[model].answers_for
+        return (other.version if other else None) or STABLE
+
+    def answering(self, name: str) -> tuple[str, ...]:
+        """Models that answer to a name: the one that is called so, then its other places and versions."""
+        return (name, *(model for model in self.models if model != name and self.answers_to(model) == name))
+
     @property
     def service_names(self) -> tuple[str, ...]:
         """Services in the order in which their first models stand in the file."""
@@ -72,5 +86,5 @@ class Fleet(Record):
         return self.tenants[tenant].keys.secret or f"gateway-keys-{tenant}"
 
     def callers_of(self, model: str) -> tuple[str, ...]:
-        """Tenants that may call a model."""
-        return tuple(name for name, tenant in self.tenants.items() if model in tenant.models)
+        """Tenants that may call a model, by the name that it answers to."""
+        return tuple(name for name, tenant in self.tenants.items() if self.answers_to(model) in tenant.models)

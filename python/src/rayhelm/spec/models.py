@@ -11,7 +11,11 @@ from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
 from rayhelm.spec.units import Duration
 
-__all__ = ["ModelSpec", "Parallelism", "Replicas", "Slo", "Traffic"]
+__all__ = ["STABLE", "AnswersFor", "ModelSpec", "Parallelism", "Replicas", "Slo", "Traffic"]
+
+
+STABLE = "stable"
+"""The version of a model that is its own."""
 
 
 class Traffic(Record):
@@ -92,6 +96,19 @@ class OwnApplication(Record):
     """Paths that it answers, each with its method. The gateway opens them below `/<model>`, and no other."""
 
 
+class AnswersFor(Record):
+    """Another model, whose requests this one answers too: they are joined by the gateway."""
+
+    model: Name
+    """Its name, which clients send. This one's own name is then known to nobody."""
+    version: Name | None = None
+    """This is another version, and clients may name it in the header `x-model-version`. Left out: the same weights in
+    another place, and the gateway chooses by load and by what each has cached."""
+    weight: int | None = Field(default=None, ge=0, le=100, examples=[20])
+    """Percent of the requests that name no version; 0 when left out. The rest is the model's own: a rollback is one
+    number."""
+
+
 class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
@@ -114,6 +131,8 @@ class ModelSpec(Record):
     traffic: Traffic | None = None
     """Planned load; one replica is planned when left out."""
     slo: Slo = Slo()
+    answers_for: AnswersFor | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
+    """Another place of a model, or another version of it."""
     service: Name | None = None
     """Service that the model belongs to; one of its own, named after it, when left out."""
     pool: Name | None = None

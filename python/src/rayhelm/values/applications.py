@@ -31,7 +31,9 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 
 def application(plan: ModelPlan, groups: list[str]) -> Application:
     """An application of Ray Serve LLM with one model."""
-    return Application(models={plan.model: _model(plan, groups)}, ingress=Ingress(max_replicas=ingress_replicas(plan)))
+    return Application(
+        models={plan.answers_to: _model(plan, groups)}, ingress=Ingress(max_replicas=ingress_replicas(plan))
+    )
 
 
 def ingress_replicas(plan: ModelPlan) -> int:
@@ -51,7 +53,7 @@ def custom_application(
     paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
     return CustomApplication(
         import_path=own.import_path if own else SPEECH,
-        args={"model": plan.model, **paths, **(own.args if own else {})},
+        args={"model": plan.answers_to, **paths, **(own.args if own else {})},
         hub_models=from_hub,
         deployments={
             own.deployment if own else "Speech": CustomDeployment(

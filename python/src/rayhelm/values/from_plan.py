@@ -49,9 +49,9 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
-            applications={one.model: application(one, stages[one.model]) for one in models if not _custom(one)},
+            applications={one.answers_to: application(one, stages[one.model]) for one in models if not _custom(one)},
             custom_applications={
-                one.model: custom_application(
+                one.answers_to: custom_application(
                     one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models

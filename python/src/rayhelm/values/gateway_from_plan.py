@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from rayhelm.planner.plan import GatewayPlan, Plan
+from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.models import Replicas
@@ -14,12 +14,10 @@ from rayhelm.values.gateway.operations import Autoscaling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["RELEASE", "STABLE", "gateways_of_plan", "operations_of"]
+__all__ = ["RELEASE", "gateways_of_plan", "operations_of"]
 
 RELEASE = "gateway"
 """Release of each cluster's gateway."""
-STABLE = "stable"
-"""The version that a fleet file knows of each model; others are laid over the values by hand."""
 
 
 def gateways_of_plan(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
@@ -37,7 +35,7 @@ def _values(
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
         tenants={name: _tenant(name, planned, fleet) for name in planned.tenants},
-        models={model: _model(model, plan, fleet, values) for model in planned.models},
+        models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
         replicas=fixed or usual.replicas,
         autoscaling=_autoscaling(declared.replicas),
         exposure=_exposure(declared),
@@ -52,19 +50,37 @@ def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
         models=[model for model in tenant.models if model in planned.models],
         requests_per_minute=tenant.requests_per_minute,
         concurrency=tenant.concurrency,
+        pins={model: version for model, version in tenant.versions.items() if model in planned.models},
     )
 
 
-def _model(model: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Model:
-    planned = plan.models[model]
-    service = planned.service
-    release = values[service]
-    endpoint = Endpoint(service=service, namespace=plan.services[service].namespace, port=release.serve.port)
+def _model(
+    model: str,
+    versions: Mapping[str, VersionPlan],
+    plan: Plan,
+    fleet: Fleet,
+    values: Mapping[str, RayServiceValues],
+) -> Model:
+    prefix = _route_prefix(model, values[plan.models[model].service])
     return Model(
-        task=planned.task,
-        versions={STABLE: Version(route_prefix=_route_prefix(model, release), endpoints={service: endpoint})},
+        task=plan.models[model].task,
+        versions={
+            name: Version(
+                weight=version.weight,
+                route_prefix=prefix,
+                endpoints=dict(
+                    _endpoint(plan.models[each].service, share, plan, values) for each, share in version.models.items()
+                ),
+            )
+            for name, version in versions.items()
+        },
         operations=operations_of(model, fleet),
     )
+
+
+def _endpoint(service: str, share: int, plan: Plan, values: Mapping[str, RayServiceValues]) -> tuple[str, Endpoint]:
+    namespace, port = plan.services[service].namespace, values[service].serve.port
+    return service, Endpoint(service=service, namespace=namespace, port=port, weight=share)
 
 
 def operations_of(model: str, fleet: Fleet) -> dict[str, Operation]:
@@ -74,7 +90,7 @@ def operations_of(model: str, fleet: Fleet) -> dict[str, Operation]:
 
 
 def _route_prefix(model: str, release: RayServiceValues) -> str:
-    """An application for each model, named after it."""
+    """An application for each model, with the name that clients send: in every service that answers to it."""
     own = release.serve.custom_applications.get(model)
     application = own or release.serve.applications[model]
     return application.route_prefix or f"/{model}"

@@ -1,0 +1,112 @@
+"""Rules of models that answer for others: other places of the same weights, and other versions."""
+
+from collections.abc import Iterator
+
+from rayhelm.errors import Problem
+from rayhelm.spec.document import Document
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.models import STABLE, AnswersFor
+from rayhelm.spec.references import reference
+
+__all__ = ["check_answers"]
+
+
+def check_answers(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, model in fleet.models.items():
+        if other := model.answers_for:
+            yield from _one(name, other, fleet, document)
+    for name in fleet.models:
+        if not fleet.models[name].answers_for:
+            yield from _together(name, fleet, document)
+    yield from _pins(fleet, document)
+
+
+def _one(name: str, other: AnswersFor, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    path = ("models", name, "answersFor")
+    known = [model for model in fleet.models if model != name]
+    if other.model not in known:
+        yield from reference(document, (*path, "model"), other.model, known, "other model")
+        return
+    base, here = fleet.models[other.model], fleet.models[name]
+    if base.answers_for:
+        yield document.problem(
+            (*path, "model"),
+            f"`{other.model}` answers for `{base.answers_for.model}` itself, so no client knows its name",
+            f"model: {base.answers_for.model}",
+        )
+    if here.task != base.task:
+        yield document.problem(path, f"`{name}` does `{here.task}`, and `{other.model}` does `{base.task}`", _TASK)
+    if other.version == STABLE:
+        yield document.problem(
+            (*path, "version"), f"`{STABLE}` is `{other.model}` itself", "version: next   # or left out: another place"
+        )
+    if other.weight is not None and not other.version:
+        yield document.problem(
+            (*path, "weight"), "places of one version share by load; a weight is for a version", "version: next"
+        )
+    if not other.version and (here.source, here.revision) != (base.source, base.revision):
+        yield document.problem(
+            path,
+            f"it has other weights than `{other.model}`, and clients would get now these and now those",
+            f"answersFor: {{model: {other.model}, version: next, weight: 20}}   # or the same source and revision",
+        )
+
+
+_TASK = "a task of its own is a model of its own: remove `answersFor`"
+
+
+def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """What those that answer to one name are to each other."""
+    homes: dict[str, str] = {}
+    weights: dict[str, int] = {}
+    clusters: dict[str, str] = {}
+    for model in fleet.answering(name):
+        spec = fleet.models[model]
+        path = ("models", model)
+        service, version = fleet.service_of(model), fleet.version_of(model)
+        if (first := homes.setdefault(service, model)) != model:
+            yield document.problem(
+                (*path, "service") if spec.service else path,
+                f"`{first}` answers to `{name}` in service `{service}` already, and a service has a name once",
+                f"service: {model}",
+            )
+        weight = spec.answers_for.weight if spec.answers_for else None
+        if weight is not None and weights.setdefault(version, weight) != weight:
+            yield document.problem(
+                (*path, "answersFor", "weight"),
+                f"version `{version}` has the weight {weights[version]} already",
+                f"weight: {weights[version]}   # write it in one place",
+            )
+        if spec.pool in fleet.pools:
+            cluster = fleet.pools[spec.pool].cluster
+            first = clusters.setdefault(cluster, model)
+            if len(clusters) > 1 and first == model:
+                other = next(iter(clusters))
+                yield document.problem(
+                    (*path, "pool"),
+                    f"it would answer to `{name}` on cluster `{cluster}`, and a gateway reaches the services of its own"
+                    f" cluster, `{other}`",
+                    f"name an endpoint with `host` in the values of chart gateway, or a pool of cluster `{other}`",
+                )
+    if (total := sum(weights.values())) > 100:
+        told = ", ".join(f"{version} {weight}" for version, weight in weights.items())
+        last = [model for model in fleet.answering(name) if fleet.version_of(model) in weights][-1]
+        yield document.problem(
+            ("models", last, "answersFor", "weight"),
+            f"versions of `{name}` have {total} percent ({told}), and there are 100",
+            "weight: 20",
+        )
+
+
+def _pins(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, tenant in fleet.tenants.items():
+        for model, version in tenant.versions.items():
+            path = ("tenants", name, "versions", model)
+            if model not in tenant.models:
+                may = ", ".join([*tenant.models, model])
+                yield document.problem(path, f"`{name}` may not call `{model}`", f"models: [{may}]")
+                continue
+            if model not in fleet.models:
+                continue
+            known = list(dict.fromkeys(fleet.version_of(each) for each in fleet.answering(model)))
+            yield from reference(document, path, version, known, f"version of `{model}`")

@@ -1,0 +1,202 @@
+"""Models that answer for others: other places of the same weights, and other versions, behind one name."""
+
+import pytest
+
+from rayhelm.errors import FleetError
+from rayhelm.planner.plan import Plan
+from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway_from_plan import gateways_of_plan
+from unit.fleets import load, plan
+from unit.small_fleet import problems, read, the_problem
+
+BASE = """\
+fleet: small
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {callers: [web]}}}
+pools:
+  gpu: {gpu: L4-24GB, nodes: 4}
+  big: {gpu: RTX-A6000-48GB, nodes: 4}
+tenants: {a: {models: [chat]}}
+models:
+  chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: gpu}
+"""
+PLACE = "  chat-big: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: big, answersFor: {model: chat}}\n"
+NEXT = "  chat-next: {source: Qwen/Qwen3-8B, context: 4096, answersFor: {model: chat, version: next, weight: 20}}\n"
+LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
+
+
+def door(text: str) -> GatewayValues:
+    loaded = load(text)
+    planned = plan(text)
+    (found,) = gateways_of_plan(planned, loaded.fleet, values_of_plan(planned, loaded)).values()
+    return found
+
+
+# -- the fleet file ----------------------------------------------------------------------------------------------------
+
+
+def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
+    fleet = read(BASE + PLACE + NEXT)
+    assert fleet.answering("chat") == ("chat", "chat-big", "chat-next")
+    assert [fleet.version_of(model) for model in fleet.models] == ["stable", "stable", "next"]
+    assert fleet.callers_of("chat-next") == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("model", "path", "message", "mend"),
+    [
+        (
+            "{source: Qwen/Qwen3-8B, answersFor: {model: chatt, version: v2}}",
+            "models.other.answersFor.model",
+            "there is no other model `chatt`",
+            "chat",
+        ),
+        (
+            "{source: Qwen/Qwen3-8B, answersFor: {model: other, version: v2}}",
+            "models.other.answersFor.model",
+            "there is no other model `other`",
+            "",
+        ),
+        (
+            "{source: BAAI/bge-m3, task: embed, answersFor: {model: chat, version: v2}}",
+            "models.other.answersFor",
+            "`other` does `embed`, and `chat` does `chat`",
+            "remove `answersFor`",
+        ),
+        (
+            "{source: Qwen/Qwen3-8B, answersFor: {model: chat, version: stable}}",
+            "models.other.answersFor.version",
+            "`stable` is `chat` itself",
+            "version: next",
+        ),
+        (
+            "{source: Qwen/Qwen2.5-7B-Instruct, answersFor: {model: chat, weight: 20}}",
+            "models.other.answersFor.weight",
+            "a weight is for a version",
+            "version: next",
+        ),
+        (
+            "{source: Qwen/Qwen3-8B, answersFor: {model: chat}}",
+            "models.other.answersFor",
+            "it has other weights than `chat`",
+            "answersFor: {model: chat, version: next, weight: 20}",
+        ),
+        (
+            "{source: Qwen/Qwen3-8B, service: chat, answersFor: {model: chat, version: v2}}",
+            "models.other.service",
+            "`chat` answers to `chat` in service `chat` already",
+            "service: other",
+        ),
+        (
+            "{source: Qwen/Qwen3-8B, answersFor: {model: chat, version: v2, weight: 101}}",
+            "models.other.answersFor.weight",
+            "100",
+            "weight",
+        ),
+    ],
+)
+def test_what_cannot_answer_for_another_is_refused(model: str, path: str, message: str, mend: str) -> None:
+    problem = the_problem(BASE + f"  other: {model}\n")
+    assert (problem.path, problem.line) == (path, 9)
+    assert message in problem.message
+    assert mend in problem.mend
+
+
+def test_who_answers_for_another_is_not_answered_for() -> None:
+    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat-next, version: v3}}\n"
+    problem = the_problem(BASE + NEXT + text)
+    assert "`chat-next` answers for `chat` itself" in problem.message
+    assert problem.mend == "model: chat"
+
+
+def test_versions_have_no_more_than_all_requests() -> None:
+    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat, version: v3, weight: 90}}\n"
+    problem = the_problem(BASE + NEXT + text)
+    assert problem.path == "models.third.answersFor.weight"
+    assert "110 percent (next 20, v3 90)" in problem.message
+
+
+def test_a_version_has_one_weight() -> None:
+    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat, version: next, weight: 30}}\n"
+    problem = the_problem(BASE + NEXT + text)
+    assert (problem.path, problem.mend) == ("models.third.answersFor.weight", "weight: 20   # write it in one place")
+
+
+def test_one_name_stands_on_one_cluster() -> None:
+    text = BASE.replace("clusters: {main:", "clusters: {edge: {}, main:").replace("gpu: RTX", "cluster: edge, gpu: RTX")
+    problem = the_problem(text + PLACE)
+    assert problem.path == "models.chat-big.pool"
+    assert "a gateway reaches the services of its own cluster" in problem.message
+
+
+def test_tenants_name_what_clients_send() -> None:
+    problem = the_problem(BASE.replace("models: [chat]", "models: [chat-next]") + NEXT)
+    assert (problem.path, problem.mend) == ("tenants.a.models[0]", "models: [chat]")
+
+
+@pytest.mark.parametrize(
+    ("pins", "message"),
+    [("{chat: nxt}", "there is no version of `chat` `nxt`"), ("{other: next}", "`a` may not call `other`")],
+)
+def test_a_tenant_is_pinned_to_a_version_that_is_there(pins: str, message: str) -> None:
+    (problem,) = problems(BASE.replace("[chat]}", f"[chat], versions: {pins}}}") + NEXT)
+    assert problem.path.startswith("tenants.a.versions.")
+    assert message in problem.message
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def shares(planned: Plan) -> dict[str, int]:
+    return planned.gateways["main"].versions["chat"]["stable"].models
+
+
+def test_unlike_places_get_shares_by_what_they_can_answer() -> None:
+    text = (BASE + PLACE).replace("context: 4096, ", f"context: 4096, {LOAD}")
+    found = shares(plan(text))
+    assert found["chat-big"] == 100
+    assert 1 <= found["chat"] < 100
+    assert shares(plan(BASE + PLACE)) == {"chat": 100, "chat-big": 100}, "nothing is known of their speed under load"
+
+
+def test_a_place_that_takes_less_is_warned_of() -> None:
+    text = PLACE.replace("4096", "2048")
+    assert any("`chat-big` takes 2048 tokens and `chat` 4096" in warning for warning in plan(BASE + text).warnings)
+
+
+def test_a_model_is_planned_on_the_cluster_of_the_name_that_it_answers_to() -> None:
+    clusters = "clusters: {edge: {apiServer: {cidrs: [10.0.0.1/32]}}, main:"
+    text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
+    assert plan(text + NEXT).models["chat-next"].cluster == "main"
+    with pytest.raises(FleetError):
+        plan(text + NEXT.replace("Qwen/Qwen3-8B", "Qwen/Qwen2.5-72B-Instruct"))  # it fits on the other one alone
+
+
+# -- the values --------------------------------------------------------------------------------------------------------
+
+
+def test_the_door_joins_places_and_versions_under_one_name() -> None:
+    (name,), (model,) = zip(*door(BASE + PLACE + NEXT).models.items(), strict=True)
+    assert name == "chat"
+    assert {version: found.weight for version, found in model.versions.items()} == {"stable": 80, "next": 20}
+    assert set(model.versions["stable"].endpoints) == {"chat", "chat-big"}
+    assert set(model.versions["next"].endpoints) == {"chat-next"}
+
+
+def test_a_rollback_is_one_number() -> None:
+    model = door(BASE + NEXT.replace("weight: 20", "weight: 0")).models["chat"]
+    assert {version: found.weight for version, found in model.versions.items()} == {"stable": 100, "next": 0}
+
+
+def test_a_tenant_s_pin_reaches_the_door() -> None:
+    text = BASE.replace("[chat]}", "[chat], versions: {chat: next}}")
+    assert door(text + NEXT).tenants["a"].pins == {"chat": "next"}
+
+
+def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
+    text = BASE + PLACE + NEXT
+    values = values_of_plan(plan(text), load(text))
+    for service in ("chat", "chat-big", "chat-next"):
+        assert {name: list(found.models) for name, found in values[service].serve.applications.items()} == {
+            "chat": ["chat"]
+        }
