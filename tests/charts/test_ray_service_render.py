@@ -99,10 +99,10 @@ def test_what_the_pod_that_empties_redis_mentions_outlives_the_release(base, pol
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ray_is_told_every_card_in_words(example):
-    """KubeRay counts only resources that end in gpu, and the autoscaler has to know before there is a pod."""
+    """KubeRay counts resources that end in gpu, and MIG's; and the autoscaler has to know before there is a pod."""
     for group in cluster(base=example)["workerGroupSpecs"]:
         limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
-        cards = sum(int(count) for name, count in limits.items() if "gpu" in name)
+        cards = sum(int(count) for name, count in limits.items() if "gpu" in name or "/mig-" in name)
         assert group["resources"]["GPU"] == str(cards)
         assert "num-gpus" not in group["rayStartParams"]
 

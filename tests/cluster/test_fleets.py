@@ -1,6 +1,6 @@
 """Each reference fleet on a real API server, with the real operator and the real scheduler."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
 from rayhelm.values.pod_kinds import hosts_of, names_of
+from rayhelm.values.worker_groups import resource_of
 from testbed.nodes import pool_of
 
 
@@ -55,10 +56,14 @@ def installed(fleet: Fleet, cluster: Cluster) -> Iterator[Installed]:
         yield Installed(fleet, cluster, namespaces)
 
 
-def cards(pod: Object) -> int:
-    """Cards that a pod asks for, whatever their vendor calls them."""
-    limits = pod["spec"]["containers"][0]["resources"]["limits"]
-    return sum(int(count) for name, count in limits.items() if "gpu" in name)
+def devices(amounts: Object) -> Counter[str]:
+    """Cards and parts of cards among resources, whatever their vendor calls them."""
+    return Counter({name: int(count) for name, count in amounts.items() if "gpu" in name or "/mig-" in name})
+
+
+def cards(pod: Object) -> Counter[str]:
+    """What a pod asks for."""
+    return devices(pod["spec"]["containers"][0]["resources"]["limits"])
 
 
 def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) -> None:
@@ -68,19 +73,24 @@ def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) 
         assert found == Counter({name: group.min_replicas for name, group in groups.items()})
         assert len(installed.pods(service, "head")) == 1
         for pod in installed.pods(service, "worker"):
-            assert cards(pod) == groups[pod["metadata"]["labels"]["ray.io/group"]].gpu.count
+            group = groups[pod["metadata"]["labels"]["ray.io/group"]]
+            assert cards(pod) == {resource_of(group): group.gpu.count}
 
 
 def test_the_planned_load_takes_the_cards_that_the_plan_holds(installed: Installed) -> None:
     for service in installed.fleet.services:
-        planned = installed.fleet.rendered.plan.services[service].gpus
-        _scale(installed, service, planned)
+        planned = installed.fleet.rendered.plan.services[service].cards
+        _scale(installed, service, sum(planned.values()))
         eventually(
-            lambda service=service, planned=planned: sum(map(cards, installed.pods(service, "worker"))) == planned,
+            lambda service=service, planned=planned: _asked(installed, service) == planned,
             f"{service} holding {planned} cards",
             shows=lambda service=service: installed.cluster.tell(installed.namespaces[service]),
         )
         installed.cluster.becomes_ready(service, installed.namespaces[service])
+
+
+def _asked(installed: Installed, service: str) -> Counter[str]:
+    return sum(map(cards, installed.pods(service, "worker")), Counter[str]())
 
 
 def _scale(installed: Installed, service: str, planned: int) -> None:
@@ -111,13 +121,12 @@ def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> 
 
 
 def test_no_node_has_more_cards_asked_of_it_than_it_has(installed: Installed) -> None:
-    asked: Counter[str] = Counter()
+    asked: dict[str, Counter[str]] = defaultdict(Counter)
     for service in installed.fleet.services:
         for pod in installed.pods(service, "worker"):
             asked[pod["spec"]["nodeName"]] += cards(pod)
     for node in installed.cluster.all("Node"):
-        held = sum(int(count) for name, count in node["status"]["allocatable"].items() if "gpu" in name)
-        assert asked[node["metadata"]["name"]] <= held
+        assert asked[node["metadata"]["name"]] <= devices(node["status"]["allocatable"])
 
 
 def test_every_pod_is_accepted_by_pod_security_restricted_and_runs(installed: Installed) -> None:

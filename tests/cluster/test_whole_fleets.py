@@ -1,4 +1,5 @@
-"""Each reference fleet as `rayhelm render` writes it: walls, services and doors, in their own namespaces."""
+"""Each reference fleet as `rayhelm render` writes it: the ground, walls, services and doors, in their
+own namespaces."""
 
 import re
 from collections.abc import Iterator
@@ -34,7 +35,9 @@ class Standing(NamedTuple):
         values: dict[str, Any] = changed(release.values)
         if release.chart == "ray-service":
             values = over(self.fleet.values(release.name, kuberay=self.cluster.place.kuberay), edit or {})
-        self.helm.install(release.chart, release.name, release.namespace, values)
+        # The classes that services name are there for other tests too.
+        options = ("--take-ownership",) if release.chart == "platform" else ()
+        self.helm.install(release.chart, release.name, release.namespace, values, *options)
 
     def ray_clusters(self, service: Release) -> list[Object]:
         return self.cluster.all("RayCluster", service.namespace, {"ray.io/originated-from-cr-name": service.name})
@@ -49,15 +52,20 @@ class Standing(NamedTuple):
 @pytest.fixture(scope="module")
 def standing(fleet: Fleet, cluster: Cluster) -> Iterator[Standing]:
     here = Standing(fleet, cluster, Helm.of_major("4", cluster.place.kubeconfig))
-    walls, services, doors = (here.releases(chart) for chart in ("tenant", "ray-service", "gateway"))
+    charts = ("platform", "tenant", "ray-service", "gateway")
+    ground, walls, services, doors = (here.releases(chart) for chart in charts)
     owned = {service.namespace for service in services} - {"models"}
     with ExitStack() as stack:
         aliases = {alias.namespace for values in fleet.rendered.values.values() for alias in values.aliases.values()}
-        others = {release.namespace for release in (*walls, *services, *doors)} - owned
+        others = {release.namespace for release in (*ground, *walls, *services, *doors)} - owned
+        others |= {"gpu-operator"}
         for namespace in sorted({name for name in others | aliases if name}):
             stack.enter_context(cluster.namespace(name=namespace))
         for namespace in owned:
             stack.callback(end, cluster, namespace)
+        for release in ground:
+            here.install(release)
+            stack.callback(here.helm.uninstall, release.name, release.namespace)
         for release in walls:
             here.install(release)
         for release in services:

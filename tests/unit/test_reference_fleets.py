@@ -1,10 +1,11 @@
-"""The five fleets in values/: what they promise, and that what is committed is what rayhelm writes today."""
+"""The fleets in values/: what they promise, and that what is committed is what rayhelm writes today."""
 
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from rayhelm.catalog import catalog
 from rayhelm.errors import FleetError
 from rayhelm.fleet_files import Rendered, files_of, render_fleet
 from rayhelm.planner.plan import ModelPlan
@@ -29,8 +30,8 @@ def without(name: str, *lines: str) -> dict[str, ModelPlan]:
     return plan_fleet(fleet_of(parse_document("\n".join(kept), "fleet.yaml"))).models
 
 
-def test_there_are_the_five_systems() -> None:
-    assert FLEETS == ["homelab", "multi-node", "single-gpu", "three-tiers", "two-workstations"]
+def test_there_are_the_five_systems_and_one_that_shares_cards() -> None:
+    assert FLEETS == ["homelab", "multi-node", "shared-cards", "single-gpu", "three-tiers", "two-workstations"]
 
 
 @pytest.mark.parametrize("name", FLEETS)
@@ -51,11 +52,16 @@ def test_no_reference_plan_is_tight_or_misses_its_objective(name: str) -> None:
 
 @pytest.mark.parametrize("name", FLEETS)
 def test_values_hold_the_gpus_of_the_plan(name: str) -> None:
-    """The pods at the planned load have room for every card, and for no more than a card beyond the shares."""
+    """The pods at the planned load have room for every card or part, and for no more than one beyond the shares."""
     for service, values in rendered(name).values.items():
         cards = sum(group.max_replicas * group.gpu.count for group in values.worker_groups.values())
-        planned = sum(model.gpus for model in rendered(name).plan.of_service(service))
+        planned = sum(model.gpus / _part(model) for model in rendered(name).plan.of_service(service))
         assert planned <= cards < planned + len(values.worker_groups)
+
+
+def _part(model: ModelPlan) -> float:
+    """Of a card, what one replica's pod asks for."""
+    return catalog().gpu(model.gpu).part if "/" in model.gpu else 1.0
 
 
 @pytest.mark.parametrize("name", FLEETS)

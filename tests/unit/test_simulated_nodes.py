@@ -1,5 +1,6 @@
 """Simulated nodes, held against the pods that the chart renders for them."""
 
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -126,9 +127,10 @@ def test_every_card_of_the_pools_is_there(fleet: str, cluster: str) -> None:
     loaded = rendered(fleet).loaded
     for name, pool in loaded.fleet.pools.items():
         nodes = [node for node in simulated(loaded, cluster) if pool_of(node) == name]
-        whole = sum(host.gpus for host in pool.hosts) or (pool.nodes or 1) * (pool.gpus_per_node or 1)
-        offered = sum(count for node in nodes for key, count in room(node).items() if "gpu" in key)
-        assert offered == (whole if pool.cluster == cluster else 0)
+        offered = Counter[str]()
+        for node in nodes:
+            offered.update({key: count for key, count in room(node).items() if "gpu" in key or "/mig-" in key})
+        assert offered == (rendered(fleet).plan.pools[name].devices if pool.cluster == cluster else {})
 
 
 # -- pools and hosts ---------------------------------------------------------------------------------------------------

@@ -7,10 +7,12 @@ import pytest
 import yaml
 
 from rayhelm.catalog import catalog
+from testbed.nodes import simulated
 from testbed.nodes.__main__ import main
 from testbed.nodes.kwok import STAGES, kwok_arguments, kwok_environment
 from testbed.nodes.labels import FOLDER, Labeller, facts_of, labels_of
 from testbed.nodes.manifest import KUBELET
+from unit.fleets import load
 
 VALUES = Path(__file__).parents[2] / "values"
 VENDORS = ("nvidia", "amd", "intel")
@@ -153,3 +155,35 @@ def test_a_wrong_call_is_told_in_words(
     monkeypatch.delenv("KUBECONFIG", raising=False)
     assert main(arguments) == code
     assert said in capsys.readouterr().err
+
+
+SHARED = load(
+    "fleet: f\npools:\n"
+    "  cut: {gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 2, sharing: {layout: {3g.40gb: 1, 1g.10gb: 2}}}\n"
+    "  lab: {gpu: L4-24GB, nodes: 1, gpusPerNode: 2, sharing: {shares: 3}}\nmodels: {chat: {source: Qwen/Qwen3-0.6B}}"
+)
+
+
+def test_a_host_that_is_cut_by_mig_has_labels_for_each_profile() -> None:
+    cut, _ = simulated(SHARED)
+    labels = cut["metadata"]["labels"]
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
+    assert labels["nvidia.com/mig-3g.40gb.product"] == "NVIDIA-H100-80GB-HBM3-MIG-3g.40gb"
+    assert (labels["nvidia.com/mig-3g.40gb.count"], labels["nvidia.com/mig-1g.10gb.count"]) == ("2", "4")
+    assert (labels["nvidia.com/mig.strategy"], labels["nvidia.com/mig.config"]) == ("mixed", "cut")
+    assert labels["nvidia.com/gpu.replicas"] == "0"
+
+
+def test_a_host_whose_cards_are_sliced_says_so_and_keeps_its_product_s_name() -> None:
+    _, lab = simulated(SHARED)
+    labels = lab["metadata"]["labels"]
+    assert (labels["nvidia.com/gpu.replicas"], labels["nvidia.com/gpu.sharing-strategy"]) == ("3", "time-slicing")
+    assert labels["nvidia.com/gpu.product"] == "NVIDIA-L4"
+    assert labels["nvidia.com/device-plugin.config"] == "lab"
+
+
+def test_hosts_offer_parts_in_place_of_whole_cards() -> None:
+    cut, lab = (node["status"]["allocatable"] for node in simulated(SHARED))
+    assert (cut["nvidia.com/mig-3g.40gb"], cut["nvidia.com/mig-1g.10gb"]) == ("2", "4")
+    assert lab["nvidia.com/gpu.shared"] == "6"
+    assert "nvidia.com/gpu" not in cut.keys() | lab.keys()

@@ -45,6 +45,12 @@ class Host:
     card: Gpu | None = None
     """None for a host without cards."""
     cards: int = 0
+    parts: dict[str, int] = field(default_factory=dict)
+    """What its device plugin offers in place of whole cards, by extended resource, where they are shared."""
+    mig: dict[str, int] = field(default_factory=dict)
+    """MIG instances of each card, by profile."""
+    slices: int = 0
+    """Time slices of each card."""
     rdma_resource: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     """What the fleet says of the host: it wins over what is made up here."""

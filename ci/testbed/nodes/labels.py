@@ -1,5 +1,6 @@
 """Labels that each vendor's own discovery writes: `labels/`, filled with what the catalogue knows of the card."""
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -20,6 +21,10 @@ class Labeller(Closed):
     """Keys and values, with `{facts}`; one whose fact is unknown is left out, as the labeller itself does."""
     by_compute: dict[str, dict[str, str]] = {}
     """Facts of all cards of a compute capability."""
+    mig: dict[str, str] = {}
+    """Labels for each MIG profile of the cards, which then are not shared otherwise."""
+    sliced: dict[str, str] = {}
+    """Labels that are others where cards are offered to several pods."""
     cards: dict[str, dict[str, str]]
     """Facts of a card by its id in the catalogue; `source` says who saw them, or by which rule they are derived."""
 
@@ -33,8 +38,10 @@ class SpotMark(Closed):
     """Whether the label is a taint as well."""
 
 
-def labels_of(card: Gpu, count: int) -> dict[str, str]:
-    """Labels of a host with `count` such cards, as its vendor's discovery writes them; none where it has none here."""
+def labels_of(card: Gpu, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
+    """Labels of a host with `count` such cards, as its vendor's discovery writes them; none where it has none here.
+
+    `mig`: MIG instances of each card by profile. `slices`: pods that each card is offered to."""
     known = labeller(card.vendor)
     facts = facts_of(card, count)
     labels: dict[str, str] = {}
@@ -43,6 +50,11 @@ def labels_of(card: Gpu, count: int) -> dict[str, str]:
             labels[key.format_map(facts)] = value.format_map(facts)
         except KeyError:
             continue
+    for profile, each in (mig or {}).items():
+        mine = facts | {"profile": profile, "instances": str(each * count)}
+        labels |= {key.format_map(mine): value.format_map(mine) for key, value in known.mig.items()} if known else {}
+    if slices and known:
+        labels |= {key: value.format(slices=slices) for key, value in known.sliced.items()}
     return labels
 
 

@@ -44,7 +44,8 @@ def node(host: Host) -> dict[str, Any]:
 
 
 def _devices(host: Host) -> dict[str, str]:
-    devices = {host.card.resource: str(host.cards)} if host.card else {}
+    offered = host.parts or ({host.card.resource: host.cards} if host.card else {})
+    devices = {resource: str(count) for resource, count in offered.items()}
     if host.rdma_resource:
         devices[host.rdma_resource] = str(RDMA_SHARES)
     return devices
@@ -60,7 +61,7 @@ def _labels(host: Host) -> dict[str, str]:
         # A pool is what shares a network: as near as a fleet comes to a zone.
         "topology.kubernetes.io/region": host.region,
         "topology.kubernetes.io/zone": f"{host.region}.{host.pool}"[:63],
-        **(labels_of(host.card, host.cards) if host.card else {}),
+        **(labels_of(host.card, host.cards, host.mig, host.slices) if host.card else {}),
         **host.labels,
         POOL: host.pool,
         SIMULATED: "true",

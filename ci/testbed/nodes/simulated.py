@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.catalog import Catalog, catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.errors import FleetError, UsageError
+from rayhelm.planner.sharing import Cut, cut_of
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
@@ -20,7 +21,8 @@ WITHOUT_CARDS = "without-cards"
 def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
     """Nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
 
-    Shares (`gpuFraction`) are held inside Ray: pods ask for whole cards, and nodes offer whole ones.
+    Shares (`gpuFraction`) are held inside Ray: pods ask for whole cards, and nodes offer whole ones. What `sharing`
+    cuts is offered in its parts, as after the nodes' labels have been set.
 
     Raises UsageError for a cluster that the fleet does not have, FleetError for cards that no chart asks for."""
     region, known, names = cluster_of(loaded, cluster), known or catalog(), set[str]()
@@ -69,6 +71,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
             problem = loaded.document.problem(("pools", name), f"no chart asks for {card.resource} ({card.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
+        cut = cut_of(name, pool, card, loaded, known)
         yield Host(
             name=_unlike(own or f"{name}-{index}", names),
             pool=name,
@@ -76,14 +79,24 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
             region=pool.cluster,
             card=card,
             cards=cards,
+            parts={part.resource: cards * count for part, count in cut.parts} if cut else {},
+            mig=dict(cut.layout) if cut else {},
+            slices=cut.slices if cut else 0,
             rdma_resource=pool.rdma_resource,
-            labels={**pool.node_selector, **labels, **({spot.key: spot.value} if spot else {})},
+            labels={**pool.node_selector, **labels, **_chosen(name, cut), **({spot.key: spot.value} if spot else {})},
             taints=(
                 _vendors_taint(card),
                 *(Taint(spot.key, spot.value) for _ in [0] if spot and spot.tainted),
                 *(Taint(item.key, item.value or "", item.effect or "NoSchedule") for item in pool.tolerations),
             ),
         )
+
+
+def _chosen(pool: str, cut: Cut | None) -> dict[str, str]:
+    """The label by which somebody chose how the cards are shared: what the chart platform's NOTES say."""
+    if not cut or cut.parts[0][0].vendor != "nvidia":
+        return {}
+    return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
 
 
 def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dict[str, str]]]:

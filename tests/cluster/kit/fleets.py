@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster.kit.cluster import Object
-from rayhelm.charts.helm import charts_dir
+from rayhelm.charts.helm import charts_dir, template
 from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.values.emit import changed
 from testbed.nodes import cpu_nodes, simulated, volumes
@@ -40,9 +40,15 @@ class Fleet:
         return {**changed(self.rendered.values[service]), "kuberay": {"version": kuberay}}
 
     def machines(self) -> list[Object]:
-        """Its nodes, one more for heads and downloads, and volumes for its weights."""
+        """Its nodes, one more for heads and downloads, volumes for its weights, and the classes that its pods name."""
         loaded = self.rendered.loaded
-        return [*simulated(loaded, self.cluster), *cpu_nodes(1), *volumes(loaded, self.cluster)]
+        return [*simulated(loaded, self.cluster), *cpu_nodes(1), *volumes(loaded, self.cluster), *self.classes()]
+
+    def classes(self) -> list[Object]:
+        """PriorityClasses, as the chart platform makes them."""
+        (platform,) = (one for one in self.rendered.releases if (one.chart, one.cluster) == ("platform", self.cluster))
+        objects = template("platform", platform.name, platform.namespace, changed(platform.values))
+        return [item for item in objects if item["kind"] == "PriorityClass"]
 
 
 @cache

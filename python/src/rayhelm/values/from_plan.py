@@ -13,8 +13,10 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.applications import application, custom_application, is_hub_id
+from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
+from rayhelm.values.ray_service.groups import Head
 from rayhelm.values.ray_service.image import Image
 from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
 from rayhelm.values.ray_service.serve import Serve
@@ -58,6 +60,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
                 if _custom(one)
             },
         ),
+        head=Head(priority_class_name=PriorityClasses().head.name),
         worker_groups=groups,
         gcs_fault_tolerance=_fault_tolerance(cluster),
         weights=_weights(models, cluster, declared.weights_size if declared else None, alone),

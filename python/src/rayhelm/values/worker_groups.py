@@ -10,6 +10,7 @@ from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from rayhelm.values.applications import ingress_replicas
+from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, Spread, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
@@ -62,6 +63,7 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         node_selector=_node_selector(kind, pool),
         tolerations=[Toleration(**item.model_dump()) for item in pool.tolerations],
         spread=_spread(here, most),
+        priority_class_name=PriorityClasses().workers.name,
         supplemental_groups=list(pool.device_groups),
         min_available=_min_available(here),
     )
