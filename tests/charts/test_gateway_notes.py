@@ -67,5 +67,8 @@ def test_they_say_what_is_to_be_filled_in(notes: Any) -> None:
 def test_they_warn_of_a_service_that_is_open_to_others(notes: Any) -> None:
     assert "in clear text" not in notes()
     assert "is a LoadBalancer: keys and prompts travel to it in clear text" in notes(
-        {"service": {"type": "LoadBalancer"}}
+        {
+            "service": {"type": "LoadBalancer"},
+            "networkPolicy": {"callers": {"office": {"cidrs": ["10.6.0.0/16"]}}},
+        }
     )

@@ -196,6 +196,7 @@ def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
     assert policy["ingress"] == [
         {"from": [pods_of("apps")], "ports": tcp(8081)},
         {"from": [pods_of("ingress-nginx", app="nginx")], "ports": tcp(8081)},
+        {"from": [{"ipBlock": {"cidr": "10.6.0.0/16"}}], "ports": tcp(8081)},
         {"from": [pods_of("observability", app="prometheus")], "ports": tcp(9404)},
     ]
     dns, *ways = policy["egress"]

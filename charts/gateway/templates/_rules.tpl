@@ -141,6 +141,10 @@
   "message": "an Ingress without a certificate sends keys in clear text",
   "mend": "exposure: {ingress: {tlsSecret: ai-tls}\u007d   # or tlsReason: where the certificate comes from otherwise"
  },
+ "service-callers": {
+  "message": "service.type {type} leads to clients outside of the cluster, and the network policy lets none of them in",
+  "mend": "networkPolicy: {callers: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
+ },
  "exposure-callers": {
   "message": "{kind}: the network policy lets nobody in, so the route would lead nowhere",
   "mend": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the namespace of the route's controller"

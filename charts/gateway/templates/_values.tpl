@@ -23,7 +23,7 @@
 {{- $_ := set $values.models $name $model }}
 {{- end }}
 {{- range $name, $peer := $values.networkPolicy.callers }}
-{{- $_ := set $values.networkPolicy.callers $name (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
+{{- $_ := set $values.networkPolicy.callers $name (mergeOverwrite (deepCopy $defaults.Caller) $peer) }}
 {{- end }}
 {{- include "gateway.validate" (list . $values) }}
 {{- $values | toJson }}

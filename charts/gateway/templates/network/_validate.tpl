@@ -6,6 +6,15 @@
 {{- if and $policy.enabled (not (or $policy.dns.peer.namespace $policy.dns.cidrs)) }}
 {{- include "gateway.refuse" (list "dns-egress" dict) }}
 {{- end }}
+{{- $inside := list }}
+{{- $outside := list }}
+{{- range $policy.callers }}
+{{- $inside = append $inside .namespace }}
+{{- $outside = concat $outside .cidrs }}
+{{- end }}
+{{- if and $policy.enabled (ne .service.type "ClusterIP") (not $outside) }}
+{{- include "gateway.refuse" (list "service-callers" (dict "type" .service.type)) }}
+{{- end }}
 {{- $route := .exposure }}
 {{- if ne $route.kind "None" }}
 {{- if not $route.hosts }}
@@ -17,11 +26,7 @@
 {{- if and (eq $route.kind "Ingress") (not (or $route.ingress.tlsSecret $route.ingress.tlsReason)) }}
 {{- include "gateway.refuse" (list "exposure-tls" dict) }}
 {{- end }}
-{{- $callers := list }}
-{{- range $policy.callers }}
-{{- $callers = append $callers .namespace }}
-{{- end }}
-{{- if and $policy.enabled (not (compact $callers)) }}
+{{- if and $policy.enabled (not (compact $inside)) }}
 {{- include "gateway.refuse" (list "exposure-callers" (dict "kind" $route.kind)) }}
 {{- end }}
 {{- end }}

@@ -10,6 +10,8 @@ __all__ = ["EVERY", "Addresses", "End", "Own", "Passage", "Pods", "Site", "passa
 
 EVERY = "every"
 """All ports of all protocols."""
+NAMING = {"namespace", "cidrs", "peer"}
+"""Keys of a value that names somebody; a map without them has an entry for each of several."""
 
 
 @dataclass(frozen=True)
@@ -149,8 +151,7 @@ def _of_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
 
 def _entries(value: Any) -> list[Any]:
     """The entries of a map by name; anything else as it is."""
-    named = isinstance(value, Mapping) and not value.keys() & {"namespace", "cidrs", "peer"}
-    return list(value.values()) if named else [value]
+    return list(value.values()) if isinstance(value, Mapping) and not value.keys() & NAMING else [value]
 
 
 def _ends(value: Any, site: Site) -> Iterator[End]:
@@ -161,15 +162,14 @@ def _ends(value: Any, site: Site) -> Iterator[End]:
         # Of a RayService the workers alone serve.
         labels = {"rayhelm.dev/service": value["service"], "rayhelm.dev/role": "worker"}
         yield _pods(value["namespace"] or site.namespace, labels)
-    elif "cidrs" in value:
-        yield from _ends(value.get("peer", {}), site)
-        yield from (Addresses(cidr, tuple(value.get("except", ()))) for cidr in value["cidrs"])
-    elif "podLabels" in value:
-        if value["namespace"] != "":
-            yield _pods(value["namespace"] or site.namespace, value["podLabels"])
-    else:
+    elif not value.keys() & NAMING:
         for entry in value.values():
             yield from _ends(entry, site)
+    else:
+        yield from _ends(value.get("peer", {}), site)
+        if "podLabels" in value and value["namespace"] != "":
+            yield _pods(value["namespace"] or site.namespace, value["podLabels"])
+        yield from (Addresses(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
 
 
 def _pods(namespace: str, labels: Mapping[str, Any]) -> Pods:

@@ -9,7 +9,7 @@ from rayhelm.spec.models import Replicas
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
-from rayhelm.values.gateway.network import NetworkPolicy, Peer
+from rayhelm.values.gateway.network import Caller, NetworkPolicy
 from rayhelm.values.gateway.operations import Autoscaling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.ray_service import RayServiceValues
@@ -39,7 +39,7 @@ def _values(
         replicas=fixed or usual.replicas,
         autoscaling=_autoscaling(declared.replicas),
         exposure=_exposure(declared),
-        network_policy=NetworkPolicy(callers={namespace: Peer(namespace=namespace) for namespace in declared.callers}),
+        network_policy=NetworkPolicy(callers={name: Caller(namespace=name) for name in declared.callers}),
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.ray_service.base import Name, Text, Values
 
-__all__ = ["Cidr", "NetworkPolicy", "Peer", "Resolvers"]
+__all__ = ["Caller", "Cidr", "NetworkPolicy", "Peer", "Resolvers"]
 
 Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
 
@@ -18,6 +18,14 @@ class Peer(Values):
     """Namespace (its `kubernetes.io/metadata.name`); empty for nobody."""
     pod_labels: dict[str, Text] = {}
     """Labels of the pods; empty for all pods of the namespace."""
+
+
+class Caller(Peer):
+    """Somebody who may knock."""
+
+    cidrs: list[Cidr] = []
+    """Addresses outside of the cluster, for a `service.type` that leads there: of the clients, or of the nodes where
+    the load balancer hides clients behind them (`externalTrafficPolicy: Cluster`)."""
 
 
 class Dns(Values):
@@ -36,7 +44,7 @@ class NetworkPolicy(Values):
     """Off: every pod may knock, and a gateway that was broken into reaches everything; say why below."""
     reason: str = ""
     """Why there is none; required when it is off."""
-    callers: dict[Name, Peer] = {}
+    callers: dict[Name, Caller] = {}
     """Who may call the gateway, by name: the controller behind `exposure`, and applications inside the cluster."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics port."""

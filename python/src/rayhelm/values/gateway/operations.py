@@ -39,8 +39,8 @@ class Autoscaling(Values):
     max_replicas: Count = 6
     """Most pods."""
     target_cpu_percent: Annotated[int, Field(ge=0, le=100)] = 70
-    """CPU that the HPA aims at, percent of `resources.cpu`; 0 for none. Where no metrics server tells it, an HPA adds pods
-    for requests in flight, and never ends one."""
+    """CPU that the HPA aims at, percent of `resources.cpu`; 0 for none. Where no metrics server tells it, an HPA adds
+    pods for requests in flight, and never ends one."""
     target_requests_in_flight: Annotated[int, Field(ge=0)] = 0
     """Requests in flight per pod that the HPA or KEDA aims at; 0 for none. An HPA reads the pods' metric
     `haproxy_requests_in_flight`, for which the chart `platform` has the Prometheus adapter's rule."""
