@@ -151,9 +151,11 @@ def test_a_service_that_is_never_upgraded_beside_itself_needs_nothing_more() -> 
     assert wall(text).quota.gpus["nvidia.com/gpu"].surge == 1
 
 
-@pytest.mark.parametrize(("gpus", "steady"), [("", 4), ("gpus: 3, ", 3), ("gpus: 2, ", None)])
-def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, steady: int | None) -> None:
-    text = (FLEET % "").replace("context: 4096", "context: 4096, replicas: {min: 1, max: 3}")
+@pytest.mark.parametrize(("gpus", "steady"), [("", 6), ("gpus: 4, ", 4)])
+def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, steady: int) -> None:
+    """Each could alone reach its most, all of them together could not."""
+    more = "replicas: {min: 1, max: 3}"
+    text = (FLEET % "").replace("context: 4096", f"context: 4096, {more}").replace("task: embed", f"task: embed, {more}")
     cards = wall(text.replace("owner: {", f"owner: {{{gpus}")).quota.gpus["nvidia.com/gpu"]
     assert (cards.planned, cards.steady) == (2, steady)
 
