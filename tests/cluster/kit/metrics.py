@@ -1,0 +1,228 @@
+"""A real Prometheus and the real Prometheus adapter, as processes: started from what the chart platform renders.
+
+Pods are simulated, so the wires of this computer take the place of theirs: a pod's address is that of a process which
+exports metrics, and the adapter's Service leads to loopback.
+"""
+
+import json
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import httpx
+import yaml
+
+from cluster.kit.cluster import Cluster, Object, condition
+from cluster.kit.wait import eventually
+from rayhelm.processes import Process, end, new_run, start
+from testbed.control_plane.kubeconfig import with_token
+from testbed.control_plane.kubectl import KubectlError
+from testbed.tools import program
+
+__all__ = ["Adapter", "Exposition", "Prometheus", "adapter", "exposition", "prometheus"]
+
+APIS = {"Pods": "custom.metrics.k8s.io", "External": "external.metrics.k8s.io"}
+
+
+# -- what is scraped -------------------------------------------------------------------------------------------------
+
+
+class Exposition:
+    """A metrics port that says what a test wants it to."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.text = ""
+
+
+@contextmanager
+def exposition() -> Iterator[Exposition]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            body = said.text.encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    said = Exposition(server.server_address[1])
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield said
+    finally:
+        server.shutdown()
+        thread.join(10)
+        server.server_close()
+
+
+# -- Prometheus ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Prometheus:
+    url: str
+    process: Process
+
+    def asks(self, query: str) -> list[Object]:
+        """The vector that a query answers."""
+        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, trust_env=False, timeout=60)
+        found: list[Object] = answer.json()["data"]["result"]
+        return found
+
+    @property
+    def said(self) -> str:
+        return self.process.log.read_text()
+
+
+@contextmanager
+def prometheus(cluster: Cluster, port: int, scrape_configs: str, ports: Mapping[str, int]) -> Iterator[Prometheus]:
+    """Scrapes what the chart's configuration finds on the API server. `ports` has the process behind each pod."""
+    run = new_run()
+    with tempfile.TemporaryDirectory(prefix="prometheus-") as name:
+        folder = Path(name)
+        (folder / "rayhelm.yaml").write_text(yaml.safe_dump(_wired(scrape_configs, cluster, ports)))
+        (folder / "prometheus.yaml").write_text(yaml.safe_dump({"scrape_config_files": ["rayhelm.yaml"]}))
+        command = [str(program("prometheus")), f"--config.file={folder}/prometheus.yaml"]
+        command += [f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"]
+        found = Prometheus(f"http://127.0.0.1:{port}", start(command, run=run, log=folder / "prometheus.log"))
+        try:
+            eventually(lambda: _is_up(found), "Prometheus being ready", shows=lambda: found.said)
+            yield found
+        finally:
+            end(run, grace=10)
+
+
+def _wired(scrape_configs: str, cluster: Cluster, ports: Mapping[str, int]) -> Object:
+    config: Object = yaml.safe_load(scrape_configs)
+    for job in config["scrape_configs"]:
+        job["scrape_interval"] = "1s"
+        for discovery in job["kubernetes_sd_configs"]:
+            discovery["kubeconfig_file"] = str(cluster.place.kubeconfig)
+        job["relabel_configs"] += [
+            {
+                "source_labels": ["pod"],
+                "regex": pod,
+                "target_label": "__address__",
+                "replacement": f"127.0.0.1:{port}",
+            }
+            for pod, port in ports.items()
+        ]
+        job["relabel_configs"].append({"action": "keep", "source_labels": ["__address__"], "regex": r"127\.0\.0\.1:.+"})
+    return config
+
+
+def _is_up(found: Prometheus) -> bool:
+    assert found.process.alive, found.said
+    try:
+        return httpx.get(f"{found.url}/-/ready", trust_env=False, timeout=5).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+# -- the adapter -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """The aggregated API, asked through the API server."""
+
+    cluster: Cluster
+    process: Process
+
+    def lists(self, api: str) -> set[str]:
+        """Names of its numbers; empty where nobody answers."""
+        try:
+            found = json.loads(self.cluster.kubectl("get", "--raw", f"/apis/{APIS[api]}/v1beta1"))
+        except KubectlError:
+            return set()
+        return {item["name"].rpartition("/")[2] for item in found["resources"]}
+
+    def of_pods(self, number: str, namespace: str) -> dict[str, float]:
+        """By pod."""
+        path = f"/apis/{APIS['Pods']}/v1beta1/namespaces/{namespace}/pods/*/{number}"
+        return {item["describedObject"]["name"]: _number(item["value"]) for item in self._items(path)}
+
+    def of_service(self, number: str, namespace: str, service: str) -> list[float]:
+        """One value, or none."""
+        selector = urlencode({"labelSelector": f"rayhelm_dev_service={service}"})
+        path = f"/apis/{APIS['External']}/v1beta1/namespaces/{namespace}/{number}?{selector}"
+        return [_number(item["value"]) for item in self._items(path)]
+
+    @property
+    def said(self) -> str:
+        return self.process.log.read_text()
+
+    def _items(self, path: str) -> list[Object]:
+        try:
+            found: list[Object] = json.loads(self.cluster.kubectl("get", "--raw", path))["items"]
+        except KubectlError:
+            return []
+        return found
+
+
+@contextmanager
+def adapter(cluster: Cluster, namespace: str, release: str) -> Iterator[Adapter]:
+    """The managed adapter of a release of the chart platform: its arguments, its rules, and its account's rights."""
+    run, name = new_run(), f"{release}-metrics"
+    with tempfile.TemporaryDirectory(prefix="adapter-") as found:
+        folder = Path(found)
+        rules = cluster.one("ConfigMap", name, namespace)["data"]["config.yaml"]
+        (folder / "config.yaml").write_text(rules)
+        token = cluster.kubectl("create", "token", name, f"--namespace={namespace}", "--duration=8760h").strip()
+        account = with_token(folder / "kubeconfig", cluster.place.kubeconfig, name, token)
+        (container,) = cluster.one("Deployment", name, namespace)["spec"]["template"]["spec"]["containers"]
+        places = {"/etc/adapter": found, "/var/run/serving-cert": f"{found}/certificates"}
+        arguments = [_moved(argument, places) for argument in container["args"]]
+        arguments += [f"--{role}-kubeconfig={account}" for role in ("lister", "authentication", "authorization")]
+        command = [str(program("prometheus-adapter")), *arguments, "--bind-address=127.0.0.1"]
+        process = start(command, run=run, log=folder / "adapter.log")
+        _lead_to_loopback(cluster, namespace, name)
+        there = Adapter(cluster, process)
+        try:
+            eventually(lambda: _is_served(there), "the adapter's APIs being served", shows=lambda: there.said[-3000:])
+            yield there
+        finally:
+            end(run, grace=5)
+
+
+def _moved(argument: str, places: Mapping[str, str]) -> str:
+    for there, here in places.items():
+        argument = argument.replace(there, here)
+    return argument
+
+
+def _lead_to_loopback(cluster: Cluster, namespace: str, name: str) -> None:
+    """EndpointSlices refuse an address of loopback; a name for it is taken."""
+    service = cluster.one("Service", name, namespace)
+    ports = [{"name": "https", "port": service["spec"]["ports"][0]["port"]}]
+    cluster.kubectl("delete", "service", name, f"--namespace={namespace}")
+    cluster.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {key: service["metadata"][key] for key in ("name", "namespace", "labels", "annotations")},
+            "spec": {"type": "ExternalName", "externalName": "localhost", "ports": ports},
+        }
+    )
+
+
+def _is_served(there: Adapter) -> bool:
+    assert there.process.alive, there.said
+    ours = [item for item in there.cluster.all("APIService") if item["spec"].get("group") in APIS.values()]
+    return len(ours) == 2 and all(condition(item, "Available") == "True" for item in ours)
+
+
+def _number(quantity: str) -> float:
+    return float(quantity.removesuffix("m")) / 1000 if quantity.endswith("m") else float(quantity)
