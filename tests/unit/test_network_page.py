@@ -10,6 +10,7 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.fleet_files import files_of, render_fleet
 from rayhelm.network import Passage, Site, chart_flows, passages
 from rayhelm.network.flows import ChartFlows
+from rayhelm.network.table import flows_table
 from rayhelm.network_page import network_page
 from rayhelm.releases import Release
 
@@ -100,6 +101,19 @@ def test_an_opening_of_a_tenant_is_for_its_own_pods_and_ports() -> None:
         "all",
     ]
     assert found["openings-out"][1:3] == ["elsewhere: `10.3.0.0/16`", "TCP 443"]
+
+
+def test_a_chart_s_readme_tells_each_flow_by_the_values_that_name_its_ends() -> None:
+    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in flows_table("tenant").splitlines()}
+    assert rows["| openings-in"][:3] == [
+        "callers (`networkPolicy.openings.*.callers`)",
+        "opened pods (`networkPolicy.openings.*.podLabels`)",
+        "`networkPolicy.openings.*.ports`",
+    ]
+    assert rows["| destinations"][2] == "`networkPolicy.destinations.*.ports`"
+    for chart, flows in chart_flows().items():
+        readme = (charts_dir() / chart / "README.md").read_text()
+        assert all(f"\n| {flow} | " in readme for flow in flows.flows)
 
 
 def test_clusters_stand_apart() -> None:

@@ -6,7 +6,7 @@ from importlib.resources import files
 from itertools import groupby
 
 from rayhelm.network import EVERY, Addresses, End, Passage, Pods, Site, passages, site_of
-from rayhelm.network.flows import Value
+from rayhelm.network.table import opened_by
 from rayhelm.releases import Release
 
 __all__ = ["network_page"]
@@ -72,7 +72,7 @@ def _row(passage: Passage) -> Row:
         source=_who(passage.source, passage.sources),
         target=_who(passage.target, passage.targets),
         ports=_ports(passage.ports),
-        opened_by=", ".join(f"`{path}: {_yaml(value)}`" for path, value in passage.conditions.items()),
+        opened_by=opened_by(passage.conditions),
         why=passage.why,
     )
 
@@ -106,7 +106,3 @@ def _ports(ports: Sequence[str]) -> str:
         f"{protocol} {', '.join(str(number) for _, number in group)}"
         for protocol, group in groupby(pairs, key=lambda pair: pair[0])
     )
-
-
-def _yaml(value: Value) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)

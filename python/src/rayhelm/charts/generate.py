@@ -11,12 +11,14 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from rayhelm.catalog.scaling import as_chart_data
-from rayhelm.charts.gpus import counters, mig_layouts
 from rayhelm.charts.docs import readme_table, values_yaml
+from rayhelm.charts.gpus import counters, mig_layouts
 from rayhelm.charts.helm import charts_dir
 from rayhelm.charts.rules import rules
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_models
+from rayhelm.network import chart_flows
+from rayhelm.network.table import flows_table
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -39,8 +41,6 @@ DATA: dict[tuple[str, str, str], Callable[[], object]] = {
 }
 """Facts of the catalogue that templates look up: chart, file and name of the template that holds them."""
 
-BEGIN, END = "<!-- values: generated -->\n", "<!-- /values -->\n"
-
 
 def generated(chart: str) -> dict[Path, str]:
     """Path in the charts folder, and what has to stand there."""
@@ -51,7 +51,7 @@ def generated(chart: str) -> dict[Path, str]:
         folder / "values.schema.json": json.dumps(values_schema(model, chart), indent=1, ensure_ascii=False) + "\n",
         folder / "templates/_defaults.tpl": _defaults(chart, model),
         folder / "templates/_rules.tpl": _rules(chart),
-        readme: _with_table((charts_dir() / readme).read_text(), readme_table(model)),
+        readme: _readme(chart, (charts_dir() / readme).read_text()),
         **{
             folder / "templates" / file: _as_template(name, data())
             for (of, file, name), data in DATA.items()
@@ -101,10 +101,16 @@ def _policies(folder: Path) -> dict[Path, str]:
     }
 
 
-def _with_table(readme: str, table: str) -> str:
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n{table}\n{END}{after}"
+def _readme(chart: str, text: str) -> str:
+    """With the tables that follow from data between their marks."""
+    tables = {"values": readme_table(CHARTS[chart])}
+    if chart in chart_flows():
+        tables["flows"] = flows_table(chart)
+    for name, table in tables.items():
+        begin, end = f"<!-- {name}: generated -->\n", f"<!-- /{name} -->\n"
+        before, _, rest = text.partition(begin)
+        text = f"{before}{begin}\n{table}\n{end}{rest.partition(end)[2]}"
+    return text
 
 
 def main(arguments: list[str]) -> int:

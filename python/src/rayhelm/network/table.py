@@ -1,0 +1,48 @@
+"""The flows of a chart as a table for its README: who is told by the values that name them."""
+
+from collections.abc import Iterable, Mapping
+
+from rayhelm.network.flows import PODS, ChartFlows, Flow, Value, chart_flows
+
+__all__ = ["flows_table", "opened_by"]
+
+
+def flows_table(chart: str) -> str:
+    """Markdown, with a row for each flow."""
+    flows = chart_flows()[chart]
+    rows = ["| flow | from | to | ports | what for | opened by |", "|---|---|---|---|---|---|"]
+    return "\n".join([*rows, *(_row(name, flow, flows) for name, flow in flows.flows.items())]) + "\n"
+
+
+def opened_by(conditions: Mapping[str, Value]) -> str:
+    """The values that have to be so, as YAML."""
+    return ", ".join(f"`{path}: {_yaml(value)}`" for path, value in conditions.items())
+
+
+def _row(name: str, flow: Flow, flows: ChartFlows) -> str:
+    ends = (_ends(flow.from_, flow, flows), _ends(flow.to, flow, flows))
+    ports = ", ".join(_port(port, flow) for port in flow.ports)
+    return f"| {name} | {ends[0]} | {ends[1]} | {ports} | {flow.why} | {opened_by(flow.while_)} |"
+
+
+def _ends(ends: Iterable[str], flow: Flow, flows: ChartFlows) -> str:
+    return ", ".join(
+        flows.pods[end] if end in flows.pods else f"{flows.others[end]} (`{_path(end, flow)}`)" for end in ends
+    )
+
+
+def _path(end: str, flow: Flow) -> str:
+    pods = PODS.fullmatch(end)
+    return (pods[1] if pods else end).replace("each.", f"{flow.each}.", 1)
+
+
+def _port(port: int | str, flow: Flow) -> str:
+    if isinstance(port, int) or "/" in port:
+        return str(port)
+    if port == "every":
+        return "all"
+    return f"`{_path(port.replace('to.', f'{flow.to[0]}.*.', 1), flow)}`"
+
+
+def _yaml(value: Value) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
