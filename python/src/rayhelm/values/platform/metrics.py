@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.values.platform.adapter import Adapter
 from rayhelm.values.ray_service.base import Name, Values
 
-__all__ = ["Metrics"]
+__all__ = ["Metrics", "Scraped"]
 
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=63)]
 SeriesName = Annotated[str, Field(pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")]
