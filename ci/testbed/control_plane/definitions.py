@@ -11,7 +11,7 @@ from testbed.tools import crd_files
 
 __all__ = ["install_crds", "installed_by_us"]
 
-BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda")
+BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda", "gpu-operator", "intel-device-plugins")
 """Bundles that a testbed can do without: what is not here is counted and named."""
 MANAGERS = '--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.managedFields[*].manager}{"\\n"}{end}'
 

@@ -1,0 +1,246 @@
+"""What the vendors' operators are told: by their own CRDs, and by what their programs read of a ConfigMap."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from charts import kit
+from charts.kit import only, over
+from charts.oracles import validator_of
+from rayhelm.catalog import catalog
+from rayhelm.catalog.operators import amd, intel, nvidia
+from rayhelm.values.platform.gpus import Operands
+from testbed.tools.crds import crd_files
+
+Object = dict[str, Any]
+EVERYTHING = "platform/everything"
+
+
+def rendered(overlay: Object | None = None, base: str = EVERYTHING) -> list[Object]:
+    return kit.rendered(overlay, chart="platform", base=base, release="platform", namespace="rayhelm-system")
+
+
+def config(name: str, overlay: Object | None = None) -> dict[str, str]:
+    data: dict[str, str] = only(rendered(overlay), "ConfigMap", f"platform-{name}")["data"]
+    return data
+
+
+def complaints(item: Object, file: Path) -> list[str]:
+    """What a CRD says against an object; fields that it does not know are among it."""
+    return [error.message for error in validator_of(file, item["apiVersion"].partition("/")[2]).iter_errors(item)]
+
+
+def from_module(bundle: str, name: str) -> Path:
+    (file,) = [path for path in crd_files(bundle) if path.name == name]
+    return file
+
+
+def from_folder(name: str) -> Path:
+    """A CRD that no Go module serves."""
+    folder = os.environ.get("RAYHELM_CRDS")
+    if not folder or not Path(folder, name).is_file():
+        pytest.skip(f"RAYHELM_CRDS names no folder with {name}")
+    return Path(folder, name)
+
+
+# -- CRDs --------------------------------------------------------------------------------------------------------------
+
+POLICY = "nvidia.com_clusterpolicies.yaml"
+PLUGIN = "deviceplugin.intel.com_gpudeviceplugins.yaml"
+
+
+def test_the_cluster_policy_is_what_nvidia_s_operator_took_four_years_ago() -> None:
+    assert complaints(only(rendered(), "ClusterPolicy"), from_module("gpu-operator", POLICY)) == []
+
+
+def test_the_cluster_policy_is_what_nvidia_s_operator_takes_today() -> None:
+    file = from_folder(f"gpu-operator-{nvidia().version}/{POLICY}")
+    assert complaints(only(rendered(), "ClusterPolicy"), file) == []
+
+
+def test_the_schema_notices_a_wrong_field_of_a_cluster_policy() -> None:
+    policy, file = only(rendered(), "ClusterPolicy"), from_module("gpu-operator", POLICY)
+    assert complaints(over(policy, {"spec": {"devicePlugin": {"config": {"names": "x"}}}}), file)
+    assert complaints(over(policy, {"spec": {"mig": {"strategy": "both"}}}), file)
+    assert complaints(over(policy, {"spec": {"driver": None}}), file)
+
+
+def test_intel_s_plugins_are_what_intel_s_operator_takes() -> None:
+    plugins = [item for item in rendered() if item["kind"] == "GpuDevicePlugin"]
+    assert len(plugins) == 2
+    for plugin in plugins:
+        assert complaints(plugin, from_module("intel-device-plugins", PLUGIN)) == []
+    assert complaints(over(plugins[0], {"spec": {"sharedDevNumber": 2}}), from_module("intel-device-plugins", PLUGIN))
+
+
+def test_amd_s_device_config_is_what_amd_s_operator_takes() -> None:
+    file = from_folder(f"amd-gpu-operator-{amd().version}/amd.com_deviceconfigs.yaml")
+    device = only(rendered(), "DeviceConfig")
+    assert complaints(device, file) == []
+    assert complaints(over(device, {"spec": {"devicePlugin": {"arguments": {}}}}), file)
+
+
+def test_intel_s_plugin_spreads_pods_only_where_cards_are_shared() -> None:
+    """Its webhook refuses a policy beside whole cards."""
+    plugins = {item["metadata"]["name"]: item["spec"] for item in rendered() if item["kind"] == "GpuDevicePlugin"}
+    assert plugins["platform-arc"]["preferredAllocationPolicy"] == "balanced"
+    assert "preferredAllocationPolicy" not in plugins["platform-flex"]
+
+
+# -- MIG manager -------------------------------------------------------------------------------------------------------
+
+PROFILE = re.compile(r"[1-9]g\.[1-9][0-9]*gb")
+
+
+def mig_configs(overlay: Object | None = None) -> dict[str, list[Object]]:
+    """Read as mig-parted reads it (api/spec/v1/spec.go): a version, no field that it does not know, `all` or a list of
+    cards, and instances only where MIG is on."""
+    spec = yaml.safe_load(config("mig", overlay)["config.yaml"])
+    assert spec.keys() == {"version", "mig-configs"}
+    assert spec["version"] == "v1"
+    for entries in spec["mig-configs"].values():
+        assert entries
+        for entry in entries:
+            assert entry.keys() <= {"devices", "device-filter", "mig-enabled", "mig-devices"}
+            assert entry["devices"] == "all"
+            assert entry["mig-enabled"] is bool(entry.get("mig-devices"))
+            assert all(
+                PROFILE.fullmatch(profile) and count > 0 for profile, count in entry.get("mig-devices", {}).items()
+            )
+    found: dict[str, list[Object]] = spec["mig-configs"]
+    return found
+
+
+def test_every_pool_with_mig_is_an_entry_and_nodes_can_be_made_whole_again() -> None:
+    found = mig_configs()
+    assert set(found) == {"all-disabled", "isolated"}
+    assert found["isolated"][0]["mig-devices"] == {"3g.40gb": 1, "1g.10gb": 2}
+    assert found["all-disabled"][0]["mig-enabled"] is False
+
+
+@pytest.mark.parametrize("card", [gpu.id for gpu in catalog().gpus() if gpu.mig])
+def test_every_largest_layout_of_a_card_is_rendered(card: str) -> None:
+    """The chart and the catalogue agree on what fits, for each layout to which nothing can be added."""
+    table = catalog().mig(catalog().gpu(card))
+    assert table
+    pools = {
+        f"p{number}": {"nodeSelector": {"pool": "a"}, "card": card, "mig": layout}
+        for number, layout in enumerate(table.largest)
+    }
+    found = mig_configs({"nvidia": {"pools": pools}})
+    assert [found[name][0]["mig-devices"] for name in pools] == list(table.largest)
+
+
+# -- device plugin -----------------------------------------------------------------------------------------------------
+
+PLUGIN_KEYS = {"version", "flags", "resources", "sharing", "imex"}
+"""NVIDIA/k8s-device-plugin api/config/v1/config.go, `Config`."""
+REPLICATED = {"renameByDefault", "failRequestsGreaterThanOne", "resources"}
+"""replicas.go, `ReplicatedResources`."""
+RESOURCE = {"name", "rename", "devices", "replicas"}
+"""`ReplicatedResource`: devices are all of them where they are left out."""
+
+
+def plugin_configs() -> dict[str, Object]:
+    found = {name: yaml.safe_load(text) for name, text in config("device-plugin").items()}
+    for entry in found.values():
+        assert entry.keys() <= PLUGIN_KEYS
+        assert entry["version"] == "v1"
+        assert entry["flags"] == {"migStrategy": "mixed"}
+        for strategy, replicated in entry.get("sharing", {}).items():
+            assert strategy in ("timeSlicing", "mps")
+            assert replicated.keys() <= REPLICATED
+            assert all(resource.keys() <= RESOURCE for resource in replicated["resources"])
+    return found
+
+
+def test_nodes_without_a_label_share_nothing() -> None:
+    assert "sharing" not in plugin_configs()["default"]
+
+
+def test_slices_have_a_resource_of_their_own_and_nobody_gets_two() -> None:
+    sharing = plugin_configs()["sliced"]["sharing"]["timeSlicing"]
+    assert (sharing["renameByDefault"], sharing["failRequestsGreaterThanOne"]) == (True, True)
+    assert sharing["resources"] == [{"name": "nvidia.com/gpu", "replicas": 4}]
+
+
+def test_mps_is_another_strategy_of_the_same_plugin() -> None:
+    sharing = plugin_configs()["bounded"]["sharing"]
+    assert sharing.keys() == {"mps"}
+    assert sharing["mps"]["resources"] == [{"name": "nvidia.com/gpu", "replicas": 3}]
+
+
+def test_a_pool_that_is_cut_by_mig_is_no_entry_of_the_plugin() -> None:
+    assert set(plugin_configs()) == {"default", "sliced", "bounded"}
+
+
+# -- counters ----------------------------------------------------------------------------------------------------------
+
+
+def counters(*, profiling: bool) -> list[list[str]]:
+    text = config("dcgm", {"nvidia": {"counters": {"profiling": profiling}}})["dcgm-metrics.csv"]
+    return [line.split(", ") for line in text.splitlines()]
+
+
+def test_each_counter_is_a_line_of_three_as_the_exporter_reads_it() -> None:
+    lines = counters(profiling=True)
+    assert len(lines) == len(nvidia().counters) + len(nvidia().profiling)
+    for field, kind, text in lines:
+        assert re.fullmatch(r"DCGM_FI_(DEV|PROF|DRIVER)_[A-Z0-9_]+", field)
+        assert kind in ("gauge", "counter", "label")
+        assert text
+        assert "," not in text
+
+
+def test_cards_without_profiling_are_not_asked_for_it() -> None:
+    assert not [field for field, *_ in counters(profiling=False) if "_PROF_" in field]
+
+
+# -- what points where -------------------------------------------------------------------------------------------------
+
+
+def test_the_cluster_policy_points_to_the_config_maps_in_the_operator_s_namespace() -> None:
+    spec = only(rendered(), "ClusterPolicy")["spec"]
+    made = {
+        item["metadata"]["name"]: item["metadata"]["namespace"] for item in rendered() if item["kind"] == "ConfigMap"
+    }
+    for operand in ("devicePlugin", "migManager", "dcgmExporter"):
+        assert made[spec[operand]["config"]["name"]] == "nvidia"
+    assert spec["devicePlugin"]["config"]["default"] in config("device-plugin")
+
+
+def test_every_operand_has_an_image_because_the_operator_knows_none() -> None:
+    spec = only(rendered({"nvidia": {"clusterPolicy": {"operands": None}}}), "ClusterPolicy")["spec"]
+    for name, operand in nvidia().operands.items():
+        assert {key: spec[name][key] for key in ("repository", "image", "version")} == operand.model_dump()
+    assert set(Operands().model_dump(by_alias=True)) == set(nvidia().operands)
+
+
+def test_without_a_cluster_policy_of_ours_the_config_maps_are_there_all_the_same() -> None:
+    found = rendered({"nvidia": {"clusterPolicy": {"manage": False}}})
+    assert not [item for item in found if item["kind"] == "ClusterPolicy"]
+    assert only(found, "ConfigMap", "platform-mig")
+
+
+def test_nothing_is_told_to_operators_that_a_cluster_does_not_have() -> None:
+    kinds = {item["kind"] for item in rendered(base="platform/minimal")}
+    assert not kinds & {"ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"}
+
+
+def test_amd_s_profiles_say_how_each_card_of_a_node_is_cut() -> None:
+    profiles = json.loads(config("amd-partitions")["config.json"])["gpu-config-profiles"]
+    assert profiles == {
+        "eighths": {"profiles": [{"computePartition": "CPX", "memoryPartition": "NPS4", "numGPUsAssigned": 8}]}
+    }
+    modes = {f"{cut.compute}_{cut.memory}" for cut in amd().partitions.values()}
+    assert modes == set(amd().partitions)
+
+
+def test_the_resources_of_the_vendors_are_those_of_the_catalogue() -> None:
+    known = {gpu.resource for gpu in catalog().gpus()}
+    assert {amd().resource, intel().resources["xe"], intel().resources["i915"]} <= known

@@ -1,0 +1,98 @@
+"""Parts of cards on a real scheduler: as many as the plan counts on, and not one more."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from charts.kit import example, over
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.fleets import Fleet, fleet_clusters
+from cluster.kit.helm import Helm, Refused
+from cluster.kit.wait import eventually, stays
+
+(SHARED,) = [fleet for fleet in fleet_clusters() if fleet.name == "shared-cards"]
+OFFERED: Counter[str] = sum((Counter(pool.devices) for pool in SHARED.rendered.plan.pools.values()), Counter())
+
+
+@pytest.fixture(scope="module")
+def machines(cluster: Cluster) -> Iterator[Fleet]:
+    with cluster.machines(SHARED.machines()):
+        yield SHARED
+
+
+def pod(name: str, resource: str, count: int = 1) -> Object:
+    limits = {resource: str(count), "cpu": "10m", "memory": "16Mi"}
+    container = {"name": "main", "image": "registry.example/none", "resources": {"limits": limits}}
+    spec = {"containers": [container], "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists"}]}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec}
+
+
+def placed(cluster: Cluster, namespace: str) -> int:
+    return sum("nodeName" in item["spec"] for item in cluster.all("Pod", namespace))
+
+
+def test_the_plan_counts_on_mig_instances_and_on_time_slices() -> None:
+    assert OFFERED == {
+        "nvidia.com/mig-3g.40gb": 5,
+        "nvidia.com/mig-2g.20gb": 1,
+        "nvidia.com/mig-1g.10gb": 2,
+        "nvidia.com/gpu.shared": 4,
+    }
+
+
+@pytest.mark.parametrize("resource", OFFERED)
+def test_as_many_pods_are_placed_as_there_are_parts_and_one_more_waits(
+    resource: str, machines: Fleet, cluster: Cluster
+) -> None:
+    with cluster.namespace({}) as name:
+        cluster.apply(*(pod(f"p{number}", resource) for number in range(OFFERED[resource] + 1)), namespace=name)
+        eventually(lambda: placed(cluster, name) == OFFERED[resource], f"{OFFERED[resource]} pods with {resource}")
+        stays(lambda: placed(cluster, name) == OFFERED[resource], "a pod has a part that there is not", seconds=3)
+        (left,) = [item for item in cluster.all("Pod", name) if "nodeName" not in item["spec"]]
+        (why,) = [each["message"] for each in left["status"]["conditions"] if each["type"] == "PodScheduled"]
+        assert f"Insufficient {resource}" in why
+
+
+def test_nobody_is_given_a_whole_card_of_those_that_are_cut(machines: Fleet, cluster: Cluster) -> None:
+    with cluster.namespace({}) as name:
+        cluster.apply(pod("whole", "nvidia.com/gpu"), namespace=name)
+        stays(lambda: placed(cluster, name) == 0, "a card was given that is cut", seconds=3)
+
+
+# -- what the operators are told ---------------------------------------------------------------------------------------
+
+ONLY_GPUS: dict[str, Any] = {
+    "amd": {"enabled": False},  # its CRD travels in no Go module
+    "runtimeClasses": {"nvidia": {"handler": "nvidia"}},
+}
+
+
+def platform_values() -> dict[str, Any]:
+    everything = example("platform/everything")
+    kept = {key: everything[key] for key in ("nvidia", "intel", "priorityClasses")}
+    return over(kept, ONLY_GPUS)
+
+
+def test_the_api_server_takes_what_operators_are_told_and_all_of_it_goes(cluster: Cluster, each_helm: Helm) -> None:
+    with cluster.namespace() as release, cluster.namespace({}, name="nvidia"):
+        each_helm.install("platform", "platform", release, platform_values())
+        policy = cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()
+        plugins = cluster.kubectl("get", "gpudeviceplugins.deviceplugin.intel.com", "--output=name").split()
+        assert (len(policy), len(plugins)) == (1, 2)
+        assert cluster.one("ConfigMap", "platform-mig", "nvidia")["data"]["config.yaml"]
+        assert cluster.one("PriorityClass", "ray-head")["value"] == 3000
+        each_helm.uninstall("platform", release)
+        assert not cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()
+        assert not cluster.find("PriorityClass", "ray-head")
+    eventually(lambda: not cluster.find("Namespace", "nvidia"), "the operator's namespace being gone")
+
+
+def test_a_layout_without_room_is_refused_before_anything_reaches_the_cluster(
+    cluster: Cluster, helm: Helm, namespace: str
+) -> None:
+    wrong = {"nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": 3}}}}}
+    with pytest.raises(Refused, match="mig-room"):
+        helm.install("platform", "platform", namespace, over(platform_values(), wrong))
+    assert not cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()
