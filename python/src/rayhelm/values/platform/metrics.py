@@ -76,8 +76,8 @@ class Metrics(Values):
     prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
     """Address of Prometheus; with a managed adapter, and with KEDA."""
     scrape_configs: bool = False
-    """A ConfigMap with scrape configurations, for a Prometheus without the Prometheus operator. Never beside PodMonitors:
-    everything would be counted twice."""
+    """A ConfigMap with scrape configurations, for a Prometheus without the Prometheus operator. Never beside
+    PodMonitors: everything would be counted twice."""
     window_seconds: Annotated[int, Field(ge=60, le=3600)] = 120
     """Seconds that rates and quantiles look back; at least four scrapes."""
     ttft_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.95
