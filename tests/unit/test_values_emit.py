@@ -6,7 +6,7 @@ from charts.kit import example, only
 from rayhelm.charts.helm import template
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.network import Dns, NetworkPolicy, Peer
+from rayhelm.values.gateway.network import Caller, Dns, NetworkPolicy, Peer
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
 
 
@@ -17,7 +17,7 @@ def gateway(policy: NetworkPolicy) -> dict[str, Any]:
 
 def test_what_is_as_the_chart_has_it_is_not_written() -> None:
     assert "networkPolicy" not in gateway(NetworkPolicy())
-    assert changed(NetworkPolicy(callers={"apps": Peer(namespace="apps")})) == {
+    assert changed(NetworkPolicy(callers={"apps": Caller(namespace="apps")})) == {
         "callers": {"apps": {"namespace": "apps"}}
     }
 
