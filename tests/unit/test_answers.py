@@ -2,7 +2,10 @@
 
 import pytest
 
+from rayhelm.cli.tenant_table import joined_names
+from rayhelm.cli.up import up_services
 from rayhelm.errors import FleetError
+from rayhelm.fleet_files import rendered_of
 from rayhelm.planner.plan import Plan
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.gateway import GatewayValues
@@ -172,6 +175,13 @@ def test_a_model_is_planned_on_the_cluster_of_the_name_that_it_answers_to() -> N
         plan(text + NEXT.replace("Qwen/Qwen3-8B", "Qwen/Qwen2.5-72B-Instruct"))  # it fits on the other one alone
 
 
+def test_the_plan_tells_who_answers_to_a_name() -> None:
+    assert list(joined_names(plan(BASE + PLACE + NEXT))) == [
+        "chat: stable 80 % by chat (100) and chat-big (100), next 20 % by chat-next (100)"
+    ]
+    assert list(joined_names(plan(BASE))) == []
+
+
 # -- the values --------------------------------------------------------------------------------------------------------
 
 
@@ -200,3 +210,13 @@ def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
         assert {name: list(found.models) for name, found in values[service].serve.applications.items()} == {
             "chat": ["chat"]
         }
+
+
+# -- on this computer --------------------------------------------------------------------------------------------------
+
+
+def test_up_leaves_out_what_answers_for_a_model_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
+    rendered = rendered_of(load(BASE + PLACE + NEXT))
+    assert up_services(rendered, None) == ["chat"]
+    assert "chat-next: left out, it answers for chat" in capsys.readouterr().err
+    assert up_services(rendered, "chat-next") == ["chat-next"]

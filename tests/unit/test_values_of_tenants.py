@@ -155,7 +155,9 @@ def test_a_service_that_is_never_upgraded_beside_itself_needs_nothing_more() -> 
 def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, steady: int) -> None:
     """Each could alone reach its most, all of them together could not."""
     more = "replicas: {min: 1, max: 3}"
-    text = (FLEET % "").replace("context: 4096", f"context: 4096, {more}").replace("task: embed", f"task: embed, {more}")
+    text = (
+        (FLEET % "").replace("context: 4096", f"context: 4096, {more}").replace("task: embed", f"task: embed, {more}")
+    )
     cards = wall(text.replace("owner: {", f"owner: {{{gpus}")).quota.gpus["nvidia.com/gpu"]
     assert (cards.planned, cards.steady) == (2, steady)
 

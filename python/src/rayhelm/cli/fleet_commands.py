@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, warn
-from rayhelm.cli.tenant_table import tenant_table
+from rayhelm.cli.tenant_table import joined_names, tenant_table
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,6 +35,8 @@ def plan_command(
     console().print(plan_table(plan))
     if plan.tenants:
         console().print(tenant_table(plan))
+        for text in joined_names(plan):
+            console().print(text, soft_wrap=True, highlight=False)
     if reasons:
         _print_reasons(plan)
     for text in plan.warnings:

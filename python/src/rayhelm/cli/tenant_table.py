@@ -3,11 +3,13 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.table import Table
 
-    from rayhelm.planner.plan import Plan
+    from rayhelm.planner.plan import Plan, VersionPlan
 
-__all__ = ["tenant_table"]
+__all__ = ["joined_names", "tenant_table"]
 
 
 def tenant_table(plan: "Plan") -> "Table":
@@ -41,3 +43,18 @@ def tenant_table(plan: "Plan") -> "Table":
             f"{held:g} + {surge:g}" if owned else "-",
         )
     return table
+
+
+def joined_names(plan: "Plan") -> "Iterator[str]":
+    """A sentence for each name that several models answer to: versions with their percentages, places with their
+    shares."""
+    for gateway in plan.gateways.values():
+        for name, versions in gateway.versions.items():
+            if sum(len(version.models) for version in versions.values()) == 1:
+                continue
+            yield f"{name}: {', '.join(_version(version, found) for version, found in versions.items())}"
+
+
+def _version(name: str, found: "VersionPlan") -> str:
+    places = " and ".join(f"{model} ({share})" for model, share in found.models.items())
+    return f"{name} {found.weight} % by {places}"

@@ -45,7 +45,7 @@ def up_command(
     home = home_of(state)
     rendered = render_fleet(fleet_file(fleet))
     cards = preflight.cards()
-    values, notes = _values(rendered, _services(rendered, service), home, stand_in=cards is None)
+    values, notes = _values(rendered, up_services(rendered, service), home, stand_in=cards is None)
     tasks = {plan.answers_to: str(plan.task) for plan in rendered.plan.models.values()}
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
     config = merge(configs, port=port)
@@ -81,7 +81,8 @@ def home_of(state: Path | None) -> "Home":
     return Home((state or default_state()).absolute())
 
 
-def _services(rendered: "Rendered", wanted: str | None) -> list[str]:
+def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
+    """All that one computer has use for, or the one that is wanted. Raises FleetError where there is no such one."""
     from rayhelm.errors import FleetError, Problem
     from rayhelm.spec.nearest import nearest
 
