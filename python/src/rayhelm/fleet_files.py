@@ -59,7 +59,7 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
     plan = plan_fleet(loaded)
     values = values_of_plan(plan, loaded)
     tenants = tenants_of_plan(plan, loaded.fleet, values)
-    platforms = platforms_of_plan(plan, loaded)
+    platforms = platforms_of_plan(plan, loaded, values)
     gateways = gateways_of_plan(plan, loaded.fleet, values)
     releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases)

@@ -12,7 +12,7 @@ from typing import Any
 from rayhelm.admission.policy import Object, Policy, Validation
 from rayhelm.errors import MissingError
 
-__all__ = ["Verdict", "judge", "namespaces_of"]
+__all__ = ["Verdict", "judge", "namespace_of", "namespaces_of"]
 
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
 MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<mend>.*)", re.DOTALL)
@@ -55,6 +55,14 @@ def judge(policies: Iterable[Policy], item: Object, namespace: Object, old: Obje
 def namespaces_of(objects: Iterable[Object]) -> Mapping[str, Object]:
     """The Namespaces among some objects, by name."""
     return {item["metadata"]["name"]: item for item in objects if item and item["kind"] == "Namespace"}
+
+
+def namespace_of(item: Object, known: Mapping[str, Object]) -> Object:
+    """The namespace of an object; one of which nothing but the name is known, where it is not among `known`."""
+    name = str(item["metadata"].get("namespace") or "default")
+    found = known.get(name, {"metadata": {}})["metadata"]
+    labels = {**(found.get("labels") or {}), "kubernetes.io/metadata.name": name}
+    return {"metadata": {**found, "name": name, "labels": labels}}
 
 
 def _verdicts(policy: Policy, data: dict[str, Any]) -> Iterator[Verdict]:

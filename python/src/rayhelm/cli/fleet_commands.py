@@ -44,18 +44,32 @@ def plan_command(
 
 
 def lint_command(
-    fleet: FleetArgument,
+    fleet: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FLEET",
+            help="The fleet file, or a folder with `fleet.yaml`; or Kubernetes objects, as file or folder.",
+        ),
+    ],
     format: FormatOption = Format.text,
     serve: Annotated[
         bool, typer.Option("--serve/--no-serve", help="Ask Ray and vLLM themselves, where they are installed.")
     ] = True,
+    policies: Annotated[
+        Path | None,
+        typer.Option("--policies", help="Admission policies of yours for Kubernetes objects; file or folder."),
+    ] = None,
 ) -> None:
-    """Check a fleet all the way: the file, the plan, the charts by helm, and the Serve config by Ray and vLLM."""
+    """Check a fleet all the way: the file, the plan, the charts by helm, the objects by the admission policies, and the
+    Serve config by Ray and vLLM. Of Kubernetes objects: by the policies."""
     import json
 
+    from rayhelm.admission.manifests import are_manifests
     from rayhelm.lint import lint_fleet
+    from rayhelm.lint_manifests import lint_manifests
 
-    checked = lint_fleet(fleet_file(fleet), ask_ray=serve)
+    file = fleet_file(fleet)
+    checked = lint_manifests(file, policies) if are_manifests(file) else lint_fleet(file, ask_ray=serve)
     if format is Format.json:
         told = {"checked": checked.done, "not_checked": checked.left_out, "warnings": checked.warnings}
         print(json.dumps({**told, "problems": []}, indent=2))

@@ -13,7 +13,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.spec import yaml_nodes
 from rayhelm.spec.yaml_nodes import Builder, dotted
 
-__all__ = ["Document", "parse_document", "read_document"]
+__all__ = ["Document", "parse_document", "read_document", "read_text"]
 
 MAX_BYTES = 1 << 20
 """A fleet file is written by people; one over 1 MiB is something else."""
@@ -41,7 +41,7 @@ class Document:
 
 def read_document(path: Path) -> Document:
     """Read one YAML mapping from `path`. Raises FleetError with file and line."""
-    return parse_document(_read_text(path), str(path))
+    return parse_document(read_text(path), str(path))
 
 
 def parse_document(text: str, file: str) -> Document:
@@ -76,7 +76,8 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> Problem:
     return Problem("not valid YAML: a control character", "", file, line, "remove it: YAML is text that can be printed")
 
 
-def _read_text(path: Path) -> str:
+def read_text(path: Path) -> str:
+    """UTF-8 text of at most 1 MiB. Raises FleetError."""
     try:
         if path.is_dir():
             raise FleetError(_is_a_folder(path))

@@ -1,6 +1,6 @@
 """From a plan to the typed values of the chart `platform`, one release for each cluster. Pure."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from rayhelm.catalog import catalog
 from rayhelm.errors import FleetError
@@ -9,6 +9,8 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
+from rayhelm.values.policies_from_plan import policies_of_plan
+from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["NAMESPACE", "RELEASE", "platforms_of_plan"]
 
@@ -18,13 +20,16 @@ NAMESPACE = "rayhelm-system"
 """Namespace of that release. What operators read lies in theirs."""
 
 
-def platforms_of_plan(plan: Plan, loaded: LoadedFleet) -> dict[str, PlatformValues]:
-    """By cluster, each that a pool belongs to. Raises FleetError where nobody can tell a shared pool's nodes."""
+def platforms_of_plan(
+    plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
+) -> dict[str, PlatformValues]:
+    """By cluster, each that a pool belongs to; `services` are values by name. Raises FleetError where nobody can tell a
+    shared pool's nodes."""
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
-    return {cluster: _values(cluster, plan, loaded) for cluster in clusters}
+    return {cluster: _values(cluster, plan, loaded, services) for cluster in clusters}
 
 
-def _values(cluster: str, plan: Plan, loaded: LoadedFleet) -> PlatformValues:
+def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]) -> PlatformValues:
     operator = loaded.fleet.clusters[cluster].gpu_operator
     shared = dict(_shared(cluster, plan, loaded))
     by_vendor = {name: catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
@@ -33,6 +38,7 @@ def _values(cluster: str, plan: Plan, loaded: LoadedFleet) -> PlatformValues:
     return PlatformValues(
         nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
+        policies=policies_of_plan(cluster, plan, loaded.fleet, services),
     )
 
 

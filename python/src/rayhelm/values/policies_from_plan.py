@@ -1,0 +1,53 @@
+"""From a plan to what admission policies let through: what the fleet file names, each with its reason. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from rayhelm.planner.plan import Plan
+from rayhelm.spec.fleet import Fleet
+from rayhelm.values.applications import is_hub_id
+from rayhelm.values.platform.policies import ImageSource, ModelRevision, Policies, Policy
+from rayhelm.values.ray_service import RayServiceValues
+
+__all__ = ["policies_of_plan"]
+
+
+def policies_of_plan(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
+    """`values` are those of the services, by name."""
+    here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
+    return Policies(
+        model_revision=ModelRevision(unpinned=dict(_unpinned(here, fleet))),
+        image_source=ImageSource(registries=_registries(here)),
+        gpu_owner=Policy(
+            excluded_namespaces={
+                plan.services[name].namespace: "its services have no owner in the fleet file"
+                for name in here
+                if not plan.services[name].tenant
+            }
+        ),
+    )
+
+
+def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[tuple[str, str]]:
+    """Hub models without a commit whose reason the fleet file gives; one without a reason is not let through."""
+    for service, each in values.items():
+        models = {name: fleet.models[name] for name in fleet.models_of(service)}
+        for spec in models.values():
+            if is_hub_id(spec.source) and not spec.revision and spec.unpinned_reason:
+                yield spec.source, spec.unpinned_reason
+        sources = {spec.source for spec in models.values()}
+        for name, application in each.serve.custom_applications.items():
+            for hub, revision in application.hub_models.items():
+                if not revision and hub not in sources:
+                    yield hub, f"loaded beside {name}; the catalogue names no commit"
+
+
+def _registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
+    """Repositories of images that the fleet file names by a tag."""
+    allowed = dict(ImageSource().registries)
+    for each in values.values():
+        named = [(each.image.repository, each.image.digest)]
+        named += [(group.image.repository, group.image.digest) for group in each.worker_groups.values()]
+        for repository, digest in named:
+            if repository and not digest and not repository.startswith(tuple(allowed)):
+                allowed[repository] = "named by a tag in the fleet file"
+    return allowed

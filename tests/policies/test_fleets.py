@@ -1,0 +1,107 @@
+"""A policy that would refuse our own charts is none: the reference fleets and the examples pass what they bring."""
+
+import copy
+from functools import cache
+from typing import Any
+
+import pytest
+
+from charts import kit
+from charts.kit import EXAMPLES, FLEETS, pods
+from policies.kit.cases import namespace
+from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
+from rayhelm.admission.policy import Policy, policies_of, shipped
+from rayhelm.charts.helm import charts_dir, template
+from rayhelm.fleet_files import Rendered, render_fleet, rendered_of
+from rayhelm.releases import Release
+from rayhelm.spec.load import load_fleet
+from rayhelm.values.emit import changed
+
+Object = dict[str, Any]
+
+FOLDERS = sorted(file.parent.name for file in (charts_dir().parent / "values").glob("*/fleet.yaml"))
+
+
+@cache
+def fleet(name: str) -> Rendered:
+    return render_fleet(charts_dir().parent / "values" / name / "fleet.yaml")
+
+
+def objects(release: Release) -> list[Object]:
+    return template(
+        release.chart, release.name, release.namespace, changed(release.values), kube_version=release.kubernetes
+    )
+
+
+def clusters() -> list[Any]:
+    return [(name, cluster) for name in FOLDERS for cluster in fleet(name).loaded.fleet.clusters]
+
+
+@cache
+def made(name: str, cluster: str) -> tuple[Object, ...]:
+    """All that a fleet brings to a cluster, its pods among it."""
+    found: list[Object] = []
+    for one in (one for one in fleet(name).releases if one.cluster == cluster):
+        rendered = objects(one)
+        for pod in (rendered_pods := pods(rendered)):
+            pod["metadata"]["namespace"] = one.namespace
+        found += rendered + rendered_pods
+    return tuple(found)
+
+
+def verdicts(found: tuple[Object, ...], policies: list[Policy]) -> list[Verdict]:
+    known = {name: namespace(name, **_noted(item)) for name, item in namespaces_of(found).items()}
+    return [
+        verdict for item in found for verdict in judge(policies, item, known.get(where(item), namespace(where(item))))
+    ]
+
+
+def _noted(item: Any) -> dict[str, Object]:
+    return {key: item["metadata"].get(key) or {} for key in ("labels", "annotations")}
+
+
+def where(item: Object) -> str:
+    return str(item["metadata"].get("namespace", "default"))
+
+
+@pytest.mark.parametrize(("name", "cluster"), clusters())
+def test_a_reference_fleet_passes_the_policies_that_it_installs(name: str, cluster: str) -> None:
+    found = made(name, cluster)
+    policies = list(policies_of(found))
+    assert len(policies) == len(shipped())
+    assert {"RayService", "Pod"} <= {item["kind"] for item in found}
+    assert verdicts(found, policies) == []
+
+
+@pytest.mark.parametrize(("name", "cluster"), clusters())
+def test_only_what_a_fleet_gives_a_reason_for_needs_more_than_the_defaults(name: str, cluster: str) -> None:
+    assert {verdict.rule for verdict in verdicts(made(name, cluster), list(shipped()))} <= {
+        *("model-revision", "image-source"),
+        *(("gpu-tenant",) if "models" in {where(item) for item in made(name, cluster)} else ()),
+    }
+
+
+def test_a_model_without_a_commit_and_without_a_reason_is_refused() -> None:
+    loaded = load_fleet(charts_dir().parent / "values/single-gpu/fleet.yaml")
+    for model in loaded.fleet.models.values():
+        model.__dict__["unpinned_reason"] = None
+    rendered = rendered_of(loaded)
+    found = tuple(item for one in rendered.releases for item in objects(one))
+    assert {verdict.rule for verdict in verdicts(found, list(policies_of(found)))} == {"model-revision"}
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in FLEETS])
+def test_an_example_of_the_chart_breaks_no_rule_but_those_that_its_values_are_about(name: str) -> None:
+    """Examples stand alone: no fleet gives them tenants, classes or reasons."""
+    found = tuple(kit.rendered(base=name))
+    about = {"gpu-tenant", "gpu-priority", "model-revision", "image-source", "trust-reason", "auth-reason"}
+    assert {verdict.rule for verdict in verdicts(found + tuple(pods(list(found))), list(shipped()))} <= about
+
+
+def test_an_edit_of_one_pod_template_is_seen() -> None:
+    """So that the tests above do not pass because nothing is looked at."""
+    found = copy.deepcopy(made("multi-node", "main"))
+    (policies,) = [list(policies_of(found))]
+    service = next(item for item in found if item["kind"] == "RayService")
+    service["spec"]["rayClusterConfig"]["workerGroupSpecs"][-1]["template"]["spec"]["hostNetwork"] = True
+    assert {verdict.rule for verdict in verdicts(found, policies)} == {"host-namespaces"}
