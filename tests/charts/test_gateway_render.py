@@ -293,6 +293,7 @@ def test_keda_asks_for_the_requests_in_flight_of_this_gateway() -> None:
         'sum(haproxy_backend_current_sessions{namespace="models",rayhelm_dev_gateway="door",proxy=~".+:.+"})'
     )
     assert trigger["metadata"]["threshold"] == "50"
+    assert trigger["metadata"]["ignoreNullValues"] == "false", "it would take a Prometheus that is lost for no load"
     assert trigger["authenticationRef"] == {"name": "prometheus"}
     assert "rayhelm.dev/gateway" in spec("PodMonitor", base="gateway/everything")["podTargetLabels"]
 

@@ -12,6 +12,7 @@ from charts.oracles import validator_of
 from charts.pod_security import violations
 from rayhelm.catalog.metrics import metrics
 from rayhelm.catalog.scaling import scaling
+from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import MissingError
 from testbed.tools.crds import crd_files
 
@@ -124,6 +125,12 @@ def test_pods_are_told_by_namespace_and_name_and_services_by_namespace() -> None
     assert set(map(tuple, overrides.values())) == {("namespace",)}
 
 
+def test_the_readme_tells_every_number_that_is_always_there() -> None:
+    readme = (charts_dir() / "platform/README.md").read_text()
+    told = re.findall(r"^\| `(\w+)` \| a ", readme, re.MULTILINE)
+    assert set(told) == set(scaling().rules)
+
+
 # -- adapter ---------------------------------------------------------------------------------------------------------
 
 
@@ -131,6 +138,17 @@ def test_an_adapter_that_is_there_gets_rules_and_nothing_else() -> None:
     assert made(GATEWAY) == {"ConfigMap"}
     moved = only(rendered(GATEWAY, {"adapter": {"namespace": "monitoring"}}), "ConfigMap")
     assert moved["metadata"]["namespace"] == "monitoring"
+
+
+def test_the_chart_of_an_adapter_that_is_there_gets_the_same_rules_as_its_values() -> None:
+    """It registers an API only where its own values have rules for it."""
+    data = only(rendered(GATEWAY, SERVICE), "ConfigMap", "platform-metrics")["data"]
+    config, values = yaml.safe_load(data["config.yaml"]), yaml.safe_load(data["values.yaml"])
+    assert values == {
+        "rules": {"default": False, "custom": config["rules"], "external": config["externalRules"]},
+    }
+    managed = only(rendered(GATEWAY, SERVICE, MANAGED), "ConfigMap", "platform-metrics")
+    assert set(managed["data"]) == {"config.yaml"}
 
 
 def test_without_an_adapter_there_are_no_rules() -> None:
@@ -212,6 +230,7 @@ def test_keda_asks_prometheus_what_the_adapter_would_ask() -> None:
     wanted = ours.replace("<<.LabelMatchers>>", 'namespace="search",rayhelm_dev_service="chat"')
     assert trigger["metadata"]["query"] == wanted
     assert trigger["metricType"] == "AverageValue"
+    assert trigger["metadata"]["ignoreNullValues"] == "false", "it would take a Prometheus that is lost for no load"
 
 
 def test_a_scaled_object_is_what_kedas_crd_takes() -> None:

@@ -36,3 +36,23 @@ def test_they_say_what_nodes_need_for_a_runtime_class(notes: Any) -> None:
 
 def test_they_say_that_it_goes_last(notes: Any) -> None:
     assert "uninstall this release last" in notes()
+
+
+def test_they_say_which_numbers_there_are_and_how_to_ask_for_them(notes: Any) -> None:
+    assert "Numbers" not in notes()
+    said = notes({"metrics": {"services": {"chat": {"namespace": "search"}}}})
+    assert "Numbers that scale: rayhelm_kv_cache_usage, rayhelm_queue_length, rayhelm_ttft_seconds\n" in said
+    assert "namespaces/search/rayhelm_queue_length?labelSelector=rayhelm_dev_service%3Dchat" in said
+    assert "custom.metrics.k8s.io" not in said
+
+
+def test_they_tell_the_way_to_an_adapter_that_is_there(notes: Any) -> None:
+    gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
+    get = "kubectl get configmap platform-metrics --namespace monitoring"
+    assert get in notes({"metrics": {**gateway, "adapter": {"namespace": "monitoring"}}})
+    assert "configmap" not in notes({"metrics": {**gateway, "adapter": {"kind": "None"}}})
+
+
+def test_they_say_where_prometheus_reads_what_to_scrape(notes: Any) -> None:
+    gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
+    assert "ConfigMap platform-scrape" in notes({"metrics": {**gateway, "scrapeConfigs": True}})

@@ -47,10 +47,10 @@ class Adapter(Values):
     """Serves rules to Kubernetes."""
 
     kind: Literal["ConfigMap", "Managed", "None"] = "ConfigMap"
-    """`ConfigMap`: rules for an adapter that is there; its own chart takes them as `rules.existing`. `Managed`: with an
-    adapter of ours. `None`: no rules, where KEDA scales everything."""
+    """`ConfigMap`: rules for an adapter that is there, as its configuration and as values of its own chart. `Managed`:
+    with an adapter of ours. `None`: no rules, where KEDA scales everything."""
     namespace: Name | Literal[""] = ""
-    """Namespace of all of it; empty for the release's. A ConfigMap has to lie beside the adapter."""
+    """Namespace of all of it; empty for the release's."""
     external_api: bool = True
     """Whether a managed adapter serves external.metrics.k8s.io. A cluster has one who does: off where KEDA is."""
     image: AdapterImage = AdapterImage()

@@ -1,0 +1,29 @@
+{{- /* Takes (list root values). */ -}}
+{{- define "platform.metricsNotes" -}}
+{{- $root := index . 0 }}
+{{- $m := (index . 1).metrics }}
+{{- $adapter := $m.adapter }}
+{{- $namespace := include "platform.adapterNamespace" . }}
+{{- $name := include "platform.name" (list $root "metrics") }}
+{{- if or $m.services $m.gateways }}
+
+Numbers that scale: {{ include "platform.metricRules" $m | fromJson | keys | sortAlpha | join ", " }}
+{{- if eq $adapter.kind "ConfigMap" }}
+  as values of prometheus-adapter's own chart; where it has rules already, add these to them:
+    kubectl get configmap {{ $name }} --namespace {{ $namespace }} --output 'jsonpath={.data.values\.yaml}' >rules.yaml
+{{- end }}
+{{- if ne $adapter.kind "None" }}
+{{- if $m.gateways }}
+  kubectl get --raw "/apis/custom.metrics.k8s.io/v1beta1/namespaces/{{ (get $m.gateways (keys $m.gateways | sortAlpha | first)).namespace }}/pods/*/haproxy_requests_in_flight"
+{{- end }}
+{{- if $m.services }}
+{{- $service := keys $m.services | sortAlpha | first }}
+  kubectl get --raw "/apis/external.metrics.k8s.io/v1beta1/namespaces/{{ (get $m.services $service).namespace }}/rayhelm_queue_length?labelSelector=rayhelm_dev_service%3D{{ $service }}"
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if $m.scrapeConfigs }}
+
+Mount the ConfigMap {{ include "platform.name" (list $root "scrape") }} into Prometheus, and name its file in `scrape_config_files`.
+{{- end }}
+{{- end }}
