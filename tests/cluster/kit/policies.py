@@ -1,0 +1,99 @@
+"""The policies of the folder `policies` on the API server, and what it answers to dry runs under them."""
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.wait import eventually
+from policies.kit.cases import FOLDER, NAMES, case, documents
+from rayhelm.admission.policy import PLURALS
+
+__all__ = ["Answer", "Asked", "in_force"]
+
+TOLD = re.compile(r"denied request: ([a-z][a-z0-9-]*): ")
+
+
+class Answer(NamedTuple):
+    """What the API server said to one request."""
+
+    status: int
+    text: str
+    warnings: str
+
+    @property
+    def rules(self) -> set[str]:
+        """Of ours, by which it was refused."""
+        return set(TOLD.findall(self.message)) if self.status >= 400 else set()
+
+    @property
+    def message(self) -> str:
+        return str(json.loads(self.text).get("message", ""))
+
+    def __str__(self) -> str:
+        return f"{self.status}: {self.text[:2000]}"
+
+
+class Asked(NamedTuple):
+    """Dry runs: every admission plugin has its say, and nothing is kept."""
+
+    cluster: Cluster
+    namespace: str
+    """For objects that name none."""
+
+    def create(self, item: Object) -> Answer:
+        return self._send("POST", self._path(item), item)
+
+    def replace(self, item: Object) -> Answer:
+        """In place of the object of its name that is there."""
+        return self._send("PUT", self._path(item, item["metadata"]["name"]), item)
+
+    def there(self, item: Object) -> Object:
+        """The object of its name as it is there."""
+        found: Object = json.loads(self._send("GET", self._path(item, item["metadata"]["name"])).text)
+        return found
+
+    def _path(self, item: Object, name: str = "") -> str:
+        group = f"/apis/{item['apiVersion']}" if "/" in item["apiVersion"] else f"/api/{item['apiVersion']}"
+        namespace = item["metadata"].get("namespace", self.namespace)
+        return f"{group}/namespaces/{namespace}/{PLURALS[item['kind']]}{name and '/'}{name}"
+
+    def _send(self, method: str, path: str, item: Object | None = None) -> Answer:
+        """Field names are checked too: a case with a misspelt field would prove nothing."""
+        options = "" if item is None else "?dryRun=All&fieldValidation=Strict"
+        answer = self.cluster.api.session.request(
+            method, f"{self.cluster.api.url}{path}{options}", data=json.dumps(item) if item else None,
+            headers={"Content-Type": "application/json"},
+        )  # fmt: skip
+        return Answer(answer.status_code, answer.text, answer.headers.get("Warning", ""))
+
+
+@contextmanager
+def in_force(cluster: Cluster, namespace: str) -> Iterator[Asked]:
+    """All of them, until the block ends: as the README says to apply them."""
+    files = [str(FOLDER / name / "policy.yaml") for name in NAMES]
+    for file in files:
+        cluster.kubectl("apply", "--server-side", "-f", file)
+    asked = Asked(cluster, namespace)
+    try:
+        for name in NAMES:
+            _waits_for(asked, name)
+        yield asked
+    finally:
+        for file in files:
+            cluster.kubectl("delete", "--ignore-not-found", "-f", file)
+        eventually(lambda: not asked.create(_bad("token-auth")).rules, "the policies being gone")
+
+
+def _waits_for(asked: Asked, name: str) -> None:
+    """A policy is in force some time after it was applied."""
+    eventually(lambda: asked.create(_bad(name)).rules, f"policy {name} being in force")
+
+
+def _bad(name: str) -> Object:
+    """One bad case that stands in no namespace of its own."""
+    items = [item for item in documents(FOLDER / name / "bad.yaml") if item["kind"] in PLURALS]
+    found = next(item for item in items if "namespace" not in item["metadata"])
+    return case(name, found["metadata"]["name"], found["kind"])

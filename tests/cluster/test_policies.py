@@ -1,0 +1,237 @@
+"""The policies on a real API server: the same verdicts as offline, and nothing in the way of what is there already."""
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.policies import Answer, Asked, in_force
+from cluster.kit.wait import eventually
+from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents
+from rayhelm.charts.helm import template
+from testbed.control_plane.kubectl import KubectlError
+
+OPEN: dict[str, str] = {}
+"""Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""
+BEFORE = "before"
+"""A RayCluster that was there before the policies."""
+BAD = [one for one in CASES if not one.good]
+IMMUTABLE = ("Pod", "Job")
+CONFLICT = 409
+
+
+@pytest.fixture(scope="module")
+def under(cluster: Cluster) -> Iterator[Asked]:
+    """The policies, in a cluster where something that breaks them is there already."""
+    with cluster.namespace(OPEN) as name:
+        cluster.apply(*_surroundings())
+        cluster.apply(_broken_already(), namespace=name)
+        with in_force(cluster, name) as asked:
+            yield asked
+        for item in _surroundings():
+            cluster.delete(item["kind"], item["metadata"]["name"])
+        cluster.delete("raycluster", BEFORE, name)
+
+
+def _surroundings() -> list[Object]:
+    """What cases name: namespaces, and classes that pods are refused without."""
+    made = template("platform", "platform", "rayhelm-system", {})
+    classes = [item for item in made if item["kind"] == "PriorityClass"]
+    return [*_namespaces(), *classes]
+
+
+def _namespaces() -> list[Object]:
+    files = [FOLDER / name / f"{which}.yaml" for name in NAMES for which in ("good", "bad")]
+    found = {
+        item["metadata"]["name"]: item for file in files for item in documents(file) if item["kind"] == "Namespace"
+    }
+    return list(found.values())
+
+
+def _broken_already() -> Object:
+    """It breaks several policies, and has no pods: it is suspended."""
+    item = case("host-namespaces", "cluster", "RayCluster")
+    item["metadata"] = {"name": BEFORE, "finalizers": ["example.com/kept"]}
+    worker = copy.deepcopy(item["spec"]["headGroupSpec"]["template"])
+    group = {
+        "groupName": "gpu",
+        "replicas": 1,
+        "minReplicas": 1,
+        "maxReplicas": 4,
+        "rayStartParams": {},
+        "template": worker,
+    }
+    item["spec"].update(suspend=True, workerGroupSpecs=[group], authOptions={"mode": "disabled"})
+    item["spec"]["headGroupSpec"]["template"]["spec"]["containers"][0]["image"] = "rayproject/ray:latest"
+    return item
+
+
+# -- verdicts --------------------------------------------------------------------------------------------------------
+
+
+def test_the_api_server_finds_nothing_to_say_about_the_expressions(under: Asked) -> None:
+    for name in NAMES:
+
+        def looked_at(name: str = name) -> bool:
+            found = _policy(under.cluster, name)
+            return bool(found.get("status", {}).get("observedGeneration", 0) == found["metadata"]["generation"])
+
+        eventually(looked_at, f"types of {name} being looked at")
+        assert not _policy(under.cluster, name)["status"].get("typeChecking", {}).get("expressionWarnings")
+
+
+def _policy(cluster: Cluster, name: str) -> Object:
+    found: Object = json.loads(cluster.kubectl("get", "validatingadmissionpolicy", f"rayhelm-{name}", "--output=json"))
+    return found
+
+
+@pytest.mark.parametrize("one", CASES, ids=str)
+def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) -> None:
+    answer = under.create(one.item)
+    assert bool(answer.rules) == (not one.good), answer
+    assert answer.rules <= one.rules, answer
+    assert one.good == (answer.status < 300), answer
+    told = [verdict.message for verdict in asked(one.item, one.namespace)]
+    assert one.good or any(message in answer.message for message in told), "the same words"
+
+
+@pytest.mark.parametrize("one", [one for one in BAD if one.item["kind"] not in IMMUTABLE], ids=str)
+def test_nothing_good_becomes_bad_by_an_update(under: Asked, one: Case) -> None:
+    good = _made_good(under, one)
+
+    def changed() -> Answer | None:
+        """None where the operator wrote it meanwhile."""
+        there = under.there(good)
+        answer = under.replace({**there, "spec": {**_kept(there), **one.item["spec"]}})
+        return None if answer.status == CONFLICT else answer
+
+    answer = eventually(changed, f"an answer to {one}")
+    assert answer.rules
+    assert answer.rules <= one.rules
+
+
+def _made_good(under: Asked, one: Case) -> Object:
+    """A good object of its kind and namespace, which is there for the rest of the module."""
+    namespace = one.item["metadata"].get("namespace", under.namespace)
+    other = ("type", "clusterSelector")  # an alias, and a job on a cluster that is there
+    good = next(
+        each.item
+        for each in CASES
+        if each.good and each.item["kind"] == one.item["kind"] and not set(other) & each.item["spec"].keys()
+    )
+    item = copy.deepcopy(good)
+    item["metadata"] = {"name": f"good-{item['kind'].lower()}", "namespace": namespace}
+    if item["kind"] in ("RayCluster", "RayJob"):
+        item["spec"]["suspend"] = True
+    if item["kind"] == "RayJob":
+        item["spec"]["shutdownAfterJobFinishes"] = True
+    under.cluster.apply(item, namespace=namespace)
+    return item
+
+
+def _kept(there: Object) -> Object:
+    """Of a Service what the API server gave it; of other kinds nothing."""
+    return {key: there["spec"][key] for key in ("clusterIP", "clusterIPs") if key in there["spec"]}
+
+
+# -- what is there already -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        [{"op": "add", "path": "/metadata/labels", "value": {"team": "search"}}],
+        [{"op": "replace", "path": "/spec/workerGroupSpecs/0/replicas", "value": 3}],
+        [{"op": "replace", "path": "/spec/workerGroupSpecs/0/maxReplicas", "value": 8}],
+        [{"op": "add", "path": "/spec/workerGroupSpecs/0/scaleStrategy", "value": {"workersToDelete": ["a-pod"]}}],
+        [{"op": "replace", "path": "/spec/suspend", "value": False}],
+    ],
+    ids=["label", "replicas", "bounds", "workers to delete", "suspend"],
+)
+def test_what_breaks_policies_already_can_be_scaled_and_labelled(under: Asked, change: list[Object]) -> None:
+    assert not _patch(under, change)
+
+
+def test_what_breaks_policies_already_is_judged_again_when_its_pods_change(under: Asked) -> None:
+    """The API server tells the first refusal only."""
+    path = "/spec/workerGroupSpecs/0/template/spec/hostPID"
+    assert "denied request: " in _patch(under, [{"op": "add", "path": path, "value": True}])
+
+
+def test_its_status_can_be_written(under: Asked) -> None:
+    change = [{"op": "add", "path": "/status", "value": {"state": "suspended"}}]
+    assert not _patch(under, change, "--subresource=status")
+
+
+def test_it_can_be_deleted_and_its_finalizer_taken_away(under: Asked) -> None:
+    under.cluster.delete("raycluster", BEFORE, under.namespace)
+    going = under.cluster.one("RayCluster", BEFORE, under.namespace)
+    assert going["metadata"]["deletionTimestamp"]
+    assert not _patch(under, [{"op": "remove", "path": "/metadata/finalizers"}], dry=False)
+    eventually(lambda: not under.cluster.find("RayCluster", BEFORE, under.namespace), "it being gone")
+
+
+def _patch(under: Asked, change: list[Object], *options: str, dry: bool = True) -> str:
+    """What the API server has against a change of what was there before; empty for nothing."""
+    where = [f"--namespace={under.namespace}", *(["--dry-run=server"] if dry else []), *options]
+    try:
+        under.cluster.kubectl("patch", "raycluster", BEFORE, "--type=json", "--patch", json.dumps(change), *where)
+    except KubectlError as error:
+        return str(error)
+    return ""
+
+
+# -- bounds ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_longest_config_that_policies_read_costs_no_more_than_the_api_server_allows(under: Asked) -> None:
+    item = case("serve-config-form", "json", good=True)
+    config = json.loads(item["spec"]["serveConfigV2"])
+    (model,) = config["applications"][0]["args"]["llm_configs"]
+    env = {f"VARIABLE_{number}": "x" for number in range(20)}
+    models = [{**model, "runtime_env": {"env_vars": env}} for _ in range(60)]
+    while True:
+        config["applications"][0]["args"]["llm_configs"] = models
+        text = json.dumps(config, indent=2, sort_keys=True) + "\n"
+        if len(text) <= 32768:
+            break
+        models = models[:-1]
+    item["spec"]["serveConfigV2"] = text
+    assert len(text) > 30000
+    assert under.create(item).status == 201, under.create(item)
+
+
+def test_a_service_of_many_groups_and_long_environments_costs_no_more_either(under: Asked) -> None:
+    item = case("gpu-owner", "owned", good=True)
+    (group,) = item["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+    (container,) = group["template"]["spec"]["containers"]
+    container["env"] = [{"name": f"VARIABLE_{number}", "value": "x" * 40} for number in range(60)]
+    item["spec"]["rayClusterConfig"]["workerGroupSpecs"] = [{**group, "groupName": f"gpu-{n}"} for n in range(60)]
+    assert under.create(item).status == 201, under.create(item)
+
+
+# -- actions ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_policy_that_only_warns_lets_pass_and_says_so(under: Asked) -> None:
+    bad = case("token-auth", "nothing-said")
+    _action(under, "token-auth", "Warn")
+    eventually(lambda: under.create(bad).status == 201, "the policy letting it pass")
+    assert "auth-reason: " in under.create(bad).warnings
+    _action(under, "token-auth", "Deny")
+    eventually(lambda: under.create(bad).rules, "the policy refusing again")
+
+
+def _action(under: Asked, name: str, action: str) -> None:
+    change: Any = {"spec": {"validationActions": [action]}}
+    patch = ["--type=merge", "--patch", json.dumps(change)]
+    under.cluster.kubectl("patch", "validatingadmissionpolicybinding", f"rayhelm-{name}", *patch)
+
+
+def test_the_namespaces_of_kubernetes_are_left_alone(under: Asked) -> None:
+    bad = case("host-namespaces", "pod-with-a-card", "Pod")
+    bad["metadata"]["namespace"] = "kube-system"
+    assert not under.create(bad).rules
