@@ -41,6 +41,9 @@ DATA: dict[tuple[str, str, str], Callable[[], object]] = {
 }
 """Facts of the catalogue that templates look up: chart, file and name of the template that holds them."""
 
+BEGIN = "<!-- values: generated -->\n"
+"""In a README, before the table of all values."""
+
 
 def generated(chart: str) -> dict[Path, str]:
     """Path in the charts folder, and what has to stand there."""
