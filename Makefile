@@ -6,10 +6,10 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind lint fmt generate setup tools control-plane lock bench bench-gateway clean
+.PHONY: help demo test test-kind test-live lint fmt generate setup tools control-plane node lock bench bench-gateway clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,6 +48,15 @@ tools: setup ## what the cluster tests start: a control plane, KubeRay, KWOK, CR
 
 control-plane: tools ## start one with the KubeRay operator and simulated nodes; ci/control-plane down ends it
 	@ci/control-plane up
+
+node: setup ## this computer as a Kubernetes node, with real pods (Linux, as root; YES=1 asks nothing); ci/node down ends it
+	@ci/node check
+	@PYTHONPATH=ci $(bin)/python -m testbed.tools etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay
+	@PYTHONPATH=ci $(bin)/python -m testbed.tools --group node
+	@ci/node up $(if $(YES),--yes)
+
+test-live: setup ## real pods on a node of its own; `make node` builds what it needs
+	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
 
 lock: setup ## resolve requirements/*.in anew
 	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done

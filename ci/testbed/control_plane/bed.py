@@ -49,7 +49,11 @@ class Bed:
     def is_well(self, name: str) -> bool:
         """Whether a part runs and says so."""
         part = self.part(name)
-        return self._process(part).alive and is_well(part, self.home)
+        return self._process(part).alive and self.says_well(part)
+
+    def says_well(self, part: Part) -> bool:
+        """Asks a part for its health."""
+        return is_well(part, self.home)
 
     def start(self, name: str) -> None:
         """Starts a part that does not run, and waits until it is well."""
@@ -70,7 +74,7 @@ class Bed:
         Raises rayhelm.processes.Died or TimedOut, with the end of its log."""
         part = self.part(name)
         processes.wait_until(
-            lambda: is_well(part, self.home) or None,
+            lambda: self.says_well(part) or None,
             what=name,
             timeout=PATIENCE,
             needs=[self._process(part)],

@@ -8,7 +8,7 @@ import httpx
 
 from testbed.control_plane.home import Home, Part
 
-__all__ = ["is_well"]
+__all__ = ["answers", "is_well"]
 
 PATHS = {
     "etcd": "https:/readyz",
@@ -24,10 +24,15 @@ PATHS = {
 def is_well(part: Part, home: Home) -> bool:
     """Asks a part's port on loopback; False also where nobody answers, or where there is nothing to ask with."""
     scheme, _, path = PATHS[part.name].partition(":")
+    return answers(f"{scheme}://127.0.0.1:{part.port}{path}", home)
+
+
+def answers(url: str, home: Home) -> bool:
+    """Whether a URL is answered with 200, asked with the administrator's certificate where it is encrypted."""
+    scheme = url.partition(":")[0]
     try:
         made = (home.certificates / "admin.crt").stat().st_mtime_ns if scheme == "https" else 0
-        client = _client(scheme, home.certificates, made)
-        return client.get(f"{scheme}://127.0.0.1:{part.port}{path}").status_code == 200
+        return _client(scheme, home.certificates, made).get(url).status_code == 200
     except (httpx.HTTPError, OSError):
         return False
 

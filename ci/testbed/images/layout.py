@@ -1,0 +1,100 @@
+"""An OCI layout: a folder that holds images by tag, and each of their layers once."""
+
+import hashlib
+import json
+import subprocess
+import tarfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rayhelm.errors import RayhelmError
+from testbed.tools import program
+
+__all__ = ["Layout"]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The images of one name: `rayhelm.local/<name>:<tag>`."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    def reference(self, tag: str) -> str:
+        return f"rayhelm.local/{self.name}:{tag}"
+
+    def is_made_of(self, tag: str, parts: str) -> bool:
+        """Whether the tag is there, and was made of exactly these parts."""
+        note = self._note(tag)
+        return tag in self._tags() and note.is_file() and note.read_text() == _digest(parts)
+
+    def make(
+        self, tag: str, parts: str, *, base: str = "", layers: Sequence[Path] = (), config: Sequence[str] = ()
+    ) -> None:
+        """An image on top of another one's layers. `layers` are tar archives, `config` options of `umoci config`;
+        `parts` says in any words what all of it was made of."""
+        self._note(tag).unlink(missing_ok=True)
+        if not (self.folder / "oci-layout").exists():
+            self.folder.parent.mkdir(parents=True, exist_ok=True)
+            self._umoci("init", f"--layout={self.folder}")
+        if base:
+            self._umoci("tag", f"--image={self.folder}:{base}", tag)
+        else:
+            self._umoci("new", f"--image={self.folder}:{tag}")
+        for layer in layers:
+            # Compressing gigabytes takes minutes, and nobody sends them anywhere.
+            self._umoci("raw", "add-layer", f"--image={self.folder}:{tag}", "--compress=none", str(layer))
+        if config:
+            self._umoci("config", f"--image={self.folder}:{tag}", *config)
+        self._umoci("gc", f"--layout={self.folder}")
+        self._note(tag).write_text(_digest(parts))
+
+    def blobs(self, tag: str) -> list[str]:
+        """Digests of all that an image is made of: manifest, configuration, layers."""
+        manifest = self._manifests()[tag]["digest"]
+        content = json.loads(self._blob(manifest).read_bytes())
+        return [manifest, content["config"]["digest"], *(layer["digest"] for layer in content["layers"])]
+
+    def size(self, tag: str) -> int:
+        """Bytes."""
+        return sum(self._blob(digest).stat().st_size for digest in self.blobs(tag))
+
+    def export(self, tag: str, archive: Path, *, without: frozenset[str] = frozenset()) -> None:
+        """An archive of one image; `without` are digests that the reader has already."""
+        index = {"schemaVersion": 2, "manifests": [self._manifests()[tag]]}
+        with tarfile.open(archive, "w") as tar:
+            tar.add(self.folder / "oci-layout", "oci-layout")
+            for digest in self.blobs(tag):
+                if digest not in without:
+                    tar.add(self._blob(digest), f"blobs/{digest.replace(':', '/')}")
+            fresh = archive.with_suffix(".index")
+            fresh.write_text(json.dumps(index))
+            tar.add(fresh, "index.json")
+            fresh.unlink()
+
+    def _manifests(self) -> dict[str, dict[str, Any]]:
+        index = json.loads((self.folder / "index.json").read_bytes())
+        return {item["annotations"]["org.opencontainers.image.ref.name"]: item for item in index["manifests"]}
+
+    def _tags(self) -> list[str]:
+        return list(self._manifests()) if (self.folder / "index.json").exists() else []
+
+    def _blob(self, digest: str) -> Path:
+        return self.folder / "blobs" / digest.replace(":", "/")
+
+    def _note(self, tag: str) -> Path:
+        return self.folder.with_name(f".{self.name}-{tag}.parts")
+
+    def _umoci(self, *arguments: str) -> None:
+        answer = subprocess.run([program("umoci"), *arguments], capture_output=True, text=True, check=False)
+        if answer.returncode:
+            raise RayhelmError(f"umoci {' '.join(arguments)}: {(answer.stderr or answer.stdout).strip()}")
+
+
+def _digest(parts: str) -> str:
+    return hashlib.sha256(parts.encode()).hexdigest()

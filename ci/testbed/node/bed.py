@@ -1,0 +1,44 @@
+"""A node that runs: its parts can be ended, started again and waited for, one by one."""
+
+from dataclasses import dataclass
+
+from testbed.control_plane.bed import Bed
+from testbed.control_plane.health import answers
+from testbed.control_plane.home import Part
+from testbed.node.home import NodeHome
+from testbed.node.namespace import INIT
+from testbed.node.network import Network
+from testbed.node.settings import PORTS
+
+__all__ = ["ORDER", "Node"]
+
+ORDER = (
+    *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
+    *("containerd", "kubelet", "kube-proxy", "kube-router"),
+)
+"""Of the start, behind the namespaces."""
+
+PATHS = {
+    "etcd": "http:/readyz",
+    "kube-apiserver": "https:/readyz",
+    "kube-controller-manager": "https:/healthz",
+    "kube-scheduler": "https:/readyz",
+    "containerd": "http:/v1/metrics",
+    "kubelet": "http:/healthz",
+    "kube-proxy": "http:/healthz",
+    "kube-router": "http:/healthz",
+}
+
+
+@dataclass(frozen=True)
+class Node(Bed):
+    """Everything that one `up` started."""
+
+    home: NodeHome
+    network: Network
+
+    def says_well(self, part: Part) -> bool:
+        if part.name == INIT:
+            return True  # that it lives is all that it does
+        scheme, _, path = PATHS[part.name].partition(":")
+        return answers(f"{scheme}://{self.network.node}:{PORTS[part.name]}{path}", self.home)

@@ -1,0 +1,117 @@
+"""The cgroups of a node's pods, in version 1 (a tree for each controller) and in version 2 (one for all)."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from rayhelm.errors import RayhelmError
+
+__all__ = ["NEEDED", "ROOT", "lacking", "make", "pids", "remove", "trees"]
+
+ROOT = Path("/sys/fs/cgroup")
+NEEDED = ("cpu", "cpuset", "memory", "pids")
+"""Controllers that the kubelet will not start without."""
+
+
+def is_unified(root: Path = ROOT) -> bool:
+    """Whether it is version 2 alone."""
+    return (root / "cgroup.controllers").exists()
+
+
+def trees(root: Path = ROOT) -> list[Path]:
+    """The root of each hierarchy."""
+    if is_unified(root):
+        return [root]
+    # Where two controllers share a tree (cpu,cpuacct), each is also a link to it.
+    folders = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.is_symlink()]
+    return [path for path in folders if (path / "cgroup.procs").exists()]
+
+
+def lacking(root: Path = ROOT) -> list[str]:
+    """Controllers that this kernel has not, or does not give away."""
+    if is_unified(root):
+        there = set((root / "cgroup.controllers").read_text().split())
+    else:
+        there = {name for name in NEEDED if (root / name / "cgroup.procs").exists()}
+    return [name for name in NEEDED if name not in there]
+
+
+def make(name: str, root: Path = ROOT) -> list[str]:
+    """One in each hierarchy; says which controllers had to be switched on for it, in version 2."""
+    switched: list[str] = []
+    if is_unified(root):
+        switched = _switch_on(root)
+    for tree in trees(root):
+        folder = tree / name
+        folder.mkdir(exist_ok=True)
+        for setting in ("cpuset.cpus", "cpuset.mems"):
+            # In version 1 a new one has none, and nothing could run in it.
+            if (folder / setting).exists() and not is_unified(root):
+                (folder / setting).write_text((tree / setting).read_text())
+    return switched
+
+
+def pids(name: str, root: Path = ROOT) -> set[int]:
+    """Processes in it and below."""
+    found: set[int] = set()
+    for tree in trees(root):
+        for procs in (tree / name).rglob("cgroup.procs"):
+            try:
+                found.update(map(int, procs.read_text().split()))
+            except OSError:
+                continue
+    return found - {0}
+
+
+def remove(name: str, switched: list[str] = [], root: Path = ROOT) -> None:  # noqa: B006
+    """Kills who is in it, and removes it from each hierarchy; `switched` are controllers to be switched off again."""
+    for _ in range(50):
+        if not (alive := pids(name, root)):
+            break
+        for pid in alive:
+            _kill(pid)
+        time.sleep(0.1)
+    for tree in trees(root):
+        for folder in _deepest_first(tree / name):
+            _rmdir(folder)
+    if switched and is_unified(root):
+        (root / "cgroup.subtree_control").write_text(" ".join(f"-{controller}" for controller in switched))
+
+
+def _switch_on(root: Path) -> list[str]:
+    control = root / "cgroup.subtree_control"
+    off = [name for name in NEEDED if name not in control.read_text().split()]
+    if off:
+        control.write_text(" ".join(f"+{name}" for name in off))
+    return off
+
+
+def _deepest_first(folder: Path) -> Iterator[Path]:
+    if not folder.is_dir():
+        return
+    below = [path for path in folder.rglob("*") if path.is_dir()]
+    yield from sorted(below, key=lambda path: len(path.parts), reverse=True)
+    yield folder
+
+
+def _rmdir(folder: Path) -> None:
+    """A cgroup whose last process has just gone is busy for a moment."""
+    for _ in range(50):
+        try:
+            folder.rmdir()
+        except FileNotFoundError:
+            return
+        except OSError:
+            time.sleep(0.1)
+        else:
+            return
+    raise RayhelmError(f"{folder} cannot be removed: processes are still in it")
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return

@@ -1,0 +1,183 @@
+"""Whether this computer can be a node. All that is missing is told at once, and before anything is touched."""
+
+import json
+import os
+import platform
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from rayhelm.errors import MissingError
+from testbed.node import cgroups
+from testbed.node.home import NodeHome
+from testbed.node.network import Network
+from testbed.node.shell import output, tried
+from testbed.tools import missing
+
+__all__ = ["PACKAGES", "Facts", "check", "lacks", "look", "overlaps", "taken"]
+
+PACKAGES = {
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "mount": "mount",
+    "ip": "iproute2",
+    "nft": "nftables",
+    "iptables": "iptables",
+    "ipset": "ipset",
+    "conntrack": "conntrack",
+    "socat": "socat",
+}
+"""Debian's package by program."""
+
+BUILD = ["gcc", "libc6-dev", "libseccomp-dev"]
+SECCOMP = Path("/usr/include/seccomp.h")
+
+NAMESPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork")
+
+FEATURES = {
+    "overlayfs, which stacks the layers of images (CONFIG_OVERLAY_FS)": """
+        d=$(mktemp -d) && mount -t tmpfs none "$d" && cd "$d" && mkdir a b c e &&
+        mount -t overlay -o lowerdir=a,upperdir=b,workdir=c none e""",
+    "veth, pairs of interfaces (CONFIG_VETH)": "ip link add veth0 type veth peer name veth1",
+    "bridges (CONFIG_BRIDGE)": "ip link add bridge0 type bridge",
+    "rules for what crosses a bridge (br_netfilter)": "[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]",
+    "nftables with address translation (CONFIG_NF_TABLES, CONFIG_NFT_NAT)": """
+        nft 'add table t; add chain t c { type nat hook postrouting priority 100; }; add rule t c masquerade'""",
+    "iptables with sets and connection states (CONFIG_IP_SET, CONFIG_NETFILTER_XT_MATCH_SET)": """
+        ipset create s hash:ip && iptables -w -A FORWARD -m set --match-set s src -j ACCEPT &&
+        iptables -w -A FORWARD -m conntrack --ctstate ESTABLISHED -m comment --comment x -j MARK --set-mark 1""",
+}
+"""What the kernel must have, and what tries it, in namespaces that go again at once."""
+
+MEMORY, DISK = 3, 3
+"""GiB of each for a node with a few small pods."""
+
+HIDDEN = (Path("/run"), Path("/var/lib"), Path("/var/log"), Path("/var/run"))
+"""Where the node sees folders of its own."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What was found on this computer."""
+
+    absent: tuple[str, ...] = ()
+    """Programs of PACKAGES."""
+    compiler: bool = True
+    """Whether runc is built, or can be."""
+    controllers: tuple[str, ...] = ()
+    """Of cgroups, that are not there."""
+    features: tuple[tuple[str, str], ...] = ()
+    """Of the kernel, that are not there, each with the words of whoever tried."""
+    clashes: tuple[str, ...] = ()
+    """Who has addresses of the node's network already."""
+    hidden: bool = False
+    """Whether the checkout lies where the node sees a folder of its own."""
+    memory: int = MEMORY << 30
+    """Bytes that are free."""
+    disk: int = DISK << 30
+
+
+def check(home: NodeHome, network: Network) -> None:
+    """Raises MissingError with all that is missing."""
+    if platform.system() != "Linux":
+        raise MissingError(f"a node needs Linux: this is {platform.system()}", "ci/kind/up, where Docker is")
+    if os.geteuid() != 0:
+        raise MissingError(
+            "a node needs root: it makes namespaces, interfaces and cgroups",
+            "sudo ci/node up\nor, without root, where Docker is: ci/kind/up",
+        )
+    if found := lacks(look(home, network), network):
+        lines = "\n".join(f"  - {what}\n      {how}" for what, how in found)
+        raise MissingError(f"a node needs from this computer:\n{lines}")
+
+
+def look(home: NodeHome, network: Network) -> Facts:
+    """Touches nothing: what is tried is tried in namespaces that go again."""
+    absent = tuple(program for program in PACKAGES if shutil.which(program) is None)
+    return Facts(
+        absent=absent,
+        compiler=_has_runc() or (shutil.which("gcc") is not None and SECCOMP.exists()),
+        controllers=tuple(cgroups.lacking()),
+        features=() if absent else tuple(_untried()),
+        clashes=() if "ip" in absent else tuple(network.clashes(taken(home))),
+        hidden=any(home.folder.resolve().is_relative_to(folder) for folder in HIDDEN),
+        memory=psutil.virtual_memory().available,
+        disk=shutil.disk_usage(_existing(home.folder)).free,
+    )
+
+
+def lacks(facts: Facts, network: Network) -> list[tuple[str, str]]:
+    """What is missing, and how to get it."""
+    found: list[tuple[str, str]] = []
+    packages = [PACKAGES[program] for program in facts.absent] + ([] if facts.compiler else BUILD)
+    if packages:
+        wanted = [
+            *facts.absent,
+            *(() if facts.compiler else ("a C compiler with libseccomp, which runc is built with",)),
+        ]
+        found.append((", ".join(wanted), f"Debian, Ubuntu: apt-get install {' '.join(dict.fromkeys(packages))}"))
+    if facts.controllers:
+        found.append(
+            (f"the cgroup controllers {', '.join(facts.controllers)}", "the kernel's command line: cgroup_enable=")
+        )
+    for feature, why in facts.features:
+        found.append(
+            (f"of the kernel: {feature}: {why}", "a kernel that has it, modprobe, or less of a container around it")
+        )
+    if facts.clashes:
+        found.append(
+            (f"the network {network.all}: {'; '.join(facts.clashes)}", "another one: --network 10.210.0.0/16, say")
+        )
+    if facts.hidden:
+        found.append((f"a checkout outside of {', '.join(map(str, HIDDEN))}", "clone it to /srv"))
+    if facts.memory < MEMORY << 30:
+        found.append((f"{MEMORY} GiB of free memory: {facts.memory / 2**30:.1f} are free", "end other programs"))
+    if facts.disk < DISK << 30:
+        found.append((f"{DISK} GiB of disk: {facts.disk / 2**30:.1f} are free", "free some, or clone to a larger disk"))
+    return found
+
+
+def _untried() -> Iterator[tuple[str, str]]:
+    """Features of the kernel that do not work here, and why."""
+    if why := tried("unshare", *NAMESPACES, "true"):
+        yield "namespaces (CONFIG_NAMESPACES, CONFIG_NET_NS, CONFIG_PID_NS)", why
+        return  # nothing else could be tried
+    for feature, trial in FEATURES.items():
+        if why := tried("unshare", *NAMESPACES, "bash", "-c", trial):
+            yield feature, why.splitlines()[-1]
+
+
+def _has_runc() -> bool:
+    return "runc" not in missing(group="node")
+
+
+def taken(home: NodeHome) -> dict[str, str]:
+    """Whom each network of this computer belongs to, but for what is left of this node."""
+    routes = json.loads(output("ip", "-json", "-4", "route", "show", "table", "main") or "[]")
+    addresses = json.loads(output("ip", "-json", "-4", "address", "show") or "[]")
+    return overlaps(routes, addresses, ours=home.cable)
+
+
+def overlaps(routes: list[dict[str, str]], addresses: list[dict[str, object]], *, ours: str) -> dict[str, str]:
+    """The same out of what `ip` says."""
+    found: dict[str, str] = {}
+    for route in routes:
+        if route["dst"] != "default" and route.get("dev") != ours:
+            found[route["dst"]] = f"a route to {route.get('dev', 'nowhere')}"
+    for interface in addresses:
+        if interface.get("ifname") == ours:
+            continue
+        infos = interface.get("addr_info")
+        assert isinstance(infos, list)
+        for info in infos:
+            found[f"{info['local']}/32"] = f"the interface {interface['ifname']}"
+    return found
+
+
+def _existing(folder: Path) -> Path:
+    while not folder.exists():
+        folder = folder.parent
+    return folder

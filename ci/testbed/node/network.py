@@ -1,0 +1,62 @@
+"""The addresses of a node: a /16 that only this computer knows."""
+
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv4Network
+
+from rayhelm.errors import UsageError
+
+__all__ = ["DEFAULT", "Network"]
+
+DEFAULT = "10.200.0.0/16"
+
+
+@dataclass(frozen=True)
+class Network:
+    """Cut into the cable between host and node, the pods, and the services."""
+
+    all: IPv4Network
+
+    @classmethod
+    def parse(cls, text: str) -> "Network":
+        """Raises UsageError for what is no private /16."""
+        try:
+            network = IPv4Network(text)
+        except ValueError as error:
+            raise UsageError(f"--network {text}: {error}; {DEFAULT}, say") from None
+        if network.prefixlen != 16 or not network.is_private:
+            raise UsageError(f"--network {text} is no private network of 16 bits; {DEFAULT}, say")
+        return cls(network)
+
+    @property
+    def cable(self) -> IPv4Network:
+        return IPv4Network((self.all[0], 24))
+
+    @property
+    def node(self) -> IPv4Address:
+        return self.all[1]
+
+    @property
+    def host(self) -> IPv4Address:
+        """This computer, as the node sees it."""
+        return self.all[2]
+
+    @property
+    def pods(self) -> IPv4Network:
+        return IPv4Network((self.all[256], 24))
+
+    @property
+    def services(self) -> IPv4Network:
+        return IPv4Network((self.all[4096], 20))
+
+    @property
+    def api(self) -> IPv4Address:
+        """Of the Service `kubernetes`: the first one."""
+        return self.services[1]
+
+    @property
+    def dns(self) -> IPv4Address:
+        return self.services[10]
+
+    def clashes(self, taken: dict[str, str]) -> list[str]:
+        """Whose networks overlap with this one: `taken` is an owner's name by network."""
+        return [f"{owner} has {text}" for text, owner in taken.items() if self.all.overlaps(IPv4Network(text))]

@@ -1,0 +1,257 @@
+"""A node, as far as it can be told without being root: its addresses, its files, its cgroups, and what it refuses."""
+
+import json
+import tomllib
+from ipaddress import IPv4Network
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rayhelm.errors import MissingError, UsageError
+from testbed.node import cgroups, components, host, settings
+from testbed.node.__main__ import _agree
+from testbed.node.home import NodeHome
+from testbed.node.host import PACKAGES, Facts, lacks, overlaps
+from testbed.node.init import SETTINGS
+from testbed.node.network import DEFAULT, Network
+from testbed.node.up import MANIFESTS, PLUGINS, touches
+
+NETWORK = Network.parse(DEFAULT)
+HOME = NodeHome(Path("/srv/rayhelm/.state/node"))
+
+
+# -- addresses ---------------------------------------------------------------------------------------------------------
+
+
+def test_cable_pods_and_services_share_nothing_and_lie_in_the_network() -> None:
+    parts = [NETWORK.cable, NETWORK.pods, NETWORK.services]
+    assert all(part.subnet_of(NETWORK.all) for part in parts)
+    assert not any(one.overlaps(other) for one in parts for other in parts if one is not other)
+    assert NETWORK.node in NETWORK.cable
+    assert NETWORK.host in NETWORK.cable
+    assert {NETWORK.api, NETWORK.dns} <= set(NETWORK.services)
+
+
+@pytest.mark.parametrize("text", ["10.200.0.0/24", "8.8.0.0/16", "10.200.1.0/16", "home", "fd00::/16"])
+def test_a_network_that_is_no_private_one_of_16_bits_is_refused(text: str) -> None:
+    with pytest.raises(UsageError, match=r"--network .*10\.200\.0\.0/16"):
+        Network.parse(text)
+
+
+def test_who_has_an_address_of_the_network_is_told() -> None:
+    addresses = [{"ifname": "tun0", "addr_info": [{"local": "10.200.7.1"}]}, {"ifname": "lo", "addr_info": []}]
+    routes = [{"dst": "10.0.0.0/8", "dev": "wg0"}, {"dst": "default", "dev": "eth0"}, {"dst": "192.168.1.0/24"}]
+    found = NETWORK.clashes(overlaps(routes, addresses, ours="rayhelm-0"))
+    assert found == ["a route to wg0 has 10.0.0.0/8", "the interface tun0 has 10.200.7.1/32"]
+
+
+def test_what_is_left_of_the_same_node_is_nobody_elses() -> None:
+    addresses = [{"ifname": "rayhelm-0", "addr_info": [{"local": "10.200.0.2"}]}]
+    assert not overlaps([{"dst": "10.200.1.0/24", "dev": "rayhelm-0"}], addresses, ours="rayhelm-0")
+
+
+# -- files and command lines -------------------------------------------------------------------------------------------
+
+
+def test_the_sandbox_of_pods_is_an_image_that_is_there_without_a_registry() -> None:
+    config = tomllib.loads(settings.containerd(NETWORK, Path("/plugins"), Path("/networks")))
+    assert config["plugins"]["io.containerd.cri.v1.images"]["pinned_images"] == {"sandbox": settings.SANDBOX}
+    assert settings.SANDBOX.startswith("rayhelm.local/")
+
+
+def test_containerd_finds_the_plugins_and_the_network_that_are_written_for_it() -> None:
+    config = tomllib.loads(settings.containerd(NETWORK, Path("/plugins"), Path("/networks")))
+    runtime = config["plugins"]["io.containerd.cri.v1.runtime"]
+    assert runtime["cni"] == {"bin_dirs": ["/plugins"], "conf_dir": "/networks"}
+    named = {plugin["type"] for plugin in settings.cni(NETWORK)["plugins"]}
+    assert {*named, "host-local", "loopback"} == set(PLUGINS)
+
+
+def test_no_packet_of_a_pod_is_given_the_hosts_address() -> None:
+    bridge = settings.cni(NETWORK)["plugins"][0]
+    assert bridge["ipMasq"] is False
+    assert [[IPv4Network(part["subnet"]) for part in parts] for parts in bridge["ipam"]["ranges"]] == [[NETWORK.pods]]
+
+
+def test_the_kubelet_asks_nobody_outside_for_names_and_lets_nobody_in_without_a_certificate() -> None:
+    config = settings.kubelet(NETWORK, Path("/certificates"), "group", Path("/empty"))
+    assert config["resolvConf"] == "/empty"
+    assert config["authentication"]["anonymous"] == {"enabled": False}
+    assert config["authorization"] == {"mode": "Webhook"}
+    assert config["cgroupRoot"] == "/group"
+    assert config["clusterDNS"] == [str(NETWORK.dns)]
+
+
+def test_kube_proxy_leaves_limits_of_the_kernel_alone() -> None:
+    assert settings.kube_proxy(NETWORK, Path("/kubeconfig"))["conntrack"]["maxPerCore"] == 0
+
+
+def test_settings_of_the_whole_computer_are_files_of_the_node_and_none_of_its_network_is() -> None:
+    assert SETTINGS
+    assert not [name for name in SETTINGS if name.startswith("net/")]
+
+
+@pytest.mark.parametrize(
+    ("part", "flag"),
+    [
+        ("kube-apiserver", "--advertise-address=10.200.0.1"),
+        ("kube-apiserver", "--service-cluster-ip-range=10.200.16.0/20"),
+        ("kube-apiserver", "--enable-admission-plugins=NodeRestriction"),
+        ("kube-controller-manager", "--cluster-cidr=10.200.1.0/24"),
+        ("kube-scheduler", "--bind-address=10.200.0.1"),
+    ],
+)
+def test_what_a_control_plane_does_otherwise_for_a_node_is_said_last(part: str, flag: str) -> None:
+    programs = {name: Path("/bin", name) for name in ("etcd", "kube-apiserver", *MANAGERS)}
+    command = components.control_plane(programs, HOME, NETWORK)[part]
+    assert [word for word in command if word.partition("=")[0] == flag.partition("=")[0]][-1] == flag
+
+
+MANAGERS = ("kube-controller-manager", "kube-scheduler")
+
+
+def test_names_of_the_world_do_not_exist_and_names_of_the_cluster_are_asked_first() -> None:
+    ours, rest = settings.corefile().split(".:53 {")
+    assert "kubernetes cluster.local" in ours
+    assert "template" not in ours
+    assert "rcode NXDOMAIN" in rest
+    assert "forward" not in settings.corefile()
+
+
+def test_coredns_passes_pod_security_as_far_as_its_port_allows() -> None:
+    documents = list(yaml.safe_load_all((MANIFESTS / "coredns.yaml").read_text().replace("$", "x")))
+    (pod,) = [item["spec"]["template"]["spec"] for item in documents if item["kind"] == "Deployment"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["containers"][0]["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    assert pod["containers"][0]["imagePullPolicy"] == "Never"
+
+
+# -- what it says and refuses ------------------------------------------------------------------------------------------
+
+
+def test_everything_outside_of_its_namespaces_is_named_before_it_is_touched() -> None:
+    text = touches(HOME, NETWORK)
+    for thing in (HOME.cable, HOME.cgroup, str(HOME.folder), "10.200.1.0/24", "10.200.16.0/20", "resolv.conf"):
+        assert thing in text
+
+
+def test_two_checkouts_share_no_name_and_an_interfaces_name_is_short_enough() -> None:
+    other = NodeHome(Path("/srv/another/.state/node"))
+    assert HOME.cable != other.cable
+    assert HOME.cgroup != other.cgroup
+    assert len(HOME.cable) <= 15
+
+
+def test_without_root_one_is_shown_the_way_to_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(MissingError, match=r"(?s)needs root.*ci/kind/up"):
+        host.check(HOME, NETWORK)
+
+
+def test_elsewhere_than_on_linux_one_is_shown_the_way_to_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("platform.system", lambda: "Darwin")
+    with pytest.raises(MissingError, match=r"(?s)needs Linux: this is Darwin.*ci/kind/up"):
+        host.check(HOME, NETWORK)
+
+
+def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
+    assert not lacks(Facts(), NETWORK)
+
+
+@pytest.mark.parametrize(
+    ("facts", "what", "how"),
+    [
+        (Facts(absent=("nft", "ipset")), "nft, ipset", "apt-get install nftables ipset"),
+        (Facts(compiler=False), "libseccomp", "libseccomp-dev"),
+        (Facts(controllers=("memory",)), "cgroup controllers memory", "cgroup_enable="),
+        (Facts(features=(("veth", "unknown device"),)), "of the kernel: veth: unknown device", "modprobe"),
+        (Facts(clashes=("wg0 has 10.0.0.0/8",)), "10.200.0.0/16: wg0 has 10.0.0.0/8", "--network 10.210.0.0/16"),
+        (Facts(hidden=True), "a checkout outside of", "clone it"),
+        (Facts(memory=1 << 30), "3 GiB of free memory: 1.0 are free", "end other programs"),
+        (Facts(disk=1 << 30), "3 GiB of disk: 1.0 are free", "free some"),
+    ],
+)
+def test_what_is_missing_is_told_with_how_to_get_it(facts: Facts, what: str, how: str) -> None:
+    ((said, mend),) = lacks(facts, NETWORK)
+    assert what in said
+    assert how in mend
+
+
+def test_all_that_is_missing_is_told_at_once() -> None:
+    assert len(lacks(Facts(absent=tuple(PACKAGES), controllers=("cpu",), memory=0, disk=0), NETWORK)) == 4
+
+
+def test_nobody_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
+    with pytest.raises(UsageError, match="--yes"):
+        _agree("this and that", yes=False)
+    _agree("this and that", yes=True)
+
+
+# -- cgroups -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Path:
+    """Version 1: a tree for each controller; one carries two, under a link."""
+    for name in ("cpu,cpuacct", "cpuset", "memory", "pids", "systemd"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "cgroup.procs").touch()
+    (tmp_path / "cpu").symlink_to("cpu,cpuacct")
+    (tmp_path / "cpuset" / "cpuset.cpus").write_text("0-1\n")
+    return tmp_path
+
+
+@pytest.fixture
+def second(tmp_path: Path) -> Path:
+    """Version 2: one tree."""
+    for name, text in (("controllers", "cpu cpuset memory pids io"), ("subtree_control", "cpu memory"), ("procs", "")):
+        (tmp_path / f"cgroup.{name}").write_text(text)
+    return tmp_path
+
+
+def test_each_hierarchy_of_version_1_is_one_tree_and_a_link_is_none(first: Path) -> None:
+    assert [path.name for path in cgroups.trees(first)] == ["cpu,cpuacct", "cpuset", "memory", "pids", "systemd"]
+    assert not cgroups.lacking(first)
+
+
+def test_a_new_cgroup_of_version_1_is_in_each_tree(first: Path) -> None:
+    assert cgroups.make("ours", first) == []
+    assert all((tree / "ours").is_dir() for tree in cgroups.trees(first))
+
+
+def test_a_controller_that_is_not_mounted_is_missing(first: Path) -> None:
+    (first / "memory" / "cgroup.procs").unlink()
+    assert cgroups.lacking(first) == ["memory"]
+
+
+def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_told(second: Path) -> None:
+    assert cgroups.trees(second) == [second]
+    assert not cgroups.lacking(second)
+    assert cgroups.make("ours", second) == ["cpuset", "pids"]
+    assert (second / "cgroup.subtree_control").read_text() == "+cpuset +pids"
+    cgroups.remove("ours", ["cpuset", "pids"], second)
+    assert (second / "cgroup.subtree_control").read_text() == "-cpuset -pids"
+    assert not (second / "ours").exists()
+
+
+def test_cgroups_below_go_before_the_one_above(second: Path) -> None:
+    cgroups.make("ours", second)
+    (second / "ours" / "kubepods" / "pod-1").mkdir(parents=True)
+    cgroups.remove("ours", root=second)
+    assert not (second / "ours").exists()
+
+
+def test_removing_what_is_not_there_is_no_mistake(first: Path) -> None:
+    cgroups.remove("ours", root=first)
+    assert cgroups.pids("ours", first) == set()
+
+
+def test_the_list_of_what_was_switched_on_is_read_back(tmp_path: Path) -> None:
+    from testbed.node.down import _switched
+
+    home = NodeHome(tmp_path)
+    assert _switched(home) == []
+    (tmp_path / "switched.json").write_text(json.dumps(["pids"]))
+    assert _switched(home) == ["pids"]
