@@ -7,6 +7,7 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
+from rayhelm.values.metrics_from_plan import metrics_of_plan
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
 from rayhelm.values.policies_from_plan import policies_of_plan
@@ -39,6 +40,7 @@ def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str
         nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
         policies=policies_of_plan(cluster, plan, loaded.fleet, services),
+        metrics=metrics_of_plan(cluster, plan),
     )
 
 
