@@ -26,7 +26,7 @@ def notes(tmp_path: Path) -> Any:
 
 
 def test_they_show_who_comes_before_whom(notes: Any) -> None:
-    assert "rayhelm-head > rayhelm-workers > rayhelm-batch" in notes()
+    assert "rayhelm-gateway > rayhelm-head > rayhelm-workers > rayhelm-batch" in notes()
 
 
 def test_they_say_what_nodes_need_for_a_runtime_class(notes: Any) -> None:

@@ -17,16 +17,16 @@ def rendered(overlay: Object | None = None, base: str = "platform/minimal") -> l
 # -- classes ---------------------------------------------------------------------------------------------------------
 
 
-def test_heads_come_before_workers_and_workers_before_batch() -> None:
+def test_the_gateway_comes_before_heads_heads_before_workers_and_workers_before_batch() -> None:
     classes = {item["metadata"]["name"]: item for item in rendered() if item["kind"] == "PriorityClass"}
-    values = [classes[f"rayhelm-{role}"]["value"] for role in ("head", "workers", "batch")]
+    values = [classes[f"rayhelm-{role}"]["value"] for role in ("gateway", "head", "workers", "batch")]
     assert values == sorted(values, reverse=True)
-    assert len(set(values)) == 3
+    assert len(set(values)) == 4
 
 
 def test_no_class_is_the_default_of_pods_that_name_none() -> None:
     classes = [item for item in rendered() if item["kind"] == "PriorityClass"]
-    assert len(classes) == 3
+    assert len(classes) == 4
     assert not any(item.get("globalDefault") for item in classes)
 
 

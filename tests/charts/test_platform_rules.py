@@ -88,7 +88,7 @@ def test_the_model_refuses_it(name: str, bad: Values) -> None:
     "good",
     [
         {},
-        {"priorityClasses": {"head": {"value": 1_000_000_000}}},
+        {"priorityClasses": {"gateway": {"value": 1_000_000_000}}},
         {"priorityClasses": {"batch": {"value": -1, "preempts": True}}},
         {"runtimeClasses": {"nvidia": {"handler": "nvidia"}, "kata": {"handler": "kata-qemu"}}},
     ],

@@ -91,7 +91,7 @@ def test_every_key_has_a_meaning() -> None:
 
 
 @pytest.mark.parametrize("helm", HELMS)
-@pytest.mark.parametrize("setting", ["priorityClasses.head.value=2000000", "priorityClasses.batch.value=7"])
+@pytest.mark.parametrize("setting", ["priorityClasses.head.value=1500000", "priorityClasses.batch.value=7"])
 def test_a_number_of_the_command_line_is_the_number_of_a_file(setting: str, helm: str) -> None:
     """Helm reads `--set` as int64 and files as float64, and templates compare neither with the other."""
     path, _, value = setting.partition("=")

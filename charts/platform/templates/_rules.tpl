@@ -38,8 +38,8 @@
   "mend": "{mend}"
  },
  "priority-order": {
-  "message": "a head has to come before workers, and workers before batch: {head}, {workers}, {batch}",
-  "mend": "priorityClasses: {head: {value: 1000000}, workers: {value: 100000}, batch: {value: 1000}\u007d"
+  "message": "the gateway has to come before heads, heads before workers, workers before batch: {gateway}, {head}, {workers}, {batch}",
+  "mend": "priorityClasses: {gateway: {value: 2000000}, head: {value: 1000000}, workers: {value: 100000}, batch: {value: 1000}\u007d"
  },
  "metric-unknown": {
   "message": "metrics.rules.{rule}: {series} is no metric that rayhelm knows of Ray, Serve, vLLM or the gateway",

@@ -40,9 +40,9 @@ class Fleet:
         return {**changed(self.rendered.values[service]), "kuberay": {"version": kuberay}}
 
     def machines(self) -> list[Object]:
-        """Its nodes, one more for heads and downloads, volumes for its weights, and the classes that its pods name."""
+        """Its nodes, two more for heads and downloads, volumes for its weights, and the classes that its pods name."""
         loaded = self.rendered.loaded
-        return [*simulated(loaded, self.cluster), *cpu_nodes(1), *volumes(loaded, self.cluster), *self.classes()]
+        return [*simulated(loaded, self.cluster), *cpu_nodes(2), *volumes(loaded, self.cluster), *self.classes()]
 
     def classes(self) -> list[Object]:
         """PriorityClasses, as the chart platform makes them."""

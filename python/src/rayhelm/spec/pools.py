@@ -142,5 +142,7 @@ class Pool(Record):
     """Ray image for this pool (AMD and Intel need their own)."""
     device_groups: ListOf[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(default=(), examples=[[44, 109]])
     """Group ids that own the device files of AMD and Intel cards on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
+    runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])
+    """RuntimeClass of its pods, where the nodes do not hand out cards without: k3s has one called `nvidia`."""
     rdma_resource: ExtendedResource | None = None
     """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`."""

@@ -10,8 +10,9 @@ from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
 from rayhelm.values.gateway.network import Caller, NetworkPolicy
-from rayhelm.values.gateway.operations import Autoscaling
+from rayhelm.values.gateway.operations import Autoscaling, Scheduling
 from rayhelm.values.gateway.tenants import Keys, Tenant
+from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["RELEASE", "gateways_of_plan", "operations_of"]
@@ -38,6 +39,7 @@ def _values(
         models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
         replicas=fixed or usual.replicas,
         autoscaling=_autoscaling(declared.replicas),
+        scheduling=Scheduling(priority_class_name=PriorityClasses().gateway.name),
         exposure=_exposure(declared),
         network_policy=NetworkPolicy(callers={name: Caller(namespace=name) for name in declared.callers}),
     )

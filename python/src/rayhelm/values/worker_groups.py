@@ -64,6 +64,7 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
         tolerations=[Toleration(**item.model_dump()) for item in pool.tolerations],
         spread=_spread(here, most),
         priority_class_name=PriorityClasses().workers.name,
+        runtime_class_name=pool.runtime_class or "",
         supplemental_groups=list(pool.device_groups),
         min_available=_min_available(here),
     )

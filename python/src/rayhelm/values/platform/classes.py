@@ -25,8 +25,10 @@ class PriorityClass(Values):
 
 
 class PriorityClasses(Values):
-    """Heads above workers above batch."""
+    """The gateway above heads, heads above workers, workers above batch."""
 
+    gateway: PriorityClass = PriorityClass(name="rayhelm-gateway", value=2_000_000, preempts=True)
+    """The one door: without it nothing answers, and heads would push it away."""
     head: PriorityClass = PriorityClass(name="rayhelm-head", value=1_000_000, preempts=True)
     """Heads of Ray clusters: without its head a cluster is lost, and workers can wait."""
     workers: PriorityClass = PriorityClass(name="rayhelm-workers", value=100_000, preempts=True)

@@ -156,4 +156,3 @@ class Intel(Values):
     """Image of the plugin; its operator takes none of another name. Its digest was not read."""
     pools: Annotated[dict[Name, IntelPool], Field(max_length=32)] = {}
     """Plugins by name."""
-
