@@ -34,9 +34,9 @@ def of(labels: dict[str, str], value: float) -> dict[tuple[tuple[str, str], ...]
     return {tuple(labels.items()): value}
 
 
-def stays(labels: dict[str, str], values: str = "1x80") -> Series:
-    """The controller says so for as long as the service runs."""
-    return Series("ray_serve_deployment_replica_healthy", values, {**labels, "replica": "a", "deployment": "LLM"})
+def stays(labels: dict[str, str], values: str = "6x80") -> Series:
+    """The controller says so for as long as the service is there, with or without replicas."""
+    return Series("ray_serve_application_status", values, {**labels, "application": "chat"})
 
 
 def gauge(name: str, values: str, labels: dict[str, str] = CHAT, **more: str) -> Series:
@@ -71,7 +71,7 @@ def test_before_its_first_request_a_service_has_a_number_and_it_is_zero(name: st
 @pytest.mark.parametrize("name", OF_SERVICES)
 def test_a_service_that_is_gone_has_no_number(name: str, tmp_path: Path) -> None:
     """Nobody should decide on what he does not know."""
-    answers(tmp_path, of_chat(name), [stays(CHAT, "1x4 stale _x80")], Answer(900, {}))
+    answers(tmp_path, of_chat(name), [stays(CHAT, "6x4 stale _x80")], Answer(900, {}))
 
 
 @pytest.mark.parametrize("name", OF_SERVICES)

@@ -7,6 +7,7 @@ import pytest
 
 from gateway.kit import gateway, sites, smallest
 from rayhelm.catalog.metrics import Metric, exporters, metrics
+from rayhelm.catalog.scaling import scaling
 
 SCRAPE = Path(__file__).parents[1] / "scaling/scrapes/ray-service.prom"
 SUFFIXES = {"histogram": "_count", "gauge": "", "counter": ""}
@@ -88,5 +89,6 @@ def test_what_is_absent_is_in_no_exporter_and_leads_to_something_that_is() -> No
         assert set(exporter.absent.values()) <= set(metrics())
 
 
-def test_a_service_has_something_that_stays_when_it_is_idle() -> None:
-    assert metrics()["ray_serve_deployment_replica_healthy"].availability == "always"
+def test_what_tells_that_a_number_exists_stays_and_is_of_its_scope() -> None:
+    for scraped, scope in scaling().scopes.items():
+        assert of(scraped)[scope.stays].availability == "always"

@@ -16,7 +16,7 @@
     "namespace",
     "rayhelm_dev_service"
    ],
-   "stays": "ray_serve_deployment_replica_healthy"
+   "stays": "ray_serve_application_status"
   }
  },
  "rules": {
