@@ -82,7 +82,7 @@ def test_no_source_file_is_too_long_to_read() -> None:
 
 
 def test_importing_the_command_line_imports_nothing_heavy() -> None:
-    heavy = {"ray", "vllm", "torch", "transformers", "jinja2", "httpx", "psutil"}
+    heavy = {"cel_expr_python", "ray", "vllm", "torch", "transformers", "jinja2", "httpx", "psutil"}
     program = f"import sys, rayhelm.cli; print(*sorted({heavy} & sys.modules.keys()))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert answer.stdout.split() == []

@@ -24,8 +24,8 @@ fleet: doors
 clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}%s}}
 pools: {gpu: {gpu: L4-24GB, nodes: 4}}
 models:
-  chat: {source: Qwen/Qwen3-8B, context: 4096}
-  embed: {source: BAAI/bge-m3, task: embed}
+  chat: {source: Qwen/Qwen3-8B, context: 4096, unpinnedReason: a test needs no commit}
+  embed: {source: BAAI/bge-m3, task: embed, unpinnedReason: a test needs no commit}
 services: {chat: {tenant: owner}, embed: {tenant: owner}}
 tenants:
   owner: {models: [chat, embed]}

@@ -32,6 +32,7 @@ def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
     checked = Checked([planned], warnings=list(rendered.plan.all_warnings))
     problems: list[Problem] = []
     configs: dict[str, str] = {}
+    made: list[tuple[Release, list[dict[str, Any]]]] = []
     for release in rendered.releases:
         try:
             objects = _by_helm(release)
@@ -42,10 +43,12 @@ def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
         except MissingError as error:
             checked.left_out.append(f"{release.file}: {error.what}")
             continue
+        made.append((release, objects))
         if release.chart == CHART:
             configs[release.name] = next(
                 item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService"
             )
+    problems += _by_policies(made, rendered, checked)
     problems += _by_ray(configs, rendered, checked) if ask_ray else []
     if problems:
         raise FleetError(problems)
@@ -60,6 +63,26 @@ def _by_helm(release: Release) -> list[dict[str, Any]]:
     objects = helm.template(release.chart, release.name, release.namespace, values, kube_version=version)
     helm.lint(release.chart, values, kube_version=version)
     return objects
+
+
+def _by_policies(
+    made: list[tuple[Release, list[dict[str, Any]]]], rendered: Rendered, checked: Checked
+) -> list[Problem]:
+    """What the API server of each cluster would refuse, by the policies that the fleet itself brings there."""
+    from rayhelm.lint_admission import policies_by_cluster, problems_of
+
+    refused: list[Problem] = []
+    for cluster, policies in policies_by_cluster(made).items():
+        before = len(refused)
+        for release, problem, denied in problems_of(cluster, policies, made):
+            placed = _placed(problem, release, rendered)
+            if denied:
+                refused.append(placed)
+            else:
+                checked.warnings.append(str(placed))
+        if len(refused) == before:
+            checked.done.append(f"cluster `{cluster}`: {len(policies)} admission policies let everything pass")
+    return refused
 
 
 def _by_ray(configs: dict[str, str], rendered: Rendered, checked: Checked) -> list[Problem]:

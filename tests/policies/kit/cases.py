@@ -13,7 +13,19 @@ from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
 from rayhelm.admission.policy import Policy, policies_of
 from rayhelm.charts.helm import charts_dir
 
-__all__ = ["BREAKS", "CASES", "FOLDER", "NAMES", "Case", "asked", "case", "documents", "namespace", "policies"]
+__all__ = [
+    "BREAKS",
+    "CASES",
+    "FOLDER",
+    "NAMES",
+    "Case",
+    "asked",
+    "case",
+    "documents",
+    "namespace",
+    "policies",
+    "rules_of",
+]
 
 Object = dict[str, Any]
 
@@ -38,8 +50,13 @@ class Case:
     @property
     def rules(self) -> set[str]:
         """What it breaks."""
-        text = self.item["metadata"].get("annotations", {}).get(BREAKS, "")
-        return {rule.strip() for rule in text.split(",") if rule}
+        return rules_of(self.item)
+
+
+def rules_of(item: Object) -> set[str]:
+    """What an object says that it breaks."""
+    text = item["metadata"].get("annotations", {}).get(BREAKS, "")
+    return {rule.strip() for rule in text.split(",") if rule}
 
 
 def namespace(name: str = "anywhere", **metadata: Object) -> Object:
