@@ -9,7 +9,7 @@ uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind test-live lint fmt generate setup tools control-plane node lock bench bench-gateway clean
+.PHONY: help demo test test-kind test-live lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run 
 	@PYTHONPATH=ci $(bin)/python -m testbed.tools bombardier
 	@benchmarks/gateway/peers
 	@PYTHONPATH=benchmarks:ci $(bin)/python -m gateway --write benchmarks/gateway/result.json
+
+bench-autoscaling: setup ## Ray's own rule of scaling against ours on an hour of arrivals, simulated in five minutes
+	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
 
 clean: ## caches and build outputs; .venv and .tools stay
 	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist

@@ -21,16 +21,16 @@ class Settings:
     """Share of requests whose first token has to come in time."""
     waiting: float = 2.0
     """Requests that may wait in the engine of one replica."""
-    least: float = 0.4
-    """Smallest correction of the target."""
+    least: float = 0.6
+    """Smallest correction of the target: plans are off by less, and what is late for another reason costs no more."""
     most: float = 1.25
     """Largest one; Serve itself stops at `max_ongoing_requests`."""
-    tighten: float = 0.7
+    tighten: float = 0.85
     """Smallest factor on the correction when the engines are late."""
     loosen: float = 1.05
     """Factor when they have room."""
-    settle_s: float = 60.0
-    """Seconds between two corrections, so that the last one can be seen first."""
+    settle_s: float = 150.0
+    """Seconds without a correction or a load before the next one: what was seen before has to be out of the figures."""
     keep: float = 0.9
     """Part of the target up to which fewer replicas would be filled: the room between growing and shrinking."""
     growth: float = 2.0
@@ -79,14 +79,12 @@ def decide(seen: Seen, memory: Memory, settings: Settings) -> Decision:
         return Decision(seen.wanted, memory, "no replica serves yet")
     if seen.waiting is None and seen.in_time is None:
         return Decision(ceil(seen.ongoing / settings.target), memory, "Prometheus is silent: Ray's own rule")
-    late, at_ease = _late(seen, settings), _at_ease(seen, settings)
-    memory = _corrected(seen, memory, settings, late=late, at_ease=at_ease)
+    late = _late(seen, settings)
+    memory = _corrected(seen, memory, settings, late=late)
     need = seen.ongoing / (settings.target * memory.correction)
     if need > seen.wanted:
         most = max(seen.wanted + 1, int(seen.wanted * settings.growth))
         return Decision(min(ceil(need), most), memory, "more requests than the replicas are for")
-    if late:
-        return Decision(seen.wanted, memory, "late, so none is given up")
     fewer = max(ceil(need / settings.keep), int(seen.wanted * settings.shrink))
     if fewer < seen.wanted:
         return Decision(fewer, memory, "fewer would do")
@@ -98,26 +96,20 @@ def _late(seen: Seen, settings: Settings) -> bool:
     return queued or (seen.in_time is not None and seen.in_time < settings.goal)
 
 
-def _at_ease(seen: Seen, settings: Settings) -> bool:
-    """Only what is told counts: an engine of which nothing is known has no room."""
-    if seen.waiting is None or seen.in_time is None:
-        return False
-    return seen.waiting <= settings.waiting * seen.running / 2 and seen.in_time >= (1 + settings.goal) / 2
-
-
-def _corrected(seen: Seen, memory: Memory, settings: Settings, *, late: bool, at_ease: bool) -> Memory:
-    if memory.at is None:
+def _corrected(seen: Seen, memory: Memory, settings: Settings, *, late: bool) -> Memory:
+    # Replicas that load will help, and what was late before they came is still in the figures for a while.
+    if memory.at is None or seen.wanted > seen.running:
         return replace(memory, at=seen.now)
     if seen.now - memory.at < settings.settle_s:
         return memory
     need = seen.ongoing / (settings.target * memory.correction)
-    # Replicas that load will help: what is late until then says nothing of the target.
-    loading = seen.wanted > seen.running
-    if late and need <= seen.running and not loading:
+    if late and need <= seen.running:
         # It is late with this load on each replica, so the target lies below it.
         below = settings.keep * need / seen.running
         return _bounded(memory, settings, max(settings.tighten, below), seen.now)
-    if at_ease and need >= settings.keep * seen.running:
+    # Of an engine of which nothing is known, nothing is learned; nor of one that was not full.
+    told = seen.waiting is not None and seen.in_time is not None
+    if told and not late and need >= settings.keep * seen.running:
         return _bounded(memory, settings, settings.loosen, seen.now)
     return memory
 

@@ -11,6 +11,9 @@ from rayhelm.serving.engine_queue.decision import Decision, Memory, Seen, Settin
 
 __all__ = ["EngineQueuePolicy"]
 
+DELIVERY_S = 30
+"""Seconds until Prometheus knows: Ray's 10, a scrape's 15, and some."""
+
 
 class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
     """Policy of one deployment. Arguments come from `policy_kwargs` of the Serve config, in seconds.
@@ -39,7 +42,12 @@ class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
         self._said = ""
 
     def __call__(self, ctx: Any) -> tuple[int, dict[str, Any]]:
-        settings = Settings(target=ctx.config.get_target_ongoing_requests(), goal=self._goal, waiting=self._waiting)
+        settings = Settings(
+            target=ctx.config.get_target_ongoing_requests(),
+            goal=self._goal,
+            waiting=self._waiting,
+            settle_s=self._queries.window_s + DELIVERY_S,
+        )
         state = ctx.policy_state or {}
         memory = Memory(state.get("correction", 1.0), state.get("corrected_at"))
         decision = decide(self._look(ctx), memory, settings)
