@@ -55,6 +55,13 @@ def test_the_namespace_may_have_another_name_than_the_tenant() -> None:
     }  # fmt: skip
 
 
+def test_the_namespace_says_which_cards_are_there_for_upgrades() -> None:
+    """Admission sees the namespace of an object, and never its quota."""
+    noted = only(rendered({"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "surge": 3}}}}), "Namespace")
+    assert noted["metadata"]["annotations"]["rayhelm.dev/surge.amd.com_gpu"] == "3"
+    assert only(rendered(), "Namespace")["metadata"]["annotations"]["rayhelm.dev/surge.nvidia.com_gpu"] == "2"
+
+
 def test_a_namespace_of_somebody_elses_is_not_rendered_and_everything_else_is() -> None:
     without = rendered({"namespace": {"manage": False, "name": "research"}})
     assert {keys(item) for item in rendered()} - {keys(item) for item in without} == {("Namespace", "research")}

@@ -18,8 +18,8 @@ class Rule(Closed):
     """What is wrong; `{name}` is filled in by the chart."""
     mend: str
     """What to write instead, filled in alike."""
-    layers: tuple[Literal["chart", "schema", "model"], ...]
-    """Who refuses it: `_validate.tpl`, values.schema.json, the pydantic model."""
+    layers: tuple[Literal["chart", "schema", "model", "policy"], ...]
+    """Who refuses it: `_validate.tpl`, values.schema.json, the pydantic model, an admission policy by the same id."""
     since: str = ""
     """First version of KubeRay that it holds for."""
     until: str = ""
