@@ -184,6 +184,24 @@ def _patch(under: Asked, change: list[Object], *options: str, dry: bool = True) 
     return ""
 
 
+# -- other doors -----------------------------------------------------------------------------------------------------
+
+
+def test_an_older_version_of_the_api_is_no_way_round(under: Asked) -> None:
+    item = case("token-auth", "cluster-without", "RayCluster")
+    assert under.create({**item, "apiVersion": "ray.io/v1alpha1"}).rules == {"auth-reason"}
+
+
+def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
+    pod = case("token-auth", "ray-by-hand", "Pod", good=True)
+    pod["metadata"] = {"name": "ray", "labels": {"ray.io/cluster": "chat"}}
+    under.cluster.apply(pod, namespace=under.namespace)
+    debug = {"spec": {"ephemeralContainers": [{"name": "look", "image": "busybox:latest", "stdin": True}]}}
+    where = [f"--namespace={under.namespace}", "--subresource=ephemeralcontainers", "--dry-run=server"]
+    with pytest.raises(KubectlError, match="image-latest: busybox:latest"):
+        under.cluster.kubectl("patch", "pod", "ray", "--patch", json.dumps(debug), *where)
+
+
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
