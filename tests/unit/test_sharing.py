@@ -5,6 +5,7 @@ import pytest
 from rayhelm.errors import FleetError, Problem
 from rayhelm.fleet_files import Rendered, rendered_of
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.values.platform import PlatformValues
 from unit.fleets import load
 
 FLEET = """\
@@ -197,3 +198,68 @@ def test_a_pool_of_unlike_hosts_is_not_shared() -> None:
 def test_a_replica_over_several_parts_is_refused() -> None:
     problem = refused("{shares: 2, isolation: hardware}", chat="parallelism: {tensor: 2}")
     assert "no pool has the hosts for TP 2" in problem.message
+
+
+# -- what the cluster's operators are told -----------------------------------------------------------------------------
+
+
+def platform(text: str) -> PlatformValues:
+    (release,) = [one for one in rendered_of(load(text)).releases if one.chart == "platform"]
+    assert isinstance(release.values, PlatformValues)
+    return release.values
+
+
+PLAIN = """\
+fleet: f
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}%s}}
+pools: {p: {gpu: %s, nodes: 1%s}}
+models: {a: {source: Qwen/Qwen3-0.6B, context: 4096%s}}
+"""
+NODES = ", nodeSelector: {pool: p}, sharing: {shares: 2}"
+
+
+def test_a_shared_pool_is_told_to_nvidia_s_operator() -> None:
+    (pool,) = of("{shares: 2, isolation: hardware}").releases[0].values.nvidia.pools.values()  # type: ignore[attr-defined]
+    assert (pool.card, pool.mig, pool.replicas) == ("H100-SXM-80GB", {"3g.40gb": 2}, 0)
+    assert pool.node_selector == {"pool": "shared"}
+
+
+def test_a_fleet_that_shares_nothing_tells_operators_nothing() -> None:
+    found = platform(PLAIN % ("", "L4-24GB", "", ""))
+    assert not found.nvidia.enabled
+    assert not found.intel.enabled
+
+
+def test_a_cluster_that_names_the_operator_has_its_counters_told() -> None:
+    found = platform(PLAIN % (", gpuOperator: {namespace: nvidia, clusterPolicy: true}", "L4-24GB", "", "")).nvidia
+    assert (found.enabled, found.namespace, found.cluster_policy.manage) == (True, "nvidia", True)
+
+
+def test_intel_s_cards_are_shared_by_intel_s_plugin() -> None:
+    found = platform(PLAIN % ("", "Arc-Pro-B60-24GB", NODES, ", pool: p"))
+    assert found.intel.pools["p"].shared == 2
+    assert not found.nvidia.enabled
+
+
+def test_a_shared_pool_whose_nodes_nothing_tells_is_refused() -> None:
+    with pytest.raises(FleetError) as caught:
+        platform(PLAIN % ("", "L4-24GB", ", sharing: {shares: 2}", ""))
+    (problem,) = caught.value.problems
+    assert "nothing tells which they are" in problem.message
+    assert problem.mend.startswith("nodeSelector: {example.com/pool: p}")
+    assert (problem.path, problem.line) == ("pools.p", 3)
+
+
+def test_services_name_the_classes_that_the_platform_makes() -> None:
+    rendered = of("{shares: 2}", chat=SMALL)
+    classes = platform(PLAIN % ("", "L4-24GB", "", "")).priority_classes
+    for values in rendered.values.values():
+        assert values.head.priority_class_name == classes.head.name
+        assert {group.priority_class_name for group in values.worker_groups.values()} == {classes.workers.name}
+    door = next(one.values for one in rendered.releases if one.chart == "gateway")
+    assert door.scheduling.priority_class_name == classes.gateway.name  # type: ignore[attr-defined]
+
+
+def test_pods_of_a_pool_have_its_runtime_class() -> None:
+    rendered = rendered_of(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
+    assert rendered.values["a"].worker_groups["p"].runtime_class_name == "nvidia"

@@ -59,7 +59,7 @@ class Host:
 
 def size_of(pool: Pool, cards: int) -> Size:
     """What the fleet says of the pool's nodes, else room for the largest worker pods that plans make: one for each
-    card, of a kind that is shared, and once more as much for what runs beside them."""
+    card or part of one, of a kind that is shared, and once more as much for what runs beside them."""
     cpus = CPUS_STEP * (cards + 1)
     memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD) * (cards + 1) * GIB
     return Size(cpus=pool.cpus_per_node or cpus, memory=int(pool.memory_per_node or memory))

@@ -75,7 +75,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
         yield Host(
             name=_unlike(own or f"{name}-{index}", names),
             pool=name,
-            size=size_of(pool, cards),
+            size=size_of(pool, cards * sum(count for _, count in cut.parts) if cut else cards),
             region=pool.cluster,
             card=card,
             cards=cards,

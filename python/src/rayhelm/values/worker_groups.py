@@ -133,11 +133,12 @@ def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: Loa
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
     hosts = hosts_of(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
-    part = kind.cards * known.gpu(kind.gpu).part / there
+    held = kind.cards * known.gpu(kind.gpu).part
+    part = held / there
     needed = booked + CPUS_BESIDE_RAY
     # In steps, because more CPUs are other pods, and other pods are a second cluster: a small model is added without.
     cpus = max(CPUS_PER_CARD * kind.cards, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
-    memory = MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD * kind.cards
+    memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_CARD * held)
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))
     if pool.cpus_per_node:
