@@ -22,6 +22,7 @@ __all__ = ["check"]
 def check(fleet: Fleet, document: Document) -> list[Problem]:
     """Every broken rule between records."""
     found = [
+        *_clusters(fleet, document),
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
@@ -29,6 +30,16 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *check_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)
+
+
+def _clusters(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    for name, cluster in fleet.clusters.items():
+        if cluster.gateway.requests_in_flight and not cluster.prometheus:
+            yield document.problem(
+                ("clusters", name, "gateway", "requestsInFlight"),
+                f"cluster `{name}` has no `prometheus` that would count them",
+                f"clusters: {{{name}: {{prometheus: {{url: http://prometheus-operated.monitoring:9090}}}}}}",
+            )
 
 
 def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:

@@ -56,6 +56,9 @@ class Gateway(Record):
     """Namespaces whose pods may knock: of the controller behind `ingress` or `httpRoute`, and of applications."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = Field(default=None, examples=[1])
     """Pods, or the bounds of autoscaling; two to six when left out."""
+    requests_in_flight: Annotated[int, Field(ge=1, le=100_000)] | None = Field(default=None, examples=[100])
+    """Requests in flight for each pod that autoscaling aims at, beside CPU. Needs `prometheus`, and the Prometheus
+    adapter with the rules of the chart `platform`."""
 
     @model_validator(mode="after")
     def _one_way_in_with_a_host(self) -> Self:
@@ -70,6 +73,15 @@ class Gateway(Record):
             raise Refusal(
                 "the gateway lets in nobody who is not named, so its way in from outside would lead nowhere",
                 "callers: [ingress-nginx]   # namespace of the pods behind `ingress` or `httpRoute`",
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _aims_only_where_it_scales(self) -> Self:
+        if self.requests_in_flight and isinstance(self.replicas, int):
+            raise Refusal(
+                "`requestsInFlight` is an aim of autoscaling, and `replicas` fixes the pods",
+                f"replicas: {{min: {self.replicas}, max: {3 * self.replicas}}}",
             )
         return self
 

@@ -8,6 +8,7 @@ from rayhelm.spec.base import ListOf, Record
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.labels import ExtendedResource, Image, Labels, Toleration
 from rayhelm.spec.names import DnsName, Name
+from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
 from rayhelm.spec.units import Bandwidth, Bytes, Duration, PricePerHour
 
@@ -59,6 +60,8 @@ class Cluster(Record):
     gpu_operator: GpuOperator | None = None
     """NVIDIA's GPU operator, where it is to be told which metrics of cards are read. Needs no word where a pool of
     NVIDIA cards has `sharing`: it is told then."""
+    prometheus: Prometheus | None = None
+    """Prometheus; without it nothing is scraped, and the gateway scales on CPU alone."""
     redis: Redis | None = None
     """Fault tolerance of Ray's head; without it a lost head restarts the service."""
     weights: Weights = Weights()

@@ -19,6 +19,7 @@ from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay,
 from rayhelm.values.ray_service.groups import Head
 from rayhelm.values.ray_service.image import Image
 from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
+from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import Claim, Download, Weights
 from rayhelm.values.worker_groups import groups_of, worker_groups
@@ -44,6 +45,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     aliases = declared.aliases if declared else None
     stages, groups = groups_of(models, loaded), worker_groups(models, loaded, known)
     alone = planned.upgrade == "None" and sum(group.max_replicas for group in groups.values()) == 1
+    usual = NetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
@@ -68,7 +70,9 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
             gateways=_callers(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_redis(cluster),
+            prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
+        pod_monitor=_pod_monitor(cluster),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
 
@@ -79,6 +83,13 @@ def _callers(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[s
     gateway = cluster.gateway.namespace
     peers = {gateway: Peer(namespace=gateway, pod_labels=labels)}
     return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
+
+
+def _pod_monitor(cluster: Cluster) -> PodMonitor:
+    scraped = cluster.prometheus
+    if not scraped or scraped.discovery != "PodMonitors":
+        return PodMonitor()
+    return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
 def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Model:

@@ -5,12 +5,13 @@ from collections.abc import Mapping
 from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
-from rayhelm.spec.models import Replicas
+from rayhelm.spec.pools import Cluster
+from rayhelm.spec.prometheus import Prometheus
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
-from rayhelm.values.gateway.network import Caller, NetworkPolicy
-from rayhelm.values.gateway.operations import Autoscaling, Scheduling
+from rayhelm.values.gateway.network import Caller, NetworkPolicy, Peer
+from rayhelm.values.gateway.operations import Autoscaling, PodMonitor, Scheduling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
@@ -24,24 +25,28 @@ RELEASE = "gateway"
 def gateways_of_plan(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
     """By cluster. `values` are those of the services, by name."""
     return {
-        cluster: _values(planned, fleet.clusters[cluster].gateway, plan, fleet, values)
+        cluster: _values(planned, fleet.clusters[cluster], plan, fleet, values)
         for cluster, planned in plan.gateways.items()
     }
 
 
 def _values(
-    planned: GatewayPlan, declared: Gateway, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+    planned: GatewayPlan, cluster: Cluster, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> GatewayValues:
-    usual = GatewayValues()
+    usual, declared, scraped = GatewayValues(), cluster.gateway, cluster.prometheus
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
         tenants={name: _tenant(name, planned, fleet) for name in planned.tenants},
         models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
         replicas=fixed or usual.replicas,
-        autoscaling=_autoscaling(declared.replicas),
+        autoscaling=_autoscaling(declared),
         scheduling=Scheduling(priority_class_name=PriorityClasses().gateway.name),
         exposure=_exposure(declared),
-        network_policy=NetworkPolicy(callers={name: Caller(namespace=name) for name in declared.callers}),
+        network_policy=NetworkPolicy(
+            callers={name: Caller(namespace=name) for name in declared.callers},
+            prometheus=Peer(namespace=scraped.namespace) if scraped else usual.network_policy.prometheus,
+        ),
+        pod_monitor=_pod_monitor(scraped),
     )
 
 
@@ -98,12 +103,19 @@ def _route_prefix(model: str, release: RayServiceValues) -> str:
     return application.route_prefix or f"/{model}"
 
 
-def _autoscaling(replicas: int | Replicas | None) -> Autoscaling:
-    if isinstance(replicas, int):
+def _autoscaling(declared: Gateway) -> Autoscaling:
+    if isinstance(declared.replicas, int):
         return Autoscaling(kind="None")
-    if replicas is None:
-        return Autoscaling()
-    return Autoscaling(min_replicas=replicas.min, max_replicas=replicas.max)
+    usual = Autoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
+    if declared.replicas is None:
+        return usual
+    return usual.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
+
+
+def _pod_monitor(scraped: Prometheus | None) -> PodMonitor:
+    if not scraped or scraped.discovery != "PodMonitors":
+        return PodMonitor()
+    return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
 def _exposure(declared: Gateway) -> Exposure:

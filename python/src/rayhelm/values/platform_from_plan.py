@@ -40,7 +40,7 @@ def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str
         nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
         policies=policies_of_plan(cluster, plan, loaded.fleet, services),
-        metrics=metrics_of_plan(cluster, plan),
+        metrics=metrics_of_plan(cluster, plan, loaded.fleet),
     )
 
 
