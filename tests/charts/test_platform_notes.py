@@ -34,6 +34,43 @@ def test_they_say_what_nodes_need_for_a_runtime_class(notes: Any) -> None:
     assert "runtime class nvidia, handler nvidia" in notes({"runtimeClasses": {"nvidia": {"handler": "nvidia"}}})
 
 
+GPUS = {
+    "nvidia": {
+        "enabled": True,
+        "pools": {
+            "cut": {"nodeSelector": {"pool": "a"}, "card": "H100-SXM-80GB", "mig": {"3g.40gb": 2}},
+            "lab": {"nodeSelector": {"pool": "b", "tier": "2"}, "replicas": 2},
+        },
+    }
+}
+
+
+def test_they_have_the_line_that_labels_the_nodes_of_each_pool(notes: Any) -> None:
+    said = notes(GPUS)
+    assert "kubectl label nodes --overwrite --selector pool=a nvidia.com/mig.config=cut" in said
+    assert "kubectl label nodes --overwrite --selector pool=b,tier=2 nvidia.com/device-plugin.config=lab" in said
+    assert "kubectl label" not in notes()
+
+
+def test_they_point_nvidia_s_chart_to_what_is_made_here_or_tell_it_to_make_no_cluster_policy(notes: Any) -> None:
+    assert "--set migManager.config.name=platform-mig" in notes(GPUS)
+    assert "deployCR" not in notes(GPUS)
+    managed = notes(over(GPUS, {"nvidia": {"clusterPolicy": {"manage": True}}}))
+    assert "--set clusterPolicy.deployCR=false" in managed
+    assert "migManager.config.name" not in managed
+
+
+def test_they_warn_that_nothing_bounds_the_memory_of_a_time_slice(notes: Any) -> None:
+    assert "Nothing bounds what each takes of the memory" in notes(GPUS)
+    assert "Each gets an equal part" in notes(over(GPUS, {"nvidia": {"pools": {"lab": {"strategy": "mps"}}}}))
+
+
+def test_they_have_the_line_that_cuts_amd_s_cards(notes: Any) -> None:
+    cut = {"mode": "CPX_NPS4", "cards": 8, "nodeSelector": {"pool": "d"}}
+    said = notes({"amd": {"enabled": True, "partitions": {"eighths": cut}}})
+    assert "--selector pool=d dcm.amd.com/gpu-config-profile=eighths" in said
+
+
 def test_they_say_that_it_goes_last(notes: Any) -> None:
     assert "uninstall this release last" in notes()
 

@@ -108,6 +108,7 @@ def _in_time(sharing: Sharing, card: Gpu) -> Cut:
         raise FleetError(Problem(told.message, path="shares", mend=told.mend)) from None
     because = (
         "isolation is not asked: the card's users have it in turn, and each engine is told to take no more than its"
-        f" share of the memory, since nothing else bounds it; planned as if all {slices} were busy"
+        f" share of the memory, since nothing else bounds it; planned as if all {slices} were busy. Engines of one card"
+        " that start at once can take each other's memory for their own: one of them then fails, and is started again"
     )
     return Cut(((part, slices),), {}, slices, because)
