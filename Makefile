@@ -6,7 +6,7 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
 .PHONY: help demo test test-kind test-live lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling clean
@@ -25,12 +25,13 @@ test: setup lint ## everything that the tests prove, the live ones last
 test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down ends it
 	@ci/kind/test
 
-lint: setup ## ruff, mypy, shellcheck, actionlint, and whether generated files are fresh
+lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generated files are fresh
 	@ci/stage ruff $(bin)/ruff check python tests ci benchmarks
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci benchmarks
 	@ci/stage mypy $(bin)/mypy
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
+	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile
 	@ci/stage "generated files" ci/generate --check
 
 fmt: setup ## format, and mend what ruff can mend

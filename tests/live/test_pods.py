@@ -51,7 +51,7 @@ def test_memory_that_a_pod_may_not_have_ends_it(cluster: Cluster, namespace: str
         "name": "it",
         "image": "rayhelm.local/agnhost:node",
         "imagePullPolicy": "Never",
-        "args": ["stress", "--mem-total=268435456", "--logtostderr", "--mem-alloc-size=67108864"],
+        "args": ["stress", "--mem-total=256Mi", "--mem-alloc-size=64Mi", "--mem-alloc-sleep=10ms"],
         "resources": {"limits": {"memory": "96Mi"}},
         "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
     }

@@ -1,10 +1,13 @@
 """Images without Docker: layers of files in an OCI layout, made by umoci, and read by whoever reads OCI.
 
 layout    a folder with images that share their layers
+tar       a layer, as a stream
 program   an image of one static program and nothing else
+base      a small Debian with Python
+python    what a lock names, and rayhelm itself, each a layer
 """
 
-from testbed.images.layout import Layout
+from testbed.images.layout import LAYOUTS, Layout
 from testbed.images.program import of_program
 
-__all__ = ["Layout", "of_program"]
+__all__ = ["LAYOUTS", "Layout", "of_program"]

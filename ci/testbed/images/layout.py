@@ -7,12 +7,16 @@ import tarfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rayhelm.errors import RayhelmError
+from testbed.images.tar import Stream
 from testbed.tools import program
+from testbed.tools.site import HERE
 
-__all__ = ["Layout"]
+__all__ = ["LAYOUTS", "Layout"]
+
+LAYOUTS = HERE.root / ".cache" / "images"
 
 
 @dataclass(frozen=True)
@@ -28,31 +32,40 @@ class Layout:
     def reference(self, tag: str) -> str:
         return f"rayhelm.local/{self.name}:{tag}"
 
+    def tags(self) -> list[str]:
+        return list(self._manifests()) if (self.folder / "index.json").exists() else []
+
     def is_made_of(self, tag: str, parts: str) -> bool:
         """Whether the tag is there, and was made of exactly these parts."""
         note = self._note(tag)
-        return tag in self._tags() and note.is_file() and note.read_text() == _digest(parts)
+        return tag in self.tags() and note.is_file() and note.read_text() == _digest(parts)
 
     def make(
-        self, tag: str, parts: str, *, base: str = "", layers: Sequence[Path] = (), config: Sequence[str] = ()
+        self, tag: str, parts: str, *, base: str = "", layer: Stream | None = None, config: Sequence[str] = ()
     ) -> None:
-        """An image on top of another one's layers. `layers` are tar archives, `config` options of `umoci config`;
-        `parts` says in any words what all of it was made of."""
+        """An image on top of another one's layers. `config` are options of `umoci config`; `parts` says in any words
+        what all of it was made of."""
         self._note(tag).unlink(missing_ok=True)
         if not (self.folder / "oci-layout").exists():
             self.folder.parent.mkdir(parents=True, exist_ok=True)
             self._umoci("init", f"--layout={self.folder}")
+        image = f"--image={self.folder}:{tag}"
         if base:
             self._umoci("tag", f"--image={self.folder}:{base}", tag)
         else:
-            self._umoci("new", f"--image={self.folder}:{tag}")
-        for layer in layers:
-            # Compressing gigabytes takes minutes, and nobody sends them anywhere.
-            self._umoci("raw", "add-layer", f"--image={self.folder}:{tag}", "--compress=none", str(layer))
+            self._umoci("new", image)
+        if layer:
+            with layer:
+                # Compressing gigabytes takes minutes, and nobody sends them anywhere.
+                self._umoci("raw", "add-layer", image, "--compress=none", "/dev/stdin", stdin=layer.output)
         if config:
-            self._umoci("config", f"--image={self.folder}:{tag}", *config)
+            self._umoci("config", image, *config)
         self._umoci("gc", f"--layout={self.folder}")
         self._note(tag).write_text(_digest(parts))
+
+    def digest(self, tag: str) -> str:
+        """Of an image as a whole."""
+        return str(self._manifests()[tag]["digest"])
 
     def blobs(self, tag: str) -> list[str]:
         """Digests of all that an image is made of: manifest, configuration, layers."""
@@ -81,17 +94,20 @@ class Layout:
         index = json.loads((self.folder / "index.json").read_bytes())
         return {item["annotations"]["org.opencontainers.image.ref.name"]: item for item in index["manifests"]}
 
-    def _tags(self) -> list[str]:
-        return list(self._manifests()) if (self.folder / "index.json").exists() else []
-
     def _blob(self, digest: str) -> Path:
         return self.folder / "blobs" / digest.replace(":", "/")
 
     def _note(self, tag: str) -> Path:
         return self.folder.with_name(f".{self.name}-{tag}.parts")
 
-    def _umoci(self, *arguments: str) -> None:
-        answer = subprocess.run([program("umoci"), *arguments], capture_output=True, text=True, check=False)
+    def _umoci(self, *arguments: str, stdin: IO[bytes] | None = None) -> None:
+        answer = subprocess.run(
+            [program("umoci"), *arguments],
+            stdin=stdin or subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if answer.returncode:
             raise RayhelmError(f"umoci {' '.join(arguments)}: {(answer.stderr or answer.stdout).strip()}")
 

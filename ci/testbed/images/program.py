@@ -1,11 +1,10 @@
 """An image of one static program and nothing else."""
 
-import tarfile
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from testbed.images.layout import Layout
+from testbed.images.tar import Stream
 
 __all__ = ["of_program"]
 
@@ -20,15 +19,5 @@ def of_program(layout: Layout, tag: str, path: Path, arguments: Sequence[str] = 
     if layout.is_made_of(tag, parts):
         return
     config = [f"--config.entrypoint=/{path.name}", f"--config.user={NOBODY}:{NOBODY}", "--config.workingdir=/"]
-    with tempfile.TemporaryDirectory() as folder:
-        layer = Path(folder, "layer.tar")
-        with tarfile.open(layer, "w") as tar:
-            tar.add(path, path.name, filter=_of_root)
-        layout.make(tag, parts, layers=[layer], config=[*config, *(f"--config.cmd={word}" for word in arguments)])
-
-
-def _of_root(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-    entry.uid = entry.gid = 0
-    entry.uname = entry.gname = "root"
-    entry.mode = 0o755
-    return entry
+    words = [f"--config.cmd={word}" for word in arguments]
+    layout.make(tag, parts, layer=Stream(path.parent, [f"./{path.name}"]), config=[*config, *words])

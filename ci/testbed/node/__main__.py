@@ -1,4 +1,4 @@
-"""`ci/node check|up|down|status`."""
+"""`ci/node check|up|load|down|status`."""
 
 import json
 import signal
@@ -13,10 +13,12 @@ from rich.table import Column, Table
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import MissingError, RayhelmError, UsageError
 from rayhelm.processes import members, memory_held
+from testbed.images import LAYOUTS, Layout
 from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
 from testbed.node.home import NodeHome, home
 from testbed.node.host import check
+from testbed.node.images import give
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import touches, up
 
@@ -44,6 +46,23 @@ def up_command(
     node = up(home(), Network.parse(network), agree=lambda text: _agree(text, yes), say=_say)
     print(f"ready after {time.monotonic() - begin:.1f} s: Kubernetes {node.record.kubernetes} at {node.record.server}")
     print(f"export KUBECONFIG={node.home.kubeconfig}")
+
+
+@app.command("load")
+def load_command(
+    image: Annotated[str, typer.Argument(help="One of ci/images/build, such as ray:cpu.")],
+) -> None:
+    """Give it an image, of which only the layers are copied that it has not; pods name it as printed."""
+    place = home()
+    if place.record() is None:
+        raise MissingError("no node runs here", "make node")
+    name, _, tag = image.partition(":")
+    layout = Layout(LAYOUTS / name)
+    if tag not in layout.tags():
+        raise MissingError(f"there is no image {image} in {LAYOUTS}", "ci/images/build")
+    begin = time.monotonic()
+    reference = give(place, int((place.folder / "pid").read_text()), layout, tag)
+    print(f"{reference}, imagePullPolicy: Never ({time.monotonic() - begin:.1f} s)")
 
 
 @app.command("down")

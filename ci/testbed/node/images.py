@@ -3,17 +3,15 @@
 import tempfile
 from pathlib import Path
 
-from testbed.images import Layout, of_program
+from testbed.images import LAYOUTS, Layout, of_program
 from testbed.node.home import NodeHome
 from testbed.node.namespace import enter
 from testbed.node.settings import CONTAINERD
 from testbed.node.shell import output
 from testbed.tools import program
-from testbed.tools.site import HERE
 
-__all__ = ["LAYOUTS", "give", "small_ones"]
+__all__ = ["give", "small_ones"]
 
-LAYOUTS = HERE.root / ".cache" / "images"
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
 """Images of one program, and the arguments that are theirs."""
 

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -44,9 +44,25 @@ class Cluster:
         found: dict[str, Any] = json.loads(self.kubectl("get", *what, f"--namespace={namespace}", "--output=json"))
         return found
 
-    def start(self, namespace: str, name: str, *arguments: str, image: str = SANDBOX, **labels: str) -> None:
+    @property
+    def pid(self) -> int:
+        """Of the first process inside the node."""
+        return int((self.node.home.folder / "pid").read_text())
+
+    def start(
+        self,
+        namespace: str,
+        name: str,
+        *arguments: str,
+        image: str = SANDBOX,
+        command: Sequence[str] = (),
+        **labels: str,
+    ) -> None:
         """A pod that Pod Security `restricted` allows; returns when it is ready."""
-        self.apply(pod(namespace, name, *arguments, image=image, **labels))
+        wanted = pod(namespace, name, *arguments, image=image, **labels)
+        if command:
+            wanted["spec"]["containers"][0]["command"] = list(command)
+        self.apply(wanted)
         self.kubectl("wait", f"pod/{name}", f"--namespace={namespace}", "--for=condition=Ready", "--timeout=120s")
 
     def serve(self, namespace: str, name: str, **labels: str) -> str:

@@ -1,0 +1,59 @@
+"""The images of the live tests: what is in them, and what a second build makes again."""
+
+from pathlib import Path
+
+import pytest
+
+from live.kit.cluster import Cluster
+from testbed.images import Layout, of_program
+from testbed.images.__main__ import build
+from testbed.images.tar import Stream
+from testbed.node.images import give
+from testbed.tools import program
+
+
+@pytest.fixture(scope="module")
+def base() -> Layout:
+    """Debian with Python, and nothing on top of it."""
+    return build(only_base=True)
+
+
+def test_the_base_has_what_kuberays_probes_call(cluster: Cluster, namespace: str, base: Layout) -> None:
+    image = give(cluster.node.home, cluster.pid, base, "base")
+    cluster.start(namespace, "shell", image=image, command=["sleep", "1000"])
+    for command in ("python -V", "wget --version", "grep --version", "bash --version"):
+        cluster.kubectl("exec", "shell", f"--namespace={namespace}", "--", "bash", "-c", command)
+    who = cluster.kubectl("exec", "shell", f"--namespace={namespace}", "--", "bash", "-c", "id -un; pwd; touch here")
+    assert who.split() == ["ray", "/home/ray"]
+
+
+def test_what_is_made_already_is_not_made_again(base: Layout) -> None:
+    before = base.digest("base")
+    assert build(only_base=True).digest("base") == before
+
+
+def test_another_layer_on_top_leaves_those_below_as_they_are(base: Layout, tmp_path: Path) -> None:
+    (tmp_path / "note").write_text("one")
+    base.make("tried", "one", base="base", layer=Stream(tmp_path, ["./note"]))
+    assert base.blobs("tried")[2:-1] == base.blobs("base")[2:]
+    (tmp_path / "note").write_text("two")
+    assert not base.is_made_of("tried", "two")
+    first = base.blobs("tried")[-1]
+    base.make("tried", "two", base="base", layer=Stream(tmp_path, ["./note"]))
+    assert base.blobs("tried")[-1] != first
+    assert base.blobs("tried")[2:-1] == base.blobs("base")[2:]
+
+
+def test_an_archive_leaves_out_what_the_reader_has(base: Layout, tmp_path: Path) -> None:
+    everything, little = tmp_path / "everything.tar", tmp_path / "little.tar"
+    base.export("base", everything)
+    base.export("base", little, without=frozenset(base.blobs("base")[2:]))
+    assert everything.stat().st_size > 50 << 20
+    assert little.stat().st_size < 1 << 20
+
+
+def test_a_program_is_an_image_of_its_own(tmp_path: Path) -> None:
+    layout = Layout(tmp_path / "agnhost")
+    of_program(layout, "node", program("agnhost"), ["pause"])
+    assert layout.reference("node") == "rayhelm.local/agnhost:node"
+    assert len(layout.blobs("node")) == 3

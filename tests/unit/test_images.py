@@ -1,0 +1,93 @@
+"""Images: the recipe for GPUs, which nobody here can build, and what goes into the one for tests."""
+
+import io
+import re
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from rayhelm.errors import RayhelmError
+from rayhelm.versions import versions
+from testbed.images.__main__ import LOCKS, RECIPE
+from testbed.images.base import PYTHON, packages_of
+from testbed.images.python import SITE, patterns_of
+from testbed.images.tar import Stream
+from testbed.tools.site import HERE
+
+DOCKERFILE = (HERE.root / "ci" / "images" / "gpu" / "Dockerfile").read_text()
+LEFT_OUT = (RECIPE / "left-out").read_text().splitlines()
+
+
+# -- for GPUs ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_base_for_gpus_is_the_image_that_the_charts_name() -> None:
+    image = versions().images["ray"]
+    assert f"ARG BASE={image.repository}:{image.tag}\n" in DOCKERFILE
+
+
+def test_the_digest_of_the_base_is_asked_for_and_never_invented() -> None:
+    assert "\nARG BASE_DIGEST\n" in DOCKERFILE
+    assert "FROM ${BASE}@${BASE_DIGEST}" in DOCKERFILE
+    assert not re.search("sha256:[0-9a-f]", DOCKERFILE)
+
+
+def test_the_image_for_gpus_does_not_run_as_root_and_says_so_by_number() -> None:
+    assert re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)[-1] == "1000"
+
+
+def test_nothing_of_the_base_is_replaced() -> None:
+    assert "pip install --no-cache-dir --no-deps /wheels/*.whl" in DOCKERFILE
+
+
+def test_what_is_copied_is_there_and_is_sent_to_the_builder() -> None:
+    sent = (HERE.root / ".dockerignore").read_text().splitlines()
+    for source in re.findall(r"^COPY (\S+) ", DOCKERFILE, re.MULTILINE):
+        assert (HERE.root / source).exists()
+        assert f"!{source}" in sent
+
+
+# -- for tests ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_base_has_what_kuberays_probes_call() -> None:
+    assert {"bash", "wget", "python3"} <= set(packages_of(RECIPE / "base.packages"))
+
+
+def test_every_file_that_is_left_out_has_a_reason() -> None:
+    lines = [line for line in LEFT_OUT if line and not line.startswith("#")]
+    assert lines
+    assert all(re.fullmatch(r"\S+ \| \S.*", line) for line in lines), lines
+    assert len(patterns_of(RECIPE / "left-out")) == len(lines)
+
+
+def test_the_packages_are_those_that_rayhelm_up_serves_with() -> None:
+    assert [lock.name for lock in LOCKS] == ["core.txt", "serve.txt"]
+    assert all(lock.exists() for lock in LOCKS)
+    assert f"opt/venv/lib/python{PYTHON}/site-packages" == SITE
+
+
+def test_a_layer_is_roots_without_what_is_left_out_and_keeps_its_times(tmp_path: Path) -> None:
+    for name in ("kept/a.py", "kept/deep/b.so.9", "left/c"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    with Stream(tmp_path, ["."], left_out=["left", "kept/deep/*.so.9"]) as stream:
+        data = stream.output.read()
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        entries = {entry.name: entry for entry in tar.getmembers()}
+    assert [name for name, entry in entries.items() if entry.isfile()] == ["./kept/a.py"]
+    assert {(entry.uid, entry.gid) for entry in entries.values()} == {(0, 0)}
+    assert entries["./kept/a.py"].mtime == int((tmp_path / "kept/a.py").stat().st_mtime)
+
+
+def test_two_links_to_one_file_are_two_files_in_a_layer(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("text")
+    (tmp_path / "b").hardlink_to(tmp_path / "a")
+    with Stream(tmp_path, ["./a", "./b"]) as stream, tarfile.open(fileobj=io.BytesIO(stream.output.read())) as tar:
+        assert [entry.isfile() for entry in tar.getmembers()] == [True, True]
+
+
+def test_a_layer_of_something_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
+    with pytest.raises(RayhelmError, match=r"tar: .*nowhere"), Stream(tmp_path, ["./nowhere"]) as stream:
+        stream.output.read()
