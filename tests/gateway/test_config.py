@@ -43,6 +43,21 @@ def test_a_hundred_tenants_and_models_are_valid_and_work():
             assert len(door.ask("/v1/models", key="team-99-key").json()["data"]) == 100
 
 
+def test_a_list_of_models_is_whole_however_long_it_is():
+    """HAProxy cuts lines of its maps at 16 KiB."""
+    names = [
+        f"an-organisation/a-model-with-a-name-as-long-as-any-may-be-of-some-family-of-language-models-{n:04}"
+        for n in range(205)
+    ]
+    with sites("one") as (one,):
+        values = smallest(one)
+        llama = values["models"]["llama"]
+        more = {"tenants": {"many": tenant("many", names)}, "models": dict.fromkeys(names, llama)}
+        with gateway(over(values, more)) as door:
+            for key, models in (("many-key", names), ("acme-key", ["llama"])):
+                assert [model["id"] for model in door.ask("/v1/models", key=key).json()["data"]] == models
+
+
 def test_nothing_in_it_can_be_changed_from_outside():
     """There is no stats socket and no admin page."""
     text = files(yaml.safe_load((VALUES / "gateway/everything.yaml").read_text()))["haproxy.cfg"]

@@ -47,13 +47,20 @@
 {{- end }}
 {{- end }}
 
+{{- /* In parts, because HAProxy reads no line of a map beyond 16 KiB: a hundred of the longest names are shorter. */ -}}
+{{- define "gateway.listParts" -}}
+{{ chunk 100 (.models | uniq | sortAlpha) | toJson }}
+{{- end }}
+
 {{- define "gateway.mapLists" -}}
 {{- range $name, $tenant := .v.tenants }}
+{{- range $part, $models := include "gateway.listParts" $tenant | fromJsonArray }}
 {{- $objects := list }}
-{{- range $tenant.models | uniq | sortAlpha }}
+{{- range $models }}
 {{- $objects = append $objects (include "gateway.modelObject" .) }}
 {{- end }}
-{{ $name }} {{ join "," $objects }}
+{{ $name }}:{{ $part }} {{ if $part }},{{ end }}{{ join "," $objects }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -17,7 +17,18 @@ http-request set-var(txn.body) var(txn.route),word(2,' ') unless is_json
 http-request set-var(txn.stream) bool(true) if { var(txn.body) -m found } { var(txn.body) -m str stream }
 acl is_stream var(txn.stream) -m found
 # A list of models needs no model.
-http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.tenant),map_str(lists.map)]]}' if !is_json !is_bound { var(txn.body) -m str list }
+{{- $parts := 1 }}
+{{- range .v.tenants }}
+{{- $parts = max $parts (include "gateway.listParts" . | fromJsonArray | len) }}
+{{- end }}
+{{- $list := "var(txn.list0)" }}
+{{- range $part := until (int $parts) }}
+http-request set-var(txn.list{{ $part }}) var(txn.tenant),concat(:{{ $part }}),map_str(lists.map) if !is_json !is_bound { var(txn.body) -m str list }
+{{- if $part }}
+{{- $list = printf "%s,concat(,txn.list%d)" $list $part }}
+{{- end }}
+{{- end }}
+http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[{{ $list }}]]}' if !is_json !is_bound { var(txn.body) -m str list }
 {{- end }}
 
 {{- /* A JSON body is read whole, within a size and a time, and only after the key was good. */ -}}
