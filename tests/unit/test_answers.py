@@ -132,6 +132,17 @@ def test_one_name_stands_on_one_cluster() -> None:
     assert "a gateway reaches the services of its own cluster" in problem.message
 
 
+def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their_names() -> None:
+    """Of three models one is bound to the edge, one shares its service, and that one answers for the third."""
+    clusters = "clusters: {edge: {apiServer: {cidrs: [10.0.0.1/32]}}, main:"
+    text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
+    search = "  search: {source: BAAI/bge-m3, task: embed, service: side%s}\n"
+    beside = "  beside: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, service: side, answersFor: {model: chat}}\n"
+    problem = the_problem(text + search % ", pool: big" + beside)
+    assert (problem.path, "on cluster `edge`" in problem.message) == ("models.beside", True)
+    assert {model.cluster for model in plan(text + search % "" + beside).models.values()} == {"main"}
+
+
 def test_tenants_name_what_clients_send() -> None:
     problem = the_problem(BASE.replace("models: [chat]", "models: [chat-next]") + NEXT)
     assert (problem.path, problem.mend) == ("tenants.a.models[0]", "models: [chat]")
@@ -139,7 +150,11 @@ def test_tenants_name_what_clients_send() -> None:
 
 @pytest.mark.parametrize(
     ("pins", "message"),
-    [("{chat: nxt}", "there is no version of `chat` `nxt`"), ("{other: next}", "`a` may not call `other`")],
+    [
+        ("{chat: nxt}", "`chat` has no version `nxt`"),
+        ("{other: next}", "`a` may not call `other`"),
+        ("{chat-next: next}", "clients know `chat-next` as `chat`"),
+    ],
 )
 def test_a_tenant_is_pinned_to_a_version_that_is_there(pins: str, message: str) -> None:
     (problem,) = problems(BASE.replace("[chat]}", f"[chat], versions: {pins}}}") + NEXT)

@@ -36,19 +36,18 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     problems: list[Problem] = []
     plans: dict[str, ModelPlan] = {}
     chosen: dict[str, Candidate] = {}
-    clusters: dict[str, str] = {}
+    clusters: dict[frozenset[str], str] = {}
     wishes = wishes_of(loaded, known)
     for wish in _largest_first(wishes):
         try:
-            # A RayService stands on one cluster, and so does all that a gateway joins under one name.
-            name = f"/{loaded.fleet.answers_to(wish.name)}"
-            choice = _choose(wish, sites, clusters.get(wish.service) or clusters.get(name), loaded, known)
+            home = loaded.fleet.on_one_cluster_with(wish.name)
+            choice = _choose(wish, sites, clusters.get(home), loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
         hosts = place(choice.candidate)
         chosen[wish.name] = choice.candidate
-        clusters[wish.service] = clusters[name] = cluster = choice.candidate.split.pool.pool.cluster
+        clusters[home] = cluster = choice.candidate.split.pool.pool.cluster
         plans[wish.name] = describe(choice, hosts, _read_speed(cluster, loaded))
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))

@@ -115,7 +115,8 @@ def _no_split(wish: Wish, pools: Sequence[PoolSite]) -> tuple[str, str]:
     pin = wish.spec.parallelism
     asked = f"TP {pin.tensor or 'any'} x PP {stages_of(pin) or 'any'}" if pin else "any split"
     if not pools:
-        return f"`{wish.name}`: no pool is on the cluster of its service", "pin another `pool`, or another `service`"
+        why = "no pool is on the cluster of its service, or of what answers to the same name"
+        return f"`{wish.name}`: {why}", "pin another `pool`, or another `service`"
     have = "; ".join(
         f"`{site.name}` has {len(site.hosts)} hosts of {max(host.cards for host in site.hosts)} cards on {site.link}"
         for site in pools

@@ -77,13 +77,13 @@ def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"version `{version}` has the weight {weights[version]} already",
                 f"weight: {weights[version]}   # write it in one place",
             )
-        if spec.pool in fleet.pools:
-            cluster = fleet.pools[spec.pool].cluster
+        if pinned := _pinned(service, fleet):
+            cluster = fleet.pools[pinned].cluster
             first = clusters.setdefault(cluster, model)
             if len(clusters) > 1 and first == model:
                 other = next(iter(clusters))
                 yield document.problem(
-                    (*path, "pool"),
+                    (*path, "pool") if spec.pool else path,
                     f"it would answer to `{name}` on cluster `{cluster}`, and a gateway reaches the services of its own"
                     f" cluster, `{other}`",
                     f"name an endpoint with `host` in the values of chart gateway, or a pool of cluster `{other}`",
@@ -98,15 +98,26 @@ def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
         )
 
 
+def _pinned(service: str, fleet: Fleet) -> str | None:
+    """Pool of a service, where one of its models says it."""
+    pools = (fleet.models[model].pool for model in fleet.models_of(service))
+    return next((pool for pool in pools if pool in fleet.pools), None)
+
+
 def _pins(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
         for model, version in tenant.versions.items():
             path = ("tenants", name, "versions", model)
+            if model in fleet.models and (known := fleet.answers_to(model)) != model:
+                yield document.problem(
+                    path, f"clients know `{model}` as `{known}`", f"versions: {{{known}: {version}}}"
+                )
+                continue
             if model not in tenant.models:
                 may = ", ".join([*tenant.models, model])
                 yield document.problem(path, f"`{name}` may not call `{model}`", f"models: [{may}]")
                 continue
             if model not in fleet.models:
                 continue
-            known = list(dict.fromkeys(fleet.version_of(each) for each in fleet.answering(model)))
-            yield from reference(document, path, version, known, f"version of `{model}`")
+            versions = dict.fromkeys(fleet.version_of(each) for each in fleet.answering(model))
+            yield from reference(document, path, version, versions, "version", lead=f"`{model}` has no version")

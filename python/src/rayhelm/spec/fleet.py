@@ -60,6 +60,17 @@ class Fleet(Record):
         """Models that answer to a name: the one that is called so, then its other places and versions."""
         return (name, *(model for model in self.models if model != name and self.answers_to(model) == name))
 
+    def on_one_cluster_with(self, model: str) -> frozenset[str]:
+        """Models that share a cluster with `model`, itself included: a RayService stands on one, and so does all that a
+        gateway joins under one name."""
+        found, new = {model}, [model]
+        while new:
+            one = new.pop()
+            near = {*self.models_of(self.service_of(one)), *self.answering(self.answers_to(one))} - found
+            found |= near
+            new += near
+        return frozenset(found)
+
     @property
     def service_names(self) -> tuple[str, ...]:
         """Services in the order in which their first models stand in the file."""
