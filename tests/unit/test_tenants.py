@@ -52,6 +52,9 @@ def test_keys_do_not_lie_where_a_team_s_pods_could_mount_them() -> None:
     problem = the_problem(SMALL + gateway + OWNED + "tenants: {a: {}}\n")
     assert (problem.path, problem.line) == ("clusters.main.gateway.namespace", 8)
     assert "could mount the tenants' keys" in problem.message
+    assert problem.mend.startswith("namespace: gateway")
+    taken = the_problem(SMALL + OWNED + "tenants: {a: {namespace: gateway}}\n")
+    assert taken.mend.startswith("namespace: door")
 
 
 @pytest.mark.parametrize(
@@ -59,6 +62,8 @@ def test_keys_do_not_lie_where_a_team_s_pods_could_mount_them() -> None:
     [
         ("a: {}, b: {namespace: a}", "`a` has the namespace `a` already"),
         ("a: {}, b: {namespace: tenants}", "the releases of the chart `tenant` lie in `tenants`"),
+        ("a: {}, b: {namespace: kube-system}", "`kube-system` is no namespace for a tenant"),
+        ("a: {}, b: {namespace: default}", "`default` is no namespace for a tenant"),
         ("a: {}, b: {namespace: models}", "`other`, which nobody owns, lives in `models`"),
     ],
 )

@@ -100,6 +100,8 @@ def _namespaces(fleet: Fleet, document: Document) -> Iterator[Problem]:
         unowned = next((service for service in fleet.service_names if not fleet.owner_of(service)), None)
         if other != tenant:
             message = f"`{other}` has the namespace `{namespace}` already"
+        elif namespace == "default" or namespace.startswith("kube-"):
+            message = f"`{namespace}` is no namespace for a tenant: Kubernetes itself, or everybody, lives in it"
         elif namespace == RELEASES:
             message = f"the releases of the chart `tenant` lie in `{namespace}`, where no tenant may reach them"
         elif namespace == UNOWNED and unowned:
@@ -118,5 +120,5 @@ def _doors(fleet: Fleet, document: Document) -> Iterator[Problem]:
             yield document.problem(
                 ("clusters", name, "gateway", "namespace"),
                 f"service `{service}` lives in `{namespace}` too, and its pods could mount the tenants' keys",
-                "namespace: gateway   # one of its own",
+                f"namespace: {'gateway' if namespace != 'gateway' else 'door'}   # one of its own",
             )
