@@ -147,7 +147,7 @@
  },
  "exposure-callers": {
   "message": "{kind}: the network policy lets nobody in, so the route would lead nowhere",
-  "mend": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the namespace of the route's controller"
+  "mend": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
  }
 }
 {{- end }}

@@ -26,7 +26,7 @@
 {{- if and (eq $route.kind "Ingress") (not (or $route.ingress.tlsSecret $route.ingress.tlsReason)) }}
 {{- include "gateway.refuse" (list "exposure-tls" dict) }}
 {{- end }}
-{{- if and $policy.enabled (not (compact $inside)) }}
+{{- if and $policy.enabled (not (concat (compact $inside) $outside)) }}
 {{- include "gateway.refuse" (list "exposure-callers" (dict "kind" $route.kind)) }}
 {{- end }}
 {{- end }}

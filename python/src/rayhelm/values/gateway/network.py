@@ -24,8 +24,8 @@ class Caller(Peer):
     """Somebody who may knock."""
 
     cidrs: list[Cidr] = []
-    """Addresses outside of the cluster, for a `service.type` that leads there: of the clients, or of the nodes where
-    the load balancer hides clients behind them (`externalTrafficPolicy: Cluster`)."""
+    """Addresses outside of the cluster, for a `service.type` or an `exposure` that leads there: of clients, of a load
+    balancer, or of the nodes where it hides clients behind them (`externalTrafficPolicy: Cluster`)."""
 
 
 class Dns(Values):
