@@ -7,6 +7,8 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
+from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.ray_service import RayServiceValues
 
 FLEET = """\
 fleet: one
@@ -127,3 +129,70 @@ def test_a_limit_beyond_what_its_owner_may_hold_is_refused() -> None:
     assert "tenant `team` may hold 3 cards, of which its other models always hold 1: room for 2" in problem.message
     assert problem.mend == "replicas: {min: 1, max: 2}"
     assert plan(text % (3, 4)).models["chat"].max_replicas == 3
+
+
+# -- the policy of the engines ---------------------------------------------------------------------------------------
+
+ASKING = """\
+fleet: one
+clusters:
+  main:
+    apiServer: {{cidrs: [10.0.0.1/32]}}
+    {prometheus}
+    {image}
+pools:
+  pool: {{gpu: L4-24GB, nodes: 4{pool}}}
+models:
+  chat:
+    source: Qwen/Qwen3-8B
+    context: 4096
+    scaling: engine-queue
+    slo: {{ttft: 800ms}}
+    replicas: {{min: 1, max: 3}}
+"""
+PROMETHEUS = "prometheus: {url: http://prometheus.metrics:9091, namespace: metrics}"
+IMAGE = "image: {repository: registry.example/ray, tag: ours, rayhelm: true}"
+
+
+def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> RayServiceValues:
+    loaded = fleet_of(parse_document(ASKING.format(prometheus=prometheus, image=image, pool=pool), "fleet.yaml"))
+    return values_of_plan(plan_fleet(loaded), loaded)["chat"]
+
+
+def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() -> None:
+    found = values()
+    policy = found.serve.applications["chat"].models["chat"].autoscaling.policy
+    assert (policy.kind, policy.ttft_seconds) == ("EngineQueue", 0.8)
+    assert found.serve.prometheus.url == "http://prometheus.metrics:9091"
+    api = found.network_policy.prometheus_api
+    assert (api.peer.namespace, api.port) == ("metrics", 9091)
+    assert found.image.rayhelm
+
+
+def test_the_plan_says_who_asked_for_it() -> None:
+    text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="")
+    assert "within 0.8 s" in reasons(plan(text).models["chat"])["scaling"]
+
+
+@pytest.mark.parametrize(
+    ("lack", "said"),
+    [
+        ({"prometheus": "weights: {}"}, "cluster `main` has none"),
+        ({"image": "redis: null"}, "the image of cluster `main` lacks rayhelm"),
+        ({"image": IMAGE.replace(", rayhelm: true", "")}, "the image of cluster `main` lacks rayhelm"),
+        ({"pool": ", image: {repository: registry.example/rocm, tag: a}"}, "the image of pool `pool` lacks rayhelm"),
+    ],
+)
+def test_what_the_policy_needs_of_the_cluster_is_asked_for(lack: dict[str, str], said: str) -> None:
+    with pytest.raises(FleetError) as caught:
+        values(**lack)
+    (problem,) = caught.value.problems
+    assert said in problem.message
+    assert (problem.line, problem.path) == (13, "models.chat.scaling")
+    assert problem.mend
+
+
+def test_an_application_without_an_engine_has_no_queue_to_go_by() -> None:
+    text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="").replace("source: Qwen/Qwen3-8B", "source: /m")
+    custom = "task: custom\n    application: {importPath: a.b:c, deployment: D}\n    scaling"
+    assert "has no engine" in refused(text.replace("scaling", custom)).message

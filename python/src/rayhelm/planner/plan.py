@@ -73,6 +73,10 @@ class Scaling(Closed):
     """Seconds of less load before one is given up."""
     downscale_to_zero_delay_s: float | None = None
     """The same for the last one; None where one always stays."""
+    policy: str = "ongoing-requests"
+    """`ongoing-requests` is Ray's own rule, `engine-queue` rayhelm's."""
+    ttft_s: float | None = None
+    """Time in which first tokens have to come, for `engine-queue`; None where only queues count."""
 
 
 class ModelPlan(Closed):

@@ -39,6 +39,8 @@ def scaling_of(chosen: Candidate, stages: tuple[Stage, ...], low: int, gib_per_s
         upscale_delay_s=min(max(_rounded(UPSCALE_PART * seconds, 5), UPSCALE_LEAST_S), UPSCALE_MOST_S),
         downscale_delay_s=down,
         downscale_to_zero_delay_s=TO_ZERO_DELAYS * down if low == 0 else None,
+        policy=chosen.wish.spec.scaling,
+        ttft_s=chosen.wish.spec.slo.ttft if chosen.wish.spec.scaling == "engine-queue" else None,
     )
 
 
@@ -49,6 +51,7 @@ def scaling_reasons(
     if low == high:
         return
     yield _target(chosen)
+    yield from _policy(scaling)
     yield _bounds(chosen, low, high)
     yield _load(chosen, stages, scaling, gib_per_s)
     yield from _initial(scaling, low)
@@ -65,6 +68,17 @@ def _target(chosen: Candidate) -> Reason:
             f" {capacity.bound_by}); Serve LLM's own default of 1e9 would never scale"
         ),
         numbers={"concurrency": capacity.concurrency, "utilisation": share},
+    )
+
+
+def _policy(scaling: Scaling) -> Iterator[Reason]:
+    if scaling.policy != "engine-queue":
+        return
+    aim = f" and by whether first tokens come within {scaling.ttft_s:g} s" if scaling.ttft_s else ""
+    yield Reason(
+        decision="scaling",
+        chosen=scaling.policy,
+        because=f"asked for in the fleet file: the target is corrected by the queues of the engines{aim}",
     )
 
 

@@ -119,6 +119,9 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 "`custom` needs the Serve application that serves it",
                 "application: {importPath: mymodels.ocr:build_app, deployment: Ocr}",
             )
+        if model.scaling == "engine-queue" and model.task in ("speak", "custom"):
+            message = f"`{model.task}` has no engine whose queue could be seen"
+            yield document.problem((*path, "scaling"), message, "scaling: ongoing-requests")
         if model.application and model.task != "custom":
             yield document.problem((*path, "application"), f"`{model.task}` is served by rayhelm's own", "task: custom")
         if model.task == "chat" and traffic and traffic.output_tokens is None:

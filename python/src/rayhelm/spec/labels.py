@@ -100,6 +100,8 @@ class Image(Record):
         default=None, examples=["sha256:" + 64 * "0"]
     )
     """Digest, as the registry shows it."""
+    rayhelm: bool = False
+    """The Python package rayhelm is in it, as models with `scaling: engine-queue` need it on every node."""
 
     @model_validator(mode="after")
     def _is_pinned(self) -> Self:

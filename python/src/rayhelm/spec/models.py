@@ -141,6 +141,9 @@ class ModelSpec(Record):
     """Pin: the split."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = None
     """Pin: how many replicas, or the bounds of autoscaling."""
+    scaling: Literal["ongoing-requests", "engine-queue"] = "ongoing-requests"
+    """What autoscaling goes by: Ray's own count of requests, or that with a target which the engines correct, by their
+    queues and by `slo.ttft`. The latter needs the cluster's `prometheus`, and rayhelm in its `image`."""
     gpu_fraction: float | None = Field(default=None, ge=0.05, le=1, examples=[0.5])
     """Pin: share of one card; models with shares can sit on one card together."""
     engine: EngineArguments = Field(default={}, examples=[{"max_num_seqs": 64}])

@@ -17,6 +17,7 @@ from rayhelm.values.ray_service.serve import (
     Router,
 )
 from rayhelm.values.ray_service.weights import Weights
+from rayhelm.values.scaling_from_plan import pace, policy
 
 __all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
 
@@ -60,7 +61,7 @@ def custom_application(
                 min_replicas=plan.min_replicas,
                 max_replicas=plan.max_replicas,
                 target_ongoing_requests=plan.target_ongoing_requests,
-                **_pace(plan),
+                **pace(plan),
                 max_ongoing_requests=plan.max_ongoing_requests,
                 gpus=plan.gpu_fraction,
                 worker_group=groups[0],
@@ -95,26 +96,13 @@ def _model(plan: ModelPlan, groups: list[str]) -> Model:
             min_replicas=plan.min_replicas,
             max_replicas=plan.max_replicas,
             target_ongoing_requests=plan.target_ongoing_requests,
-            **_pace(plan),
+            **pace(plan),
+            policy=policy(plan),
         ),
         max_ongoing_requests=plan.max_ongoing_requests,
         router=Router(kind="PrefixAffinity" if plan.routing == "prefix-affinity" else "PowerOfTwo"),
         env={"VLLM_PP_LAYER_PARTITION": partition} if partition else {},
     )
-
-
-def _pace(plan: ModelPlan) -> dict[str, Any]:
-    """Where autoscaling begins and how long it waits; nothing where replicas are fixed."""
-    scaling = plan.scaling
-    if plan.min_replicas == plan.max_replicas:
-        return {}
-    return {
-        "initial_replicas": scaling.initial_replicas if scaling.initial_replicas > plan.min_replicas else None,
-        "upscale_delay_seconds": scaling.upscale_delay_s,
-        "downscale_delay_seconds": scaling.downscale_delay_s,
-        "downscale_to_zero_delay_seconds": scaling.downscale_to_zero_delay_s,
-        "look_back_seconds": scaling.look_back_s,
-    }
 
 
 def _engine(plan: ModelPlan) -> Engine:

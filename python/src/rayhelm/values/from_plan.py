@@ -22,6 +22,7 @@ from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, 
 from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import Claim, Download, Weights
+from rayhelm.values.scaling_from_plan import missing_for_policies, prometheus, prometheus_api
 from rayhelm.values.worker_groups import groups_of, worker_groups
 
 __all__ = ["values_of_plan"]
@@ -54,6 +55,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
             applications={one.answers_to: application(one, stages[one.model]) for one in models if not _custom(one)},
+            prometheus=prometheus(models, cluster),
             custom_applications={
                 one.answers_to: custom_application(
                     one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
@@ -70,6 +72,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
             gateways=_callers(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_redis(cluster),
+            prometheus_api=prometheus_api(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
         pod_monitor=_pod_monitor(cluster),
@@ -104,7 +107,7 @@ def _custom(plan: ModelPlan) -> bool:
 def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
     """What only the user's cluster can tell."""
     used = {model.cluster for model in plan.models.values()}
-    return [
+    addresses = [
         loaded.document.problem(
             ("clusters", name),
             f"cluster `{name}` has no `apiServer.cidrs`: Ray's autoscaler calls the API server, and what is not named"
@@ -115,12 +118,14 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         for name, cluster in loaded.fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
+    return [*addresses, *missing_for_policies(plan, loaded)]
 
 
 def _image(cluster: Cluster) -> Image:
     if not cluster.image:
         return Image()
-    return Image(repository=cluster.image.repository, tag=cluster.image.tag or "", digest=cluster.image.digest or "")
+    named = cluster.image
+    return Image(repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.rayhelm)
 
 
 def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:

@@ -164,7 +164,10 @@ def _shm_gib(cards: int) -> int:
 def _image(pool: Pool) -> ImageOverride:
     if not pool.image:
         return ImageOverride()
-    return ImageOverride(repository=pool.image.repository, tag=pool.image.tag or "", digest=pool.image.digest or "")
+    named = pool.image
+    return ImageOverride(
+        repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.rayhelm
+    )
 
 
 def _rdma(pool: Pool, models: Sequence[ModelPlan]) -> Rdma:

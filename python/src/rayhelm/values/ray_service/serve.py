@@ -226,7 +226,7 @@ class Logging(Values):
 class Prometheus(Values):
     """The Prometheus that has the series of this release (`podMonitor`)."""
 
-    url: Annotated[str, Field(pattern=r"^(https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?(/[A-Za-z0-9._/-]*)?)?$")] = ""
+    url: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
     """Where the policy `EngineQueue` asks it (`http://prometheus.monitoring:9090`); empty where nobody does."""
 
 

@@ -1,0 +1,75 @@
+"""From a plan to how Serve scales its models: where it begins, how long it waits, and who decides. Pure."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+from rayhelm.errors import Problem
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import Cluster
+from rayhelm.values.ray_service.network import Peer, PrometheusApi
+from rayhelm.values.ray_service.serve import Policy, Prometheus
+
+__all__ = ["missing_for_policies", "pace", "policy", "prometheus", "prometheus_api"]
+
+
+def pace(plan: ModelPlan) -> dict[str, Any]:
+    """Where autoscaling begins and how long it waits; nothing where replicas are fixed."""
+    scaling = plan.scaling
+    if plan.min_replicas == plan.max_replicas:
+        return {}
+    return {
+        "initial_replicas": scaling.initial_replicas if scaling.initial_replicas > plan.min_replicas else None,
+        "upscale_delay_seconds": scaling.upscale_delay_s,
+        "downscale_delay_seconds": scaling.downscale_delay_s,
+        "downscale_to_zero_delay_seconds": scaling.downscale_to_zero_delay_s,
+        "look_back_seconds": scaling.look_back_s,
+    }
+
+
+def policy(plan: ModelPlan) -> Policy:
+    if plan.scaling.policy != "engine-queue":
+        return Policy()
+    return Policy(kind="EngineQueue", ttft_seconds=plan.scaling.ttft_s or 0)
+
+
+def prometheus(models: Iterable[ModelPlan], cluster: Cluster) -> Prometheus:
+    """Whom the policies of these models ask; nobody where none does."""
+    return Prometheus(url=cluster.prometheus.url) if cluster.prometheus and _ask(models) else Prometheus()
+
+
+def prometheus_api(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusApi:
+    """Where the head may go for it. The port is the Service's, which the pods of the Prometheus operator share."""
+    if not cluster.prometheus or not _ask(models):
+        return PrometheusApi()
+    port = urlsplit(cluster.prometheus.url).port or PrometheusApi().port
+    return PrometheusApi(peer=Peer(namespace=cluster.prometheus.namespace), port=port)
+
+
+def missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """What the policy of a model needs of its cluster."""
+    for name, model in plan.models.items():
+        if model.scaling.policy == "engine-queue":
+            for why, mend in _lacking(model, plan, loaded):
+                yield loaded.document.problem(("models", name, "scaling"), why, mend)
+
+
+def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, str]]:
+    """What is lacking, and what would mend it."""
+    name, cluster = model.cluster, loaded.fleet.clusters[model.cluster]
+    if not cluster.prometheus:
+        url = "http://prometheus-operated.monitoring:9090"
+        why = f"`engine-queue` asks Prometheus, and cluster `{name}` has none"
+        yield why, f"clusters: {{{name}: {{prometheus: {{url: {url}}}}}}}"
+    anywhere = "Serve imports `engine-queue` on any node, and the image of"
+    if not (cluster.image and cluster.image.rayhelm):
+        mend = f"clusters: {{{name}: {{image: {{repository: …, tag: …, rayhelm: true}}}}}}"
+        yield f"{anywhere} cluster `{name}` lacks rayhelm", mend
+    for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
+        if (image := loaded.fleet.pools[pool].image) and not image.rayhelm:
+            yield f"{anywhere} pool `{pool}` lacks rayhelm", f"pools: {{{pool}: {{image: {{…, rayhelm: true}}}}}}"
+
+
+def _ask(models: Iterable[ModelPlan]) -> bool:
+    return any(model.scaling.policy == "engine-queue" for model in models)
