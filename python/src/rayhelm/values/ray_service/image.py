@@ -39,8 +39,8 @@ class Image(Values):
     digest: Digest = versions().images["ray"].digest
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
     rayhelm: bool = False
-    """The Python package rayhelm is in the image (`pip install --no-deps rayhelm` suffices); the stock image lacks it.
-    Serve may import the policy `EngineQueue` on any node."""
+    """The Python package rayhelm is in the image (`ci/images/gpu/Dockerfile` makes such a one; its wheel without any of
+    its requirements suffices). The stock image lacks it, and Serve may import the policy `EngineQueue` on any node."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []
