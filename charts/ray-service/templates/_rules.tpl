@@ -55,7 +55,7 @@
  },
  "policy-image": {
   "message": "{path}: Serve may import the policy EngineQueue on any node, and {image} does not say that it has the package rayhelm",
-  "mend": "{image}: {rayhelm: true}   # pip install --no-deps rayhelm"
+  "mend": "{image}: {rayhelm: true}   # an image as ci/images/gpu/Dockerfile makes it"
  },
  "policy-ray": {
   "message": "{path}: the policy EngineQueue stands on what Ray has since 2.60.0, and the image has {ray}",
@@ -108,6 +108,14 @@
  "fraction-utilization": {
   "message": "{path}: gpuMemoryUtilization {utilization} is above gpuFraction {fraction}, and is a share of the whole card",
   "mend": "engine: {gpuMemoryUtilization: {fraction}\u007d"
+ },
+ "slice-utilization": {
+  "message": "{path}: gpuMemoryUtilization {utilization} of a card that group {group} has one slice of: nothing keeps it from its neighbours' memory, and there are two at least",
+  "mend": "engine: {gpuMemoryUtilization: 0.45}   # with two slices to a card; 0.9 divided by their number"
+ },
+ "part-count": {
+  "message": "workerGroups.{group}: {count} x {resource} in one pod: an engine sees but one MIG instance, and of slices the device plugin hands out but one",
+  "mend": "workerGroups: \u007b{group}: {gpu: {count: 1}\u007d}"
  },
  "fraction-parallel": {
   "message": "{path}: a share of a card and several GPUs: two ranks could meet on one card, which NCCL refuses",

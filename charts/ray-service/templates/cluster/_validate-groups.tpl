@@ -6,6 +6,9 @@
 {{- include "ray-service.validateShm" (list $v "head" .head) }}
 {{- range $name, $group := .workerGroups }}
 {{- include "ray-service.validateShm" (list $v (printf "workerGroups.%s" $name) $group) }}
+{{- if and (gt $group.gpu.count 1.0) (or (contains "/mig-" $group.gpu.resource) (hasSuffix ".shared" $group.gpu.resource)) }}
+{{- include "ray-service.refuse" (list $v "part-count" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
+{{- end }}
 {{- if gt $group.minReplicas $group.maxReplicas }}
 {{- include "ray-service.refuse" (list $v "worker-replicas" (dict "group" $name "min" $group.minReplicas "max" $group.maxReplicas)) }}
 {{- end }}

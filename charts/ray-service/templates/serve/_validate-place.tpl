@@ -25,6 +25,11 @@
 {{- include "ray-service.refuse" (list $v "fraction-utilization" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction)) }}
 {{- end }}
 {{- end }}
+{{- range $model.workerGroups | default (keys $v.workerGroups) }}
+{{- if and (hasSuffix ".shared" (get $v.workerGroups .).gpu.resource) (gt $model.engine.gpuMemoryUtilization 0.5) }}
+{{- include "ray-service.refuse" (list $v "slice-utilization" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "group" .)) }}
+{{- end }}
+{{- end }}
 {{- if and (eq $model.accelerator.kind "cpu") (or (get $model "acceleratorType") (lt $model.gpuFraction 1.0)) }}
 {{- include "ray-service.refuse" (list $v "cpu-accelerator" (dict "path" $path)) }}
 {{- end }}
