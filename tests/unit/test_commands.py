@@ -325,7 +325,8 @@ def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("shelf", "entry"), [("gpus", "H100-SXM-80GB"), ("models", "Qwen/Qwen3-32B-AWQ"), ("networks", "rdma-400g")]
+    ("shelf", "entry"),
+    [("gpus", "H100-SXM-80GB"), ("mig", "h100-80gb"), ("models", "Qwen/Qwen3-32B-AWQ"), ("networks", "rdma-400g")],
 )
 def test_the_catalogue_can_be_listed(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
     assert entry in rayhelm("catalogue", shelf).out

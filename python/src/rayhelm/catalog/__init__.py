@@ -54,6 +54,9 @@ class Catalog:
     def gpus(self) -> tuple[Gpu, ...]:
         return self._gpus.all()
 
+    def mig_tables(self) -> tuple[Mig, ...]:
+        return self._mig.all()
+
     def models(self) -> tuple[Model, ...]:
         return self._models.all()
 

@@ -1,4 +1,4 @@
-"""`rayhelm catalogue`: the GPUs, models and networks that fleets can name."""
+"""`rayhelm catalogue`: the GPUs, MIG profiles, models and networks that fleets can name."""
 
 import enum
 from typing import TYPE_CHECKING, Annotated
@@ -19,12 +19,13 @@ class Shelf(enum.StrEnum):
     """What the catalogue holds."""
 
     gpus = "gpus"
+    mig = "mig"
     models = "models"
     networks = "networks"
 
 
 def catalogue_command(
-    what: Annotated[Shelf, typer.Argument(help="`gpus`, `models` or `networks`.")],
+    what: Annotated[Shelf, typer.Argument(help="`gpus`, `mig`, `models` or `networks`.")],
     format: FormatOption = Format.text,
 ) -> None:
     """List what fleets can name, with the figures that plans rest on."""
@@ -33,11 +34,18 @@ def catalogue_command(
     from rayhelm.catalog import catalog
 
     known = catalog()
-    entries = {Shelf.gpus: known.gpus, Shelf.models: known.models, Shelf.networks: known.networks}[what]()
+    shelves = {
+        Shelf.gpus: (known.gpus, _gpus),
+        Shelf.mig: (known.mig_tables, _mig),
+        Shelf.models: (known.models, _models),
+        Shelf.networks: (known.networks, _networks),
+    }
+    take, tell = shelves[what]
+    entries = take()
     if format is Format.json:
         print(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
         return
-    _print_table({Shelf.gpus: _gpus, Shelf.models: _models, Shelf.networks: _networks}[what](entries))
+    _print_table(tell(entries))
 
 
 def _print_table(rows: "Sequence[dict[str, object]]") -> None:
@@ -72,6 +80,23 @@ def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
         }
         for gpu in entries
         if isinstance(gpu, Gpu)
+    ]
+
+
+def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
+    from rayhelm.catalog.mig import Mig
+
+    return [
+        {
+            "cards": table.id,
+            "profile": profile,
+            "GiB": cut.gib,
+            "of the cores": f"{cut.compute}/{table.compute_slices}",
+            "most on a card": table.most(profile),
+        }
+        for table in entries
+        if isinstance(table, Mig)
+        for profile, cut in table.profiles.items()
     ]
 
 
