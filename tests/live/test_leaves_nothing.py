@@ -105,6 +105,19 @@ def test_what_runs_and_is_well_is_left_as_it_is() -> None:
         up(HOME, Network.parse("10.212.0.0/16"), say=str)
 
 
+def test_images_are_kept_where_that_is_asked_for_and_the_next_node_has_them() -> None:
+    before = computer()
+    with_pods(up(HOME, NETWORK, say=str))
+    down(HOME, keep_images=True)
+    assert computer() == before
+    assert HOME.kept.exists()
+    said: list[str] = []
+    with_pods(up(HOME, NETWORK, say=said.append))
+    assert "images that were kept" in said
+    down(HOME)
+    assert not HOME.kept.exists()
+
+
 def test_a_network_that_somebody_has_is_refused_before_anything_is_touched() -> None:
     taken = Network(IPv4Network("10.213.0.0/16"))
     subprocess.run(["ip", "link", "add", "rayhelm-other", "type", "bridge"], check=True)

@@ -165,7 +165,7 @@ def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
         (Facts(absent=("nft", "ipset")), "nft, ipset", "apt-get install nftables ipset"),
         (Facts(compiler=False), "libseccomp", "libseccomp-dev"),
         (Facts(controllers=("memory",)), "cgroup controllers memory", "cgroup_enable="),
-        (Facts(features=(("veth", "unknown device"),)), "of the kernel: veth: unknown device", "modprobe"),
+        (Facts(features=(("veth", "not known", "modprobe veth"),)), "of the kernel: veth: not known", "modprobe veth"),
         (Facts(clashes=("wg0 has 10.0.0.0/8",)), "10.200.0.0/16: wg0 has 10.0.0.0/8", "--network 10.210.0.0/16"),
         (Facts(hidden=True), "a checkout outside of", "clone it"),
         (Facts(memory=1 << 30), "3 GiB of free memory: 1.0 are free", "end other programs"),

@@ -9,6 +9,8 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from rayhelm.errors import RayhelmError
+from rayhelm.serving.checkpoint import write_checkpoint
+from rayhelm.serving.families import families
 from testbed.images.base import PYTHON
 from testbed.images.layout import Layout
 from testbed.images.tar import Stream
@@ -18,6 +20,8 @@ __all__ = ["SITE", "make_code", "make_packages", "patterns_of"]
 
 SITE = f"opt/venv/lib/python{PYTHON}/site-packages"
 COMMANDS = ("ray", "serve", "vllm")
+MODELS = "models"
+"""Folder of the tiny models, one for each family: `/models/LlamaForCausalLM`."""
 
 
 def patterns_of(recipe: Path) -> list[str]:
@@ -44,15 +48,17 @@ def make_packages(
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Makes the image with rayhelm itself on top of `base`."""
+    """Makes the image with rayhelm itself, and the tiny models that stand in for real ones, on top of `base`."""
     site = _fresh(folder)
-    _install("--no-build-isolation", "--offline", str(HERE.root / "python"), target=site)
+    _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=site)
+    for family in families():
+        write_checkpoint(family, folder / MODELS)
     files = [
         path for path in sorted(site.rglob("*")) if path.is_file() and "bin" not in path.relative_to(site).parts[:1]
     ]
     parts = "\n".join([layout.digest(base), *(f"{path.relative_to(site)} {_content(path)}" for path in files)])
     if not layout.is_made_of(tag, parts):
-        layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt"], left_out=[f"{SITE}/bin"]))
+        layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt", f"./{MODELS}"], left_out=[f"{SITE}/bin"]))
     shutil.rmtree(folder)
 
 

@@ -25,7 +25,10 @@ def down(home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep
     """Ends all processes, and removes what it had on this computer, also of a node that is half dead or whose folder is
     gone; says how many processes there were. Images may be kept for the next one."""
     with alone(home, say):
-        return clear(home, say, keep_images=keep_images)
+        ended = clear(home, say, keep_images=keep_images)
+        if not keep_images and home.kept.exists():
+            shutil.rmtree(home.kept)
+        return ended
 
 
 def clear(

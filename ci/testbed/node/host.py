@@ -38,19 +38,20 @@ SECCOMP = Path("/usr/include/seccomp.h")
 NAMESPACES = ("--mount", "--net", "--pid", "--ipc", "--uts", "--fork")
 
 FEATURES = {
-    "overlayfs, which stacks the layers of images (CONFIG_OVERLAY_FS)": """
-        d=$(mktemp -d) && mount -t tmpfs none "$d" && cd "$d" && mkdir a b c e &&
+    ("overlayfs, which stacks the layers of images (CONFIG_OVERLAY_FS)", "overlay"): """
+        mount -t tmpfs none /mnt && cd /mnt && mkdir a b c e &&
         mount -t overlay -o lowerdir=a,upperdir=b,workdir=c none e""",
-    "veth, pairs of interfaces (CONFIG_VETH)": "ip link add veth0 type veth peer name veth1",
-    "bridges (CONFIG_BRIDGE)": "ip link add bridge0 type bridge",
-    "rules for what crosses a bridge (br_netfilter)": "[ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]",
-    "nftables with address translation (CONFIG_NF_TABLES, CONFIG_NFT_NAT)": """
+    ("pairs of interfaces (CONFIG_VETH)", "veth"): "ip link add veth0 type veth peer name veth1",
+    ("bridges (CONFIG_BRIDGE)", "bridge"): "ip link add bridge0 type bridge",
+    ("rules for what crosses a bridge (CONFIG_BRIDGE_NETFILTER)", "br_netfilter"): """
+        [ -e /proc/sys/net/bridge/bridge-nf-call-iptables ]""",
+    ("nftables with address translation (CONFIG_NF_TABLES, CONFIG_NFT_NAT)", "nf_tables"): """
         nft 'add table t; add chain t c { type nat hook postrouting priority 100; }; add rule t c masquerade'""",
-    "iptables with sets and connection states (CONFIG_IP_SET, CONFIG_NETFILTER_XT_MATCH_SET)": """
+    ("iptables with sets and connection states (CONFIG_IP_SET, CONFIG_NETFILTER_XT_SET)", "ip_set"): """
         ipset create s hash:ip && iptables -w -A FORWARD -m set --match-set s src -j ACCEPT &&
         iptables -w -A FORWARD -m conntrack --ctstate ESTABLISHED -m comment --comment x -j MARK --set-mark 1""",
 }
-"""What the kernel must have, and what tries it, in namespaces that go again at once."""
+"""What the kernel must have, its module, and what tries it, in namespaces that go again at once."""
 
 MEMORY, DISK = 3, 3
 """GiB of each for a node with a few small pods."""
@@ -69,8 +70,8 @@ class Facts:
     """Whether runc is built, or can be."""
     controllers: tuple[str, ...] = ()
     """Of cgroups, that are not there."""
-    features: tuple[tuple[str, str], ...] = ()
-    """Of the kernel, that are not there, each with the words of whoever tried."""
+    features: tuple[tuple[str, str, str], ...] = ()
+    """Of the kernel, that are not there, each with the words of whoever tried, and what might mend it."""
     clashes: tuple[str, ...] = ()
     """Who has addresses of the node's network already."""
     hidden: bool = False
@@ -123,10 +124,7 @@ def lacks(facts: Facts, network: Network) -> list[tuple[str, str]]:
         found.append(
             (f"the cgroup controllers {', '.join(facts.controllers)}", "the kernel's command line: cgroup_enable=")
         )
-    for feature, why in facts.features:
-        found.append(
-            (f"of the kernel: {feature}: {why}", "a kernel that has it, modprobe, or less of a container around it")
-        )
+    found += [(f"of the kernel: {feature}: {why}", mend) for feature, why, mend in facts.features]
     if facts.clashes:
         found.append(
             (f"the network {network.all}: {'; '.join(facts.clashes)}", "another one: --network 10.210.0.0/16, say")
@@ -140,14 +138,14 @@ def lacks(facts: Facts, network: Network) -> list[tuple[str, str]]:
     return found
 
 
-def _untried() -> Iterator[tuple[str, str]]:
-    """Features of the kernel that do not work here, and why."""
+def _untried() -> Iterator[tuple[str, str, str]]:
+    """Features of the kernel that do not work here, why, and what might mend it."""
     if why := tried("unshare", *NAMESPACES, "true"):
-        yield "namespaces (CONFIG_NAMESPACES, CONFIG_NET_NS, CONFIG_PID_NS)", why
+        yield "namespaces (CONFIG_NAMESPACES)", why, "not inside of a container, or of one that is privileged"
         return  # nothing else could be tried
-    for feature, trial in FEATURES.items():
+    for (feature, module), trial in FEATURES.items():
         if why := tried("unshare", *NAMESPACES, "bash", "-c", trial):
-            yield feature, why.splitlines()[-1]
+            yield feature, why.splitlines()[-1], f"modprobe {module}; where there is none, another kernel"
 
 
 def _has_runc() -> bool:

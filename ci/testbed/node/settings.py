@@ -45,6 +45,8 @@ sandbox = "{SANDBOX}"
 # Without the right to be spared by the kernel (CAP_SYS_RESOURCE), runc would fail to ask for it.
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
+# A profile of AppArmor would be loaded into the host's kernel, and stay.
+disable_apparmor = true
 
 [plugins."io.containerd.cri.v1.runtime".cni]
 bin_dirs = ["{plugins}"]

@@ -67,10 +67,11 @@ def up(home: NodeHome, network: Network, *, agree: Callable[[str], None] = lambd
             clear(home, say)
         check(home, network)
         agree(touches(home, network))
+        kept = home.kept.exists()
         try:
             return _fresh(home, network, say)
         except BaseException:
-            clear(home, say, logs=True)
+            clear(home, say, keep_images=kept, logs=True)
             raise
 
 
