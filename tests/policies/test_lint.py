@@ -220,3 +220,15 @@ def test_the_command_ends_with_0_where_all_is_well(
     answer = run(capsys, monkeypatch, "lint", str(FOLDER / "request-timeout/good.yaml"))
     assert answer.code == 0
     assert "objects pass" in answer.out
+
+
+def test_manifests_that_would_be_refused_are_not_rendered(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("\n".join(row for row in SINGLE.read_text().splitlines() if "unpinnedReason" not in row) + "\n")
+    assert run(capsys, monkeypatch, "render", str(path)).code == 0, "values are written, with a warning"
+    answer = run(capsys, monkeypatch, "render", str(path), "--manifests")
+    assert answer.code == 1
+    assert "whatever its branch holds" in answer.err
+    assert not (tmp_path / "manifests").exists()

@@ -9,6 +9,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.releases import Release, releases_of
@@ -97,21 +98,23 @@ def names_of(rendered: Rendered) -> set[str]:
 
 
 def manifests_of(rendered: Rendered) -> dict[str, str]:
-    """What Helm makes of the values, by path. FleetError carries the rule that was broken."""
-    from rayhelm.charts.helm import render
+    """What Helm makes of the values, by path. FleetError carries the rule that was broken: one of a chart, or of the
+    admission policies that would refuse the fleet's own objects."""
+    import yaml
 
+    from rayhelm.charts.helm import Loader, render
+    from rayhelm.lint_admission import judge_releases
+
+    texts = [
+        render(each.chart, each.name, each.namespace, changed(each.values), kube_version=each.kubernetes)
+        for each in rendered.releases
+    ]
+    objects = [[item for item in yaml.load_all(text, Loader=Loader) if item] for text in texts]
+    made = list(zip(rendered.releases, objects, strict=True))
+    if problems := judge_releases(made, rendered.loaded).problems:
+        raise FleetError(problems)
     header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
-    return {
-        _manifest(release): header
-        + render(
-            release.chart,
-            release.name,
-            release.namespace,
-            changed(release.values),
-            kube_version=release.kubernetes,
-        )
-        for release in rendered.releases
-    }
+    return {_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
 
 
 def _manifest(release: Release) -> str:

@@ -1,15 +1,18 @@
 """What the admission policies of a fleet's clusters would say to the fleet's own objects."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rayhelm.admission.evaluate import Verdict, judge, namespace_of, namespaces_of
 from rayhelm.admission.pods import projected
 from rayhelm.admission.policy import Policy, policies_of
 from rayhelm.errors import Problem
+from rayhelm.placed import placed
 from rayhelm.releases import Release
+from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["Made", "policies_by_cluster", "problems_of"]
+__all__ = ["Judged", "Made", "judge_releases"]
 
 Made = Sequence[tuple[Release, Sequence[Mapping[str, Any]]]]
 """Releases with the objects that helm renders of them."""
@@ -23,17 +26,37 @@ OF_MODELS = ("model-revision", "trust-reason")
 """Rules whose words end in the names of models."""
 
 
-def policies_by_cluster(made: Made) -> dict[str, tuple[Policy, ...]]:
-    """The policies that each cluster's own platform release installs."""
-    objects: dict[str, list[Mapping[str, Any]]] = {}
-    for release, items in made:
-        objects.setdefault(release.cluster, []).extend(items)
-    return {cluster: tuple(policies_of(items)) for cluster, items in objects.items()}
+@dataclass
+class Judged:
+    """What the policies of each cluster have against the objects of its releases."""
+
+    problems: list[Problem] = field(default_factory=list)
+    """At their places in the fleet file."""
+    warnings: list[str] = field(default_factory=list)
+    """Of policies that do not deny."""
+    done: list[str] = field(default_factory=list)
 
 
-def problems_of(cluster: str, policies: Sequence[Policy], made: Made) -> Iterator[tuple[Release, Problem, bool]]:
+def judge_releases(made: Made, loaded: LoadedFleet) -> Judged:
+    """By the policies that each cluster's own platform release installs."""
+    judged = Judged()
+    for cluster in dict.fromkeys(release.cluster for release, _ in made):
+        here = [(release, items) for release, items in made if release.cluster == cluster]
+        policies = tuple(policies_of(item for _, items in here for item in items))
+        before = len(judged.problems)
+        for release, problem, denied in _problems_of(here, policies):
+            told = placed(problem, release, loaded)
+            if denied:
+                judged.problems.append(told)
+            else:
+                judged.warnings.append(str(told))
+        if len(judged.problems) == before:
+            judged.done.append(f"cluster `{cluster}`: {len(policies)} admission policies let everything pass")
+    return judged
+
+
+def _problems_of(here: Made, policies: Sequence[Policy]) -> Iterator[tuple[Release, Problem, bool]]:
     """By release, with whether it is denied; a rule once for each release, for its objects repeat each other."""
-    here = [(release, items) for release, items in made if release.cluster == cluster]
     known = namespaces_of(item for _, items in here for item in items)
     for release, items in here:
         told: set[str] = set()

@@ -15,7 +15,7 @@ import yaml
 
 from rayhelm.errors import FleetError, MissingError, Problem
 
-__all__ = ["charts_dir", "find_helm", "lint", "render", "template"]
+__all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "template"]
 
 OLDEST = (3, 19)
 HOW = "make tools    # fetches the pinned helm to .tools/bin; or set $HELM to one of your own"
