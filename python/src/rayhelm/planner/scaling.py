@@ -111,8 +111,8 @@ def _initial(scaling: Scaling, low: int) -> Iterator[Reason]:
             decision="initial_replicas",
             chosen=str(scaling.initial_replicas),
             because=(
-                "a cluster that takes over from another begins with what the planned load needs: more replicas would"
-                " come a whole load later. Serve begins with it anew after each edit of the model"
+                "a cluster that takes over from another is ready when it has what the planned load needs: more replicas"
+                " would come a whole load later. Serve begins with it anew after each edit of the model"
             ),
         )
 

@@ -45,8 +45,8 @@ class Autoscaling(Values):
     max_replicas: Count = 1
     """Most replicas; the worker groups have to hold them."""
     initial_replicas: Annotated[int, Field(ge=0)] | None = None
-    """Replicas that a new cluster begins with; `minReplicas` when left out. Serve begins with it anew after each edit
-    of the model, whatever runs."""
+    """Replicas that a new cluster begins with, and is ready with: not before all of them serve. `minReplicas` when left
+    out. Serve begins with it anew after each edit of the model, whatever runs."""
     target_ongoing_requests: Annotated[float, Field(gt=0)]
     """Requests per replica that the autoscaler aims at. Required: Serve LLM's own default of 1e9 never scales."""
     upscale_delay_seconds: Seconds = 30
