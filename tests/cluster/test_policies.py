@@ -33,7 +33,8 @@ def under(cluster: Cluster) -> Iterator[Asked]:
             yield asked
         for item in _surroundings():
             cluster.delete(item["kind"], item["metadata"]["name"])
-        cluster.delete("raycluster", BEFORE, name)
+        if cluster.find("RayCluster", BEFORE, name):
+            cluster.patch("raycluster", BEFORE, name, {"metadata": {"finalizers": None}})
 
 
 def _surroundings() -> list[Object]:

@@ -62,11 +62,12 @@ def standing(fleet: Fleet, cluster: Cluster) -> Iterator[Standing]:
         others |= {"gpu-operator"}
         for namespace in sorted({name for name in others | aliases if name}):
             stack.enter_context(cluster.namespace(name=namespace))
-        for namespace in owned:
-            stack.callback(end, cluster, namespace)
+        # The ground goes last: the pods that empty Redis name its classes.
         for release in ground:
             here.install(release)
             stack.callback(here.helm.uninstall, release.name, release.namespace)
+        for namespace in owned:
+            stack.callback(end, cluster, namespace)
         for release in walls:
             here.install(release)
         for release in services:
