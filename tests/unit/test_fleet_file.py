@@ -61,6 +61,7 @@ def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
         ("context: 4096", "task: chatt", "models.chat.task", "is not one of"),
         ("context: 4096", "revision: main", "models.chat.revision", "is not a commit"),
         ("chat:", "Chat_A:", "models.Chat_A", "cannot be a name"),
+        ("chat:", "n:", "models.n", "Helm and Kubernetes read it as true, false or nothing"),
         ("fleet: small", f"fleet: {'x' * 48}", "fleet", "KubeRay allows 47"),
         ("nodes: 2", "nodes: 2, cluster: edge", "pools.gpu.cluster", "there is no cluster `edge`"),
         ("context: 4096", "pool: gpus", "models.chat.pool", "there is no pool `gpus`"),

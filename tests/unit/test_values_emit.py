@@ -1,10 +1,13 @@
 """Values as they are written: what differs from what the chart has, and Helm makes the same values of it."""
 
+from pathlib import Path
 from typing import Any
+
+import pytest
 
 from charts.kit import example, only
 from rayhelm.charts.helm import template
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import Caller, Dns, NetworkPolicy, Peer
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
@@ -40,3 +43,15 @@ def test_a_label_that_the_chart_has_and_the_values_have_not_is_taken_out() -> No
 def test_a_key_is_written_that_only_the_chart_s_own_default_is_like() -> None:
     written = changed(GcsFaultTolerance(enabled=True, password_secret=SecretKey(name="redis", key="password")))
     assert written["passwordSecret"] == {"name": "redis", "key": "password"}
+
+
+@pytest.mark.parametrize("text", ["y", "N", "no", "1e3", ".5E-7", "0o17", "0x1f", "1_000", "1:30", "2026-01-01", "~"])
+def test_text_is_text_to_helm(text: str, tmp_path: Path) -> None:
+    """Helm's parser takes more words for numbers and answers than Python's."""
+    values = GatewayValues.model_validate(example("gateway/minimal")).model_copy(
+        update={"labels": {"example.com/a": text}}
+    )
+    file = tmp_path / "values.yaml"
+    file.write_text(as_yaml(values, "Written by a test."))
+    labels = only(template("gateway", "gateway", "gateway", [file]), "Deployment")["metadata"]["labels"]
+    assert labels["example.com/a"] == text

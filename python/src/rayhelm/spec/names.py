@@ -27,9 +27,28 @@ def _not_longer(name: str) -> str:
     return name
 
 
-Name = Annotated[str, Field(pattern=_PATTERN, examples=["my-name"]), AfterValidator(_not_longer)]
+_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
+
+
+def _not_a_word_of_yaml(name: str) -> str:
+    if name in _WORDS:
+        raise Refusal(
+            f"`{name}` cannot be a name: without quotes Helm and Kubernetes read it as true, false or nothing",
+            f"choose another one: `{name}-1` would do",
+        )
+    return name
+
+
+Name = Annotated[
+    str,
+    Field(pattern=_PATTERN, examples=["my-name"]),
+    AfterValidator(_not_longer),
+    AfterValidator(_not_a_word_of_yaml),
+]
 """DNS-1035 label of at most 47 characters."""
-SecretName = Annotated[str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"])]
+SecretName = Annotated[
+    str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"]), AfterValidator(_not_a_word_of_yaml)
+]
 """Name of a Secret that exists already, in the form that the chart takes."""
 DnsName = Annotated[str, Field(pattern=_DNS, max_length=253, examples=["ai.example.com"])]
 """DNS-1123 subdomain: host names, names of storage classes."""

@@ -1,5 +1,6 @@
 """Values as YAML that people read: what differs from the chart's defaults, in the order of the types."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -44,7 +45,8 @@ def as_yaml(values: Closed, header: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, as Helm charts do, and writes whole numbers without a fraction."""
+    """Indents lists below their key, as Helm charts do, writes whole numbers without a fraction, and quotes what Helm
+    would read as something else than text."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         return super().increase_indent(flow, False)
@@ -55,3 +57,10 @@ def _number(dumper: _Dumper, value: float) -> yaml.Node:
 
 
 _Dumper.add_representer(float, _number)
+
+# Helm's parser and Python's differ in these: a model may be called `n`, and a tag may be `1e3`.
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
+_Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[-+]?0o[0-7]+$"), list("-+0"))
+_Dumper.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9]*\.?[0-9]*[eE][-+]?[0-9]+$"), list("-+.0123456789")
+)
