@@ -74,6 +74,7 @@ MENDS = (
     "tenant-models-missing",
     "model-unknown",
     "limit-zero",
+    "pin-version-unknown",
     "model-nobody",
     "route-duplicate",
     "ports-equal",

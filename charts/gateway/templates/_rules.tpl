@@ -43,7 +43,7 @@
  },
  "pin-version-unknown": {
   "message": "tenant {tenant} is pinned to version {version} of {model}, which is not there; there are: {versions}",
-  "mend": "tenants: \u007b{tenant}: {pins: \u007b{model}: stable}\u007d}"
+  "mend": "tenants: \u007b{tenant}: {pins: \u007b{model}: {first}\u007d}\u007d"
  },
  "models-missing": {
   "message": "there is no model to call",

@@ -71,7 +71,7 @@
 {{- end }}
 {{- $versions := (get $v.models $model).versions }}
 {{- if not (hasKey $versions $version) }}
-{{- include "gateway.refuse" (list "pin-version-unknown" (dict "tenant" $name "model" $model "version" $version "versions" (keys $versions | sortAlpha | join ", "))) }}
+{{- include "gateway.refuse" (list "pin-version-unknown" (dict "tenant" $name "model" $model "version" $version "versions" (keys $versions | sortAlpha | join ", ") "first" (keys $versions | sortAlpha | first))) }}
 {{- end }}
 {{- end }}
 {{- end }}
