@@ -117,7 +117,7 @@ def world(cluster: Cluster, place: Testbed) -> Iterator[World]:
         taken: set[int] = set()
         port = free_port(taken)
         values = platform(gateways, services, f"http://127.0.0.1:{port}", free_port(taken))
-        helm.install("platform", RELEASE, system, values)
+        helm.install("platform", RELEASE, system, values, "--take-ownership")
         stack.callback(helm.uninstall, RELEASE, system)
         config = cluster.one("ConfigMap", f"{RELEASE}-scrape", system)["data"]["rayhelm.yaml"]
         server = stack.enter_context(prometheus(cluster, port, config, ports))
