@@ -162,6 +162,19 @@ def test_policies_of_ones_own_can_be_asked(tmp_path: Path) -> None:
     assert "no policy" in problem.message
 
 
+def test_what_render_writes_for_one_cluster_passes_and_for_two_is_asked_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("single-gpu", "three-tiers"):
+        fleet = str(SINGLE.parent.parent / name)
+        assert run(capsys, monkeypatch, "render", fleet, "--manifests", "-o", str(tmp_path / name)).code == 0
+    assert lint_manifests(tmp_path / "single-gpu/manifests").done
+    (problem,) = problems(tmp_path / "three-tiers/manifests")
+    assert "several clusters" in problem.message
+    edge = tmp_path / "three-tiers/manifests/platform/edge/platform.yaml"
+    assert lint_manifests(tmp_path / "three-tiers/manifests/ray-service/qwen3-8b.yaml", edge).done
+
+
 @pytest.mark.parametrize(
     ("text", "says", "at"),
     [
