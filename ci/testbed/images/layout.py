@@ -1,6 +1,7 @@
 """An OCI layout: a folder that holds images by tag, and each of their layers once."""
 
 import hashlib
+import io
 import json
 import subprocess
 import tarfile
@@ -77,18 +78,17 @@ class Layout:
         """Bytes."""
         return sum(self._blob(digest).stat().st_size for digest in self.blobs(tag))
 
-    def export(self, tag: str, archive: Path, *, without: frozenset[str] = frozenset()) -> None:
-        """An archive of one image; `without` are digests that the reader has already."""
-        index = {"schemaVersion": 2, "manifests": [self._manifests()[tag]]}
-        with tarfile.open(archive, "w") as tar:
+    def export(self, tag: str, to: IO[bytes], *, without: frozenset[str] = frozenset()) -> None:
+        """An archive of one image, as a stream; `without` are digests that the reader has already."""
+        index = json.dumps({"schemaVersion": 2, "manifests": [self._manifests()[tag]]}).encode()
+        with tarfile.open(fileobj=to, mode="w|") as tar:
             tar.add(self.folder / "oci-layout", "oci-layout")
             for digest in self.blobs(tag):
                 if digest not in without:
                     tar.add(self._blob(digest), f"blobs/{digest.replace(':', '/')}")
-            fresh = archive.with_suffix(".index")
-            fresh.write_text(json.dumps(index))
-            tar.add(fresh, "index.json")
-            fresh.unlink()
+            entry = tarfile.TarInfo("index.json")
+            entry.size = len(index)
+            tar.addfile(entry, io.BytesIO(index))
 
     def _manifests(self) -> dict[str, dict[str, Any]]:
         index = json.loads((self.folder / "index.json").read_bytes())

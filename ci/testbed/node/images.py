@@ -1,8 +1,9 @@
 """Gives a node images: from a layout into containerd, layers that it has already excepted."""
 
-import tempfile
-from pathlib import Path
+import subprocess
+from contextlib import suppress
 
+from rayhelm.errors import RayhelmError
 from testbed.images import LAYOUTS, Layout, of_program
 from testbed.node.home import NodeHome
 from testbed.node.namespace import enter
@@ -33,13 +34,21 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):
         return reference
     there = frozenset(_ctr(pid, "content", "ls", "--quiet").split())
-    with tempfile.TemporaryDirectory(dir=home.folder) as folder:
-        archive = Path(folder, "image.tar")
-        # The manifest is what the import begins with.
-        layout.export(tag, archive, without=there - {manifest})
-        _ctr(pid, "images", "import", f"--base-name={reference.rpartition(':')[0]}", str(archive))
+    command = _command(pid, "images", "import", f"--base-name={reference.rpartition(':')[0]}", "-")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as reader:
+        assert reader.stdin
+        with suppress(BrokenPipeError):  # the reader says why
+            # The manifest is what the import begins with.
+            layout.export(tag, reader.stdin, without=there - {manifest})
+        said = reader.communicate()[0].decode(errors="replace")
+    if reader.returncode:
+        raise RayhelmError(f"{reference} could not be imported: {said.strip()}")
     return reference
 
 
 def _ctr(pid: int, *arguments: str) -> str:
-    return output(*enter(pid, [str(program("ctr")), f"--address={CONTAINERD}", "--namespace=k8s.io", *arguments]))
+    return output(*_command(pid, *arguments))
+
+
+def _command(pid: int, *arguments: str) -> list[str]:
+    return enter(pid, [str(program("ctr")), f"--address={CONTAINERD}", "--namespace=k8s.io", *arguments])
