@@ -143,6 +143,22 @@ def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their
     assert {model.cluster for model in plan(text + search % "" + beside).models.values()} == {"main"}
 
 
+def test_an_application_has_the_paths_of_the_one_that_it_answers_for() -> None:
+    text = (
+        BASE.replace("models: [chat]", "models: [chat, ocr]")
+        + """\
+  ocr: {source: a/b, task: custom, application: {importPath: "a:b", deployment: A, paths: {/v1/ocr: POST}}}
+  new:
+    source: a/c
+    task: custom
+    application: {importPath: "a:b", deployment: A, paths: {/v2/ocr: POST}}
+    answersFor: {model: ocr, version: new}
+"""
+    )
+    problem = the_problem(text)
+    assert (problem.path, problem.mend) == ("models.new.application", 'paths: {"/v1/ocr": "POST"}')
+
+
 def test_tenants_name_what_clients_send() -> None:
     problem = the_problem(BASE.replace("models: [chat]", "models: [chat-next]") + NEXT)
     assert (problem.path, problem.mend) == ("tenants.a.models[0]", "models: [chat]")

@@ -1,5 +1,6 @@
 """Rules of models that answer for others: other places of the same weights, and other versions."""
 
+import json
 from collections.abc import Iterator
 
 from rayhelm.errors import Problem
@@ -36,6 +37,12 @@ def _one(name: str, other: AnswersFor, fleet: Fleet, document: Document) -> Iter
         )
     if here.task != base.task:
         yield document.problem(path, f"`{name}` does `{here.task}`, and `{other.model}` does `{base.task}`", _TASK)
+    if base.application and here.application and dict(here.application.paths) != dict(base.application.paths):
+        yield document.problem(
+            ("models", name, "application"),
+            f"it has other paths than `{other.model}`, and the gateway opens those of `{other.model}` for both",
+            f"paths: {json.dumps(base.application.paths)}",
+        )
     if other.version == STABLE:
         yield document.problem(
             (*path, "version"), f"`{STABLE}` is `{other.model}` itself", "version: next   # or left out: another place"
