@@ -9,7 +9,9 @@ from rayhelm.values.ray_service.base import Name, Port, Values
 
 __all__ = ["Health", "Model", "ModelId", "Version"]
 
-ModelId = Annotated[str, Field(pattern=r"^[A-Za-z0-9]([A-Za-z0-9._/-]*[A-Za-z0-9])?$", max_length=96)]
+_PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
+ModelId = Annotated[str, Field(pattern=rf"^({_PART}/)*[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=96)]
+"""Parts that begin with a letter or a digit: it is an address too, and one with `//` or `..` leads elsewhere."""
 Path = Annotated[str, Field(pattern=r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$", max_length=200)]
 Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$", max_length=200)]
 Host = Annotated[str, Field(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?$", max_length=253)]
