@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from rayhelm.errors import MissingError, UsageError
+from testbed.node import __main__ as command_line
 from testbed.node import cgroups, components, host, settings
 from testbed.node.__main__ import _agree
 from testbed.node.home import NodeHome
@@ -187,6 +188,55 @@ def test_nobody_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.
     with pytest.raises(UsageError, match="--yes"):
         _agree("this and that", yes=False)
     _agree("this and that", yes=True)
+
+
+# -- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> NodeHome:
+    """Where the node would be."""
+    place = NodeHome(tmp_path / "node")
+    monkeypatch.setattr(command_line, "home", lambda: place)
+    return place
+
+
+def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, str]:
+    monkeypatch.setattr("sys.argv", ["ci/node", *words])
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    captured = capsys.readouterr()
+    return int(ended.value.code or 0), captured.out + captured.err
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["status"], 3, "no node runs here\n    make node"),
+        (["load", "ray:cpu"], 3, "no node runs here\n    make node"),
+        (["down"], 0, "no node runs here"),
+        (["up", "--network", "10.0.0.0/8"], 2, "is no private network of 16 bits"),
+        (["up", "--force"], 2, "No such option"),
+    ],
+)
+def test_each_refusal_is_one_message_with_its_exit_code(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended, output = called(capsys, monkeypatch, *words)
+    assert said in output
+    assert ended == code
+
+
+def test_what_a_crash_left_is_told_by_status_with_what_takes_it_away(
+    place: NodeHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.folder.mkdir()
+    code, output = called(capsys, monkeypatch, "status")
+    assert code == 1
+    assert f"a node was here, and left {place.folder}: `ci/node down` takes it away" in output
+    assert called(capsys, monkeypatch, "down")[0] == 0
+    assert not place.folder.exists()
 
 
 # -- cgroups -----------------------------------------------------------------------------------------------------------
