@@ -136,6 +136,15 @@ def test_a_pinned_utilization_that_takes_the_neighbours_memory_is_refused() -> N
     assert problem.line == 7
 
 
+def test_an_application_of_one_s_own_has_no_time_slice_because_nothing_bounds_its_memory() -> None:
+    speech = "source: microsoft/speecht5_tts, task: speak, pool: pool"
+    problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small=speech)
+    assert "nothing bounds the memory" in problem.message
+    assert "isolation: hardware" in problem.mend
+    _, small = models(of("{shares: 2, isolation: hardware}", "A100-SXM-80GB", small=speech))
+    assert small.gpu == "A100-SXM-80GB/3g.40gb"
+
+
 def test_a_pinned_utilization_within_the_slice_is_kept() -> None:
     _, small = models(of("{shares: 2}", "A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.4}"))
     assert small.gpu_memory_utilization == 0.4

@@ -118,6 +118,8 @@ def _as_good(part: Candidate, whole: Candidate) -> bool:
 def _candidate(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
     if share < 1 and split.cards > 1:
         return Refusal(split, "a share of one card cannot be split over several")
+    if wish.own_engine and split.gpu.memory_seen < 1:
+        return Refusal(split, "nothing bounds the memory of an application of its own beside others on the card")
     if (told := wish.utilization(share, seen := split.gpu.memory_seen)) > seen:
         return Refusal(split, f"an engine that takes {told:g} of a card takes its neighbours' {1 - seen:.2g}")
     if against := objections(wish.model, split.tp, split.pp, wish.engine):

@@ -76,6 +76,8 @@ def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
     pin = wish.spec.parallelism
     if pin and pin.tensor and objections(wish.model, split.tp, 1, wish.engine):
         return [_nearest_split(wish, split, pin.tensor)]
+    if wish.own_engine and split.gpu.memory_seen < 1:
+        return ["pool: …   # one of whole cards, or whose `sharing` has `isolation: hardware`"]
     if wish.utilization(1.0, split.gpu.memory_seen) > split.gpu.memory_seen:
         return [f"engine: {{gpu_memory_utilization: {floor(split.gpu.memory_seen * 90) / 100:g}}}   # or leave it out"]
     told = fit(
