@@ -235,3 +235,14 @@ def test_the_cases_try_many_ways_round_the_form() -> None:
 
 def test_each_case_says_which_rules_it_breaks_and_only_bad_ones_do() -> None:
     assert all((BREAKS in one.item["metadata"].get("annotations", {})) != one.good for one in CASES)
+
+
+def test_the_policy_for_kyverno_is_told_apart_and_says_what_to_write_too() -> None:
+    """Its schema is not at hand; that it was not run is said where people read of it."""
+    (policy,) = documents(FOLDER / "image-signature/kyverno.yaml")
+    assert (policy["apiVersion"], policy["kind"]) == ("policies.kyverno.io/v1", "ImageValidatingPolicy")
+    assert {found[1] for each in policy["spec"]["validations"] if (found := MESSAGE.fullmatch(each["message"]))} == {
+        "image-signature"
+    }
+    assert "not run here" in (FOLDER / "image-signature/README.md").read_text().lower()
+    assert "image-signature" not in NAMES
