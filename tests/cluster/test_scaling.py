@@ -69,6 +69,8 @@ class World:
     doors: list[door_kit.Door]
     """The HAProxy behind each of the gateway's first two pods."""
     site: door_kit.Site
+    system: str
+    """Namespace of the release of the chart platform, which enforces Pod Security `restricted`."""
     chat: Exposition
     prometheus: Prometheus
     adapter: Adapter
@@ -83,7 +85,7 @@ class World:
         eventually(
             lambda: self.replicas(name, namespace) == replicas,
             f"{name} having {replicas} pods",
-            shows=lambda: self.cluster.kubectl("describe", "hpa", name, f"--namespace={namespace}"),
+            shows=lambda: self.cluster.kubectl("describe", "hpa,replicaset", f"--namespace={namespace}"),
         )
 
     def number(self, name: str) -> list[float]:
@@ -122,7 +124,7 @@ def world(cluster: Cluster, place: Testbed) -> Iterator[World]:
         config = cluster.one("ConfigMap", f"{RELEASE}-scrape", system)["data"]["rayhelm.yaml"]
         server = stack.enter_context(prometheus(cluster, port, config, ports))
         served = stack.enter_context(adapter(cluster, system, RELEASE))
-        yield World(cluster, gateways, services, doors, site, chat, server, served)
+        yield World(cluster, gateways, services, doors, site, system, chat, server, served)
 
 
 SCALED = {
@@ -256,6 +258,10 @@ def test_a_service_is_seen_from_its_own_namespace_alone(world: World) -> None:
 def test_the_account_of_the_adapter_has_the_rights_that_it_needs(world: World) -> None:
     assert eventually(lambda: world.adapter.of_pods("haproxy_requests_in_flight", world.gateways), "numbers of pods")
     assert "forbidden" not in world.adapter.said
+
+
+def test_the_adapters_own_pods_are_let_in_and_ready(world: World) -> None:
+    world.becomes(f"{RELEASE}-metrics", world.system, 2)
 
 
 # -- pods ------------------------------------------------------------------------------------------------------------
