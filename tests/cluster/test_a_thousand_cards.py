@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.kit.cluster import Cluster, Object
+from cluster.kit.fleets import priority_classes
 from cluster.kit.helm import Helm
 from rayhelm.fleet_files import render_fleet
 from rayhelm.values.emit import changed
@@ -42,7 +43,8 @@ def test_a_thousand_cards_serve_one_model(
     file.write_text(FLEET)
     rendered = render_fleet(file)
     values = {**changed(rendered.values["llama-405b"]), "kuberay": {"version": cluster.place.kuberay}}
-    with cluster.machines([*simulated(rendered.loaded), *cpu_nodes(1), *volumes(rendered.loaded)]):
+    classes = priority_classes(rendered)
+    with cluster.machines([*simulated(rendered.loaded), *cpu_nodes(1), *volumes(rendered.loaded), *classes]):
         helm.install("ray-service", "llama-405b", namespace, values)
         cluster.becomes_ready("llama-405b", namespace)
         workers = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})

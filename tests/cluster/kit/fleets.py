@@ -11,7 +11,7 @@ from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.values.emit import changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
-__all__ = ["Fleet", "fleet_clusters"]
+__all__ = ["Fleet", "fleet_clusters", "priority_classes"]
 
 VALUES = charts_dir().parent / "values"
 
@@ -42,13 +42,15 @@ class Fleet:
     def machines(self) -> list[Object]:
         """Its nodes, two more for heads and downloads, volumes for its weights, and the classes that its pods name."""
         loaded = self.rendered.loaded
-        return [*simulated(loaded, self.cluster), *cpu_nodes(2), *volumes(loaded, self.cluster), *self.classes()]
+        classes = priority_classes(self.rendered, self.cluster)
+        return [*simulated(loaded, self.cluster), *cpu_nodes(2), *volumes(loaded, self.cluster), *classes]
 
-    def classes(self) -> list[Object]:
-        """PriorityClasses, as the chart platform makes them."""
-        (platform,) = (one for one in self.rendered.releases if (one.chart, one.cluster) == ("platform", self.cluster))
-        objects = template("platform", platform.name, platform.namespace, changed(platform.values))
-        return [item for item in objects if item["kind"] == "PriorityClass"]
+
+def priority_classes(rendered: Rendered, cluster: str = "main") -> list[Object]:
+    """Those that pods of the fleet's services name, as the chart platform makes them."""
+    (platform,) = (one for one in rendered.releases if (one.chart, one.cluster) == ("platform", cluster))
+    objects = template("platform", platform.name, platform.namespace, changed(platform.values))
+    return [item for item in objects if item["kind"] == "PriorityClass"]
 
 
 @cache
