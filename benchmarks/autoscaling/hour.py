@@ -1,5 +1,5 @@
-"""One hour of a trace with one policy: the plan it starts from, and its run. A module of its own: other processes import
-it."""
+"""One hour of a trace with one policy: the plan it starts from, and its run. A module of its own, because other
+processes import it."""
 
 import logging
 from collections.abc import Iterable, Iterator

@@ -112,9 +112,10 @@ def test_every_server_of_a_door_is_a_service_of_the_cluster(standing: Standing) 
     for door in standing.releases("gateway"):
         config = standing.cluster.one("ConfigMap", door.name, door.namespace)["data"]["haproxy.cfg"]
         servers = set(re.findall(r"^ +server \S+ ([^. ]+)\.([^. ]+)\.svc\.\S+?:(\d+) ", config, re.MULTILINE))
-        behind = standing.fleet.rendered.plan.gateways[door.cluster].models
+        plan = standing.fleet.rendered.plan
+        behind = plan.gateways[door.cluster].models
         assert {name.removesuffix("-serve-svc") for name, _, _ in servers} == {
-            standing.fleet.rendered.plan.models[model].service for model in behind
+            model.service for model in plan.models.values() if model.answers_to in behind
         }
         for name, namespace, port in servers:
             ports = standing.cluster.one("Service", name, namespace)["spec"]["ports"]
