@@ -7,6 +7,7 @@ import pytest
 
 from gateway.kit import gateway, sites, smallest
 from rayhelm.catalog.metrics import Metric, exporters, metrics
+from rayhelm.catalog.operators import nvidia
 from rayhelm.catalog.scaling import scaling
 
 SCRAPE = Path(__file__).parents[1] / "scaling/scrapes/ray-service.prom"
@@ -68,6 +69,14 @@ def test_matchers_pick_the_backends_of_models_alone() -> None:
     pattern = re.fullmatch(r'proxy=~"(.+)"', matcher)
     assert pattern
     assert {proxy for proxy in proxies if re.fullmatch(pattern[1], proxy)} == {"llama:stable"} < proxies
+
+
+def test_cards_are_asked_for_every_metric_of_theirs() -> None:
+    """The chart platform tells DCGM's exporter which fields to read."""
+    asked = nvidia().counters | nvidia().profiling
+    assert {name: metric.type for name, metric in exporters()["dcgm"].metrics.items()} == {
+        name: asked[name].type for name in exporters()["dcgm"].metrics
+    }
 
 
 def test_a_name_stands_in_one_exporter_only() -> None:
