@@ -7,7 +7,7 @@ import pytest
 
 from charts import kit
 from rayhelm.catalog.scaling import scaling
-from scaling.kit import GATEWAY, SERVICES, Answer, Series, answers, asked, check_expressions, numbers
+from scaling.kit import GATEWAY, SERVICES, Answer, Series, answers, asked, check_expressions, check_scrapes, numbers
 
 CHAT = {"namespace": "search", "rayhelm_dev_service": "chat"}
 AUDIO = {"namespace": "models", "rayhelm_dev_service": "audio"}
@@ -61,6 +61,14 @@ def test_promtool_takes_every_query(tmp_path: Path) -> None:
 def test_promtool_refuses_what_is_no_query(tmp_path: Path) -> None:
     with pytest.raises(AssertionError, match="parse error"):
         check_expressions(tmp_path, {"broken": "sum by ("})
+
+
+def test_prometheus_takes_the_scrape_configurations(tmp_path: Path) -> None:
+    everything = kit.rendered(chart="platform", base="platform/everything", release="platform", namespace="x")
+    text = kit.only(everything, "ConfigMap", "platform-scrape")["data"]["rayhelm.yaml"]
+    check_scrapes(tmp_path, text)
+    with pytest.raises(AssertionError, match="unknown"):
+        check_scrapes(tmp_path, text.replace("role: pod", "role: pods"))
 
 
 @pytest.mark.parametrize("name", OF_SERVICES)

@@ -3,7 +3,7 @@
 rules(...) ──▶ asked(...) ──▶ promtool: what a query answers over series of a test's own
 """
 
-from scaling.kit.promtool import Answer, Series, answers, check_expressions
+from scaling.kit.promtool import Answer, Series, answers, check_expressions, check_scrapes
 from scaling.kit.rules import GATEWAY, SERVICES, adapter_config, asked, numbers
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "answers",
     "asked",
     "check_expressions",
+    "check_scrapes",
     "numbers",
 ]

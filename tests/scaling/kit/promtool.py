@@ -11,7 +11,7 @@ import yaml
 from rayhelm.errors import MissingError
 from testbed.tools import program
 
-__all__ = ["Answer", "Series", "answers", "check_expressions"]
+__all__ = ["Answer", "Series", "answers", "check_expressions", "check_scrapes"]
 
 
 @dataclass(frozen=True)
@@ -61,6 +61,12 @@ def check_expressions(folder: Path, queries: dict[str, str]) -> None:
     """Raises AssertionError where promtool does not take one of them."""
     rules = [{"record": f"checked:{name}", "expr": query} for name, query in queries.items()]
     _run("check", "rules", _written(folder / "rules.yaml", {"groups": [{"name": "checked", "rules": rules}]}))
+
+
+def check_scrapes(folder: Path, scrape_configs: str) -> None:
+    """Raises AssertionError where Prometheus would not take the file among its `scrape_config_files`."""
+    (folder / "scrapes.yaml").write_text(scrape_configs)
+    _run("check", "config", _written(folder / "prometheus.yaml", {"scrape_config_files": ["scrapes.yaml"]}))
 
 
 def _run(*arguments: str | Path) -> None:
