@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rayhelm.errors import RayhelmError
@@ -65,7 +65,7 @@ def pids(name: str, root: Path = ROOT) -> set[int]:
     return found - {0}
 
 
-def remove(name: str, switched: list[str] = [], root: Path = ROOT) -> None:  # noqa: B006
+def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
     """Kills who is in it, and removes it from each hierarchy; `switched` are controllers to be switched off again."""
     for _ in range(50):
         if not (alive := pids(name, root)):
