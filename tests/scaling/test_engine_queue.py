@@ -185,6 +185,14 @@ def test_a_cluster_that_is_not_scraped_is_left_to_rays_rule(prometheus):
     assert [asked(context(ongoing=load))[0] for load in (0, 18, 21, 200)] == [0, 2, 3, 20]
 
 
+def test_a_prometheus_that_falls_silent_is_believed_for_a_while_and_then_left_to_rays_rule(prometheus):
+    asked = policy(prometheus, "busy", cache_ttl_s=3600, fetch_interval_s=3600)
+    assert looked(asked).waiting == pytest.approx(8)
+    asked._cache.timestamp -= 3601
+    assert asked._look(context()).waiting is None
+    assert asked(context(ongoing=18))[0] == 2
+
+
 def test_a_prometheus_that_cannot_be_reached_is_left_to_rays_rule():
     asked = policy(f"http://127.0.0.1:{free_port(set())}", "busy")
     assert asked._look(context()).waiting is None

@@ -13,6 +13,10 @@ __all__ = ["EngineQueuePolicy"]
 
 DELIVERY_S = 30
 """Seconds until Prometheus knows: Ray's 10, a scrape's 15, and some."""
+FETCH_S = 10
+"""Seconds between two questions: Ray has no newer figures."""
+BELIEVED_S = 45
+"""Seconds for which an answer holds. Three slow queries take 15, and Ray's own 15 would then be over between two."""
 
 
 class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
@@ -20,7 +24,8 @@ class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
 
     `ttft_s`: time in which first tokens have to come; without it only the queue counts. `goal`: share that has to.
     `waiting`: requests that may wait in one engine. `window_s`: over which first tokens are counted, and `at_least`:
-    fewer of them say nothing. `session`: the Ray cluster; found out where it is left out.
+    fewer of them say nothing. `session`: the Ray cluster; found out where it is left out. `fetch_interval_s` and
+    `cache_ttl_s`: how often Prometheus is asked, and how long it is believed.
     """
 
     def __init__(
@@ -33,10 +38,16 @@ class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
         window_s: int = signals.Queries.window_s,
         at_least: float = 20,
         session: str | None = None,
-        **kwargs: Any,
+        fetch_interval_s: float = FETCH_S,
+        cache_ttl_s: float = BELIEVED_S,
     ) -> None:
         self._queries = signals.Queries(session or ray.get_runtime_context().get_session_name(), window_s)
-        super().__init__(prometheus_address=prometheus_address, prometheus_queries=self._queries.all, **kwargs)
+        super().__init__(
+            prometheus_address=prometheus_address,
+            prometheus_queries=self._queries.all,
+            fetch_interval_s=fetch_interval_s,
+            cache_ttl_s=cache_ttl_s,
+        )
         self._ttft_s, self._at_least = ttft_s, at_least
         self._goal, self._waiting = goal, waiting
         self._said = ""
