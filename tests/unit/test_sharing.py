@@ -100,6 +100,14 @@ def test_no_more_replicas_are_planned_than_there_are_parts() -> None:
     assert "needs 2 replicas of 1 H100-SXM-80GB/3g.40gb, and pool `pool` has room for 1" in problem.message
 
 
+def test_limits_that_no_part_is_left_for_are_refused() -> None:
+    problem = refused("{shares: 2, isolation: hardware}", nodes=2, small="replicas: {min: 1, max: 9}")
+    assert "up to 9 replicas of 0.5 card, and pool `pool` has 2 cards, of which other models always hold 0.5" in str(
+        problem
+    )
+    assert problem.mend == "replicas: {min: 1, max: 3}"
+
+
 # -- time slices -----------------------------------------------------------------------------------------------------
 
 

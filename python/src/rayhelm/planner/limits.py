@@ -61,7 +61,7 @@ def _replicas_in(cards: float, chosen: Candidate) -> int:
 
 
 def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:
-    each = plan.tensor_parallel_size * plan.pipeline_parallel_size * plan.gpu_fraction
+    each = round(plan.gpus / max(plan.replicas, 1), 4)
     return loaded.document.problem(
         ("models", plan.model, "replicas", "max"),
         f"up to {plan.max_replicas} replicas of {each:g} card{'s' if each > 1 else ''}, and {why}",
