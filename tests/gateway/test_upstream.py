@@ -2,12 +2,14 @@
 
 import asyncio
 import threading
+import time
+from contextlib import ExitStack
 from http.client import IncompleteRead
 
 import pytest
 
 from gateway.kit import eventually, gateway, model, sites, tenant
-from gateway.kit.dns import dns
+from gateway.kit.dns import REFUSED, SERVER_FAILURE, dns
 from gateway.kit.raw import request
 
 CHAT = "/v1/chat/completions"
@@ -158,6 +160,26 @@ def test_it_starts_before_its_services_exist_and_finds_them_when_they_come(three
             assert eventually(lambda: door.chat().status == 200, "the service is found")
 
 
+def test_a_dns_that_is_ill_empties_no_backend(three):
+    """By itself HAProxy forgets an address half a minute after the last good answer."""
+    ends = {"one": {"host": None, "service": "chat", "cidrs": None, "port": three[0].port}}
+    overlay = {"versions": {"stable": {"endpoints": ends}}}
+    with ExitStack() as stack:
+        servers = [stack.enter_context(dns()) for _ in range(3)]
+        doors = []
+        for server in servers:
+            server.names["chat-serve-svc.models.svc.cluster.local"] = "127.0.0.1"
+            resolvers = {"nameservers": [server.address], "validSeconds": 1}
+            doors.append(stack.enter_context(gateway(values(three[0], model=overlay, resolvers=resolvers))))
+        for door in doors:
+            assert eventually(lambda door=door: door.chat().status == 200, "the service is found")
+        servers[0].silent = True
+        servers[1].failure = REFUSED
+        servers[2].failure = SERVER_FAILURE
+        time.sleep(45)
+        assert [door.chat().status for door in doors] == [200, 200, 200]
+
+
 # -- failures --------------------------------------------------------------------------------------------------------
 
 
@@ -269,3 +291,12 @@ def test_a_json_body_goes_up_as_json_whatever_its_client_called_it(three, named)
     with gateway(values(three[0])) as door, door.line() as line:
         line.send(request(CHAT, said("hi")).replace(b"Content-Type: application/json\r\n", named))
         assert dict(line.answer().json()["headers"])["content-type"] == "application/json"
+
+
+def test_nobody_behind_is_told_to_unpack_a_body_or_to_wait_for_it(three):
+    """It was read here as it stands, and it is here whole."""
+    with gateway(values(three[0])) as door, door.line() as line:
+        asked = request(CHAT, said("hi"), headers=[("Content-Encoding", "gzip"), ("Expect", "100-continue")])
+        line.send(asked.replace(b"HTTP/1.1", b"HTTP/1.0"))  # of those HAProxy itself leaves the second header in
+        headers = dict(line.answer().json()["headers"])
+        assert {"content-encoding", "expect"}.isdisjoint(headers)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-A, ANSWER, NO_SUCH_NAME = 1, 0x8180, 0x8183
+A, ANSWER, SERVER_FAILURE, NO_SUCH_NAME, REFUSED = 1, 0x8180, 0x8182, 0x8183, 0x8185
 
 
 class Dns:
@@ -15,6 +15,7 @@ class Dns:
     def __init__(self) -> None:
         self.names: dict[str, str] = {}
         self.silent = False
+        self.failure = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self._socket.getsockname()[1]}"
@@ -40,10 +41,10 @@ class Dns:
             at += size + 1
         question = query[12 : at + 5]
         kind = struct.unpack("!H", query[at + 1 : at + 3])[0]
-        address = self.names.get(".".join(labels))
+        address = None if self.failure else self.names.get(".".join(labels))
         record = b"\xc0\x0c" + struct.pack("!HHIH", A, 1, 1, 4) + socket.inet_aton(address or "0.0.0.0")
         found = address is not None and kind == A
-        flags = ANSWER if address else NO_SUCH_NAME
+        flags = ANSWER if address else self.failure or NO_SUCH_NAME
         return query[:2] + struct.pack("!HHHHH", flags, 1, int(found), 0, 0) + question + (record if found else b"")
 
 
