@@ -239,6 +239,15 @@ def test_what_a_crash_left_is_told_by_status_with_what_takes_it_away(
     assert not place.folder.exists()
 
 
+def test_kept_images_go_with_the_next_down_that_does_not_keep_them(
+    place: NodeHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.kept.mkdir()
+    assert called(capsys, monkeypatch, "down", "--keep-images")[1] == "no node runs here\n"
+    assert "are gone, too" in called(capsys, monkeypatch, "down")[1]
+    assert not place.kept.exists()
+
+
 # -- cgroups -----------------------------------------------------------------------------------------------------------
 
 

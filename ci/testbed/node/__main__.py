@@ -72,8 +72,11 @@ def down_command(
     """End it; nothing of it stays, also after a crash."""
     place = home()
     there = left_behind(place) or alive(place)
+    kept = place.kept.exists() and not keep_images
     ended = down(place, _say, keep_images=keep_images)
     print(f"ended: {ended} processes" if there else "no node runs here")
+    if kept:
+        print("the images that an earlier one had kept are gone, too")
 
 
 @app.command("status")

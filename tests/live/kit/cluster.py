@@ -12,7 +12,7 @@ from testbed.node.bed import Node
 from testbed.node.settings import SANDBOX
 from testbed.tools import program
 
-__all__ = ["Cluster"]
+__all__ = ["Cluster", "pod"]
 
 PATIENCE = 120.0
 """Seconds; a pod takes one where nothing else runs."""
