@@ -1,11 +1,15 @@
 """Models that answer for others: other places of the same weights, and other versions, behind one name."""
 
-import pytest
+from io import StringIO
 
-from rayhelm.cli.tenant_table import joined_names
+import pytest
+from rich.console import Console
+
+from rayhelm.cli.tenant_table import joined_names, tenant_table
 from rayhelm.cli.up import up_services
 from rayhelm.errors import FleetError
 from rayhelm.fleet_files import rendered_of
+from rayhelm.plan_page import plan_page
 from rayhelm.planner.plan import Plan
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.gateway import GatewayValues
@@ -136,6 +140,7 @@ def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their
     """Of three models one is bound to the edge, one shares its service, and that one answers for the third."""
     clusters = "clusters: {edge: {apiServer: {cidrs: [10.0.0.1/32]}}, main:"
     text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
+    text = text.replace("models: [chat]", "models: [chat, search]")
     search = "  search: {source: BAAI/bge-m3, task: embed, service: side%s}\n"
     beside = "  beside: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, service: side, answersFor: {model: chat}}\n"
     problem = the_problem(text + search % ", pool: big" + beside)
@@ -211,6 +216,14 @@ def test_the_plan_tells_who_answers_to_a_name() -> None:
         "chat: stable 80 % by chat (100) and chat-big (100), next 20 % by chat-next (100)"
     ]
     assert list(joined_names(plan(BASE))) == []
+
+
+def test_a_tenant_s_pin_is_told_where_it_says_what_the_tenant_may_call() -> None:
+    rendered = rendered_of(load(BASE.replace("[chat]}", "[chat], versions: {chat: next}}") + NEXT))
+    assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants)
+    shown = StringIO()
+    Console(width=200, file=shown).print(tenant_table(rendered.plan))
+    assert "chat (next)" in shown.getvalue()
 
 
 # -- the values --------------------------------------------------------------------------------------------------------

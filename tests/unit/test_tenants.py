@@ -16,6 +16,16 @@ def doors(text: str) -> Plan:
 # -- the fleet file ----------------------------------------------------------------------------------------------------
 
 
+def test_a_model_that_nobody_may_call_beside_one_that_somebody_may_is_refused() -> None:
+    more = SMALL + "  other: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096}\n"
+    problem = the_problem(more + "tenants: {a: {models: [chat]}}\n")
+    assert (problem.path, problem.line) == ("models.other", 6)
+    assert "nobody may call `other`" in problem.message
+    assert problem.mend == "tenants:\n  a: {models: [chat, other]}"
+    read(more + "tenants: {a: {models: [chat, other]}}\n")
+    read(more + "tenants: {a: {models: [chat]}}\nservices: {other: {aliases: {namespace: apps, names: [llm]}}}\n")
+
+
 def test_the_secret_with_a_tenant_s_keys_is_named_after_it() -> None:
     fleet = read(SMALL + "tenants: {a: {models: [chat]}, b: {models: [chat], keys: {secret: mine}}}")
     assert (fleet.keys_of("a"), fleet.keys_of("b")) == ("gateway-keys-a", "mine")

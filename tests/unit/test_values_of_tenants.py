@@ -78,8 +78,10 @@ def test_what_the_fleet_leaves_out_is_what_the_chart_would_take() -> None:
     assert declared.concurrency == chart.concurrency
 
 
-def test_a_model_that_nobody_may_call_is_not_behind_the_door() -> None:
-    assert list(door((FLEET % "").replace("[chat, embed]", "[chat]")).models) == ["chat"]
+def test_a_model_for_aliases_alone_is_not_behind_the_door() -> None:
+    aliases = "embed: {tenant: owner, aliases: {namespace: apps, names: [embedder]}}"
+    text = (FLEET % "").replace("[chat, embed]", "[chat]").replace("embed: {tenant: owner}", aliases)
+    assert list(door(text).models) == ["chat"]
 
 
 def test_a_fleet_without_callers_has_no_door() -> None:
@@ -228,7 +230,7 @@ clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}}}}}
 pools: {{gpu: {{gpu: L4-24GB, nodes: 300}}}}
 models: {{{", ".join(f"m{number}: {{source: Qwen/Qwen3-0.6B, context: 4096, replicas: 9}}" for number in range(12))}}}
 services: {{{", ".join(f"m{number}: {{tenant: owner, weightsSize: 600GiB}}" for number in range(12))}}}
-tenants: {{owner: {{models: [m0]}}}}
+tenants: {{owner: {{}}}}
 """
     quota = wall(text).quota
     assert quota.pods.steady > 12 * 9

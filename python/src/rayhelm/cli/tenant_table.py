@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
     from rich.table import Table
 
-    from rayhelm.planner.plan import Plan, VersionPlan
+    from rayhelm.planner.plan import Plan, TenantPlan, VersionPlan
 
 __all__ = ["joined_names", "tenant_table"]
 
@@ -36,13 +36,19 @@ def tenant_table(plan: "Plan") -> "Table":
         held, surge = sum(service.gpus for service in owned), sum(service.surge_gpus for service in owned)
         table.add_row(
             name,
-            ", ".join(tenant.models) or "-",
+            ", ".join(_callable(tenant)) or "-",
             str(tenant.requests_per_minute) if tenant.models else "-",
             str(tenant.concurrency) if tenant.models else "-",
             ", ".join(tenant.services) or "-",
             f"{held:g} + {surge:g}" if owned else "-",
         )
     return table
+
+
+def _callable(tenant: "TenantPlan") -> "Iterator[str]":
+    """Models, each with the version that the tenant is pinned to."""
+    for model in tenant.models:
+        yield f"{model} ({tenant.versions[model]})" if model in tenant.versions else model
 
 
 def joined_names(plan: "Plan") -> "Iterator[str]":

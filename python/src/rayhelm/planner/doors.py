@@ -16,6 +16,7 @@ def tenant_plans(fleet: Fleet) -> dict[str, TenantPlan]:
     return {
         name: TenantPlan(
             models=tenant.models,
+            versions=dict(tenant.versions),
             requests_per_minute=tenant.requests_per_minute,
             concurrency=tenant.concurrency,
             keys_secret=fleet.keys_of(name),

@@ -163,6 +163,8 @@ class TenantPlan(Closed):
 
     models: tuple[str, ...]
     """Models that it may call."""
+    versions: dict[str, str]
+    """Version that it gets of a model, whatever the weights say."""
     requests_per_minute: int
     """Bound of each gateway."""
     concurrency: int

@@ -48,6 +48,7 @@ def _calls(fleet: Fleet, document: Document) -> Iterator[Problem]:
             if model in tenant.models[:index]:
                 models = ", ".join(dict.fromkeys(tenant.models))
                 yield document.problem(path, f"`{model}` stands twice", f"models: [{models}]")
+    yield from _forgotten(fleet, document)
     for model, spec in fleet.models.items():
         if spec.application and not spec.application.paths and fleet.callers_of(model):
             yield document.problem(
@@ -55,6 +56,24 @@ def _calls(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"`{fleet.callers_of(model)[0]}` may call `{model}`, and the gateway opens no path of it",
                 "paths: {/v1/ocr: POST}",
             )
+
+
+def _forgotten(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """A model beside others that may be called holds cards for nobody; aliases lead to it without a gateway."""
+    callers = [name for name, tenant in fleet.tenants.items() if tenant.models]
+    named = {model for tenant in fleet.tenants.values() for model in tenant.models}
+    if not callers or not named <= {model for model in fleet.models if fleet.answers_to(model) == model}:
+        return  # a name that leads nowhere may be meant for it
+    for model, spec in fleet.models.items():
+        service = fleet.services.get(fleet.service_of(model))
+        if fleet.callers_of(model) or spec.answers_for or (service and service.aliases):
+            continue
+        models = ", ".join([*fleet.tenants[callers[0]].models, model])
+        yield document.problem(
+            ("models", model),
+            f"nobody may call `{model}`: no tenant names it among its `models`",
+            f"tenants:\n  {callers[0]}: {{models: [{models}]}}",
+        )
 
 
 def _claims(fleet: Fleet, document: Document) -> Iterator[Problem]:
