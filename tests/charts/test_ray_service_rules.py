@@ -1,66 +1,20 @@
-"""Every row of bad values is refused by every layer that claims it, with its own words."""
+"""What else is refused by the chart ray-service, and what is not, beside the rows that each chart has."""
 
 import pytest
-from pydantic import ValidationError
 
-from charts.kit import HELMS, example, over, rendered
-from rayhelm.charts.helm import render
-from rayhelm.charts.rules import rules
-from rayhelm.charts.schema import values_schema
-from rayhelm.errors import FleetError
-from rayhelm.values.ray_service import RayServiceValues
+from charts.each_chart import chart_of
+from charts.kit import HELMS, chat, over
 
-RULES = rules("ray-service")
-ROWS = [
-    pytest.param(name, bad, id=f"{name}-{number}")
-    for name, rule in RULES.items()
-    for number, bad in enumerate(rule.bad)
-]
-
-
+CHART = chart_of("ray-service")
 SPLIT = {"tensorParallelSize": 2, "pipelineParallelSize": 2}
 
 
-def chat(**model):
-    return {"serve": {"applications": {"chat": {"models": {"llama-8b": model}}}}}
-
-
-def rows(layer):
-    return [row for row in ROWS if layer in RULES[row.values[0]].layers]
-
-
-def test_there_are_bad_values_for_every_rule():
-    assert all(rule.bad for rule in RULES.values())
-    assert len(ROWS) > 60
-
-
-@pytest.mark.parametrize(("name", "bad"), rows("chart"))
-def test_the_chart_refuses_it_and_says_how_to_mend_it(name, bad):
-    problem = refused(name, bad)
-    assert problem.rule == name
-    assert problem.mend
-    assert "{path}" not in problem.message + problem.mend
-    assert "<no value>" not in str(problem)
-
-
-@pytest.mark.parametrize(("name", "bad"), rows("schema"))
-def test_the_schema_refuses_it(name, bad):
-    with pytest.raises(FleetError, match="don't meet the specifications of the schema"):
-        rendered(bad)
-
-
-@pytest.mark.parametrize(("name", "bad"), rows("model"))
-def test_the_model_refuses_it(name, bad):
-    with pytest.raises(ValidationError):
-        RayServiceValues.model_validate(over(example("minimal"), bad))
-
-
-@pytest.mark.parametrize("name", [name for name, rule in RULES.items() if rule.since or rule.until])
+@pytest.mark.parametrize("name", [name for name, rule in CHART.rules.items() if rule.since or rule.until])
 def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
-    rule = RULES[name]
+    rule = CHART.rules[name]
     other = "1.6.2" if rule.since else "1.7.0"
     for bad in rule.bad:
-        assert broken(over(bad, {"kuberay": {"version": other}})) != name
+        assert CHART.broken(over(bad, {"kuberay": {"version": other}})) != name
 
 
 @pytest.mark.parametrize(
@@ -90,65 +44,19 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
     ],
 )
 def test_what_is_good_is_not_refused(good):
-    assert broken(good) == ""
+    assert CHART.broken(good) == ""
 
 
 @pytest.mark.parametrize("helm", HELMS)
 def test_both_helms_say_the_same(helm):
-    with pytest.raises(FleetError) as caught:
-        rendered({"auth": {"mode": "disabled"}}, helm=helm)
-    assert caught.value.problems[0].rule == "auth-reason"
-    assert caught.value.problems[0].mend == 'auth: {mode: disabled, reason: "..."}'
+    problem = CHART.refused("auth-reason", {"auth": {"mode": "disabled"}}, helm)
+    assert problem.rule == "auth-reason"
+    assert problem.mend == 'auth: {mode: disabled, reason: "..."}'
 
 
 def test_the_words_of_a_rule_are_filled_in():
-    problem = refused("worker-group-unknown", RULES["worker-group-unknown"].bad[0])
+    problem = CHART.refused("worker-group-unknown", CHART.rules["worker-group-unknown"].bad[0])
     assert problem.message == (
         "serve.applications.chat.models.llama-8b names the worker group gpus, which is not there; there are: gpu"
     )
     assert problem.mend == "workerGroups: {gpus: {resources: {cpu: 8, memory: 64Gi}}}"
-
-
-@pytest.mark.parametrize("helm", HELMS)
-def test_a_null_is_refused_wherever_it_would_drop_a_default(helm):
-    """`a: null` in an overlay removes the key before anybody sees it, so every such key has to be required."""
-    found = list(sections(values_schema(RayServiceValues, "ray-service")))
-    assert sum(len(keys) for _, keys in found) > 100
-    for path, keys in found:
-        values = example("minimal")
-        put(values, path, dict.fromkeys(keys))
-        with pytest.raises(FleetError) as caught:
-            render("ray-service", "chat", "models", values, helm=HELMS[helm])
-        missing = next(line for line in str(caught.value).splitlines() if "missing propert" in line)
-        assert {key for key in keys if f"'{key}'" in missing} == set(keys)
-
-
-def broken(overlay):
-    """The rule that is broken first, if any."""
-    try:
-        rendered(overlay)
-    except FleetError as error:
-        return error.problems[0].rule
-    return ""
-
-
-def refused(name, bad):
-    rule = RULES[name]
-    version = rule.until or rule.since or "1.7.0"
-    with pytest.raises(FleetError) as caught:
-        rendered(over({"kuberay": {"version": version}}, bad), release=rule.release or "chat")
-    return caught.value.problems[0]
-
-
-def sections(schema, path=()):
-    """Every section, as a path and its keys."""
-    yield path, tuple(schema["properties"])
-    for name, node in schema["properties"].items():
-        if "properties" in node:
-            yield from sections(node, (*path, name))
-
-
-def put(values, path, value):
-    for part in path[:-1]:
-        values = values.setdefault(part, {})
-    values.update({path[-1]: value} if path else value)

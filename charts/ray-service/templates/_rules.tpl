@@ -201,7 +201,7 @@
  },
  "spread-replica": {
   "message": "worker group {group}: one replica takes several pods, and spreading over {place} would tear it apart: they talk to each other at every step",
-  "mend": "workerGroups: \u007b{group}: {spread: {kubernetes.io/hostname: {maxSkew: 1}\u007d}\u007d"
+  "mend": "workerGroups: \u007b{group}: {spread: \u007b{place}: null, kubernetes.io/hostname: {maxSkew: 1}\u007d}\u007d"
  },
  "resource-of-quota": {
   "message": "worker group {group}: {name} is how a quota names {resource}; a pod with it is refused",

@@ -1,0 +1,96 @@
+"""Every row of bad values of each chart is refused by every layer that claims it, with its own words."""
+
+import re
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import ValidationError
+
+from charts.each_chart import CHARTS, Chart, Values
+from charts.kit import HELMS, over
+from rayhelm.charts.schema import values_schema
+from rayhelm.errors import FleetError
+
+each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
+
+
+def bad_of(layer: str, *, mended: bool = False) -> Any:
+    """The rows that a layer claims; those alone whose mend can be taken as it stands."""
+    return pytest.mark.parametrize(
+        ("chart", "name", "bad"),
+        [
+            pytest.param(chart, name, bad, id=f"{chart}-{name}-{number}")
+            for chart in CHARTS
+            for name, rule in chart.rules.items()
+            if layer in rule.layers and not (mended and name in chart.needs_a_choice)
+            for number, bad in enumerate(rule.bad)
+        ],
+    )
+
+
+@each_chart
+def test_there_are_bad_values_for_every_rule(chart: Chart) -> None:
+    assert all(rule.bad for rule in chart.rules.values())
+
+
+@bad_of("chart")
+def test_the_chart_refuses_it_and_says_how_to_mend_it(chart: Chart, name: str, bad: Values) -> None:
+    problem = chart.refused(name, bad)
+    assert problem.rule == name
+    assert problem.mend
+    assert "<no value>" not in str(problem)
+    assert not re.search(r"\{[a-z]+\}", problem.message), "its words are filled in"
+
+
+@bad_of("chart")
+def test_a_mend_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, bad: Values) -> None:
+    mend = chart.refused(name, bad).mend
+    if not mend.startswith("helm "):
+        loaded = yaml.safe_load(mend)
+        assert loaded is None or isinstance(loaded, dict), mend
+
+
+@bad_of("chart", mended=True)
+def test_a_mend_mends(chart: Chart, name: str, bad: Values) -> None:
+    assert chart.broken(over(bad, yaml.safe_load(chart.refused(name, bad).mend))) != name
+
+
+@bad_of("schema")
+def test_the_schema_refuses_it(chart: Chart, name: str, bad: Values) -> None:
+    assert "don't meet the specifications of the schema" in chart.refused(name, bad).message
+
+
+@bad_of("model")
+def test_the_model_refuses_it(chart: Chart, name: str, bad: Values) -> None:
+    with pytest.raises(ValidationError):
+        chart.model.model_validate(over(chart.smallest(), bad))
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@each_chart
+def test_a_null_is_refused_wherever_it_would_drop_a_default(chart: Chart, helm: str) -> None:
+    """`a: null` in an overlay removes the key before anybody sees it, so every such key has to be required."""
+    found = list(sections(values_schema(chart.model, chart.name)))
+    assert sum(len(keys) for _, keys in found) > 10
+    for path, keys in found:
+        values = chart.smallest()
+        put(values, path, dict.fromkeys(keys))
+        with pytest.raises(FleetError) as caught:
+            chart.objects(values, helm)
+        missing = next(line for line in str(caught.value).splitlines() if "missing propert" in line)
+        assert {key for key in keys if f"'{key}'" in missing} == set(keys)
+
+
+def sections(schema: Values, path: tuple[str, ...] = ()) -> Any:
+    """Every section, as a path and its keys."""
+    yield path, tuple(schema["properties"])
+    for name, node in schema["properties"].items():
+        if "properties" in node:
+            yield from sections(node, (*path, name))
+
+
+def put(values: Values, path: tuple[str, ...], value: Values) -> None:
+    for part in path[:-1]:
+        values = values.setdefault(part, {})
+    values.update({path[-1]: value} if path else value)

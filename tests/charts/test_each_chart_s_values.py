@@ -1,0 +1,149 @@
+"""Values, schema, documents and templates of each chart say the same."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic.fields import FieldInfo
+
+from charts.each_chart import CHARTS, Chart, named
+from charts.kit import HELMS, HERE, example, over, parsed
+from rayhelm.charts.docs import readme_table
+from rayhelm.charts.generate import BEGIN, stale
+from rayhelm.charts.generate import CHARTS as MODELS
+from rayhelm.charts.helm import render
+from rayhelm.charts.shape import default_of, entry_models, keys
+
+UNUSED = {"global"}
+"""Helm hands it to every chart; ours have no use for it."""
+
+each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
+each_example = pytest.mark.parametrize(
+    ("chart", "name"), [pytest.param(chart, name, id=f"{chart}-{name}") for chart in CHARTS for name in chart.examples]
+)
+
+
+def test_every_chart_is_tested() -> None:
+    assert {chart.name for chart in CHARTS} == set(MODELS)
+
+
+@each_chart
+def test_generated_files_are_fresh(chart: Chart) -> None:
+    assert stale(chart.name) == [], "run `make generate`"
+
+
+@each_chart
+def test_values_yaml_holds_every_default(chart: Chart) -> None:
+    assert yaml.safe_load((chart.folder / "values.yaml").read_text()) == default_of(chart.model)
+
+
+@each_example
+def test_an_example_is_what_the_model_takes_and_gives(chart: Chart, name: str) -> None:
+    values = chart.model.model_validate(example(name))
+    dumped = values.model_dump(by_alias=True, exclude_none=True, mode="json")
+    assert chart.model.model_validate(dumped) == values
+
+
+@each_example
+def test_completed_by_the_model_or_by_the_chart_is_the_same(chart: Chart, name: str) -> None:
+    """The defaults of entries are in Python and in `_defaults.tpl`: both have to mean one thing."""
+    written = example(name)
+    completed = chart.model.model_validate(written).model_dump(by_alias=True, exclude_none=True, mode="json")
+    assert chart.objects(written) == chart.objects(completed)
+
+
+@each_chart
+def test_every_value_is_used_by_a_template(chart: Chart) -> None:
+    """The tests of every value change each."""
+    unused = {
+        path
+        for path, name in named(chart.model)
+        if name not in chart.walked and not re.search(rf"[.\" ]{name}\b", chart.templates)
+    }
+    assert unused == UNUSED
+
+
+@each_chart
+def test_every_use_of_a_value_exists(chart: Chart) -> None:
+    known = {name for _, name in named(chart.model)} | {"Chart", "Release"}
+    uses = re.findall(r"(?:\.Values|\$v)\.([A-Za-z.]+)", chart.templates)
+    assert len(uses) > 4
+    for use in uses:
+        assert set(use.split(".")) <= known, use
+
+
+@each_chart
+def test_every_rule_that_the_chart_claims_has_its_condition(chart: Chart) -> None:
+    used = set(re.findall(rf'"{chart.name}\.refuse" \(list [^"]*"([a-z0-9-]+)"', chart.templates))
+    assert used == {name for name, rule in chart.rules.items() if "chart" in rule.layers}
+
+
+@each_chart
+def test_the_readme_tells_every_value(chart: Chart) -> None:
+    table = chart.readme.partition(BEGIN)[2]
+    assert readme_table(chart.model) in table
+    assert len(re.findall(r"^\| `", table, re.MULTILINE)) == len(list(named(chart.model)))
+
+
+def described(model: Any, path: str = "") -> Iterator[tuple[str, FieldInfo]]:
+    for key in keys(model):
+        yield f"{path}{key.name}", key.field
+        if key.section:
+            yield from described(key.section, f"{path}{key.name}.")
+
+
+@each_chart
+def test_every_key_has_a_meaning(chart: Chart) -> None:
+    for model in (chart.model, *entry_models(chart.model).values()):
+        for path, field in described(model):
+            assert field.description, path
+
+
+@each_chart
+def test_the_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> None:
+    parts = chart.text(chart.smallest()).split("---\n")
+    text = "---\n".join(part for part in parts if not chart.apart or chart.apart not in part.partition("\n")[0])
+    golden = HERE / f"golden/{chart.name}.yaml"
+    if os.environ.get("RAYHELM_UPDATE_GOLDEN"):
+        golden.write_text(text)
+    assert parsed(text) == parsed(golden.read_text()), "RAYHELM_UPDATE_GOLDEN=1 writes it anew"
+
+
+@each_chart
+def test_the_smallest_values_of_the_readme_render(chart: Chart) -> None:
+    (values,) = re.findall(r"## The smallest values\n\n```yaml\n(.*?)```", chart.readme, re.DOTALL)
+    assert {item["kind"] for item in chart.objects(yaml.safe_load(values))} >= chart.shows
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(
+    ("chart", "setting"),
+    [pytest.param(chart, setting, id=f"{chart}-{setting}") for chart in CHARTS for setting in chart.settings],
+)
+def test_a_number_of_the_command_line_is_the_number_of_a_file(chart: Chart, setting: str, helm: str) -> None:
+    """Helm reads `--set` as int64 and files as float64, and templates compare neither with the other."""
+    path, _, value = setting.partition("=")
+    keys_ = path.split(".")
+    written = value if value.isdigit() else json.dumps(value)
+    overlay = json.loads("".join(f'{{"{key}": ' for key in keys_) + written + "}" * len(keys_))
+    smallest = chart.smallest()
+    assert chart.objects(smallest, helm, options=("--set", setting)) == chart.objects(over(smallest, overlay), helm)
+
+
+@each_chart
+@pytest.mark.parametrize("helm", HELMS)
+def test_it_works_as_a_dependency_of_another_chart(chart: Chart, tmp_path: Path, helm: str) -> None:
+    parent = tmp_path / "parent"
+    (parent / "charts").mkdir(parents=True)
+    (parent / "charts" / chart.name).symlink_to(chart.folder)
+    below = [{"name": chart.name, "version": "0.1.0", "repository": ""}]
+    about = {"apiVersion": "v2", "name": "parent", "version": "0.1.0", "dependencies": below}
+    parent.joinpath("Chart.yaml").write_text(json.dumps(about))
+    values = {"global": {"of": "the parent"}, chart.name: chart.smallest()}
+    nested = parsed(render(str(parent), chart.release, chart.namespace, values, helm=HELMS[helm]))
+    assert nested == chart.objects(chart.smallest(), helm)
