@@ -25,8 +25,10 @@ def shop(tmp_path: Path) -> Shop:
     return Shop.open(tmp_path)
 
 
+# Whoever runs the tests in the background may have them ignore ctrl-C.
 COMMAND = """
-import os, pathlib, sys
+import os, pathlib, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from testbed.tools.__main__ import main
 from testbed.tools.site import Site
 sys.exit(main(["oven"], Site(pathlib.Path(sys.argv[1]), os.environ)))
