@@ -25,7 +25,8 @@ def _machines(cluster: Cluster) -> Iterator[None]:
 
 def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
     arc = over({"gpu": {"count": 1, "vendor": "intel", "resource": "gpu.intel.com/i915"}}, group)
-    ours = {"kuberay": {"version": cluster.place.kuberay}, "workerGroups": {"cpu": arc}}
+    on_it = {"applications": {"chat": {"models": {"llama-8b": {"accelerator": {"kind": "gpu"}}}}}}
+    ours = {"kuberay": {"version": cluster.place.kuberay}, "workerGroups": {"cpu": arc}, "serve": on_it}
     return dict(over(example("stand-in"), ours))
 
 

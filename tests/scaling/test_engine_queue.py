@@ -4,6 +4,7 @@ import re
 import subprocess
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -38,10 +39,15 @@ def series(name: str, session: str, value: Mapping[int, float], **labels: str) -
     if name == "ray_vllm_num_requests_waiting":
         named.pop("le")
     inside = ",".join(f'{label}="{text}"' for label, text in named.items())
-    return [f"{name}{{{inside}}} {number} {int(NOW) + second}" for second, number in value.items()]
+    return [f"{name}{{{inside}}} {number} {int(now()) + second}" for second, number in value.items()]
 
 
-NOW = time.time()
+@cache
+def now() -> float:
+    """The moment of the test: the first question, not the import, which may be half an hour before."""
+    return time.time()
+
+
 ALWAYS = range(-BEFORE_S, AFTER_S, STEP_S)
 
 
@@ -72,18 +78,20 @@ def first_tokens(session: str, replica: str, per_step: Mapping[float, float], fr
     ]
 
 
-SERIES = [
-    *(line for session in ("busy", "idle", "young", "neighbour") for line in known(session)),
-    *waits("busy", "a", 6),
-    *waits("busy", "b", 2),
-    *waits("busy", "another-model's", 50),
-    *waits("neighbour", "a", 70),
-    *waits("idle", "a", 3, until=-200),
-    *first_tokens("busy", "a", {0.3: 6, 4.0: 2}),
-    *first_tokens("busy", "b", {0.3: 8}),
-    *first_tokens("busy", "another-model's", {70.0: 90}),
-    *first_tokens("idle", "a", {}),
-]
+def recording() -> list[str]:
+    """What Prometheus is to know."""
+    return [
+        *(line for session in ("busy", "idle", "young", "neighbour") for line in known(session)),
+        *waits("busy", "a", 6),
+        *waits("busy", "b", 2),
+        *waits("busy", "another-model's", 50),
+        *waits("neighbour", "a", 70),
+        *waits("idle", "a", 3, until=-200),
+        *first_tokens("busy", "a", {0.3: 6, 4.0: 2}),
+        *first_tokens("busy", "b", {0.3: 8}),
+        *first_tokens("busy", "another-model's", {70.0: 90}),
+        *first_tokens("idle", "a", {}),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +101,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     except MissingError as error:
         pytest.skip(f"no promtool: {error.how.splitlines()[0]} builds it")
     home, run = tmp_path_factory.mktemp("prometheus"), new_run()
-    by_name = sorted(SERIES, key=lambda line: line.partition("{")[0])
+    by_name = sorted(recording(), key=lambda line: line.partition("{")[0])
     (home / "series").write_text("\n".join([*by_name, "# EOF", ""]))
     making = [promtool, "tsdb", "create-blocks-from", "openmetrics", home / "series", home / "data"]
     subprocess.run(making, check=True, capture_output=True)
