@@ -307,3 +307,22 @@ def ray(group):
 
 def mounts(container):
     return {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
+
+
+def test_pods_may_share_cores_and_ray_counts_them_all():
+    sizes = {"resources": {"cpu": 4, "cpuRequest": "200m", "memory": "64Gi"}}
+    overlay = {"head": sizes, "autoscaler": sizes, "workerGroups": {"gpu": sizes}}
+    spec = cluster(overlay)
+    pods = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]
+    for resources in (spec["autoscalerOptions"]["resources"], *(_resources(pod) for pod in pods)):
+        assert (resources["limits"]["cpu"], resources["requests"]["cpu"]) == ("4", "200m")
+        assert resources["limits"]["memory"] == resources["requests"]["memory"]
+
+
+def test_pods_ask_for_all_of_their_cores_unless_told_otherwise():
+    resources = _resources(worker())
+    assert resources["limits"] == resources["requests"]
+
+
+def _resources(group):
+    return group["template"]["spec"]["containers"][0]["resources"]

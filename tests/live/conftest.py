@@ -25,7 +25,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ours = [item for item in items if FOLDER in item.path.parents]
     for item in ours:
         item.add_marker(pytest.mark.live)
-        item.add_marker(pytest.mark.timeout(900))
+        if item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(900))
     if "live" not in config.getoption("markexpr"):
         config.hook.pytest_deselected(items=ours)
         items[:] = [item for item in items if item not in ours]

@@ -103,6 +103,9 @@
   "minReplicas": 1,
   "maxReplicas": 1,
   "numOfHosts": 1,
+  "resources": {
+   "cpuRequest": ""
+  },
   "shmSize": "8Gi",
   "cacheSize": "20Gi",
   "tmpSize": "10Gi",

@@ -211,6 +211,10 @@
   "message": "worker group {group}: Intel's discovery sets gpu.intel.com/product on Flex and Max cards alone, never to {product}",
   "mend": "# kubectl get nodes --show-labels\nworkerGroups: \u007b{group}: {gpu: {product: \"\"}, nodeSelector: {gpu.intel.com/device-id.0300-56a0.present: \"true\"}\u007d}\n"
  },
+ "cpu-request": {
+  "message": "{path}: cpuRequest {request} is more than the limit {cpu}; Kubernetes would refuse the pods",
+  "mend": "{path}: {resources: {cpuRequest: {cpu}\u007d}"
+ },
  "shm-memory": {
   "message": "{path}: shmSize {shm} leaves nothing of the memory {memory} that it is taken from",
   "mend": "{path}: {shmSize: 2Gi}"

@@ -4,6 +4,7 @@ layout    a folder with images that share their layers
 tar       a layer, as a stream
 program   an image of one static program and nothing else
 base      a small Debian with Python
+haproxy   the gateway's program
 python    what a lock names, and rayhelm itself, each a layer
 """
 

@@ -26,8 +26,8 @@ class Cluster:
         self.kubectl = Kubectl(program("kubectl"), node.home.kubeconfig)
 
     @contextmanager
-    def namespace(self) -> Iterator[str]:
-        name = f"live-{uuid.uuid4().hex[:8]}"
+    def namespace(self, name: str = "") -> Iterator[str]:
+        name = name or f"live-{uuid.uuid4().hex[:8]}"
         labels = {"pod-security.kubernetes.io/enforce": "restricted"}
         self.apply(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": labels}},

@@ -20,14 +20,15 @@ securityContext:
   {{- end }}
 {{- end }}
 
-{{- /* Requests and limits of one size: Ray counts the limits, the scheduler the requests. Takes (list sizes devices). */ -}}
+{{- /* Requests and limits of one size, but for CPUs where somebody wants it: Ray counts the limits, the scheduler the
+       requests. Takes (list sizes devices). */ -}}
 {{- define "ray-service.resources" -}}
-{{- $sizes := dict "cpu" (include "ray-service.quantity" (index . 0).cpu) "memory" (include "ray-service.quantity" (index . 0).memory) }}
-{{- $all := mergeOverwrite $sizes (index . 1) }}
+{{- $sizes := index . 0 }}
+{{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" $sizes.memory)) (index . 1) }}
 limits:
-  {{- toYaml $all | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" $sizes.cpu)) $all) | nindent 2 }}
 requests:
-  {{- toYaml $all | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" ($sizes.cpuRequest | default $sizes.cpu))) $all) | nindent 2 }}
 {{- end }}
 
 {{- define "ray-service.mounts" -}}

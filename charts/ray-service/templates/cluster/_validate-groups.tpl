@@ -4,8 +4,11 @@
 {{- include "ray-service.refuse" (list $v "worker-groups-missing" dict) }}
 {{- end }}
 {{- include "ray-service.validateShm" (list $v "head" .head) }}
+{{- include "ray-service.validateRequest" (list $v "head" .head) }}
+{{- include "ray-service.validateRequest" (list $v "autoscaler" .autoscaler) }}
 {{- range $name, $group := .workerGroups }}
 {{- include "ray-service.validateShm" (list $v (printf "workerGroups.%s" $name) $group) }}
+{{- include "ray-service.validateRequest" (list $v (printf "workerGroups.%s" $name) $group) }}
 {{- if and (gt $group.gpu.count 1.0) (or (contains "/mig-" $group.gpu.resource) (hasSuffix ".shared" $group.gpu.resource)) }}
 {{- include "ray-service.refuse" (list $v "part-count" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
 {{- end }}
@@ -36,6 +39,16 @@
 {{- $pod := index . 2 }}
 {{- if ge (include "ray-service.number" $pod.shmSize | float64) (include "ray-service.number" $pod.resources.memory | float64) }}
 {{- include "ray-service.refuse" (list (index . 0) "shm-memory" (dict "path" (index . 1) "shm" $pod.shmSize "memory" $pod.resources.memory)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Kubernetes refuses the pod, long after the release was installed. Takes (list values path pod). */ -}}
+{{- define "ray-service.validateRequest" -}}
+{{- $sizes := (index . 2).resources }}
+{{- with $sizes.cpuRequest }}
+{{- if gt (include "ray-service.number" . | float64) (include "ray-service.number" $sizes.cpu | float64) }}
+{{- include "ray-service.refuse" (list (index $ 0) "cpu-request" (dict "path" (index $ 1) "request" . "cpu" $sizes.cpu)) }}
+{{- end }}
 {{- end }}
 {{- end }}
 

@@ -79,10 +79,12 @@ class Upgrade(Values):
 
 
 class SidecarResources(Values):
-    """Requests, and limits of the same size."""
+    """Limits, and requests of the same size."""
 
     cpu: Quantity = "500m"
     """CPU cores."""
+    cpu_request: Quantity | Literal[""] = ""
+    """Cores that the scheduler sets aside; empty for all of them."""
     memory: Quantity = "1Gi"
     """Memory."""
 

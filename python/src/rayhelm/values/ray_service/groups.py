@@ -19,10 +19,13 @@ __all__ = ["Gpu", "Head", "Rdma", "Resources", "Spread", "WorkerGroup"]
 
 
 class Resources(Values):
-    """Requests, and limits of the same size: Ray counts what the limits say."""
+    """Limits, and requests of the same size: Ray counts what the limits say."""
 
     cpu: Quantity
     """CPU cores, whole ones: Ray rounds up."""
+    cpu_request: Quantity | Literal[""] = ""
+    """Cores that the scheduler sets aside; empty for all of them. With fewer the pod shares the others with its
+    neighbours, and is slow when they work."""
     memory: Quantity
     """Memory, `/dev/shm` included."""
 

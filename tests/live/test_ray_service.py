@@ -1,0 +1,130 @@
+"""The product as a whole: the releases of a reference fleet, in real pods, with Ray and vLLM in them.
+
+Tiny models stand in, as values. Pod Security `restricted`, quotas, token authentication, admission policies and
+default-deny are on, as rendered.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from live.kit.cluster import Cluster
+from live.kit.load import load
+from live.kit.product import FORBIDDEN, GUESTS, Product, install
+from rayhelm.charts.helm import charts_dir
+
+FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
+MODEL, TENANT, CALLERS = "qwen3-32b", "lab", "apps"
+PATIENCE = 120
+"""Seconds for an answer; a tiny model takes one."""
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def product(cluster: Cluster) -> Product:
+    return install(cluster, FLEET)
+
+
+@pytest.fixture
+def client(product: Product) -> Iterator[httpx.Client]:
+    """A caller with a key of the tenant."""
+    headers = {"Authorization": f"Bearer {product.keys[TENANT]}"}
+    with httpx.Client(base_url=product.door, headers=headers, timeout=PATIENCE, trust_env=False) as session:
+        yield session
+
+
+def chat(**changes: Any) -> dict[str, Any]:
+    return {"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 8, **changes}
+
+
+def test_a_chat_is_answered_through_the_gateway(client: httpx.Client) -> None:
+    answer = client.post("/v1/chat/completions", json=chat())
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["model"] == MODEL
+    assert answer.json()["usage"]["completion_tokens"] == 8
+
+
+def test_a_stream_comes_in_pieces_and_to_its_end(client: httpx.Client) -> None:
+    with client.stream("POST", "/v1/chat/completions", json=chat(stream=True)) as answer:
+        assert answer.status_code == 200
+        lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+    assert lines[-1] == "[DONE]"
+    pieces = [json.loads(line)["choices"] for line in lines[:-1]]
+    assert len(pieces) > 2
+    assert any(choice["finish_reason"] for choices in pieces for choice in choices)
+
+
+def test_helm_says_that_every_model_answers(product: Product) -> None:
+    (service,) = product.of("ray-service")
+    assert "Succeeded" in product.helm("test", service.name, f"--namespace={service.namespace}", "--timeout=5m")
+
+
+def test_a_caller_without_a_key_is_unknown(client: httpx.Client) -> None:
+    for headers in ({"Authorization": ""}, {"Authorization": "Bearer another"}):
+        answer = client.post("/v1/chat/completions", json=chat(), headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
+
+
+def test_a_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -> None:
+    answer = client.post("/v1/chat/completions", json=chat(model=FORBIDDEN))
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "model_not_allowed")
+
+
+def test_pods_of_callers_reach_the_door_and_no_others_do(product: Product, namespace: str) -> None:
+    (gateway,) = product.of("gateway")
+    (service,) = product.of("ray-service")
+    cluster = product.cluster
+    door = f"{gateway.name}.{gateway.namespace}.svc.cluster.local:80"
+    served = f"{service.name}-serve-svc.{service.namespace}.svc.cluster.local:8000"
+    cluster.start(namespace, "stranger", "pause")
+    with cluster.namespace(CALLERS):
+        cluster.start(CALLERS, "caller", "pause")
+        cluster.until(CALLERS, "caller", door, open=True)
+        assert not cluster.connects(CALLERS, "caller", served), "past the gateway there is no key"
+    assert not cluster.connects(namespace, "stranger", door)
+    assert not cluster.connects(namespace, "stranger", served)
+
+
+def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
+    (service,) = product.of("ray-service")
+    head = pods(product, "head")[0]["metadata"]["name"]
+    ask = "wget -q -O- -T 10 --server-response http://localhost:8265/api/serve/applications/ 2>&1 || true"
+    said = product.cluster.kubectl(
+        "exec", head, f"--namespace={service.namespace}", "--container=ray-head", "--", "bash", "-c", ask
+    )
+    assert "401" in said
+
+
+def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, client: httpx.Client) -> None:
+    """The last one: the minute is used up."""
+    limit = product.rendered.loaded.fleet.tenants[TENANT].requests_per_minute or 0
+    assert limit
+    answers = [client.get("/v1/models") for _ in range(limit + 5)]
+    refused = [answer for answer in answers if answer.status_code == 429]
+    assert refused
+    assert refused[0].json()["error"]["code"] == "rate_limit_exceeded"
+    assert "retry-after" in refused[0].headers
+
+
+def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: Product) -> None:
+    """One worker each; the room for both is what the stand-in leaves free."""
+    (service,) = product.of("ray-service")
+    before = product.ray_clusters(service)
+    change = {"upgrade": {"strategy": "NewCluster", "deletionDelaySeconds": 30}, "head": {"env": {"CHANGED": "1"}}}
+    with load(product.door, product.keys[GUESTS], MODEL) as seen:
+        product.install(product.changed(service, change))
+        product.leaves(service, before)
+    print(f"{seen.answered} answered, the slowest after {seen.slowest:.1f} s; {product.seconds}")
+    assert seen.answered > 50
+    assert seen.lost == []
+
+
+def pods(product: Product, role: str) -> list[dict[str, Any]]:
+    (service,) = product.of("ray-service")
+    labels = f"--selector=rayhelm.dev/service={service.name},rayhelm.dev/role={role}"
+    found: list[dict[str, Any]] = product.cluster.get(service.namespace, "pods", labels)["items"]
+    return found

@@ -1,0 +1,170 @@
+"""The stand-in on a cluster as what it is: a pure change of values, of every reference fleet."""
+
+from functools import cache
+from typing import Any
+
+import pytest
+
+from rayhelm.charts.helm import charts_dir, template
+from rayhelm.closed import Closed
+from rayhelm.fleet_files import Rendered, render_fleet
+from rayhelm.releases import Release
+from rayhelm.serving.stand_in_cluster import (
+    GROUP,
+    Place,
+    gateway_without_cards,
+    platform_without_cards,
+    service_without_cards,
+    tenant_without_cards,
+)
+from rayhelm.values.emit import changed
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.image import Image
+from rayhelm.values.tenant import TenantValues
+
+VALUES = charts_dir().parent / "values"
+FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
+PLACE = Place(
+    kuberay="1.6.2",
+    image=Image(repository="here.example/ray", tag="cpu", rayhelm=True),
+    haproxy="here.example:5000/haproxy:2.8",
+    api_servers=("10.200.0.1/32",),
+)
+
+
+@cache
+def fleet(name: str) -> Rendered:
+    return render_fleet(VALUES / name / "fleet.yaml")
+
+
+def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
+    match release.values:
+        case RayServiceValues() as values:
+            architectures = {plan.answers_to: plan.architecture for plan in rendered.plan.of_service(release.name)}
+            return service_without_cards(values, architectures, PLACE, workers=workers).values
+        case GatewayValues() as values:
+            return gateway_without_cards(values, PLACE)
+        case TenantValues() as values:
+            return tenant_without_cards(values)
+        case PlatformValues() as values:
+            return platform_without_cards(values, PLACE)
+    raise AssertionError(release.chart)
+
+
+def objects(name: str, chart: str, *, workers: int = 1) -> list[dict[str, Any]]:
+    rendered = fleet(name)
+    return [
+        item
+        for release in rendered.releases
+        if release.chart == chart
+        for item in template(chart, release.name, release.namespace, changed(small(release, rendered, workers=workers)))
+    ]
+
+
+def service(name: str = "two-workstations", **options: Any) -> dict[str, Any]:
+    (found,) = (item for item in objects(name, "ray-service", **options) if item["kind"] == "RayService")
+    return found
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_every_reference_fleet_is_taken_by_the_charts(name: str) -> None:
+    for chart in ("platform", "tenant", "ray-service", "gateway"):
+        items = objects(name, chart)
+        assert items or chart == "tenant"
+        assert "nvidia.com/gpu" not in str([item for item in items if item["kind"] == "RayService"])
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_no_pod_asks_for_a_card_or_a_node_of_its_own(name: str) -> None:
+    for item in objects(name, "ray-service"):
+        if item["kind"] != "RayService":
+            continue
+        cluster = item["spec"]["rayClusterConfig"]
+        (group,) = cluster["workerGroupSpecs"]
+        assert (group["groupName"], group["resources"]["GPU"]) == (GROUP, "0")
+        for pod in (cluster["headGroupSpec"]["template"]["spec"], group["template"]["spec"]):
+            assert not {"nodeSelector", "tolerations", "topologySpreadConstraints", "runtimeClassName"} & set(pod)
+            assert set(pod["containers"][0]["resources"]["limits"]) == {"cpu", "memory"}
+
+
+def test_two_clusters_of_one_model_fit_on_two_cores() -> None:
+    cluster = service()["spec"]["rayClusterConfig"]
+    pods = [cluster["headGroupSpec"], *cluster["workerGroupSpecs"]]
+    asked = [pod["template"]["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in pods]
+    asked.append(cluster["autoscalerOptions"]["resources"]["requests"]["cpu"])
+    assert 2 * sum(int(amount.removesuffix("m")) for amount in asked) < 1000
+
+
+def test_ray_counts_enough_cores_for_each_model_and_ingress() -> None:
+    (group,) = service("homelab")["spec"]["rayClusterConfig"]["workerGroupSpecs"]
+    models = 4  # five tasks; nobody stands in for the one that hears, and the one that speaks is an application
+    limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert int(limits["cpu"]) >= 2 * (models - 1) + 1
+
+
+def test_what_keeps_the_pods_safe_stays() -> None:
+    rendered = fleet("two-workstations")
+    (release,) = (item for item in rendered.releases if item.chart == "ray-service")
+    before, after = changed(release.values), changed(small(release, rendered))
+    assert after["tenant"] == before["tenant"]
+    assert after["upgrade"] == before["upgrade"]
+    assert after["networkPolicy"]["gateways"] == before["networkPolicy"]["gateways"]
+    assert "auth" not in after
+    assert after["head"]["priorityClassName"] == before["head"]["priorityClassName"]
+    assert after["workerGroups"][GROUP]["priorityClassName"] == "rayhelm-workers"
+
+
+def test_the_place_says_whose_api_server_image_and_operator_it_is() -> None:
+    rendered = fleet("two-workstations")
+    (release,) = (item for item in rendered.releases if item.chart == "ray-service")
+    after = changed(small(release, rendered))
+    assert after["networkPolicy"]["apiServer"]["cidrs"] == ["10.200.0.1/32"]
+    assert after["image"] == {"repository": "here.example/ray", "tag": "cpu", "rayhelm": True}
+    assert after["kuberay"] == {"version": "1.6.2"}
+
+
+def test_more_workers_are_more_pods_of_one_size() -> None:
+    one, two = (service(workers=count)["spec"]["rayClusterConfig"]["workerGroupSpecs"][0] for count in (1, 2))
+    assert (one["minReplicas"], two["minReplicas"]) == (1, 2)
+    assert one["template"] == two["template"]
+
+
+def test_the_door_keeps_its_routes_keys_and_limits() -> None:
+    rendered = fleet("shared-cards")
+    (release,) = (item for item in rendered.releases if item.chart == "gateway")
+    before, after = changed(release.values), changed(small(release, rendered))
+    assert {key: after[key] for key in ("tenants", "models")} == {key: before[key] for key in ("tenants", "models")}
+    assert after["image"] == {"repository": "here.example:5000/haproxy", "tag": "2.8"}
+
+
+def test_a_door_without_an_image_of_the_place_has_the_charts() -> None:
+    (release,) = (item for item in fleet("single-gpu").releases if item.chart == "gateway")
+    assert isinstance(release.values, GatewayValues)
+    plain = Place(kuberay="1.6.2", image=PLACE.image)
+    assert gateway_without_cards(release.values, plain).image == release.values.image
+
+
+def test_a_tenant_is_denied_every_card() -> None:
+    quotas = [item["spec"]["hard"] for item in objects("shared-cards", "tenant") if item["kind"] == "ResourceQuota"]
+    cards = {key: amount for hard in quotas for key, amount in hard.items() if "nvidia.com/" in key}
+    assert cards
+    assert set(cards.values()) == {"0"}
+
+
+def test_policies_stay_and_take_the_image_that_stands_in() -> None:
+    rendered = fleet("single-gpu")
+    (release,) = (item for item in rendered.releases if item.chart == "platform")
+    before, after = changed(release.values)["policies"], changed(small(release, rendered))["policies"]
+    registries = after.pop("imageSource")["registries"]
+    assert after == before
+    assert "here.example/ray" in registries
+
+
+def test_the_values_that_came_in_are_as_they_were() -> None:
+    rendered = fleet("two-workstations")
+    before = [changed(release.values) for release in rendered.releases]
+    for release in rendered.releases:
+        small(release, rendered)
+    assert [changed(release.values) for release in rendered.releases] == before
