@@ -72,10 +72,12 @@ class Product:
         return answer.stdout
 
     def install(self, release: Release) -> None:
-        """`helm upgrade --install`, as the README says."""
+        """`helm upgrade --install`, as the README says: the namespace of a service is there, with the labels that chart
+        `tenant` gives it, and nobody is to make it again."""
         self.begun[release.name] = time.monotonic()
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
-        self.helm("upgrade", "--install", *where, "--create-namespace", text=json.dumps(changed(release.values)))
+        options = [] if release.chart == "ray-service" else ["--create-namespace"]
+        self.helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
 
     def of(self, chart: str) -> list[Release]:
         return [release for release in self.releases if release.chart == chart]
