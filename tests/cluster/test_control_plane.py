@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from cluster.kit.bare import bare, needs_own_control_plane
+from rayhelm.kubectl import Kubectl
 from rayhelm.processes import members
 from testbed.control_plane import Bed, Home, home
 from testbed.control_plane.bed import ORDER, run_of
 from testbed.control_plane.down import alive
-from testbed.control_plane.kubectl import Kubectl
 from testbed.tools import program
 
 ROOT = Path(__file__).resolve().parents[2]

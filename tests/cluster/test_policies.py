@@ -12,7 +12,7 @@ from cluster.kit.policies import Answer, Asked, in_force
 from cluster.kit.wait import eventually
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents
 from rayhelm.charts.helm import template
-from testbed.control_plane.kubectl import KubectlError
+from rayhelm.kubectl import KubectlError
 
 OPEN: dict[str, str] = {}
 """Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import yaml
 
+from rayhelm.kubectl import Kubectl
 from testbed.control_plane.bed import Bed, run_of
 from testbed.control_plane.definitions import install_crds
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_token
-from testbed.control_plane.kubectl import Kubectl
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.nodes import kwok_arguments, kwok_environment

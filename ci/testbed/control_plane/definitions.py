@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rayhelm.errors import MissingError
+from rayhelm.kubectl import MANAGER, Kubectl
 from testbed.control_plane.bed import Bed
-from testbed.control_plane.kubectl import MANAGER, Kubectl
 from testbed.tools import crd_files
 
 __all__ = ["install_crds", "installed_by_us"]

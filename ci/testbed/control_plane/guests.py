@@ -15,11 +15,11 @@ import yaml
 
 from rayhelm.catalog import catalog
 from rayhelm.errors import MissingError, UsageError
+from rayhelm.kubectl import MANAGER, Kubectl, KubectlError
 from rayhelm.versions import versions
 from testbed.control_plane.addons import NAMESPACE
 from testbed.control_plane.home import Home
 from testbed.control_plane.kubeconfig import server_of
-from testbed.control_plane.kubectl import MANAGER, Kubectl, KubectlError
 from testbed.nodes.manifest import SIMULATED
 
 __all__ = ["Guest", "visit"]

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from typing import Any
 
 from rayhelm.errors import RayhelmError
+from rayhelm.kubectl import Kubectl, KubectlError
 from rayhelm.processes import TimedOut, members, wait_until
 from testbed.control_plane.addons import MANIFESTS, NAMESPACE
 from testbed.control_plane.bed import run_of
 from testbed.control_plane.definitions import installed_by_us
 from testbed.control_plane.home import Home
-from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.nodes.manifest import SIMULATED
 from testbed.tools import program
 

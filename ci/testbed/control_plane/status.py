@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from rayhelm.errors import RayhelmError
+from rayhelm.kubectl import Kubectl
 from rayhelm.processes import members, memory_held
 from testbed.control_plane.bed import ORDER, Bed, run_of
 from testbed.control_plane.home import Home
-from testbed.control_plane.kubectl import Kubectl
 from testbed.tools import program
 
 __all__ = ["State", "status"]

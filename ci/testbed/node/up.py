@@ -9,12 +9,12 @@ from string import Template
 import yaml
 
 from rayhelm.errors import MissingError, UsageError
+from rayhelm.kubectl import Kubectl
 from rayhelm.processes import wait_until
 from testbed.control_plane.bed import run_of
 from testbed.control_plane.certificates import CLIENTS, write_certificates
 from testbed.control_plane.home import Part, Record
 from testbed.control_plane.kubeconfig import with_certificate
-from testbed.control_plane.kubectl import Kubectl
 from testbed.control_plane.lock import alone
 from testbed.node import cgroups, components, images, namespace, settings
 from testbed.node.bed import ORDER, Node

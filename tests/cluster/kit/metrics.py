@@ -20,9 +20,9 @@ import yaml
 
 from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.wait import eventually
+from rayhelm.kubectl import KubectlError
 from rayhelm.processes import Process, end, new_run, start
 from testbed.control_plane.kubeconfig import with_token
-from testbed.control_plane.kubectl import KubectlError
 from testbed.tools import program
 
 __all__ = ["Adapter", "Exposition", "Prometheus", "adapter", "exposition", "prometheus"]

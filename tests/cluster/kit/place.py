@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from rayhelm.kubectl import Kubectl, KubectlError
 from testbed.control_plane import Bed, Home, down, home, up
 from testbed.control_plane.addons import NAMESPACE
-from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.ray_stand_in.client import RayStandIn
 from testbed.tools import program
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rayhelm.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
-from testbed.control_plane.kubectl import Kubectl, KubectlError
 from testbed.node.bed import Node
 from testbed.node.settings import SANDBOX
 from testbed.tools import program
