@@ -61,7 +61,7 @@ def _others(line: str) -> bool:
 
 def test_after_down_this_computer_is_as_before() -> None:
     before = computer()
-    with_pods(up(HOME, NETWORK, say=str))
+    with_pods(up(HOME, NETWORK, operator=False, say=str))
     assert left_behind(HOME)
     assert down(HOME) > 10
     assert computer() == before
@@ -70,7 +70,7 @@ def test_after_down_this_computer_is_as_before() -> None:
 
 def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
     before = computer()
-    with_pods(up(HOME, NETWORK, say=str))
+    with_pods(up(HOME, NETWORK, operator=False, say=str))
     pids = {process.pid for part in PARTS for process in members(run_of(HOME, part))} | cgroups.pids(HOME.cgroup)
     assert len(pids) > 15
     for pid in pids:
@@ -81,38 +81,45 @@ def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
 
 
 def test_after_a_crash_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
-    up(HOME, NETWORK, say=str)
+    up(HOME, NETWORK, operator=False, say=str)
     for process in members(run_of(HOME, "namespaces")):
         kill(process.pid)
     said: list[str] = []
-    node = up(HOME, NETWORK, say=said.append)
+    node = up(HOME, NETWORK, operator=False, say=said.append)
     assert "here is what is left of another one: clearing it away" in said
     assert all(node.is_well(name) for name in node.record.parts)
 
 
 def test_a_node_whose_folder_is_lost_is_ended_all_the_same() -> None:
     before = computer()
-    up(HOME, NETWORK, say=str)
+    up(HOME, NETWORK, operator=False, say=str)
     (HOME.folder / "record.json").unlink()
     down(HOME)
     assert computer() == before
 
 
 def test_what_runs_and_is_well_is_left_as_it_is() -> None:
-    first = up(HOME, NETWORK, say=str).record
-    assert up(HOME, NETWORK, say=str).record == first
+    first = up(HOME, NETWORK, operator=False, say=str).record
+    assert up(HOME, NETWORK, operator=False, say=str).record == first
     with pytest.raises(RayhelmError, match=r"a node runs already, at https://10\.211\.0\.1:6443"):
-        up(HOME, Network.parse("10.212.0.0/16"), say=str)
+        up(HOME, Network.parse("10.212.0.0/16"), operator=False, say=str)
+
+
+def test_a_node_without_the_operator_is_given_it_by_an_up_that_wants_it() -> None:
+    assert not up(HOME, NETWORK, operator=False, say=str).record.kuberay
+    node = up(HOME, NETWORK, say=str)
+    assert node.record.kuberay
+    assert Cluster(node).kubectl("get", "rayservices", "--all-namespaces") == ""
 
 
 def test_images_are_kept_where_that_is_asked_for_and_the_next_node_has_them() -> None:
     before = computer()
-    with_pods(up(HOME, NETWORK, say=str))
+    with_pods(up(HOME, NETWORK, operator=False, say=str))
     down(HOME, keep_images=True)
     assert computer() == before
     assert HOME.kept.exists()
     said: list[str] = []
-    with_pods(up(HOME, NETWORK, say=said.append))
+    with_pods(up(HOME, NETWORK, operator=False, say=said.append))
     assert "images that were kept" in said
     down(HOME)
     assert not HOME.kept.exists()
@@ -124,7 +131,7 @@ def test_a_network_that_somebody_has_is_refused_before_anything_is_touched() -> 
     try:
         subprocess.run(["ip", "address", "add", "10.213.9.9/32", "dev", "rayhelm-other"], check=True)
         with pytest.raises(MissingError, match=r"the interface rayhelm-other has 10\.213\.9\.9/32"):
-            up(HOME, taken, say=str)
+            up(HOME, taken, operator=False, say=str)
     finally:
         subprocess.run(["ip", "link", "delete", "rayhelm-other"], check=True)
     assert not left_behind(HOME)
@@ -134,7 +141,7 @@ def test_a_start_that_fails_leaves_only_its_logs(monkeypatch: pytest.MonkeyPatch
     before = computer()
     monkeypatch.setattr("testbed.node.settings.containerd", lambda *_: "version = 'none'")
     with pytest.raises(RayhelmError, match=r"(?s)containerd: a process ended before it was ready.*Version"):
-        up(HOME, NETWORK, say=str)
+        up(HOME, NETWORK, operator=False, say=str)
     assert [path.name for path in HOME.folder.iterdir()] == ["logs"]
     down(HOME)
     assert computer() == before

@@ -1,22 +1,18 @@
 """`ci/control-plane up|nodes|down|status`."""
 
-import json
-import signal
-import sys
 import time
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.cli.output import Format, FormatOption
 from rayhelm.errors import MissingError, RayhelmError
+from testbed.command import run, say, show
 from testbed.control_plane.down import alive, down
-from testbed.control_plane.home import Home, Record, home
+from testbed.control_plane.home import Home, home
 from testbed.control_plane.lock import is_held
-from testbed.control_plane.status import State, status
+from testbed.control_plane.status import status
 from testbed.control_plane.up import up
 from testbed.nodes import __main__ as nodes
 
@@ -39,7 +35,7 @@ def up_command(
 ) -> None:
     """Start a control plane with the KubeRay operator and KWOK, and return when it is ready."""
     begin = time.monotonic()
-    bed = up(home(name), port=port, join=join, anyway=anyway, say=_say)
+    bed = up(home(name), port=port, join=join, anyway=anyway, say=say)
     print(f"ready after {time.monotonic() - begin:.1f} s: {bed.record.told}")
     print(f"export KUBECONFIG={bed.home.kubeconfig}")
 
@@ -63,7 +59,7 @@ def down_command(name: NameOption = "default") -> None:
     """End it; nothing of it stays."""
     place = home(name)
     there = place.folder.exists() or alive(place) or is_held(place)
-    ended = down(place, _say)
+    ended = down(place, say)
     print(f"ended: {ended} processes" if there else _nothing_here(place))
 
 
@@ -73,10 +69,7 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
     place = home(name)
     states = status(place)
     record = place.record()
-    if format is Format.json:
-        print(json.dumps({"kubeconfig": str(place.kubeconfig), "parts": [asdict(state) for state in states]}, indent=2))
-    elif record:
-        _print(place, record, states)
+    show(place, record, states, format)
     if is_held(place):
         raise RayhelmError("a command is at work on it now")
     if record is None and (strays := alive(place)):
@@ -99,36 +92,8 @@ def _nothing_here(place: Home) -> str:
     return f"no control plane {place.name} runs here" + (f"; there is {others}" if others else "")
 
 
-def _print(place: Home, record: Record, states: list[State]) -> None:
-    print(f"{record.told}\nexport KUBECONFIG={place.kubeconfig}")
-    table = Table("part", "state", "pid", "port", Column("memory", justify="right"))
-    for state in states:
-        table.add_row(
-            state.name, state.state, str(state.pid or "-"), str(state.port), f"{state.memory / 2**20:.0f} MiB"
-        )
-    console().print(table)
-    print(f"{sum(state.memory for state in states) / 2**20:.0f} MiB in all; logs are in {place.folder / 'logs'}")
-    for line in record.left_out:
-        print(f"not installed: {line}")
-
-
-def _say(line: str) -> None:
-    print(f"==> {line}", flush=True)
-
-
 def main() -> None:
-    """Exit code: 0, 1 where something failed, 2 for wrong usage, 3 where something is missing, 130 when interrupted."""
-    # Whoever ends `up` politely, or closes its terminal, wants nothing of it to stay.
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)
-    try:
-        app(prog_name="ci/control-plane")
-    except RayhelmError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        print(f"error: {error.filename or 'this computer'}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(MissingError.exit_code)
+    run(app, "ci/control-plane")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,8 @@ class Record(Closed):
     def told(self) -> str:
         """In words."""
         ours = "of others, joined, " if self.joined else ""
-        return f"Kubernetes {self.kubernetes} {ours}at {self.server} with KubeRay {self.kuberay}"
+        operator = f" with KubeRay {self.kuberay}" if self.kuberay else ""
+        return f"Kubernetes {self.kubernetes} {ours}at {self.server}{operator}"
 
     def with_part(self, part: Part) -> "Record":
         return self.model_copy(update={"parts": {**self.parts, part.name: part}})

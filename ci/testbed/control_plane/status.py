@@ -10,7 +10,7 @@ from testbed.control_plane.bed import ORDER, Bed, run_of
 from testbed.control_plane.home import Home
 from testbed.tools import program
 
-__all__ = ["State", "status"]
+__all__ = ["State", "state_of", "status"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ def status(home: Home) -> list[State]:
     if home.record() is None:
         return []
     bed = Bed(home)
-    states = [_state(bed, name) for name in ORDER if name in bed.record.parts]
+    states = [state_of(bed, name) for name in ORDER if name in bed.record.parts]
     return [_joined(bed), *states] if bed.record.joined else states
 
 
@@ -47,7 +47,8 @@ def _joined(bed: Bed) -> State:
     return State("kube-apiserver", "ready", 0, port, 0)
 
 
-def _state(bed: Bed, name: str) -> State:
+def state_of(bed: Bed, name: str) -> State:
+    """Of one that was started here."""
     part = bed.part(name)
     alive = members(part.run)
     state = "ended" if not alive else "ready" if bed.is_well(name) else "not answering"

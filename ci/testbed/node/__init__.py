@@ -1,7 +1,7 @@
 """This computer as a Kubernetes node: real pods, without Docker.
 
 host (may it?) ──▶ namespace (a network, mounts and processes of its own) ──▶ control plane ──▶ containerd, kubelet,
-kube-proxy, kube-router ──▶ CoreDNS.
+kube-proxy, kube-router ──▶ CoreDNS ──▶ the KubeRay operator.
 
 All of it lives in Linux namespaces of its own. Whatever it makes of interfaces, rules, mounts and kernel settings is
 made in there, and goes when the last of its processes goes, however it went. Two things are outside: one end of a cable

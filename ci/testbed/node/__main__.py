@@ -1,18 +1,16 @@
 """`ci/node check|up|load|down|status`."""
 
-import json
-import signal
 import sys
 import time
-from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import typer
-from rich.table import Column, Table
 
-from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.cli.output import Format, FormatOption
 from rayhelm.errors import MissingError, RayhelmError, UsageError
-from rayhelm.processes import members, memory_held
+from testbed.command import run, say, show
+from testbed.control_plane.home import Record
+from testbed.control_plane.status import State, state_of
 from testbed.images import LAYOUTS, Layout
 from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
@@ -39,12 +37,13 @@ def check_command(network: NetworkOption = DEFAULT) -> None:
 @app.command("up")
 def up_command(
     network: NetworkOption = DEFAULT,
+    operator: Annotated[bool, typer.Option(help="Whether KubeRay's operator runs on it.")] = True,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask before this computer is touched.")] = False,
 ) -> None:
     """Make this computer a Kubernetes node, and return when pods can run. Linux, as root."""
     begin = time.monotonic()
-    node = up(home(), Network.parse(network), agree=lambda text: _agree(text, yes), say=_say)
-    print(f"ready after {time.monotonic() - begin:.1f} s: Kubernetes {node.record.kubernetes} at {node.record.server}")
+    node = up(home(), Network.parse(network), operator=operator, agree=lambda text: _agree(text, yes), say=say)
+    print(f"ready after {time.monotonic() - begin:.1f} s: {node.record.told}")
     print(f"export KUBECONFIG={node.home.kubeconfig}")
 
 
@@ -73,7 +72,7 @@ def down_command(
     place = home()
     there = left_behind(place) or alive(place)
     kept = place.kept.exists() and not keep_images
-    ended = down(place, _say, keep_images=keep_images)
+    ended = down(place, say, keep_images=keep_images)
     print(f"ended: {ended} processes" if there else "no node runs here")
     if kept:
         print("the images that an earlier one had kept are gone, too")
@@ -88,48 +87,18 @@ def status_command(format: FormatOption = Format.text) -> None:
         raise RayhelmError(f"a node was here, and left {', '.join(rest)}: `ci/node down` takes it away")
     if record is None:
         raise MissingError("no node runs here", "make node")
-    states = _states(place, record.server)
-    if format is Format.json:
-        print(json.dumps({"kubeconfig": str(place.kubeconfig), "parts": [asdict(state) for state in states]}, indent=2))
-    else:
-        _print(place, states)
+    states = _states(place, record)
+    show(place, record, states, format)
     if not record.complete:
         raise RayhelmError("its start did not come to its end: `up` begins anew, `down` ends it")
     if ill := [state.name for state in states if state.state != "ready"]:
         raise RayhelmError(f"{', '.join(ill)} did not answer: `up` begins anew")
 
 
-@dataclass(frozen=True)
-class State:
-    """Of one part."""
-
-    name: str
-    state: str
-    """`ready`, `not answering` or `ended`."""
-    pid: int
-    memory: int
-    """Bytes; pages that processes share are counted once. containerd's are with all pods."""
-
-
-def _states(place: NodeHome, server: str) -> list[State]:
-    address = server.removeprefix("https://").partition(":")[0]
+def _states(place: NodeHome, record: Record) -> list[State]:
+    address = record.server.removeprefix("https://").partition(":")[0]
     node = Node(place, Network.parse(f"{address.rpartition('.')[0].rpartition('.')[0]}.0.0/16"))
-    found = []
-    for name in (name for name in ORDER if name in node.record.parts):
-        part = node.part(name)
-        running = members(part.run)
-        state = "ended" if not running else "ready" if node.is_well(name) else "not answering"
-        found.append(State(name, state, part.pid, memory_held(running)))
-    return found
-
-
-def _print(place: NodeHome, states: list[State]) -> None:
-    print(f"export KUBECONFIG={place.kubeconfig}")
-    table = Table("part", "state", "pid", Column("memory", justify="right"))
-    for state in states:
-        table.add_row(state.name, state.state, str(state.pid or "-"), f"{state.memory / 2**20:.0f} MiB")
-    console().print(table)
-    print(f"{sum(state.memory for state in states) / 2**20:.0f} MiB in all; logs are in {place.folder / 'logs'}")
+    return [state_of(node, name) for name in ORDER if name in record.parts]
 
 
 def _agree(text: str, yes: bool) -> None:
@@ -142,23 +111,8 @@ def _agree(text: str, yes: bool) -> None:
         raise UsageError("nothing was touched")
 
 
-def _say(line: str) -> None:
-    print(f"==> {line}", flush=True)
-
-
 def main() -> None:
-    """Exit code: 0, 1 where something failed, 2 for wrong usage, 3 where something is missing, 130 when interrupted."""
-    # Whoever ends `up` politely, or closes its terminal, wants nothing of it to stay.
-    for name in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(name, signal.default_int_handler)
-    try:
-        app(prog_name="ci/node")
-    except RayhelmError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
-    except OSError as error:
-        print(f"error: {error.filename or 'this computer'}: {error.strerror or error}", file=sys.stderr)
-        sys.exit(MissingError.exit_code)
+    run(app, "ci/node")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from testbed.node.down import alive, clear
 from testbed.node.home import NODE, NodeHome
 from testbed.node.host import check
 from testbed.node.network import Network
-from testbed.tools import found, missing, program
+from testbed.node.operator import install_operator
+from testbed.tools import crd_files, found, missing, program
 
 __all__ = ["CONTROL_PLANE", "Say", "touches", "up"]
 
@@ -51,17 +52,25 @@ def touches(home: NodeHome, network: Network) -> str:
   resolv.conf are not touched"""
 
 
-def up(home: NodeHome, network: Network, *, agree: Callable[[str], None] = lambda text: None, say: Say = print) -> Node:
-    """A node that is ready, with names and network policies; one that runs and is well is left as it is.
+def up(
+    home: NodeHome,
+    network: Network,
+    *,
+    operator: bool = True,
+    agree: Callable[[str], None] = lambda text: None,
+    say: Say = print,
+) -> Node:
+    """A node that is ready, with names, network policies and the KubeRay operator; one that runs and is well is left as
+    it is, and given the operator where it has none. `operator` False leaves that out.
 
     `agree` is told what will be touched, and raises where that is not wanted.
 
     Raises MissingError with all that this computer lacks, and the errors of rayhelm.processes where a part does not
     start."""
-    _has_tools()
+    _has_tools(operator)
     with alone(home, say):
         if node := _running(home, network):
-            return node
+            return _with_operator(node, say) if operator and not node.record.kuberay else node
         if home.folder.exists() or alive(home):
             say("here is what is left of another one: clearing it away")
             clear(home, say)
@@ -69,16 +78,19 @@ def up(home: NodeHome, network: Network, *, agree: Callable[[str], None] = lambd
         agree(touches(home, network))
         kept = home.kept.exists()
         try:
-            return _fresh(home, network, say)
+            node = _fresh(home, network, say)
+            return _with_operator(node, say) if operator else node
         except BaseException:
             clear(home, say, keep_images=kept, logs=True)
             raise
 
 
-def _has_tools() -> None:
+def _has_tools(operator: bool) -> None:
     lacks = [name for name in (*CONTROL_PLANE, "kubectl", "kuberay-operator") if name in missing()]
     if lacks := [*lacks, *missing(group="node")]:
         raise MissingError(f"not built yet: {', '.join(lacks)}", "make node")
+    if operator:
+        crd_files("kuberay", version=found("kuberay-operator").version)
 
 
 def _running(home: NodeHome, network: Network) -> Node | None:
@@ -124,7 +136,7 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
         _begin(node, pid, name, command)
         if name in ("etcd", "kube-apiserver"):
             node.wait(name)
-    kubectl = Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
+    kubectl = _kubectl(home)
     kubectl.apply_files(MANIFESTS / "kube-router.yaml")
 
     say("containerd, kubelet, kube-proxy, kube-router")
@@ -142,6 +154,17 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
     _names(kubectl, network)
     node.home.write(node.record.model_copy(update={"complete": True}))
     return node
+
+
+def _with_operator(node: Node, say: Say) -> Node:
+    say("KubeRay")
+    version = install_operator(_kubectl(node.home))
+    node.home.write(node.record.model_copy(update={"kuberay": version}))
+    return node
+
+
+def _kubectl(home: NodeHome) -> Kubectl:
+    return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
 
 
 def _begin(node: Node, pid: int, name: str, command: list[str], environment: dict[str, str] | None = None) -> None:

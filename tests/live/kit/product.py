@@ -14,7 +14,6 @@ import httpx
 
 from charts.kit import over
 from live.kit.cluster import Cluster
-from live.kit.kuberay import install_operator
 from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import RayhelmError
 from rayhelm.fleet_files import Rendered, render_fleet
@@ -37,6 +36,7 @@ from rayhelm.values.ray_service.image import Image
 from rayhelm.values.tenant import TenantValues
 from testbed.images.__main__ import build
 from testbed.node.images import give
+from testbed.node.operator import install_operator
 from testbed.tools import program
 
 __all__ = ["FORBIDDEN", "GUESTS", "Product", "install"]
@@ -165,7 +165,7 @@ class Product:
 
 def install(cluster: Cluster, fleet: Path) -> Product:
     """Everything of a fleet, in the order of its releases; returns when services and door are ready."""
-    operator, layout = install_operator(cluster), build()
+    operator, layout = install_operator(cluster.kubectl), build()
     images = {tag: give(cluster.node.home, cluster.pid, layout, tag) for tag in ("cpu", "haproxy")}
     place = Place(
         kuberay=operator,
