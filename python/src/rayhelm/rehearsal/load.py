@@ -1,0 +1,179 @@
+"""Load on a cluster from within: starts a pod with `caller`, and reads what it saw."""
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rayhelm.errors import MissingError, RayhelmError
+from rayhelm.kubectl import Kubectl, KubectlError
+from rayhelm.processes import wait_until
+from rayhelm.rehearsal.caller import Seen, Target
+
+__all__ = ["NAMESPACE", "Load", "Outcome", "load"]
+
+NAMESPACE = "rayhelm-rehearsal"
+"""Where the callers live, and what a rehearsal remembers of itself."""
+CALLERS = 4
+"""For each model; half of them ask for streams."""
+PAUSE = 0.5
+"""Seconds between two requests of one caller."""
+PATIENCE = 60.0
+"""Seconds for an answer, then it counts as lost."""
+STARTS = 180.0
+"""Seconds for a pod whose image is on the node."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the callers saw."""
+
+    answered: tuple[Seen, ...] = ()
+    lost: tuple[Seen, ...] = ()
+    first: dict[str, float] = field(default_factory=dict)
+    """Seconds until a target's first answer, from the start of the callers."""
+
+    @property
+    def slowest(self) -> float:
+        """Seconds."""
+        return max((seen.took for seen in self.answered), default=0.0)
+
+    def after(self, moment: float) -> "Outcome":
+        """Requests that ended later than `moment`, seconds since the epoch."""
+        answered, lost = (
+            tuple(seen for seen in kind if seen.begun + seen.took > moment) for kind in (self.answered, self.lost)
+        )
+        return Outcome(answered, lost, self.first)
+
+
+class Load:
+    """A pod that calls."""
+
+    def __init__(self, kubectl: Kubectl, name: str) -> None:
+        self._kubectl, self._name = kubectl, name
+        self.outcome = Outcome()
+        """Complete after the end."""
+
+    def look(self) -> Outcome:
+        """What was seen until now. Raises RayhelmError where a target never answered."""
+        return _outcome(self._kubectl("logs", self._name, f"--namespace={NAMESPACE}"))
+
+    def calls(self, patience: float) -> None:
+        """Waits until every target has answered once, and the load has begun."""
+        wait_until(lambda: self.look().answered or None, what="first answers", timeout=patience + STARTS, poll=1)
+
+    def end(self) -> Outcome:
+        """Requests that are under way are waited for."""
+        where = f"--namespace={NAMESPACE}"
+        self._kubectl("exec", self._name, where, "--", "kill", "-TERM", "1")
+        done = "--for=jsonpath={.status.phase}=Succeeded"
+        self._kubectl("wait", f"pod/{self._name}", where, done, f"--timeout={PATIENCE * 3:.0f}s")
+        self.outcome = self.look()
+        return self.outcome
+
+
+@contextmanager
+def load(
+    kubectl: Kubectl,
+    image: str,
+    targets: Sequence[Target],
+    *,
+    patience: float,
+    callers: int = CALLERS,
+    name: str = "callers",
+) -> Iterator[Load]:
+    """Steady load while the body runs; begins when every target has answered once, within `patience` seconds."""
+    told = {"targets": [asdict(target) for target in targets], "callers": callers, "pause": PAUSE}
+    plan = {**told, "patience": PATIENCE, "until_first": patience}
+    kubectl.apply_objects(_secret(name, plan), _pod(name, image))
+    try:
+        starts(kubectl, name, image)
+        running = Load(kubectl, name)
+        running.calls(patience)
+        yield running
+        running.end()
+    finally:
+        gone = ("--ignore-not-found", "--grace-period=1")
+        kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
+
+
+def starts(kubectl: Kubectl, name: str, image: str) -> None:
+    """Waits until the pod runs; fails at once where its image cannot be had."""
+
+    def runs() -> bool | None:
+        status = kubectl.get("pod", name, namespace=NAMESPACE)["status"]
+        if status["phase"] in ("Running", "Succeeded", "Failed"):
+            return True
+        waiting = [entry["state"].get("waiting", {}) for entry in status.get("containerStatuses", ())]
+        if any(entry.get("reason", "") in _NO_IMAGE for entry in waiting):
+            raise MissingError(
+                f"the nodes have no image {image}, and cannot pull it: {waiting[0].get('message', '')}".rstrip(": "),
+                "ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive\n"
+                "or another one, which has Ray, vLLM for CPUs and rayhelm: --image REPOSITORY:TAG",
+            )
+        return None
+
+    try:
+        wait_until(runs, what=f"pod {name}", timeout=STARTS, poll=1)
+    except KubectlError as error:
+        raise RayhelmError(f"the callers' pod: {error.said}") from error
+
+
+_NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
+
+
+def _outcome(said: str) -> Outcome:
+    answered: list[Seen] = []
+    lost: list[Seen] = []
+    first: dict[str, float] = {}
+    for line in said.splitlines():
+        what: dict[str, Any] = json.loads(line)
+        if "silent" in what:
+            raise RayhelmError(f"{what['silent']} did not answer: {what['wrong']}")
+        if "first" in what:
+            first[what["first"]] = what["after"]
+        elif "begun" in what:
+            seen = Seen(**what)
+            (lost if seen.wrong else answered).append(seen)
+    return Outcome(tuple(answered), tuple(lost), first)
+
+
+def _secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """With keys in it."""
+    meta = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"plan.json": json.dumps(plan)}}
+
+
+def _pod(name: str, image: str) -> dict[str, Any]:
+    container = {
+        "name": "caller",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": ["python", "-m", "rayhelm.rehearsal.caller", "/plan/plan.json"],
+        "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [{"name": "plan", "mountPath": "/plan", "readOnly": True}],
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": {"app.kubernetes.io/name": name}},
+        "spec": {
+            "restartPolicy": "Never",
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 5,
+            "securityContext": {
+                "runAsNonRoot": True,
+                "runAsUser": 1000,
+                "runAsGroup": 1000,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            "containers": [container],
+            "volumes": [{"name": "plan", "secret": {"secretName": name}}],
+        },
+    }

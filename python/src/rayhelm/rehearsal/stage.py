@@ -1,0 +1,224 @@
+"""The releases of a rehearsal on a cluster: installed by Helm as a person would, waited for, and taken away again."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any
+
+from rayhelm.charts.helm import charts_dir, find_helm
+from rayhelm.errors import RayhelmError
+from rayhelm.kubectl import Kubectl
+from rayhelm.processes import wait_until
+from rayhelm.releases import Release
+from rayhelm.values.emit import changed
+from rayhelm.values.gateway import GatewayValues
+
+__all__ = ["RESTRICTED", "Stage"]
+
+RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
+READY = 900.0
+"""Seconds for a service; idle, with two cores, a stand-in takes some 60."""
+_SERVICES = "count/rayservices.ray.io"
+STEADY = 10.0
+"""Seconds for which a state has to hold: KubeRay tells what Serve does some seconds late."""
+
+
+@dataclass
+class Stage:
+    """What was installed on one cluster."""
+
+    kubectl: Kubectl
+    kubeconfig: Path | None = None
+    context: str = ""
+    say: Callable[[str], None] = lambda _: None
+    """Told what is being waited for."""
+    keys: dict[str, str] = field(default_factory=dict)
+    """A key of each tenant of the gateway; made here."""
+    seconds: dict[str, float] = field(default_factory=dict)
+    """From a service's install until it was ready."""
+    installed: dict[str, Release] = field(default_factory=dict)
+    """By chart and name, in order."""
+
+    def helm(self, *arguments: str, text: str = "", wait: float = 600) -> str:
+        options = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
+        options += [f"--kube-context={self.context}"] if self.context else []
+        command = [str(find_helm()), *options, *arguments]
+        answer = subprocess.run(command, input=text, capture_output=True, text=True, check=False, timeout=wait)
+        if answer.returncode:
+            raise RayhelmError(f"helm {' '.join(arguments)}: {answer.stderr.strip()}\n{answer.stdout}".rstrip())
+        return answer.stdout
+
+    def install(self, release: Release) -> None:
+        """`helm upgrade --install`, as the README says: the namespace of a service is there, with the labels that chart
+        `tenant` gives it, and nobody is to make it again."""
+        self.say(f"{release.chart} {release.name}: install")
+        self.installed[f"{release.chart}/{release.name}"] = release
+        if release.chart == "ray-service":
+            self._ensure_namespace(release.namespace)
+        if isinstance(release.values, GatewayValues):
+            self._ensure_namespace(release.namespace)
+            self._ensure_keys(release.namespace, release.values)
+        where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
+        # Namespaces of services have labels of their tenant, which Helm 4 would take away.
+        options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
+        self.helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
+
+    def raise_all(self, releases: Collection[Release]) -> None:
+        """Installs in order; returns when services and doors are ready."""
+        for release in releases:
+            if release.chart == "ray-service":
+                self.counted(release.namespace)
+            began = time.monotonic()
+            self.install(release)
+            self.seconds[release.name] = -began
+        for release in releases:
+            if release.chart == "ray-service":
+                self.ready(release)
+                self.seconds[release.name] += time.monotonic()
+            if release.chart == "gateway":
+                self.rolled(release)
+        self.seconds = {name: took for name, took in self.seconds.items() if took > 0}
+
+    def counted(self, namespace: str) -> None:
+        """Waits until a tenant's quotas count RayServices: until then none may be made. Where the kind is younger than
+        the quota, Kubernetes takes up to five minutes."""
+
+        def in_force() -> bool:
+            quotas = self.kubectl.get("resourcequota", namespace=namespace)["items"]
+            return all(
+                _SERVICES in quota.get("status", {}).get("used", {})
+                for quota in quotas
+                if _SERVICES in quota["spec"]["hard"]
+            )
+
+        self.wait(in_force, f"the quotas of {namespace}", namespace)
+
+    def ready(self, release: Release) -> None:
+        """Waits for the RayService; fails with what the cluster says of it."""
+        self.wait(lambda: _condition(self.service(release), "Ready"), f"RayService {release.name}", release.namespace)
+
+    def settled(self, release: Release) -> None:
+        """Waits until an edit of the RayService has done all that it does: one cluster, and its applications run."""
+        steady = 0.0
+
+        def still() -> bool:
+            nonlocal steady
+            if not self._at_rest(release):
+                steady = 0.0
+                return False
+            steady = steady or time.monotonic()
+            return time.monotonic() - steady >= STEADY
+
+        self.wait(still, f"RayService {release.name} at rest", release.namespace)
+
+    def _at_rest(self, release: Release) -> bool:
+        item = self.service(release)
+        status = item.get("status", {})
+        active = status.get("activeServiceStatus", {})
+        applications = active.get("applicationStatuses", {}).values()
+        return (
+            status.get("observedGeneration") == item["metadata"]["generation"]
+            and _condition(item, "Ready")
+            and not _condition(item, "UpgradeInProgress")
+            and bool(applications)
+            and all(each["status"] == "RUNNING" for each in applications)
+            and self.ray_clusters(release) == {active["rayClusterName"]}
+        )
+
+    def rolled(self, release: Release) -> None:
+        """Waits for the pods of a gateway."""
+        where = f"--namespace={release.namespace}"
+        self.kubectl("rollout", "status", f"deployment/{release.name}", where, "--timeout=300s")
+
+    def switched(self, release: Release, before: Collection[str]) -> None:
+        """Waits until another Ray cluster serves."""
+
+        def serves_another() -> bool:
+            active = self.service(release)["status"]["activeServiceStatus"]
+            return active.get("rayClusterName", "") not in before
+
+        self.wait(serves_another, f"another cluster of {release.name}", release.namespace)
+
+    def left(self, release: Release, before: Collection[str]) -> None:
+        """Waits until those Ray clusters are gone."""
+        gone = lambda: not set(before) & self.ray_clusters(release)  # noqa: E731
+        self.wait(gone, f"the end of {', '.join(before)}", release.namespace)
+
+    def service(self, release: Release) -> dict[str, Any]:
+        return self.kubectl.get("rayservice", release.name, namespace=release.namespace)
+
+    def ray_clusters(self, release: Release) -> set[str]:
+        items = self.kubectl.get("raycluster", namespace=release.namespace)["items"]
+        owners = {item["metadata"]["name"]: item["metadata"].get("ownerReferences", ()) for item in items}
+        return {name for name, owned in owners.items() if release.name in {owner["name"] for owner in owned}}
+
+    def pods(self, release: Release, role: str = "") -> list[dict[str, Any]]:
+        """Of a service or a gateway, without those that are being ended."""
+        label = {"ray-service": "rayhelm.dev/service", "gateway": "rayhelm.dev/gateway"}[release.chart]
+        wanted = f"--selector={label}={release.name}" + (f",rayhelm.dev/role={role}" if role else "")
+        items = self.kubectl.get("pods", wanted, namespace=release.namespace)["items"]
+        return [item for item in items if not item["metadata"].get("deletionTimestamp")]
+
+    def wait(self, so: Callable[[], bool], what: str, namespace: str, timeout: float = READY) -> None:
+        self.say(what)
+        try:
+            wait_until(lambda: so() or None, what=what, timeout=timeout, poll=1)
+        except RayhelmError as error:
+            raise RayhelmError(f"{error}\n{self.tells(namespace)}") from error
+
+    def tells(self, namespace: str) -> str:
+        """Pods and events, for whoever reads why it failed."""
+        pods = self.kubectl("get", "pods", f"--namespace={namespace}", "--output=wide")
+        events = self.kubectl("get", "events", f"--namespace={namespace}", "--sort-by=.lastTimestamp")
+        return f"{pods}\n{events}"
+
+    def rotate(self, release: Release, tenant: str) -> str:
+        """Gives a tenant another key beside its own; returns it."""
+        assert isinstance(release.values, GatewayValues)
+        key = token_urlsafe(24)
+        keys = release.values.tenants[tenant].keys
+        lines = [_line(self.keys[tenant], "first"), _line(key, "second")]
+        self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, lines))
+        return key
+
+    def only(self, release: Release, tenant: str, key: str) -> None:
+        """Leaves a tenant this key alone."""
+        assert isinstance(release.values, GatewayValues)
+        keys = release.values.tenants[tenant].keys
+        self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, [_line(key, "only")]))
+        self.keys[tenant] = key
+
+    def _ensure_namespace(self, name: str) -> None:
+        there = {item["metadata"]["name"] for item in self.kubectl.get("namespaces")["items"]}
+        if name not in there:
+            self.kubectl.apply_objects(namespace(name))
+
+    def _ensure_keys(self, where: str, values: GatewayValues) -> None:
+        for name, tenant in values.tenants.items():
+            if name not in self.keys:
+                self.keys[name] = token_urlsafe(24)
+                line = _line(self.keys[name], "rehearsal")
+                self.kubectl.apply_objects(_secret(where, tenant.keys.secret_name, tenant.keys.secret_key, [line]))
+
+
+def namespace(name: str, labels: Mapping[str, str] = RESTRICTED) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
+
+
+def _line(key: str, name: str) -> str:
+    return f"{sha256(key.encode()).hexdigest()} {name}\n"
+
+
+def _secret(where: str, name: str, entry: str, lines: Collection[str]) -> dict[str, Any]:
+    meta = {"name": name, "namespace": where}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {entry: "".join(lines)}}
+
+
+def _condition(item: Mapping[str, Any], name: str) -> bool:
+    conditions = item.get("status", {}).get("conditions", ())
+    return any(each["type"] == name and each["status"] == "True" for each in conditions)
