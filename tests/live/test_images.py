@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from live.kit.cluster import Cluster
+from rayhelm.processes import wait_until
 from testbed.images import Layout, of_program
 from testbed.images.__main__ import build
 from testbed.images.tar import Stream
@@ -15,7 +16,7 @@ from testbed.tools import program
 @pytest.fixture(scope="module")
 def base() -> Layout:
     """Debian with Python, and nothing on top of it."""
-    return build(only_base=True)
+    return build("base")
 
 
 def test_the_base_has_what_kuberays_probes_call(cluster: Cluster, namespace: str, base: Layout) -> None:
@@ -27,9 +28,25 @@ def test_the_base_has_what_kuberays_probes_call(cluster: Cluster, namespace: str
     assert who.split() == ["ray", "/home/ray"]
 
 
+def test_redis_runs_in_a_pod_without_rights_and_answers_whoever_knows_its_password(
+    cluster: Cluster, namespace: str
+) -> None:
+    image = give(cluster.node.home, cluster.pid, build("redis"), "redis")
+    command = ["redis-server", "--save", "", "--appendonly", "no", "--requirepass", "secret"]
+    cluster.start(namespace, "redis", image=image, command=command)
+
+    def says(words: str) -> str:
+        ask = f"redis-cli {words} 2>/dev/null"
+        return cluster.kubectl("exec", "redis", f"--namespace={namespace}", "--", "bash", "-c", ask).strip()
+
+    wait_until(lambda: says("-a secret ping") == "PONG" or None, what="Redis", timeout=60)
+    assert says("-a secret set key value") == "OK"
+    assert says("get key") == "NOAUTH Authentication required."
+
+
 def test_what_is_made_already_is_not_made_again(base: Layout) -> None:
     before = base.digest("base")
-    assert build(only_base=True).digest("base") == before
+    assert build("base").digest("base") == before
 
 
 def test_another_layer_on_top_leaves_those_below_as_they_are(base: Layout, tmp_path: Path) -> None:

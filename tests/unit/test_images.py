@@ -9,7 +9,7 @@ import pytest
 
 from rayhelm.errors import RayhelmError
 from rayhelm.versions import versions
-from testbed.images.__main__ import LOCKS, RECIPE
+from testbed.images.__main__ import LOCKS, RECIPE, main
 from testbed.images.base import PYTHON, packages_of
 from testbed.images.python import SITE, patterns_of
 from testbed.images.tar import Stream
@@ -53,6 +53,11 @@ def test_what_is_copied_is_there_and_is_sent_to_the_builder() -> None:
 
 def test_the_base_has_what_kuberays_probes_call() -> None:
     assert {"bash", "wget", "python3"} <= set(packages_of(RECIPE / "base.packages"))
+
+
+def test_an_image_that_there_is_not_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["gpu"]) == 2
+    assert "there is no gpu; there are base, haproxy, redis, packages, cpu" in capsys.readouterr().err
 
 
 def test_every_file_that_is_left_out_has_a_reason() -> None:

@@ -5,6 +5,7 @@ tar       a layer, as a stream
 program   an image of one static program and nothing else
 base      a small Debian with Python
 haproxy   the gateway's program
+redis     where a head of Ray keeps what outlives it
 python    what a lock names, and rayhelm itself, each a layer
 """
 

@@ -9,7 +9,7 @@ from rayhelm.errors import MissingError, RayhelmError
 from testbed.images.layout import Layout
 from testbed.images.tar import Stream
 
-__all__ = ["PYTHON", "SUITE", "USER", "make_base", "packages_of"]
+__all__ = ["PYTHON", "SUITE", "UNREAD", "USER", "debootstrap", "make_base", "packages_of"]
 
 SUITE = "bookworm"
 PYTHON = "3.11"
@@ -31,12 +31,7 @@ def make_base(layout: Layout, tag: str, packages: Sequence[str], folder: Path) -
     parts = f"{SUITE} {' '.join(packages)}"
     if layout.is_made_of(tag, parts):
         return
-    if shutil.which("debootstrap") is None:
-        raise MissingError("debootstrap is missing: it makes the base of images", "apt-get install debootstrap")
-    if folder.exists():
-        shutil.rmtree(folder)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _debootstrap(packages, folder)
+    debootstrap(packages, folder)
     _furnish(folder)
     config = [f"--config.user={USER}:{USER}", "--config.workingdir=/home/ray", "--config.cmd=bash"]
     environment = {"PATH": "/opt/venv/bin:/usr/local/bin:/usr/bin:/bin", "HOME": "/home/ray", "LANG": "C.UTF-8"}
@@ -45,8 +40,14 @@ def make_base(layout: Layout, tag: str, packages: Sequence[str], folder: Path) -
     shutil.rmtree(folder)
 
 
-def _debootstrap(packages: Sequence[str], folder: Path) -> None:
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(packages)}", SUITE, str(folder)]
+def debootstrap(packages: Sequence[str], folder: Path, *options: str) -> None:
+    """The smallest Debian with these packages, in a fresh folder."""
+    if shutil.which("debootstrap") is None:
+        raise MissingError("debootstrap is missing: it makes the base of images", "apt-get install debootstrap")
+    if folder.exists():
+        shutil.rmtree(folder)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    command = ["debootstrap", "--variant=minbase", *options, f"--include={','.join(packages)}", SUITE, str(folder)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
         said = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-5:])
