@@ -1,5 +1,9 @@
-"""Tests with real pods, on a node of their own: Linux as root. They run where they are asked for: `make test-live`."""
+"""Tests with real pods, on a node of their own: Linux as root. They run where they are asked for: `make test-live`.
 
+`RAYHELM_LIVE_STATE=.state/node` takes the node of `make node`, and leaves it as it runs.
+"""
+
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +12,7 @@ import pytest
 from live.kit.cluster import Cluster
 from rayhelm.errors import RayhelmError
 from testbed.node import down, up
+from testbed.node.bed import Node
 from testbed.node.home import NodeHome
 from testbed.node.host import check
 from testbed.node.network import Network
@@ -16,7 +21,9 @@ from testbed.tools import missing
 from testbed.tools.site import HERE
 
 FOLDER = Path(__file__).parent
-HOME = NodeHome(HERE.root / ".state" / "node-tests")
+GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
+"""Folder of a node that runs; empty for one of our own."""
+HOME = NodeHome(HERE.root / (GIVEN or ".state/node-tests"))
 NETWORK = Network.parse("10.210.0.0/16")
 """Another one than that of `make node`, which may run beside."""
 
@@ -39,6 +46,8 @@ def _why_not() -> str:
     """Why there can be no node, in one line; empty where there can."""
     if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator"}), *missing(group="node")]:
         return f"no node: `make node` builds what is missing ({', '.join(lacks)})"
+    if GIVEN:
+        return "" if HOME.record() else f"no node: RAYHELM_LIVE_STATE is {GIVEN}, and none runs there"
     try:
         check(HOME, NETWORK)
     except RayhelmError as error:
@@ -49,6 +58,9 @@ def _why_not() -> str:
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """The API server of a node that runs."""
+    if record := HOME.record() if GIVEN else None:
+        yield Cluster(Node(HOME, Network.of(record.server)))
+        return
     try:
         node = up(HOME, NETWORK)
     except RayhelmError as error:

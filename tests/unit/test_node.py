@@ -40,6 +40,10 @@ def test_a_network_that_is_no_private_one_of_16_bits_is_refused(text: str) -> No
         Network.parse(text)
 
 
+def test_a_nodes_network_is_found_again_by_the_url_of_its_api_server() -> None:
+    assert Network.of(f"https://{NETWORK.node}:6443") == NETWORK
+
+
 def test_who_has_an_address_of_the_network_is_told() -> None:
     addresses = [{"ifname": "tun0", "addr_info": [{"local": "10.200.7.1"}]}, {"ifname": "lo", "addr_info": []}]
     routes = [{"dst": "10.0.0.0/8", "dev": "wg0"}, {"dst": "default", "dev": "eth0"}, {"dst": "192.168.1.0/24"}]

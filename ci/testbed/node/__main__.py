@@ -96,8 +96,7 @@ def status_command(format: FormatOption = Format.text) -> None:
 
 
 def _states(place: NodeHome, record: Record) -> list[State]:
-    address = record.server.removeprefix("https://").partition(":")[0]
-    node = Node(place, Network.parse(f"{address.rpartition('.')[0].rpartition('.')[0]}.0.0/16"))
+    node = Node(place, Network.of(record.server))
     return [state_of(node, name) for name in ORDER if name in record.parts]
 
 

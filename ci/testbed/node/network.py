@@ -27,6 +27,12 @@ class Network:
             raise UsageError(f"--network {text} is no private network of 16 bits; {DEFAULT}, say")
         return cls(network)
 
+    @classmethod
+    def of(cls, server: str) -> "Network":
+        """That of a node, by the URL of its API server."""
+        address = IPv4Address(server.removeprefix("https://").partition(":")[0])
+        return cls(IPv4Network((address, 16), strict=False))
+
     @property
     def cable(self) -> IPv4Network:
         return IPv4Network((self.all[0], 24))
