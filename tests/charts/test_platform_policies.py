@@ -67,7 +67,7 @@ def test_what_it_renders_is_what_the_folder_says(name: str, helm: str) -> None:
 
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_the_copies_in_the_chart_judge_alike(one: Case) -> None:
-    assert {verdict.rule for verdict in judge(shipped(), one.item, one.namespace)} == one.rules
+    assert {verdict.rule for verdict in judge(shipped(), one.item, one.namespace, one.before)} == one.rules
 
 
 @pytest.mark.parametrize("action", ["Warn", "Audit"])

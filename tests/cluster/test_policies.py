@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from charts.kit import example
 from cluster.kit.cluster import Cluster, Object
+from cluster.kit.helm import Helm, Refused
 from cluster.kit.policies import Answer, Asked, in_force
+from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
-from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents
+from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, befores, case, documents
 from rayhelm.charts.helm import template
 from rayhelm.kubectl import KubectlError
 
@@ -41,11 +44,12 @@ def _surroundings() -> list[Object]:
     """What cases name: namespaces, and classes that pods are refused without."""
     made = template("platform", "platform", "rayhelm-system", {})
     classes = [item for item in made if item["kind"] == "PriorityClass"]
-    return [*_namespaces(), *classes]
+    return [*_namespaces(), *(item for name in NAMES for item in befores(name)), *classes]
 
 
 def _namespaces() -> list[Object]:
-    files = [FOLDER / name / f"{which}.yaml" for name in NAMES for which in ("good", "bad")]
+    named = [name for name in NAMES if not befores(name)]
+    files = [FOLDER / name / f"{which}.yaml" for name in named for which in ("good", "bad")]
     found = {
         item["metadata"]["name"]: item for file in files for item in documents(file) if item["kind"] == "Namespace"
     }
@@ -91,15 +95,15 @@ def _policy(cluster: Cluster, name: str) -> Object:
 
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) -> None:
-    answer = under.create(one.item)
+    answer = under.about(one)
     assert bool(answer.rules) == (not one.good), answer
     assert answer.rules <= one.rules, answer
     assert one.good == (answer.status < 300), answer
-    told = [verdict.message for verdict in asked(one.item, one.namespace)]
+    told = [verdict.message for verdict in asked(one.item, one.namespace, one.before)]
     assert one.good or any(message in answer.message for message in told), "the same words"
 
 
-@pytest.mark.parametrize("one", [one for one in BAD if one.item["kind"] not in IMMUTABLE], ids=str)
+@pytest.mark.parametrize("one", [one for one in BAD if one.item["kind"] not in IMMUTABLE and not one.before], ids=str)
 def test_nothing_good_becomes_bad_by_an_update(under: Asked, one: Case) -> None:
     good = _made_good(under, one)
 
@@ -201,6 +205,19 @@ def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
     where = [f"--namespace={under.namespace}", "--subresource=ephemeralcontainers", "--dry-run=server"]
     with pytest.raises(KubectlError, match="image-latest: busybox:latest"):
         under.cluster.kubectl("patch", "pod", "ray", "--patch", json.dumps(debug), *where)
+
+
+def test_helm_4_cannot_write_a_tenants_namespace_anew_and_its_own_chart_can_still_change_it(
+    under: Asked, helm: Helm
+) -> None:
+    with tenant(under.cluster, helm, under.namespace) as team:
+        before = under.cluster.one("Namespace", team.namespace)["metadata"]["labels"]
+        with pytest.raises(Refused, match="namespace-tenant: "):
+            helm.install("gateway", "door", team.namespace, example("gateway/minimal"), "--create-namespace")
+        assert under.cluster.one("Namespace", team.namespace)["metadata"]["labels"] == before
+        team.install({"podSecurity": {"level": "baseline", "reason": "a sidecar of theirs needs it"}})
+        after = under.cluster.one("Namespace", team.namespace)["metadata"]["labels"]
+        assert after["pod-security.kubernetes.io/enforce"] == "baseline"
 
 
 # -- bounds ----------------------------------------------------------------------------------------------------------

@@ -33,18 +33,18 @@ def broken(item: Object, within: Object | None = None, old: Object | None = None
 
 @pytest.mark.parametrize("one", [one for one in CASES if one.good], ids=str)
 def test_what_is_good_passes_every_policy(one: Case) -> None:
-    assert broken(one.item, one.namespace) == set()
+    assert broken(one.item, one.namespace, one.before) == set()
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
 def test_what_is_bad_is_refused_by_the_rules_that_it_names(one: Case) -> None:
     assert one.rules
-    assert broken(one.item, one.namespace) == one.rules
+    assert broken(one.item, one.namespace, one.before) == one.rules
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
 def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
-    for verdict in asked(one.item, one.namespace):
+    for verdict in asked(one.item, one.namespace, one.before):
         assert verdict.what
         assert verdict.mend
         assert "\n" not in verdict.message, "the API server takes no messages of several lines"
@@ -106,13 +106,15 @@ def test_policies_judge_what_changes_alike() -> None:
         assert not any("status" in resource for rule in spec["matchConstraints"]["resourceRules"]
                        for resource in rule["resources"])  # fmt: skip
     assert len(conditions["stays"]) == len(conditions["brings-pods"]) == 1
-    assert len(conditions["changes"]) == 2, "of kinds with replicas, and of those without"
+    assert len(conditions["changes"]) == 3, "of kinds with replicas, of those without, and of labels"
 
 
 def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:
     bad = [one.item for one in CASES if not one.good]
     for name in ("kube-system", "kube-public", "kube-node-lease"):
         assert not [verdict for item in bad for verdict in judge(policies(), item, namespace(name))]
+    before, after = namespace("kube-system", labels={"rayhelm.dev/tenant": "search"}), namespace("kube-system")
+    assert not judge(policies(), after, namespace(), before)
 
 
 # -- changes ---------------------------------------------------------------------------------------------------------
@@ -129,11 +131,16 @@ def test_what_breaks_a_policy_already_can_still_be_labelled_and_deleted(one: Cas
     assert broken(going, one.namespace, one.item) == set()
 
 
-@pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
+@pytest.mark.parametrize("one", [one for one in CASES if not one.good and not one.before], ids=str)
 def test_nothing_good_can_be_changed_into_something_bad(one: Case) -> None:
     before = copy.deepcopy(one.item)
     before["spec"] = {"headGroupSpec": {}, "containers": []}
     assert broken(one.item, one.namespace, before) == one.rules
+
+
+@pytest.mark.parametrize("one", [one for one in CASES if one.before], ids=str)
+def test_a_policy_of_changes_says_nothing_of_what_is_new(one: Case) -> None:
+    assert broken(one.item) == set()
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good and one.item["kind"] == "RayCluster"], ids=str)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
-from policies.kit.cases import FOLDER, NAMES, case, documents
+from policies.kit.cases import CASES, FOLDER, NAMES, Case
 from rayhelm.admission.policy import PLURALS
 
 __all__ = ["Answer", "Asked", "in_force"]
@@ -43,6 +43,10 @@ class Asked(NamedTuple):
     namespace: str
     """For objects that name none."""
 
+    def about(self, one: Case) -> Answer:
+        """A case, made new or as a change of what is there."""
+        return self.replace(one.item) if one.before else self.create(one.item)
+
     def create(self, item: Object) -> Answer:
         return self._send("POST", self._path(item), item)
 
@@ -58,7 +62,8 @@ class Asked(NamedTuple):
     def _path(self, item: Object, name: str = "") -> str:
         group = f"/apis/{item['apiVersion']}" if "/" in item["apiVersion"] else f"/api/{item['apiVersion']}"
         namespace = item["metadata"].get("namespace", self.namespace)
-        return f"{group}/namespaces/{namespace}/{PLURALS[item['kind']]}{name and '/'}{name}"
+        within = "" if item["kind"] == "Namespace" else f"/namespaces/{namespace}"
+        return f"{group}{within}/{PLURALS[item['kind']]}{name and '/'}{name}"
 
     def _send(self, method: str, path: str, item: Object | None = None) -> Answer:
         """Field names are checked too: a case with a misspelt field would prove nothing."""
@@ -72,7 +77,7 @@ class Asked(NamedTuple):
 
 @contextmanager
 def in_force(cluster: Cluster, namespace: str) -> Iterator[Asked]:
-    """All of them, until the block ends: as the README says to apply them."""
+    """All of them, until the block ends: as the README says to apply them. What their cases were before is there."""
     files = [str(FOLDER / name / "policy.yaml") for name in NAMES]
     for file in files:
         cluster.kubectl("apply", "--server-side", "-f", file)
@@ -84,16 +89,14 @@ def in_force(cluster: Cluster, namespace: str) -> Iterator[Asked]:
     finally:
         for file in files:
             cluster.kubectl("delete", "--ignore-not-found", "-f", file)
-        eventually(lambda: not asked.create(_bad("token-auth")).rules, "the policies being gone")
+        eventually(lambda: not asked.about(_bad("token-auth")).rules, "the policies being gone")
 
 
 def _waits_for(asked: Asked, name: str) -> None:
     """A policy is in force some time after it was applied."""
-    eventually(lambda: asked.create(_bad(name)).rules, f"policy {name} being in force")
+    eventually(lambda: asked.about(_bad(name)).rules, f"policy {name} being in force")
 
 
-def _bad(name: str) -> Object:
+def _bad(name: str) -> Case:
     """One bad case that stands in no namespace of its own."""
-    items = [item for item in documents(FOLDER / name / "bad.yaml") if item["kind"] in PLURALS]
-    found = next(item for item in items if "namespace" not in item["metadata"])
-    return case(name, found["metadata"]["name"], found["kind"])
+    return next(one for one in CASES if one.policy == name and not one.good and "namespace" not in one.item["metadata"])

@@ -20,6 +20,7 @@ __all__ = [
     "NAMES",
     "Case",
     "asked",
+    "befores",
     "case",
     "documents",
     "namespace",
@@ -43,6 +44,8 @@ class Case:
     item: Object
     namespace: Object
     """The one it names, out of the same file; else one with nothing noted on it."""
+    before: Object | None = None
+    """What it was, for a policy that judges changes."""
 
     def __str__(self) -> str:
         return f"{self.policy}-{'good' if self.good else 'bad'}-{self.item['kind']}-{self.item['metadata']['name']}"
@@ -79,14 +82,23 @@ def asked(item: Object, within: Object | None = None, old: Object | None = None)
     return judge(policies(), item, within or namespace(), old)
 
 
+def befores(name: str) -> list[Object]:
+    """What a policy's cases were before, where they are changes."""
+    file = FOLDER / name / "before.yaml"
+    return documents(file) if file.exists() else []
+
+
 def _cases() -> Iterator[Case]:
     for name in NAMES:
+        before = {item["metadata"]["name"]: item for item in befores(name)}
         for good in (True, False):
             items = documents(FOLDER / name / f"{'good' if good else 'bad'}.yaml")
             known = {each: namespace(each, **_noted(found)) for each, found in namespaces_of(items).items()}
             for item in items:
-                if item["kind"] != "Namespace":
-                    yield Case(name, good, item, known.get(item["metadata"].get("namespace", ""), namespace()))
+                about = item["metadata"]
+                if item["kind"] != "Namespace" or before:
+                    within = known.get(about.get("namespace", ""), namespace())
+                    yield Case(name, good, item, within, before.get(about["name"]))
 
 
 def _noted(item: Any) -> dict[str, Object]:

@@ -41,14 +41,18 @@ class Verdict:
 
 def judge(policies: Iterable[Policy], item: Object, namespace: Object, old: Object | None = None) -> list[Verdict]:
     """What the policies have against making the object, or against changing `old` into it."""
+    operation = "UPDATE" if old else "CREATE"
     data: dict[str, Any] = {
         "object": item,
         "oldObject": old,
-        "request": {"operation": "UPDATE" if old else "CREATE"},
+        "request": {"operation": operation},
         "namespaceObject": namespace,
     }
     return [
-        verdict for policy in policies if policy.looks_at(item, namespace) for verdict in _verdicts(policy, dict(data))
+        verdict
+        for policy in policies
+        if policy.looks_at(item, namespace, operation)
+        for verdict in _verdicts(policy, dict(data))
     ]
 
 

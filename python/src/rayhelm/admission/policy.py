@@ -23,6 +23,7 @@ PLURALS = {
     "Pod": "pods",
     "Job": "jobs",
     "Service": "services",
+    "Namespace": "namespaces",
     "Ingress": "ingresses",
     "HTTPRoute": "httproutes",
     "GRPCRoute": "grpcroutes",
@@ -59,12 +60,15 @@ class Policy:
     fields: Mapping[str, tuple[str, ...]]
     """By rule."""
 
-    def looks_at(self, item: Object, namespace: Object) -> bool:
+    def looks_at(self, item: Object, namespace: Object, operation: str = "CREATE") -> bool:
         """Whether the API server would ask this policy about the object."""
         group, _, version = str(item["apiVersion"]).rpartition("/")
         resource = PLURALS.get(str(item["kind"]))
-        return _selects(self.namespaces, namespace["metadata"].get("labels") or {}) and any(
-            resource in rule["resources"] and group in rule["apiGroups"] and {version, "*"} & {*rule["apiVersions"]}
+        return _selects(self.namespaces, _labels(item, namespace)) and any(
+            resource in rule["resources"]
+            and group in rule["apiGroups"]
+            and {version, "*"} & {*rule["apiVersions"]}
+            and {operation, "*"} & {*rule["operations"]}
             for rule in self.rules
         )
 
@@ -108,6 +112,14 @@ def _policy(item: Object, binding: Object) -> Policy:
 
 def _documents(file: Path) -> Iterator[Object]:
     yield from yaml.safe_load_all(file.read_text())
+
+
+def _labels(item: Object, namespace: Object) -> Object:
+    """What selects: a namespace goes by its own, to which the API server adds its name."""
+    if item["kind"] != "Namespace":
+        return namespace["metadata"].get("labels") or {}
+    about = item["metadata"]
+    return {**(about.get("labels") or {}), "kubernetes.io/metadata.name": about["name"]}
 
 
 def _selects(selector: Object, labels: Object) -> bool:

@@ -59,7 +59,8 @@ class ModelRevision(Policy):
 
 class Policies(Values):
     """ValidatingAdmissionPolicies, as they stand in the folder `policies`, each with its cases. They look at objects
-    that are made or whose spec is changed: never at deletions, at status, or into `kube-system`."""
+    that are made or whose spec is changed, and at labels of namespaces; never at deletions, at status, or into
+    `kube-system`."""
 
     excluded_namespaces: Excluded = {"gpu-operator": "its own pods hold cards, and belong to no tenant"}
     """Namespaces that no policy looks into, each with its reason."""
@@ -85,3 +86,5 @@ class Policies(Values):
     """Pods with cards say whose they are, and how they rank."""
     upgrade_strategy: Policy = Policy()
     """A RayService says how it is upgraded, and its namespace has the cards for it."""
+    tenant_namespace: Policy = Policy()
+    """A tenant's namespace keeps the labels that say whose it is, and what Pod Security goes by."""
