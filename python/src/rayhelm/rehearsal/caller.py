@@ -20,7 +20,7 @@ import httpx
 __all__ = ["Seen", "Target", "main"]
 
 TOKENS = 8
-"""Tokens of an answer: a stream of some pieces."""
+"""A stream of some pieces."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class Target:
     task: str = "chat"
     key: str = ""
     """Empty where nobody is asked for one."""
+    tokens: int = TOKENS
+    """Of an answer that is text."""
     version: str = ""
     """The version that is asked for; empty for whichever the gateway gives."""
 
@@ -125,7 +127,7 @@ def _chat(client: httpx.Client, target: Target) -> tuple[str, str]:
     if wrong := _refused(answer):
         return wrong, _version(answer)
     tokens = answer.json()["usage"]["completion_tokens"]
-    return "" if tokens == TOKENS else f"{tokens} tokens in place of {TOKENS}", _version(answer)
+    return "" if tokens == target.tokens else f"{tokens} tokens in place of {target.tokens}", _version(answer)
 
 
 def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
@@ -168,7 +170,7 @@ _ANSWERS: Mapping[str, Callable[[httpx.Client, Target], tuple[str, str]]] = {
 
 def _body(target: Target) -> dict[str, Any]:
     messages = [{"role": "user", "content": "hi"}]
-    return {"model": target.model, "messages": messages, "max_tokens": TOKENS, "ignore_eos": True}
+    return {"model": target.model, "messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
 
 
 def _refused(answer: httpx.Response) -> str:
