@@ -77,6 +77,33 @@ def test_argo_makes_the_weights_before_the_service():
     assert int(waves["PersistentVolumeClaim"]) <= int(waves["Job"])
 
 
+MIRROR = {"weights": {"download": {"endpoint": "http://mirror.hub:8080"}}}
+
+
+def test_a_mirror_takes_the_hubs_place():
+    (fetch,) = job(MIRROR)["spec"]["template"]["spec"]["initContainers"]
+    assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in fetch["env"]
+    assert "HF_ENDPOINT" not in json.dumps(only(rendered(MIRROR), "RayService")), "offline servers ask nobody"
+    assert "HF_ENDPOINT" not in json.dumps(rendered())
+
+
+def test_servers_that_reach_the_hub_reach_the_mirror_instead():
+    online = {"weights": {**MIRROR["weights"], "offline": False, "onlineReason": "no shared volume in this cluster"}}
+    spec = ray_service(online)["spec"]["rayClusterConfig"]
+    for pod in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
+        (container,) = pod["template"]["spec"]["containers"]
+        assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in container["env"]
+
+
+def test_a_mirror_in_the_cluster_can_be_the_only_hub():
+    hub = {"peer": {"namespace": "hub", "podLabels": {"app": "mirror"}}, "cidrs": [], "ports": [8080]}
+    way = policies({"networkPolicy": {"hub": hub}})["download"]["egress"][1]
+    (peer,) = way["to"]
+    assert peer["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "hub"}
+    assert peer["podSelector"]["matchLabels"] == {"app": "mirror"}
+    assert [port["port"] for port in way["ports"]] == [8080]
+
+
 def test_only_the_job_sees_the_hubs_token():
     objects = rendered({"weights": {"download": {"tokenSecret": {"name": "hub"}}}})
     assert "secretKeyRef" in json.dumps(only(objects, "Job"))

@@ -100,6 +100,13 @@ def test_addresses_that_are_taken_out_of_the_hubs_are_closed() -> None:
     assert blocks == {"0.0.0.0-9.255.255.255", "11.0.0.0-169.253.255.255", "169.255.0.0-255.255.255.255"}
 
 
+def test_a_mirror_in_the_cluster_is_reached_by_the_download_alone() -> None:
+    mirrored = world({"networkPolicy": {"hub": {"peer": {"namespace": "hub"}, "cidrs": [], "ports": [8080]}}})
+    assert differences(mirrored) == []
+    assert {way for way in told(mirrored) if way[1] == "hub"} == {("chat download", "hub", "TCP 8080")}
+    assert not [way for way in told(mirrored) if way[2] == "TCP 443" and way[0] == "chat download"]
+
+
 def test_without_policies_everybody_reaches_everything() -> None:
     """So the comparison is no comparison of nothing with nothing."""
     open_ = one("ray-service", {"networkPolicy": {"enabled": False, "reason": "a mesh does it"}})

@@ -25,7 +25,7 @@
 {{- include "ray-service.homeEnv" $v }}
 {{ include "ray-service.envList" (mergeOverwrite $common (index . 2) (index . 1)) }}
 {{- if not $v.weights.offline }}
-{{- include "ray-service.tokenEnv" $v.weights.download.tokenSecret }}
+{{- include "ray-service.hubEnv" $v.weights.download }}
 {{- end }}
 {{- end }}
 
@@ -36,12 +36,18 @@
 {{- end }}
 {{- end }}
 
-{{- define "ray-service.tokenEnv" -}}
+{{- /* Where the hub is, and who asks. Takes weights.download. */ -}}
+{{- define "ray-service.hubEnv" -}}
+{{- with .endpoint }}
+{{- include "ray-service.envList" (dict "HF_ENDPOINT" .) }}
+{{- end }}
+{{- with .tokenSecret }}
 {{- if .name }}
 - name: HF_TOKEN
   valueFrom:
     secretKeyRef:
       name: {{ .name | quote }}
       key: {{ .key | quote }}
+{{- end }}
 {{- end }}
 {{- end }}

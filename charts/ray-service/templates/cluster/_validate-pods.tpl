@@ -32,6 +32,7 @@
       "HF_TOKEN" "weights.download.tokenSecret names the Secret"
       "HUGGING_FACE_HUB_TOKEN" "weights.download.tokenSecret names the Secret"
       "HF_HUB_OFFLINE" "weights.offline sets it"
+      "HF_ENDPOINT" "weights.download.endpoint sets it"
       "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
       "VLLM_API_KEY" "Ray Serve LLM ignores it: keys belong at the gateway"
       "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"

@@ -30,8 +30,12 @@
 {{- end }}
 
 {{- define "ray-service.hubEgress" -}}
-{{- if .hub.cidrs }}
+{{- $peer := include "ray-service.peer" .hub.peer }}
+{{- if or $peer .hub.cidrs }}
 - to:
+    {{- with $peer }}
+    {{- . | trim | nindent 4 }}
+    {{- end }}
     {{- range .hub.cidrs }}
     - ipBlock:
         cidr: {{ . }}

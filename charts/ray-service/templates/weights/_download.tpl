@@ -34,7 +34,7 @@ template:
           {{- toYaml $command | nindent 10 }}
         env:
           {{- include "ray-service.envList" (dict "HOME" "/tmp" "HF_HOME" "/tmp/huggingface" "HF_HUB_DISABLE_TELEMETRY" "1") | trim | nindent 10 }}
-          {{- include "ray-service.tokenEnv" $download.tokenSecret | nindent 10 }}
+          {{- include "ray-service.hubEnv" $download | nindent 10 }}
       {{- end }}
     {{- end }}
     containers:

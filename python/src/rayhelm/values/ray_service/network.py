@@ -65,13 +65,15 @@ class PrometheusApi(Values):
 class Hub(Values):
     """Where weights come from; only the download Job calls it, and servers that are not offline."""
 
+    peer: Peer = Peer()
+    """A mirror in this cluster (`weights.download.endpoint`): some networks take addresses of pods for none."""
     cidrs: list[Cidr] = ["0.0.0.0/0"]
-    """Addresses: a hub behind a content network has no fixed ones."""
+    """Addresses: a hub behind a content network has no fixed ones. Empty where only the peer is meant."""
     except_: Annotated[list[Cidr], Field(alias="except")] = []
     """Addresses taken out of each of these, so they must lie inside: `169.254.169.254/32`, where clouds hand out
     credentials, or your own networks."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443]
-    """Ports."""
+    """Ports; those of its pods, where it has some: policies see these, not the Service's."""
 
 
 class Egress(Values):

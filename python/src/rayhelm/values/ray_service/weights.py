@@ -1,6 +1,6 @@
 """Where the weights are, and the Job that fetches them once, so that servers need no hub."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -33,6 +33,9 @@ class Download(Values):
     """Off: somebody else fills the claim, at the same paths."""
     image: str = ""
     """Image with the `hf` command; empty for the serving image, which has it."""
+    endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
+    """A mirror in place of huggingface.co (`https://hub.example`), and its addresses and port in `networkPolicy.hub`;
+    empty for the hub itself."""
     exclude: list[str] = ["original/*", "metal/*", "*.pth"]
     """Files left out: the same weights once more, in formats that vLLM does not read."""
     token_secret: SecretKey = SecretKey()
