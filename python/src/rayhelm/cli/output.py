@@ -2,17 +2,20 @@
 
 import enum
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Format", "FormatOption", "console", "format_of", "warn"]
+__all__ = ["Format", "FormatOption", "PageFormat", "PageFormatOption", "console", "format_of", "shown", "warn"]
 
 _KEY = "rayhelm.format"
+Chosen = TypeVar("Chosen", bound=enum.StrEnum)
 
 
 class Format(enum.StrEnum):
@@ -22,8 +25,16 @@ class Format(enum.StrEnum):
     json = "json"
 
 
-def _remember(context: typer.Context, chosen: Format) -> Format:
-    context.meta[_KEY] = chosen
+class PageFormat(enum.StrEnum):
+    """How a command answers whose answer is a page, too."""
+
+    text = "text"
+    json = "json"
+    markdown = "markdown"
+
+
+def _remember(context: typer.Context, chosen: Chosen) -> Chosen:
+    context.meta[_KEY] = Format.json if chosen == "json" else Format.text
     return chosen
 
 
@@ -31,6 +42,15 @@ FormatOption = Annotated[
     Format,
     # Eager: known before anything else is found wrong, so that errors have the format too.
     typer.Option("--format", help="`text` for people, `json` for programs.", is_eager=True, callback=_remember),
+]
+PageFormatOption = Annotated[
+    PageFormat,
+    typer.Option(
+        "--format",
+        help="`text` for people, `markdown` for a pull request, `json` for programs.",
+        is_eager=True,
+        callback=_remember,
+    ),
 ]
 
 
@@ -57,3 +77,27 @@ def console() -> "Console":
 
 def warn(text: str) -> None:
     print(f"warning: {text}", file=sys.stderr)
+
+
+@contextmanager
+def shown(format: enum.StrEnum) -> Iterator[Callable[[str], None]]:
+    """Shows on stderr what is being waited for: a line that moves in a terminal, plain lines elsewhere."""
+    import time
+
+    from rich.console import Console
+
+    out = Console(stderr=True, highlight=False)
+    begun, last = time.monotonic(), ""
+    with out.status("starting") as status:
+
+        def watch(what: str) -> None:
+            nonlocal last
+            if what == last:
+                return
+            last = what
+            if out.is_terminal:
+                status.update(f"{what} [dim]({time.monotonic() - begun:.0f} s)[/dim]")
+            elif format != Format.json:
+                print(f"{time.monotonic() - begun:6.1f} s  {what}", file=sys.stderr, flush=True)
+
+        yield watch

@@ -1,19 +1,16 @@
 """`rayhelm up`: a fleet's endpoint on this computer."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
-from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.cli.output import Format, FormatOption, console, shown, warn
 
 if TYPE_CHECKING:
     from rayhelm.fleet_files import Rendered
     from rayhelm.serving.home import Endpoint, Home
-    from rayhelm.serving.local import Watch
     from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["StateOption", "home_of", "up_command"]
@@ -70,7 +67,7 @@ def up_command(
         numbers = ", ".join(str(ray.pid) for ray in rays)
         warn(f"another Ray runs here (pid {numbers}): it stays, and this one takes other ports")
     door = door_of(behind, routes, port) if gateway else None
-    with _shown(format) as watch:
+    with shown(format) as watch:
         endpoint = up(config, models, home, stand_in=cards is None, digest=asked, door=door, watch=watch)
     _print_ready(endpoint, door.key if door else "", format)
 
@@ -147,31 +144,6 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     text = next(item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
     config: dict[str, Any] = json.loads(text)
     return config
-
-
-@contextmanager
-def _shown(format: Format) -> Iterator["Watch"]:
-    """Shows on stderr what is being waited for: a line that moves in a terminal, plain lines elsewhere."""
-    import sys
-    import time
-
-    from rich.console import Console
-
-    out = Console(stderr=True, highlight=False)
-    begun, last = time.monotonic(), ""
-    with out.status("starting") as status:
-
-        def watch(what: str) -> None:
-            nonlocal last
-            if what == last:
-                return
-            last = what
-            if out.is_terminal:
-                status.update(f"{what} [dim]({time.monotonic() - begun:.0f} s)[/dim]")
-            elif format is Format.text:
-                print(f"{time.monotonic() - begun:6.1f} s  {what}", file=sys.stderr, flush=True)
-
-        yield watch
 
 
 def _print_ready(endpoint: "Endpoint", key: str, format: Format) -> None:

@@ -11,7 +11,7 @@ from rayhelm.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
 from rayhelm.rehearsal.caller import Seen, Target
 
-__all__ = ["NAMESPACE", "Load", "Outcome", "load"]
+__all__ = ["NAMESPACE", "Load", "Outcome", "load", "runs"]
 
 NAMESPACE = "rayhelm-rehearsal"
 """Where the callers live, and what a rehearsal remembers of itself."""
@@ -98,6 +98,25 @@ def load(
         kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
 
 
+def runs(kubectl: Kubectl, image: str) -> None:
+    """Whether the nodes have the image, and rayhelm is in it: told before anything larger is made of it."""
+    name = "image"
+    kubectl.apply_objects(_secret(name, {}), _pod(name, image, "import rayhelm.rehearsal.caller"))
+    try:
+        starts(kubectl, name, image)
+        if wait_until(lambda: _ended(kubectl, name), what=f"pod {name}", timeout=STARTS, poll=0.5) == "Failed":
+            said = kubectl("logs", name, f"--namespace={NAMESPACE}").strip()
+            raise MissingError(f"the image {image} is not one for rehearsals: {said}", _ANOTHER_IMAGE)
+    finally:
+        gone = ("--ignore-not-found", "--grace-period=1")
+        kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
+
+
+def _ended(kubectl: Kubectl, name: str) -> str | None:
+    phase = str(kubectl.get("pod", name, namespace=NAMESPACE)["status"]["phase"])
+    return phase if phase in ("Succeeded", "Failed") else None
+
+
 def starts(kubectl: Kubectl, name: str, image: str) -> None:
     """Waits until the pod runs; fails at once where its image cannot be had."""
 
@@ -109,8 +128,7 @@ def starts(kubectl: Kubectl, name: str, image: str) -> None:
         if any(entry.get("reason", "") in _NO_IMAGE for entry in waiting):
             raise MissingError(
                 f"the nodes have no image {image}, and cannot pull it: {waiting[0].get('message', '')}".rstrip(": "),
-                "ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive\n"
-                "or another one, which has Ray, vLLM for CPUs and rayhelm: --image REPOSITORY:TAG",
+                _ANOTHER_IMAGE,
             )
         return None
 
@@ -120,6 +138,9 @@ def starts(kubectl: Kubectl, name: str, image: str) -> None:
         raise RayhelmError(f"the callers' pod: {error.said}") from error
 
 
+_ANOTHER_IMAGE = """\
+ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive
+or another one, which has Ray, vLLM for CPUs and rayhelm: --image REPOSITORY:TAG"""
 _NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
 
@@ -145,12 +166,13 @@ def _secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"plan.json": json.dumps(plan)}}
 
 
-def _pod(name: str, image: str) -> dict[str, Any]:
+def _pod(name: str, image: str, code: str = "") -> dict[str, Any]:
+    """Calls, or runs a line of Python."""
     container = {
         "name": "caller",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python", "-m", "rayhelm.rehearsal.caller", "/plan/plan.json"],
+        "command": ["python", *(["-c", code] if code else ["-m", "rayhelm.rehearsal.caller", "/plan/plan.json"])],
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

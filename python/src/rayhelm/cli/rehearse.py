@@ -1,0 +1,145 @@
+"""`rayhelm rehearse`: a fleet, and an edit of it, tried on a cluster without cards."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.fleet_commands import fleet_file
+from rayhelm.cli.output import PageFormat, PageFormatOption, console, shown
+
+if TYPE_CHECKING:
+    from rayhelm.fleet_files import Rendered
+    from rayhelm.rehearsal.report import Report
+    from rayhelm.rehearsal.stage import Stage
+
+__all__ = ["rehearse_command"]
+
+IMAGE = "rayhelm.local/ray:cpu"
+
+
+def rehearse_command(
+    fleet: Annotated[
+        Path | None,
+        typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`."),
+    ] = None,
+    change: Annotated[
+        Path | None, typer.Option("--change", help="The fleet file as it will be: the change is made under load.")
+    ] = None,
+    cluster: Annotated[str, typer.Option("--cluster", help="Cluster of a fleet that has several.")] = "",
+    service: Annotated[
+        list[str] | None, typer.Option("--service", help="Only this service of the fleet; may be repeated.")
+    ] = None,
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="The cluster to rehearse on; what kubectl takes when left out.")
+    ] = None,
+    context: Annotated[str, typer.Option("--context", help="Context in it; the current one when left out.")] = "",
+    image: Annotated[
+        str, typer.Option("--image", help="Ray, vLLM for CPUs and rayhelm, as ci/images/build makes it.")
+    ] = IMAGE,
+    gateway_image: Annotated[
+        str,
+        typer.Option(
+            "--gateway-image",
+            help="HAProxy. When left out: rayhelm.local/ray:haproxy where all nodes have it, as on `make node`, and"
+            " the chart's own elsewhere.",
+        ),
+    ] = "",
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, max=3600, help="Seconds of load, before the change where there is one.")
+    ] = 30,
+    with_gpus: Annotated[bool, typer.Option("--with-gpus", help="The cluster may have GPUs; none is used.")] = False,
+    beside_others: Annotated[
+        bool, typer.Option("--beside-others", help="Others may have RayServices there; they are left alone.")
+    ] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Leave it running, and say how to call and to end it.")] = False,
+    clean: Annotated[
+        bool, typer.Option("--clean", help="Take away what an earlier rehearsal left or kept, and do nothing else.")
+    ] = False,
+    format: PageFormatOption = PageFormat.text,
+) -> None:
+    """Rehearse a fleet, and a change of it, on a cluster without GPUs: real releases, tiny models, steady load.
+
+    Ends with 0 where no request was lost, with 1 where some were or the change did not come to its end. All that it
+    made is taken away again. The cluster needs KubeRay's operator: `make node` makes such a one, or kind does.
+    """
+    import signal
+
+    from rayhelm.errors import UsageError
+    from rayhelm.fleet_files import render_fleet
+    from rayhelm.rehearsal.rehearse import Wish, cluster_of, refuse_the_same, rehearse
+    from rayhelm.rehearsal.rehearse import clean as take_away
+
+    # Whoever ends it politely has it cleaned up, as Ctrl-C does.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if clean:
+        if fleet or change:
+            raise UsageError("--clean takes no fleet: the cluster knows what is there")
+        with shown(format) as say:
+            _print_cleaned(take_away(_stage(kubeconfig, context, say)), format)
+        return
+    if fleet is None:
+        raise UsageError("which fleet? rayhelm rehearse FLEET")
+    old = render_fleet(fleet_file(fleet))
+    new = render_fleet(fleet_file(change)) if change else None
+    wish = Wish(
+        cluster=cluster_of(old, cluster),
+        services=_services(old, new, service or []),
+        image=image,
+        gateway_image=gateway_image,
+        with_gpus=with_gpus,
+        beside_others=beside_others,
+        keep=keep,
+        seconds=seconds,
+    )
+    if new:
+        refuse_the_same(old, new, wish)
+    with shown(format) as say:
+        report = rehearse(_stage(kubeconfig, context, say), old, new, wish)
+    _print(report, format)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _stage(kubeconfig: Path | None, context: str, say: Callable[[str], None]) -> "Stage":
+    from rayhelm.kubectl import Kubectl, find_kubectl
+    from rayhelm.rehearsal.stage import Stage
+
+    file = kubeconfig.absolute() if kubeconfig else None
+    return Stage(Kubectl(find_kubectl(), file, context=context), file, context, say)
+
+
+def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
+    from rayhelm.errors import FleetError, Problem
+    from rayhelm.spec.nearest import nearest
+
+    known = [*old.values, *(new.values if new else ())]
+    for name in wanted:
+        if name not in known:
+            close = nearest(name, known) or known
+            raise FleetError(Problem(f"no service `{name}` in this fleet", mend=f"--service {close[0]}"))
+    return tuple(wanted)
+
+
+def _print(report: "Report", format: PageFormat) -> None:
+    from rayhelm.rehearsal.report_page import as_markdown, print_report
+
+    match format:
+        case PageFormat.json:
+            print(report.model_dump_json(indent=2))
+        case PageFormat.markdown:
+            print(as_markdown(report), end="")
+        case PageFormat.text:
+            print_report(report, console())
+
+
+def _print_cleaned(ended: int | None, format: PageFormat) -> None:
+    import json
+
+    if format is PageFormat.json:
+        print(json.dumps({"there": ended is not None, "uninstalled": ended or 0}))
+    elif ended is None:
+        print("no rehearsal is on this cluster")
+    else:
+        print(f"taken away: {ended} releases, and the namespaces that were made for them")

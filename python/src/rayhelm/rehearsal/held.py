@@ -1,0 +1,113 @@
+"""What a fleet holds while it is rehearsed: the cards of the real thing, and the room of the stand-ins."""
+
+import threading
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rayhelm.errors import RayhelmError
+from rayhelm.fleet_files import Rendered
+from rayhelm.kubectl import Kubectl
+from rayhelm.rehearsal.room import NOTHING, Room, requests
+from rayhelm.values.pod_kinds import names_of
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.worker_groups import resource_of
+
+__all__ = ["Cards", "Watch", "cards_of", "has"]
+
+Cards = Counter[tuple[str, str]]
+"""By pool and extended resource: parts of cards are counted as such."""
+EVERY = 3.0
+"""Seconds between two looks."""
+
+
+def cards_of(service: str, rendered: Rendered, values: RayServiceValues) -> Cards:
+    """What one Ray cluster of the service holds at the least number of workers."""
+    kinds = names_of(rendered.plan.of_service(service), rendered.loaded)
+    pools = {name: kind.pool for kind, name in kinds.items()}
+    held: Cards = Counter()
+    for name, group in values.worker_groups.items():
+        held[pools[name], resource_of(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
+    return held
+
+
+def has(rendered: Rendered, cluster: str) -> Cards:
+    """What the pools of a cluster offer."""
+    pools = rendered.plan.pools.items()
+    return Counter(
+        {(name, res): n for name, pool in pools if pool.cluster == cluster for res, n in pool.devices.items()}
+    )
+
+
+@dataclass
+class Watch:
+    """Looks at the cluster again and again, in a thread of its own."""
+
+    kubectl: Kubectl
+    old: Mapping[str, Cards]
+    """By service: cards of a Ray cluster that was there before the change."""
+    new: Mapping[str, Cards]
+    """And of one that the change made, or changed in place."""
+    before: set[str] | None = None
+    """Ray clusters that were there before the change; None until that begins."""
+    in_place: set[str] = field(default_factory=set)
+    """Services whose clusters were changed in place."""
+    cards: Cards = field(default_factory=Counter)
+    """At the last look."""
+    most: Cards = field(default_factory=Counter)
+    clusters_at_most: int = 0
+    pods_at_most: int = 0
+    room_at_most: Room = NOTHING
+
+    def __post_init__(self) -> None:
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> "Watch":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def look(self) -> Cards:
+        """Cards that the real thing would hold now."""
+        clusters = self._clusters()
+        self.cards = Counter()
+        for name, service in clusters.items():
+            first = (self.before is None or name in self.before) and service not in self.in_place
+            self.cards += (self.old if first else self.new).get(service, Counter())
+        self.most |= self.cards
+        self.clusters_at_most = max(self.clusters_at_most, len(clusters))
+        pods = self._pods()
+        self.pods_at_most = max(self.pods_at_most, len(pods))
+        room = sum(pods, start=NOTHING)
+        self.room_at_most = max(self.room_at_most, room, key=lambda each: each.memory)
+        return self.cards
+
+    def begin(self) -> None:
+        """What is there now was there before the change."""
+        self.before = set(self._clusters())
+
+    def _run(self) -> None:
+        while not self._ended.wait(EVERY):
+            try:
+                self.look()
+            except RayhelmError:
+                continue  # the next look may be answered
+
+    def _clusters(self) -> dict[str, str]:
+        """Ray clusters that are there, and whose they are."""
+        items = self.kubectl.get("rayclusters.ray.io", "--all-namespaces")["items"]
+        return {
+            item["metadata"]["name"]: owner["name"]
+            for item in items
+            for owner in item["metadata"].get("ownerReferences", ())
+            if owner["name"] in self.old or owner["name"] in self.new
+        }
+
+    def _pods(self) -> list[Room]:
+        kinds = ("rayhelm.dev/service", "rayhelm.dev/gateway")
+        found = [self.kubectl.get("pods", "--all-namespaces", f"--selector={kind}")["items"] for kind in kinds]
+        return [requests(item["spec"]) for items in found for item in items]

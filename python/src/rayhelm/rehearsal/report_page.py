@@ -1,0 +1,125 @@
+"""A rehearsal's report for people: tables in a terminal, or Markdown for a pull request."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rayhelm.rehearsal.report import Report, Requests
+
+__all__ = ["as_markdown", "print_report"]
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """A table, whatever it is written in."""
+
+    columns: tuple[str, ...]
+    figures: int
+    """So many columns at the end are numbers."""
+    rows: tuple[tuple[str, ...], ...]
+
+
+def print_report(report: Report, out: Console) -> None:
+    colour = "green" if report.ok else "red"
+    out.print(f"[bold {colour}]{escape(_verdict(report))}[/bold {colour}]", soft_wrap=True)
+    out.print(_where(report), soft_wrap=True, markup=False)
+    for rows in _tables(report):
+        table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        for index, column in enumerate(rows.columns):
+            figure = index >= len(rows.columns) - rows.figures
+            table.add_column(column, justify="right" if figure else "left", no_wrap=figure, overflow="fold")
+        for row in rows.rows:
+            table.add_row(*map(escape, row))
+        out.print(table)
+    for title, lines in _lists(report):
+        out.print(f"\n[bold]{title}[/bold]")
+        for line in lines:
+            out.print(f"  {line}", soft_wrap=True, markup=False)
+
+
+def as_markdown(report: Report) -> str:
+    """Ends with a line break."""
+    parts = [f"### {_verdict(report)}", _where(report)]
+    for rows in _tables(report):
+        kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
+        lines = [
+            rows.columns,
+            kinds,
+            *([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows.rows),
+        ]
+        parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
+    for title, lines_ in _lists(report):
+        if title != "it runs on":  # with a key
+            parts.append("\n".join([f"**{title.capitalize()}**", "", *(f"* {line}" for line in lines_)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def _verdict(report: Report) -> str:
+    what = f"{report.fleet}, changed to {report.change}" if report.change else report.fleet
+    if report.failed:
+        return f"{what}: the change did not come to its end"
+    lost = report.before.lost + (report.during.lost if report.during else 0)
+    answered = report.before.answered + (report.during.answered if report.during else 0)
+    return f"{what}: {lost or 'no'} request{'s' if lost > 1 else ''} lost of {lost + answered}"
+
+
+def _where(report: Report) -> str:
+    context = f" (context {report.context})" if report.context else ""
+    clusters = f"{report.clusters_at_most} Ray cluster{'s' if report.clusters_at_most > 1 else ''}"
+    return (
+        f"cluster {report.cluster}, rehearsed on {report.server}{context} with KubeRay {report.kuberay}: at most"
+        f" {clusters}, {report.pods_at_most} pods that asked for {report.memory_gib_at_most:.1f} GiB"
+    )
+
+
+def _tables(report: Report) -> Iterator[_Rows]:
+    services = tuple((each.name, ", ".join(each.models), _seconds(each.ready_seconds)) for each in report.services)
+    yield _Rows(("service", "models", "ready after"), 1, services)
+    if report.changes:
+        changes = tuple(
+            (f"{each.chart} {each.name}", each.does, _seconds(each.switched_seconds), _seconds(each.seconds))
+            for each in report.changes
+        )
+        yield _Rows(("changed", "what happens", "switched after", "done after"), 2, changes)
+    cards = tuple(
+        (each.pool, each.gpu, *map(str, (each.before, each.most, each.after, each.has))) for each in report.cards
+    )
+    yield _Rows(("pool", "cards of the real thing", "before", "at most", "after", "the pool has"), 4, cards)
+    requests = [_row("before" if report.during else "steady load", report.before)]
+    requests += [_row("during the change", report.during)] if report.during else []
+    yield _Rows(("requests", "answered", "lost", "p50", "p99", "slowest"), 5, tuple(requests))
+    if report.lost:
+        lost = tuple(
+            (each.at, each.target, each.kind, each.wrong, f"{each.after_seconds:.1f} s") for each in report.lost
+        )
+        yield _Rows(("lost at", "model", "kind", "what was wrong", "after"), 1, lost)
+
+
+def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
+    meaning = [f"{each.chart} {each.name}: {sentence}" for each in report.changes for sentence in each.says]
+    failed = report.failed.splitlines()
+    lists = {
+        "what the change means": meaning,
+        "it did not come to its end": failed,
+        "warnings": report.warnings,
+        "not as in the fleet": report.notes,
+        "it runs on": report.kept,
+    }
+    yield from ((title, lines) for title, lines in lists.items() if lines)
+
+
+def _row(name: str, requests: Requests) -> tuple[str, ...]:
+    times = (requests.p50_seconds, requests.p99_seconds, requests.slowest_seconds)
+    return (name, str(requests.answered), str(requests.lost), *("-" if t is None else f"{t:.2f} s" for t in times))
+
+
+def _seconds(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} s"

@@ -1,0 +1,221 @@
+"""What an edit of a fleet does, and that the stand-ins ask for the same of KubeRay and Serve."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rayhelm.fleet_files import Rendered, rendered_of
+from rayhelm.rehearsal.change import MARK, Edit, edit_of, mirrored, steps
+from rayhelm.rehearsal.outside import on_its_own
+from rayhelm.rehearsal.without_cards import Cast, cast_of
+from rayhelm.serving.stand_in_cluster import GROUP, Place
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.image import Image
+from unit.fleets import load
+
+PLACE = Place(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
+FLEET = """\
+    fleet: small
+    clusters:
+      main:
+        apiServer: {cidrs: [10.0.0.1/32]}
+        weights: {storageClass: nfs}
+        gateway: {replicas: 1, callers: [apps]}
+    pools:
+      gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1}
+    models:
+      chat: {source: Qwen/Qwen3-8B, unpinnedReason: nobody tests it, context: 8192, service: one}
+    tenants:
+      apps: {models: [chat], requestsPerMinute: 60}
+"""
+MORE = (
+    "      search: {source: BAAI/bge-m3, unpinnedReason: nobody tests it, task: embed, gpuFraction: 0.5, service: %s}\n"
+)
+
+
+def wider(service: str) -> str:
+    """With another model."""
+    return FLEET.replace("    tenants:", f"{MORE % service}    tenants:").replace("[chat]", "[chat, search]")
+
+
+def rendered(text: str = FLEET) -> Rendered:
+    return rendered_of(load(text))
+
+
+def cast(text: str = FLEET) -> Cast:
+    return on_its_own(cast_of(rendered(text), PLACE, cluster="main"))
+
+
+def with_values(them: Cast, change: Callable[[RayServiceValues], RayServiceValues]) -> Cast:
+    """The same with other values of the service, as another fleet file would give them; its stand-in as it was."""
+    return replace(them, services={name: change(values) for name, values in them.services.items()})
+
+
+def more(model: Any, **change: Any) -> Any:
+    return model.model_copy(update=change)
+
+
+def of_model(values: RayServiceValues, **change: Any) -> RayServiceValues:
+    application = values.serve.applications["chat"]
+    models = {"chat": more(application.models["chat"], **change)}
+    return more(values, serve=more(values.serve, applications={"chat": more(application, models=models)}))
+
+
+def of_group(values: RayServiceValues, **change: Any) -> RayServiceValues:
+    return more(values, worker_groups={name: more(group, **change) for name, group in values.worker_groups.items()})
+
+
+def went(change: Callable[[RayServiceValues], RayServiceValues]) -> tuple[RayServiceValues, RayServiceValues, Edit]:
+    """Stand-ins before and after, and the edit."""
+    before, after, edits = mirrored(cast(), with_values(cast(), change))
+    return service(before), service(after), edits["one"]
+
+
+def service(them: Cast) -> RayServiceValues:
+    (values,) = (each.values for each in them.releases if isinstance(each.values, RayServiceValues))
+    return values
+
+
+def model(values: RayServiceValues) -> Any:
+    return values.serve.applications["chat"].models["chat"]
+
+
+def does_to_the_stand_in(before: RayServiceValues, after: RayServiceValues) -> str:
+    release = next(each for each in cast().releases if each.chart == "ray-service")
+    return edit_of(release, before, after).does
+
+
+def of_memory(values: RayServiceValues, memory: str) -> RayServiceValues:
+    return of_group(values, resources=more(values.worker_groups["gpu"].resources, memory=memory))
+
+
+POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
+    "another image": lambda values: more(values, image=more(values.image, tag="another")),
+    "more memory": lambda values: of_group(
+        values, resources=more(values.worker_groups["gpu"].resources, memory="64Gi")
+    ),
+    "two cards": lambda values: of_group(values, gpu=more(values.worker_groups["gpu"].gpu, count=2)),
+    "other nodes": lambda values: of_group(values, node_selector={"disk": "fast"}),
+    "an environment": lambda values: more(values, head=more(values.head, env={"A": "1"})),
+    "an older autoscaler": lambda values: more(values, autoscaler=more(values.autoscaler, idle_timeout_seconds=1)),
+}
+
+
+@pytest.mark.parametrize("edit", POD_EDITS)
+def test_an_edit_of_pods_builds_a_new_cluster_of_stand_ins_too(edit: str) -> None:
+    before, after, what = went(POD_EDITS[edit])
+    assert what.does == "new cluster"
+    assert after.head.env[MARK] == after.worker_groups[GROUP].env[MARK] == what.mark
+    assert MARK not in before.head.env
+    assert does_to_the_stand_in(before, after) == "new cluster"
+
+
+def test_an_edit_of_pods_under_none_is_held_back_and_says_how_to_mend_it() -> None:
+    none = lambda values: more(values, upgrade=more(values.upgrade, strategy="None"))  # noqa: E731
+    before, after, what = went(lambda values: none(POD_EDITS["another image"](values)))
+    assert what.does == "held back"
+    assert "helm uninstall" in what.says[0]
+    assert does_to_the_stand_in(before, none(after)) == "held back"
+
+
+def test_the_engine_is_told_something_else_where_the_fleets_is() -> None:
+    engine = model(cast().services["one"]).engine
+    before, after, what = went(lambda values: of_model(values, engine=more(engine, max_model_len=4096)))
+    assert what.does == "serve config"
+    assert what.says == ("Ray Serve is told another configuration of chat",)
+    assert model(before).engine.seed is None
+    assert model(after).engine.seed is not None
+    assert does_to_the_stand_in(before, after) == "serve config"
+
+
+def test_autoscaling_is_carried_and_leaves_the_engine_alone() -> None:
+    own = model(cast().services["one"]).autoscaling
+    before, after, what = went(lambda values: of_model(values, autoscaling=more(own, upscale_delay_seconds=77)))
+    assert what.does == "serve config"
+    assert model(after).engine == model(before).engine
+    assert model(after).autoscaling.upscale_delay_seconds == 77
+    assert does_to_the_stand_in(before, after) == "serve config"
+
+
+def test_other_bounds_of_replicas_are_an_edit_of_autoscaling_without_more_replicas() -> None:
+    own = model(cast().services["one"]).autoscaling
+    before, after, what = went(
+        lambda values: of_group(of_model(values, autoscaling=more(own, max_replicas=3)), max_replicas=3)
+    )
+    assert model(after).autoscaling.max_replicas == 1
+    assert model(after).autoscaling != model(before).autoscaling
+    assert any("one replica of each model stands in" in sentence for sentence in what.says)
+
+
+def test_an_edit_around_the_models_deploys_them_anew() -> None:
+    def more_of_it(values: RayServiceValues) -> RayServiceValues:
+        application = values.serve.applications["chat"]
+        ingress = more(application.ingress, max_replicas=7)
+        return more(values, serve=more(values.serve, applications={"chat": more(application, ingress=ingress)}))
+
+    before, after, what = went(more_of_it)
+    assert what.does == "serve config"
+    assert model(after).engine.seed != model(before).engine.seed
+
+
+def test_bounds_of_workers_do_nothing_to_the_cluster_that_serves() -> None:
+    before, after, what = went(lambda values: of_group(values, max_replicas=4))
+    assert what.does == "values"
+    assert "from the next new cluster on" in what.says[0]
+    assert does_to_the_stand_in(before, after) == "values"
+
+
+def test_a_group_at_the_end_is_added_in_place() -> None:
+    def more_of_it(values: RayServiceValues) -> RayServiceValues:
+        groups = {
+            **values.worker_groups,
+            "more": more(values.worker_groups["gpu"], min_replicas=0),
+        }
+        return more(values, worker_groups=groups)
+
+    before, after, what = went(more_of_it)
+    assert (what.does, what.added) == ("in place", ("more",))
+    assert list(after.worker_groups) == [GROUP, f"{GROUP}-more"]
+    assert after.worker_groups[f"{GROUP}-more"].min_replicas == 0
+    assert does_to_the_stand_in(before, after) == "in place"
+
+
+def test_another_model_in_a_service_gets_its_room_beforehand() -> None:
+    old, new = cast(FLEET), cast(wider("one"))
+    groups = of_group(new.services["one"], min_replicas=1).worker_groups
+    roomy = replace(old, services={"one": more(old.services["one"], worker_groups=groups)})
+    before, after, edits = mirrored(roomy, new)
+    assert edits["one"].does == "serve config"
+    assert service(before).worker_groups == service(after).worker_groups
+    assert set(service(after).serve.applications) == {"chat", "search"}
+
+
+def test_the_same_fleet_has_no_steps() -> None:
+    before, after, edits = mirrored(cast(), cast())
+    assert before == after
+    assert steps(before, after, edits) == []
+
+
+def test_what_comes_is_installed_and_what_goes_is_uninstalled_last() -> None:
+    two = wider("two")
+    come = steps(*mirrored(cast(FLEET), cast(two)))
+    made = [(step.release.chart, step.does) for step in come]
+    assert made.index(("ray-service", "install")) < made.index(("gateway", "values"))
+    go = steps(*mirrored(cast(two), cast(FLEET)))
+    assert (go[-1].release.name, go[-1].does) == ("two", "uninstall")
+
+
+def test_what_lies_outside_of_the_fleet_is_left_out_and_said() -> None:
+    outside = FLEET.replace(
+        "gateway: {replicas: 1, callers: [apps]}",
+        "gateway: {replicas: 1, callers: [apps], host: ai.example, ingress: {className: nginx, tlsSecret: tls}}\n"
+        '        redis: {address: "redis.ray-state:6379", passwordSecret: {name: redis, key: password}}\n'
+        "        prometheus: {url: http://prometheus.monitoring:9090}",
+    )
+    alone = cast(outside)
+    assert not service(alone).gcs_fault_tolerance.enabled
+    assert not service(alone).pod_monitor.enabled
+    for words in ("no Redis", "PodMonitors are left out", "way in from outside"):
+        assert any(words in note for note in alone.notes), words
