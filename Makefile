@@ -7,12 +7,14 @@ SHELL := bash
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+testbed := PYTHONPATH=ci $(bin)/python -m testbed.tools
+build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind test-live lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling clean
+.PHONY: help demo test test-kind test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling clean
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
@@ -45,19 +47,22 @@ setup: ## .venv with all locks, helm 3 and 4, kubectl
 	@ci/set-up test
 
 tools: setup ## what the cluster tests start: a control plane, KubeRay, KWOK, CRDs; built once
-	@PYTHONPATH=ci $(bin)/python -m testbed.tools
+	@$(testbed)
 
 control-plane: tools ## start one with the KubeRay operator and simulated nodes; ci/control-plane down ends it
 	@ci/control-plane up
 
 node: setup ## this computer as a Kubernetes node, with real pods (Linux, as root; YES=1 asks nothing); ci/node down ends it
 	@ci/node check
-	@PYTHONPATH=ci $(bin)/python -m testbed.tools etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay
-	@PYTHONPATH=ci $(bin)/python -m testbed.tools --group node
+	@$(build-node)
 	@ci/node up $(if $(YES),--yes)
 
 test-live: setup ## real pods on a node of its own; `make node` builds what it needs
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
+
+test-live-short: setup ## a fleet on such a node, Ready, upgraded under load; builds what it needs where that can be
+	@if ci/node check --clusters 2 >/dev/null 2>&1; then $(build-node); fi
+	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
 
 lock: setup ## resolve requirements/*.in anew
 	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done
@@ -68,7 +73,7 @@ bench: setup ## the speed of the commands, measured here
 	@$(bin)/python ci/bench.py
 
 bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run of a quarter of an hour
-	@PYTHONPATH=ci $(bin)/python -m testbed.tools bombardier
+	@$(testbed) bombardier
 	@benchmarks/gateway/peers
 	@PYTHONPATH=benchmarks:ci $(bin)/python -m gateway --write benchmarks/gateway/result.json
 

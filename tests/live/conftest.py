@@ -3,29 +3,21 @@
 `RAYHELM_LIVE_STATE=.state/node` takes the node of `make node`, and leaves it as it runs.
 """
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from live.kit.cluster import Cluster
+from live.kit.ground import GIVEN, HOME, NETWORK, why_not
 from rayhelm.errors import RayhelmError
 from testbed.node import down, up
 from testbed.node.bed import Node
-from testbed.node.home import NodeHome
-from testbed.node.host import check
 from testbed.node.network import Network
-from testbed.node.up import CONTROL_PLANE
-from testbed.tools import missing
-from testbed.tools.site import HERE
 
 FOLDER = Path(__file__).parent
-GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
-"""Folder of a node that runs; empty for one of our own."""
-HOME = NodeHome(HERE.root / (GIVEN or ".state/node-tests"))
-NETWORK = Network.parse("10.210.0.0/16")
-"""Another one than that of `make node`, which may run beside."""
+UPGRADE = 2
+"""Ray clusters side by side, while one takes over."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,22 +29,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "live" not in config.getoption("markexpr"):
         config.hook.pytest_deselected(items=ours)
         items[:] = [item for item in items if item not in ours]
-    elif ours and (reason := _why_not()):
+    else:
         for item in ours:
-            item.add_marker(pytest.mark.skip(reason=reason))
-
-
-def _why_not() -> str:
-    """Why there can be no node, in one line; empty where there can."""
-    if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator"}), *missing(group="node")]:
-        return f"no node: `make node` builds what is missing ({', '.join(lacks)})"
-    if GIVEN:
-        return "" if HOME.record() else f"no node: RAYHELM_LIVE_STATE is {GIVEN}, and none runs there"
-    try:
-        check(HOME, NETWORK)
-    except RayhelmError as error:
-        return "no node: " + "; ".join(line.strip(" -") for line in str(error).splitlines())
-    return ""
+            if reason := why_not(UPGRADE if item.get_closest_marker("short") else 0):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.fixture(scope="session")

@@ -110,6 +110,7 @@ def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, c
     assert "retry-after" in refused[0].headers
 
 
+@pytest.mark.short
 def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: Product) -> None:
     """One worker each; the room for both is what the stand-in leaves free."""
     (service,) = product.of("ray-service")

@@ -16,11 +16,13 @@ SKIPPING = {
 }
 
 
-def run_pytest(folder: Path, allowed: str, *options: str, strict: str = "1") -> subprocess.CompletedProcess[str]:
+def run_pytest(
+    folder: Path, allowed: str, *options: str, strict: str = "1", tests: str = "tests"
+) -> subprocess.CompletedProcess[str]:
     (folder / "ci").mkdir()
     (folder / "ci" / "allowed-skips").write_text(allowed)
     (folder / "tests" / "conftest.py").write_text((TESTS / "conftest.py").read_text())
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), *options, "tests"]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", str(folder), *options, tests]
     environment = os.environ | {"RAYHELM_STRICT_SKIPS": strict}
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
@@ -46,6 +48,14 @@ def test_a_listed_skip_passes(folder: Path) -> None:
 
 def test_skips_of_other_processes_count_too(folder: Path) -> None:
     assert run_pytest(folder, "", "-n1").returncode == 1
+
+
+def test_a_run_of_one_folder_alone_is_as_strict(tmp_path: Path) -> None:
+    (tmp_path / "tests" / "live").mkdir(parents=True)
+    (tmp_path / "tests" / "live" / "test_it.py").write_text(SKIPPING["by_mark"])
+    ended = run_pytest(tmp_path, "", tests="tests/live")
+    assert ended.returncode == 1
+    assert "tests/live/test_it.py::test_a | no such thing" in ended.stdout
 
 
 def test_without_the_variable_a_skip_is_a_skip(folder: Path) -> None:

@@ -2,12 +2,14 @@
 
 import json
 import tomllib
+from fnmatch import fnmatchcase
 from ipaddress import IPv4Network
 from pathlib import Path
 
 import pytest
 import yaml
 
+from live.kit import ground
 from rayhelm.errors import MissingError, UsageError
 from testbed.node import __main__ as command_line
 from testbed.node import cgroups, components, host, settings
@@ -17,6 +19,8 @@ from testbed.node.host import PACKAGES, Facts, lacks, overlaps
 from testbed.node.init import SETTINGS
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import MANIFESTS, PLUGINS, touches
+from testbed.tools.catalogue import tools
+from testbed.tools.site import HERE
 
 NETWORK = Network.parse(DEFAULT)
 HOME = NodeHome(Path("/srv/rayhelm/.state/node"))
@@ -173,6 +177,7 @@ def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
         (Facts(features=(("veth", "not known", "modprobe veth"),)), "of the kernel: veth: not known", "modprobe veth"),
         (Facts(clashes=("wg0 has 10.0.0.0/8",)), "10.200.0.0/16: wg0 has 10.0.0.0/8", "--network 10.210.0.0/16"),
         (Facts(hidden=True), "a checkout outside of", "clone it"),
+        (Facts(closed="/sys is read-only"), "cgroups of its own: /sys is read-only", "outside of a container"),
         (Facts(memory=1 << 30), "3 GiB of free memory: 1.0 are free", "end other programs"),
         (Facts(disk=1 << 30), "3 GiB of disk: 1.0 are free", "free some"),
     ],
@@ -185,6 +190,72 @@ def test_what_is_missing_is_told_with_how_to_get_it(facts: Facts, what: str, how
 
 def test_all_that_is_missing_is_told_at_once() -> None:
     assert len(lacks(Facts(absent=tuple(PACKAGES), controllers=("cpu",), memory=0, disk=0), NETWORK)) == 4
+
+
+def test_an_upgrade_of_a_ray_cluster_needs_the_room_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    facts = Facts(absent=("debootstrap",), memory=13 << 30, disk=19 << 30, unmade=6)
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(host, "look", lambda *_, images: facts if images else Facts())
+    host.check(HOME, NETWORK)
+    with pytest.raises(MissingError) as refused:
+        host.check(HOME, NETWORK, clusters=2)
+    for words in ("14 GiB of free memory: 13.0", "20 GiB of disk: 19.0", "apt-get install debootstrap"):
+        assert words in str(refused.value)
+
+
+def test_what_is_not_built_yet_needs_room_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "missing", lambda **_: ["kubelet", "kube-proxy", "runc"])
+    monkeypatch.setattr(host, "LAYOUTS", Path("/nowhere"))
+    disks = [tools(HERE)[name].module.recipe.disk for name in ("kubelet", "runc")]
+    assert host.look(HOME, NETWORK, images=True).unmade == pytest.approx(
+        6 + sum(disk.modules + disk.cache + disk.programs for disk in disks) / 1024
+    )
+
+
+# -- what .ci/run may skip ---------------------------------------------------------------------------------------------
+
+NO_NODE = [
+    *[Facts(absent=("nft",)), Facts(compiler=False), Facts(controllers=("memory",)), Facts(closed="read-only")],
+    *[Facts(features=(("namespaces", "not permitted", "elsewhere"),)), Facts(hidden=True)],
+    *[Facts(memory=1 << 30), Facts(disk=1 << 30)],
+]
+
+
+def is_allowed(reason: str) -> bool:
+    lines = [line for line in (HERE.root / "ci" / "allowed-skips").read_text().splitlines() if "tests/live" in line]
+    return any(fnmatchcase(reason, line.partition("|")[2].strip()) for line in lines)
+
+
+@pytest.fixture
+def own_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever node somebody gives to live tests meanwhile."""
+    monkeypatch.setattr(ground, "GIVEN", "")
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+
+
+@pytest.mark.usefixtures("own_node")
+@pytest.mark.parametrize("facts", NO_NODE)
+def test_a_computer_that_can_be_no_node_is_a_reason_to_skip(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "look", lambda *_, **__: facts)
+    reason = ground.why_not.__wrapped__(2)
+    assert "\n" not in reason
+    assert is_allowed(reason), reason
+
+
+@pytest.mark.usefixtures("own_node")
+def test_another_user_than_root_is_a_reason_to_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    assert is_allowed(ground.why_not.__wrapped__(2))
+
+
+@pytest.mark.usefixtures("own_node")
+@pytest.mark.parametrize("facts", [Facts(), Facts(clashes=("wg0 has 10.0.0.0/8",))])
+def test_what_nobody_built_and_a_network_that_is_taken_are_none(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(host, "look", lambda *_, **__: facts)
+    monkeypatch.setattr(ground, "missing", lambda **_: ["kubelet"])
+    reason = ground.why_not.__wrapped__(2)
+    assert reason
+    assert not is_allowed(reason), reason
 
 
 def test_nobody_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,6 +380,15 @@ def test_cgroups_below_go_before_the_one_above(second: Path) -> None:
 def test_removing_what_is_not_there_is_no_mistake(first: Path) -> None:
     cgroups.remove("ours", root=first)
     assert cgroups.pids("ours", first) == set()
+
+
+def test_cgroups_of_version_2_are_closed_where_a_containers_root_holds_processes(second: Path) -> None:
+    (second / "cgroup.procs").write_text("1\n")
+    assert cgroups.closed(second) == "", "of the kernel's own root"
+    (second / "cgroup.type").write_text("domain\n")
+    assert cgroups.closed(second) == f"{second} is a container's, and holds its processes"
+    (second / "cgroup.subtree_control").write_text(" ".join(cgroups.NEEDED))
+    assert cgroups.closed(second) == ""
 
 
 def test_the_list_of_what_was_switched_on_is_read_back(tmp_path: Path) -> None:

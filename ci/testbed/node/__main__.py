@@ -1,4 +1,4 @@
-"""`ci/node check|up|load|down|status`."""
+"""`ci/node check|packages|up|load|down|status`."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ from testbed.images import LAYOUTS, Layout
 from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
 from testbed.node.home import NodeHome, home
-from testbed.node.host import check
+from testbed.node.host import check, packages
 from testbed.node.images import give
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import touches, up
@@ -26,12 +26,22 @@ NetworkOption = Annotated[str, typer.Option("--network", help="A private /16 tha
 
 
 @app.command("check")
-def check_command(network: NetworkOption = DEFAULT) -> None:
+def check_command(
+    network: NetworkOption = DEFAULT,
+    clusters: Annotated[int, typer.Option(help="Ray clusters that it shall have room for.", min=0)] = 0,
+) -> None:
     """Say what this computer lacks for it, and what `up` would touch; touches nothing."""
     addresses = Network.parse(network)
     if home().record() is None:
-        check(home(), addresses)
+        check(home(), addresses, clusters)
     print(touches(home(), addresses))
+
+
+@app.command("packages")
+def packages_command() -> None:
+    """Name the packages of Debian that are missing for it, and for images."""
+    for name in packages():
+        print(name)
 
 
 @app.command("up")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rayhelm.errors import RayhelmError
 
-__all__ = ["NEEDED", "ROOT", "lacking", "make", "pids", "remove", "trees"]
+__all__ = ["NEEDED", "ROOT", "closed", "lacking", "make", "pids", "remove", "trees"]
 
 ROOT = Path("/sys/fs/cgroup")
 NEEDED = ("cpu", "cpuset", "memory", "pids")
@@ -36,6 +36,17 @@ def lacking(root: Path = ROOT) -> list[str]:
     else:
         there = {name for name in NEEDED if (root / name / "cgroup.procs").exists()}
     return [name for name in NEEDED if name not in there]
+
+
+def closed(root: Path = ROOT) -> str:
+    """Why no cgroup with these controllers can be made, as in many a container; empty where one can."""
+    if shut := [str(tree) for tree in trees(root) if not os.access(tree, os.W_OK)]:
+        return f"{shut[0]} cannot be written"
+    # Only the kernel's own root may hold processes and give controllers away.
+    inner = (root / "cgroup.type").exists()
+    if is_unified(root) and inner and _off(root) and (root / "cgroup.procs").read_text().strip():
+        return f"{root} is a container's, and holds its processes"
+    return ""
 
 
 def make(name: str, root: Path = ROOT) -> list[str]:
@@ -81,11 +92,15 @@ def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
 
 
 def _switch_on(root: Path) -> list[str]:
-    control = root / "cgroup.subtree_control"
-    off = [name for name in NEEDED if name not in control.read_text().split()]
-    if off:
-        control.write_text(" ".join(f"+{name}" for name in off))
+    if off := _off(root):
+        (root / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in off))
     return off
+
+
+def _off(root: Path) -> list[str]:
+    """Controllers that are not given to whoever is below."""
+    on = (root / "cgroup.subtree_control").read_text().split()
+    return [name for name in NEEDED if name not in on]
 
 
 def _deepest_first(folder: Path) -> Iterator[Path]:

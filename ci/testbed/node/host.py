@@ -4,20 +4,21 @@ import json
 import os
 import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import psutil
-
 from rayhelm.errors import MissingError
+from testbed.images import LAYOUTS, Layout
 from testbed.node import cgroups
 from testbed.node.home import NodeHome
 from testbed.node.network import Network
 from testbed.node.shell import output, tried
 from testbed.tools import missing
+from testbed.tools.catalogue import tools
+from testbed.tools.site import HERE
 
-__all__ = ["PACKAGES", "Facts", "check", "lacks", "look", "overlaps", "taken"]
+__all__ = ["PACKAGES", "Facts", "Room", "check", "lacks", "look", "overlaps", "packages", "taken"]
 
 PACKAGES = {
     "unshare": "util-linux",
@@ -31,6 +32,8 @@ PACKAGES = {
     "socat": "socat",
 }
 """Debian's package by program."""
+IMAGES = {"debootstrap": "debootstrap", "dpkg-deb": "dpkg"}
+"""The same of what makes images for pods with Ray."""
 
 BUILD = ["gcc", "libc6-dev", "libseccomp-dev"]
 SECCOMP = Path("/usr/include/seccomp.h")
@@ -53,11 +56,23 @@ FEATURES = {
 }
 """What the kernel must have, its module, and what tries it, in namespaces that go again at once."""
 
-MEMORY, DISK = 3, 3
-"""GiB of each for a node with a few small pods."""
-
 HIDDEN = (Path("/run"), Path("/var/lib"), Path("/var/log"), Path("/var/run"))
 """Where the node sees folders of its own."""
+
+
+@dataclass(frozen=True)
+class Room:
+    """GiB that have to be free."""
+
+    memory: float = 3
+    """Of a node with a few small pods."""
+    disk: float = 3
+
+    @classmethod
+    def of(cls, clusters: int) -> "Room":
+        """With so many Ray clusters of tiny models side by side, each of a head and a worker, and their image twice: as
+        the node has it, and unpacked."""
+        return cls(cls.memory + 5.5 * clusters, cls.disk + (11 if clusters else 0))
 
 
 @dataclass(frozen=True)
@@ -65,24 +80,28 @@ class Facts:
     """What was found on this computer."""
 
     absent: tuple[str, ...] = ()
-    """Programs of PACKAGES."""
+    """Programs of PACKAGES and IMAGES."""
     compiler: bool = True
     """Whether runc is built, or can be."""
     controllers: tuple[str, ...] = ()
     """Of cgroups, that are not there."""
+    closed: str = ""
+    """Why no cgroup can be made."""
     features: tuple[tuple[str, str, str], ...] = ()
     """Of the kernel, that are not there, each with the words of whoever tried, and what might mend it."""
     clashes: tuple[str, ...] = ()
     """Who has addresses of the node's network already."""
     hidden: bool = False
     """Whether the checkout lies where the node sees a folder of its own."""
-    memory: int = MEMORY << 30
+    memory: float = 1 << 50
     """Bytes that are free."""
-    disk: int = DISK << 30
+    disk: float = 1 << 50
+    unmade: float = 0
+    """GiB of it that programs and images take when they are made."""
 
 
-def check(home: NodeHome, network: Network) -> None:
-    """Raises MissingError with all that is missing."""
+def check(home: NodeHome, network: Network, clusters: int = 0) -> None:
+    """Raises MissingError with all that is missing for a node, and for so many Ray clusters on it."""
     if platform.system() != "Linux":
         raise MissingError(f"a node needs Linux: this is {platform.system()}", "ci/kind/up, where Docker is")
     if os.geteuid() != 0:
@@ -90,40 +109,48 @@ def check(home: NodeHome, network: Network) -> None:
             "a node needs root: it makes namespaces, interfaces and cgroups",
             "sudo ci/node up\nor, without root, where Docker is: ci/kind/up",
         )
-    if found := lacks(look(home, network), network):
+    if found := lacks(look(home, network, images=bool(clusters)), network, Room.of(clusters)):
         lines = "\n".join(f"  - {what}\n      {how}" for what, how in found)
         raise MissingError(f"a node needs from this computer:\n{lines}")
 
 
-def look(home: NodeHome, network: Network) -> Facts:
-    """Touches nothing: what is tried is tried in namespaces that go again."""
-    absent = tuple(program for program in PACKAGES if shutil.which(program) is None)
+def look(home: NodeHome, network: Network, *, images: bool = False) -> Facts:
+    """Touches nothing: what is tried is tried in namespaces that go again. `images`: whether those of Ray are made."""
+    absent = tuple(program for program in (*PACKAGES, *(IMAGES if images else ())) if shutil.which(program) is None)
     return Facts(
         absent=absent,
-        compiler=_has_runc() or (shutil.which("gcc") is not None and SECCOMP.exists()),
+        compiler=_has_compiler(),
         controllers=tuple(cgroups.lacking()),
+        closed=cgroups.closed(),
         features=() if absent else tuple(_untried()),
         clashes=() if "ip" in absent else tuple(network.clashes(taken(home))),
         hidden=any(home.folder.resolve().is_relative_to(folder) for folder in HIDDEN),
-        memory=psutil.virtual_memory().available,
+        memory=_free_memory(),
         disk=shutil.disk_usage(_existing(home.folder)).free,
+        unmade=_of_programs() + (_of_images() if images else 0),
     )
 
 
-def lacks(facts: Facts, network: Network) -> list[tuple[str, str]]:
+def packages() -> list[str]:
+    """Of Debian, that are not here: for a node and for images."""
+    return _packages([program for program in (*PACKAGES, *IMAGES) if shutil.which(program) is None], _has_compiler())
+
+
+def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str, str]]:
     """What is missing, and how to get it."""
     found: list[tuple[str, str]] = []
-    packages = [PACKAGES[program] for program in facts.absent] + ([] if facts.compiler else BUILD)
-    if packages:
+    if named := _packages(facts.absent, facts.compiler):
         wanted = [
             *facts.absent,
             *(() if facts.compiler else ("a C compiler with libseccomp, which runc is built with",)),
         ]
-        found.append((", ".join(wanted), f"Debian, Ubuntu: apt-get install {' '.join(dict.fromkeys(packages))}"))
+        found.append((", ".join(wanted), f"Debian, Ubuntu: apt-get install {' '.join(named)}"))
     if facts.controllers:
         found.append(
             (f"the cgroup controllers {', '.join(facts.controllers)}", "the kernel's command line: cgroup_enable=")
         )
+    if facts.closed:
+        found.append((f"cgroups of its own: {facts.closed}", "outside of a container"))
     found += [(f"of the kernel: {feature}: {why}", mend) for feature, why, mend in facts.features]
     if facts.clashes:
         found.append(
@@ -131,11 +158,17 @@ def lacks(facts: Facts, network: Network) -> list[tuple[str, str]]:
         )
     if facts.hidden:
         found.append((f"a checkout outside of {', '.join(map(str, HIDDEN))}", "clone it to /srv"))
-    if facts.memory < MEMORY << 30:
-        found.append((f"{MEMORY} GiB of free memory: {facts.memory / 2**30:.1f} are free", "end other programs"))
-    if facts.disk < DISK << 30:
-        found.append((f"{DISK} GiB of disk: {facts.disk / 2**30:.1f} are free", "free some, or clone to a larger disk"))
+    if facts.memory < room.memory * 2**30:
+        found.append((f"{room.memory:g} GiB of free memory: {facts.memory / 2**30:.1f} are free", "end other programs"))
+    if facts.disk < (disk := room.disk + facts.unmade) * 2**30:
+        mend = "free some, or clone to a larger disk"
+        found.append((f"{disk:.0f} GiB of disk: {facts.disk / 2**30:.1f} are free", mend))
     return found
+
+
+def _packages(absent: Sequence[str], compiler: bool) -> list[str]:
+    names = {**PACKAGES, **IMAGES}
+    return list(dict.fromkeys([*(names[program] for program in absent), *([] if compiler else BUILD)]))
 
 
 def _untried() -> Iterator[tuple[str, str, str]]:
@@ -148,8 +181,25 @@ def _untried() -> Iterator[tuple[str, str, str]]:
             yield feature, why.splitlines()[-1], f"modprobe {module}; where there is none, another kernel"
 
 
-def _has_runc() -> bool:
-    return "runc" not in missing(group="node")
+def _has_compiler() -> bool:
+    """Or what it is for."""
+    return "runc" not in missing(group="node") or (shutil.which("gcc") is not None and SECCOMP.exists())
+
+
+def _of_programs() -> float:
+    """GiB that those take which are not built yet."""
+    every = tools(HERE)
+    modules = {module.name: module.recipe.disk for name in missing(group="node") if (module := every[name].module)}
+    return sum(disk.modules + disk.cache + disk.programs for disk in modules.values()) / 1024
+
+
+def _of_images() -> float:
+    return 0 if "cpu" in Layout(LAYOUTS / "ray").tags() else 6
+
+
+def _free_memory() -> float:
+    """Bytes; as much as set-up finds, which knows of a container's bound."""
+    return float(output("bash", "-c", f"source {HERE.root}/ci/host.bash; free_memory_gib")) * 2**30
 
 
 def taken(home: NodeHome) -> dict[str, str]:

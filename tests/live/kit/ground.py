@@ -1,0 +1,36 @@
+"""Where the node of the live tests stands, and why there may be none."""
+
+import os
+from functools import cache
+
+from rayhelm.errors import RayhelmError
+from testbed.node.home import NodeHome
+from testbed.node.host import check
+from testbed.node.network import Network
+from testbed.node.up import CONTROL_PLANE
+from testbed.tools import missing
+from testbed.tools.site import HERE
+
+__all__ = ["GIVEN", "HOME", "NETWORK", "why_not"]
+
+GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
+"""Folder of a node that runs; empty for one of our own."""
+HOME = NodeHome(HERE.root / (GIVEN or ".state/node-tests"))
+NETWORK = Network.parse("10.210.0.0/16")
+"""Another one than that of `make node`, which may run beside."""
+
+
+@cache
+def why_not(clusters: int) -> str:
+    """Why there can be no node with room for so many Ray clusters, in one line; empty where there can."""
+    try:
+        if not GIVEN:
+            check(HOME, NETWORK, clusters)
+    except RayhelmError as error:
+        return "no node: " + "; ".join(line.strip(" -") for line in str(error).splitlines())
+    # What builds them comes second: nobody builds them for a computer that can be no node.
+    if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator"}), *missing(group="node")]:
+        return f"no node: `make node` builds what is missing ({', '.join(lacks)})"
+    if GIVEN and not HOME.record():
+        return f"no node: RAYHELM_LIVE_STATE is {GIVEN}, and none runs there"
+    return ""
