@@ -61,7 +61,7 @@ test-live: setup ## real pods on a node of its own; `make node` builds what it n
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
 
 test-live-short: setup ## a fleet on such a node, Ready, upgraded under load; builds what it needs where that can be
-	@if ci/node check --clusters 2 >/dev/null 2>&1; then $(build-node); fi
+	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node); fi
 	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
 
 lock: setup ## resolve requirements/*.in anew

@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from live.kit.cluster import Cluster
-from live.kit.ground import GIVEN, HOME, NETWORK, why_not
+from live.kit.ground import GIVEN, HOME, NETWORK, UPGRADE, why_not
 from rayhelm.errors import RayhelmError
 from testbed.node import down, up
 from testbed.node.bed import Node
 from testbed.node.network import Network
 
 FOLDER = Path(__file__).parent
-UPGRADE = 2
-"""Ray clusters side by side, while one takes over."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -1,6 +1,7 @@
 """A node, as far as it can be told without being root: its addresses, its files, its cgroups, and what it refuses."""
 
 import json
+import re
 import tomllib
 from fnmatch import fnmatchcase
 from ipaddress import IPv4Network
@@ -398,3 +399,8 @@ def test_the_list_of_what_was_switched_on_is_read_back(tmp_path: Path) -> None:
     assert _switched(home) == []
     (tmp_path / "switched.json").write_text(json.dumps(["pids"]))
     assert _switched(home) == ["pids"]
+
+
+def test_what_the_short_live_tests_need_is_built_where_their_node_can_be() -> None:
+    (line,) = re.findall(r"^\t@if (ci/node check .*?) >/dev/null", (HERE.root / "Makefile").read_text(), re.MULTILINE)
+    assert line.split()[2:] == ["--network", str(ground.NETWORK.all), "--clusters", str(ground.UPGRADE)]

@@ -11,13 +11,15 @@ from testbed.node.up import CONTROL_PLANE
 from testbed.tools import missing
 from testbed.tools.site import HERE
 
-__all__ = ["GIVEN", "HOME", "NETWORK", "why_not"]
+__all__ = ["GIVEN", "HOME", "NETWORK", "UPGRADE", "why_not"]
 
 GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
 """Folder of a node that runs; empty for one of our own."""
 HOME = NodeHome(HERE.root / (GIVEN or ".state/node-tests"))
 NETWORK = Network.parse("10.210.0.0/16")
 """Another one than that of `make node`, which may run beside."""
+UPGRADE = 2
+"""Ray clusters side by side, while one takes over."""
 
 
 @cache
