@@ -333,7 +333,7 @@ def test_half_an_installation_of_go_does_not_count(shop: Shop) -> None:
 
 
 def test_a_second_build_waits_for_the_first_and_says_so(shop: Shop) -> None:
-    with one_at_a_time(shop.site):
+    with one_at_a_time(shop.site.store / "go", "tools"):
         second = start(shop)
         assert second.stdout
         assert "another build of tools is at work here" in second.stdout.readline()

@@ -12,6 +12,7 @@ from testbed.images.base import make_base, packages_of
 from testbed.images.haproxy import make_haproxy
 from testbed.images.python import make_code, make_packages, patterns_of
 from testbed.images.redis import make_redis
+from testbed.tools.lock import one_at_a_time
 from testbed.tools.site import HERE
 
 RECIPE = HERE.root / "ci" / "images" / "cpu"
@@ -44,9 +45,10 @@ def build(*tags: str) -> Layout:
     if os.geteuid() != 0:
         raise MissingError("a base of Debian is made by root", "sudo ci/images/build")
     below = {"base", *(["packages"] if "cpu" in tags else [])}
-    for tag, make in steps.items():
-        if not tags or tag in below.union(tags):
-            _step(tag, layout, make)
+    with one_at_a_time(LAYOUTS, "images"):
+        for tag, make in steps.items():
+            if not tags or tag in below.union(tags):
+                _step(tag, layout, make)
     return layout
 
 

@@ -48,7 +48,7 @@ def make(names: list[str], site: Site, group: str = "") -> None:
     if group not in (groups := {tool.group for tool in known.values()}):
         raise UsageError(f"there is no group {group}; there is {', '.join(sorted(groups - {''}))}")
     wanted = [tool for name, tool in known.items() if (name in names if names else tool.group == group)]
-    with one_at_a_time(site):
+    with one_at_a_time(site.store / "go", "tools"):
         make_programs(wanted, site)
         for bundle in bundles.values():
             if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, site):
