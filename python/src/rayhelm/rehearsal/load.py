@@ -57,11 +57,22 @@ class Load:
 
     def look(self) -> Outcome:
         """What was seen until now. Raises RayhelmError where a target never answered."""
-        return _outcome(self._kubectl("logs", self._name, f"--namespace={NAMESPACE}"))
+        return _outcome(self._said())
 
     def calls(self, patience: float) -> None:
         """Waits until every target has answered once, and the load has begun."""
-        wait_until(lambda: self.look().answered or None, what="first answers", timeout=patience + STARTS, poll=1)
+
+        def answered() -> bool | None:
+            if self.look().answered:
+                return True
+            if _ended(self._kubectl, self._name):
+                raise RayhelmError(f"the callers ended before they called\n{self._said()[-2000:]}")
+            return None
+
+        wait_until(answered, what="first answers", timeout=patience + STARTS, poll=1)
+
+    def _said(self) -> str:
+        return self._kubectl("logs", self._name, f"--namespace={NAMESPACE}")
 
     def end(self) -> Outcome:
         """Requests that are under way are waited for."""
@@ -149,6 +160,8 @@ def _outcome(said: str) -> Outcome:
     lost: list[Seen] = []
     first: dict[str, float] = {}
     for line in said.splitlines():
+        if not (line.startswith("{") and line.endswith("}")):
+            continue  # of Python itself, or only half written
         what: dict[str, Any] = json.loads(line)
         if "silent" in what:
             raise RayhelmError(f"{what['silent']} did not answer: {what['wrong']}")

@@ -28,12 +28,13 @@ def print_report(report: Report, out: Console) -> None:
     out.print(f"[bold {colour}]{escape(_verdict(report))}[/bold {colour}]", soft_wrap=True)
     out.print(_where(report), soft_wrap=True, markup=False)
     for rows in _tables(report):
-        table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+        table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
         for index, column in enumerate(rows.columns):
             figure = index >= len(rows.columns) - rows.figures
             table.add_column(column, justify="right" if figure else "left", no_wrap=figure, overflow="fold")
         for row in rows.rows:
             table.add_row(*map(escape, row))
+        out.print()
         out.print(table)
     for title, lines in _lists(report):
         out.print(f"\n[bold]{title}[/bold]")
@@ -75,8 +76,8 @@ def _where(report: Report) -> str:
     context = f" (context {report.context})" if report.context else ""
     clusters = f"{report.clusters_at_most} Ray cluster{'s' if report.clusters_at_most > 1 else ''}"
     return (
-        f"cluster {report.cluster}, rehearsed on {report.server}{context} with KubeRay {report.kuberay}: at most"
-        f" {clusters}, {report.pods_at_most} pods that asked for {report.memory_gib_at_most:.1f} GiB"
+        f"cluster {report.cluster}, rehearsed on {report.server}{context} with KubeRay {report.kuberay}\n"
+        f"at most {clusters}, {report.pods_at_most} pods that asked for {report.memory_gib_at_most:.1f} GiB"
     )
 
 

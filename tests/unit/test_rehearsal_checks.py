@@ -1,0 +1,254 @@
+"""What a rehearsal refuses, and how to mend it; the cluster's answers come from a program in kubectl's place."""
+
+import json
+import os
+import socket
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.kubectl import Kubectl
+from rayhelm.rehearsal.checks import Found, find, refuse_another, refuse_what_is_there
+from rayhelm.rehearsal.record import Record
+from rayhelm.rehearsal.room import Room, asked, left, places
+
+PROGRAM = """\
+#!{python}
+import json, sys
+words = [word for word in sys.argv[1:] if not word.startswith(("--kubeconfig", "--cache-dir", "--context"))]
+for begin, answer in json.load(open({answers!r})):
+    if words[:len(begin)] == begin:
+        if isinstance(answer, str) and answer.startswith("error"):
+            sys.exit(answer)
+        sys.stdout.write(answer if isinstance(answer, str) else json.dumps(answer))
+        sys.exit(0)
+sys.exit(f"error: nobody told what to say to {{words}}")
+"""
+V1: dict[str, Any] = {"authOptions": {}}
+NODE = {
+    "metadata": {"name": "node"},
+    "spec": {},
+    "status": {"allocatable": {"memory": "16Gi", "cpu": "2"}, "capacity": {"memory": "16Gi"}},
+}
+OPERATOR = {"metadata": {"name": "kuberay-operator", "namespace": "kuberay"}, "status": {"availableReplicas": 1}}
+SLICE = {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]}
+FOUND = Found(server="https://there", context="trial", kuberay="1.6.2", api_servers=(), nodes=(NODE,))
+Answers = Callable[..., Kubectl]
+
+
+def crd(spec: dict[str, Any], cluster: dict[str, Any]) -> dict[str, Any]:
+    properties = {**spec, "rayClusterConfig": {"properties": cluster}}
+    schema = {"openAPIV3Schema": {"properties": {"spec": {"properties": properties}}}}
+    return {"spec": {"versions": [{"name": "v1", "schema": schema}]}}
+
+
+def usual() -> dict[str, Any]:
+    """A cluster on which a rehearsal may begin."""
+    config = {"current-context": "trial", "clusters": [{"cluster": {"server": "https://there"}}]}
+    return {
+        "config view": config,
+        "get --raw=/version": {},
+        "get crd": crd({}, V1),
+        "get deployments": {"items": [OPERATOR]},
+        "get endpointslices": {"items": [SLICE]},
+        "get nodes": {"items": [NODE]},
+        "get rayservices.ray.io": {"items": []},
+        "get namespace": "",
+        "get configmap": "",
+        "get --filename=-": "",
+        "get pods": {"items": []},
+    }
+
+
+@pytest.fixture
+def kubectl(tmp_path: Path) -> Answers:
+    def make(**change: Any) -> Kubectl:
+        answers = usual() | {name.replace("_", " "): answer for name, answer in change.items()}
+        file, program = tmp_path / "answers.json", tmp_path / "kubectl"
+        file.write_text(json.dumps([[begin.split(), answer] for begin, answer in answers.items()]))
+        program.write_text(PROGRAM.format(python=sys.executable, answers=str(file)))
+        program.chmod(0o755)
+        return Kubectl(program, None)
+
+    return make
+
+
+def missing(kubectl: Kubectl) -> MissingError:
+    with pytest.raises(MissingError) as caught:
+        find(kubectl)
+    return caught.value
+
+
+def obstacles(
+    kubectl: Kubectl, found: Found = FOUND, objects: tuple[dict[str, Any], ...] = (), **wish: bool
+) -> tuple[Problem, ...]:
+    with pytest.raises(FleetError) as caught:
+        refuse_what_is_there(kubectl, found, [], [objects], **wish)  # type: ignore[arg-type]
+    return caught.value.problems
+
+
+def pod(memory: str, **more: Any) -> dict[str, Any]:
+    return {"containers": [{"resources": {"requests": {"memory": memory, "cpu": "200m"}}}], **more}
+
+
+def service(memory: str, workers: int = 1) -> dict[str, Any]:
+    group = {"minReplicas": workers, "template": {"spec": pod(memory)}}
+    cluster = {"headGroupSpec": {"template": {"spec": pod("1Gi")}}, "workerGroupSpecs": [group]}
+    return {
+        "kind": "RayService",
+        "metadata": {"name": "one", "namespace": "models"},
+        "spec": {"rayClusterConfig": cluster},
+    }
+
+
+def test_a_cluster_is_told_by_server_context_operator_and_addresses(kubectl: Answers) -> None:
+    found = find(kubectl())
+    assert (found.server, found.context, found.kuberay) == ("https://there", "trial", "1.6.2")
+    assert found.api_servers == ("10.0.0.1/32",)
+
+
+def test_the_operators_version_is_read_from_fields_that_it_alone_has(kubectl: Answers) -> None:
+    assert find(kubectl(get_crd=crd({"suspend": {}}, V1))).kuberay == "1.7.0"
+    assert "older than 1.6.2" in missing(kubectl(get_crd=crd({}, {}))).what
+
+
+def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, kubectl: Answers) -> None:
+    silent = usual()["config view"]
+    error = missing(kubectl(**{"config view": silent, "get --raw=/version": "error: one\ndial tcp: refused"}))
+    assert error.what == "https://there (context trial) does not answer: dial tcp: refused"
+    assert "kubectl --context trial version" in error.how
+    assert "make node" in error.how
+
+
+def test_without_kuberay_its_chart_is_the_mend(kubectl: Answers) -> None:
+    error = missing(kubectl(get_crd=""))
+    assert "no CRD rayservices.ray.io" in error.what
+    assert "helm install kuberay-operator" in error.how
+
+
+@pytest.mark.parametrize("items", [[], [{**OPERATOR, "status": {}}]])
+def test_an_operator_that_does_not_run_is_none(kubectl: Answers, items: list[Any]) -> None:
+    assert "operator does not run" in missing(kubectl(get_deployments={"items": items})).what
+
+
+def test_nothing_in_the_way_is_no_refusal(kubectl: Answers) -> None:
+    refuse_what_is_there(kubectl(), FOUND, [], [[service("8Gi")]])
+
+
+def test_a_cluster_with_cards_is_refused_unless_told_otherwise(kubectl: Answers) -> None:
+    node = {**NODE, "status": {**NODE["status"], "capacity": {"nvidia.com/gpu": "8"}}}  # type: ignore[dict-item]
+    found = Found(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
+    (problem,) = obstacles(kubectl(), found)
+    assert "nvidia.com/gpu on node node" in problem.message
+    assert "--with-gpus" in problem.mend
+    refuse_what_is_there(kubectl(), found, [], [], with_gpus=True)
+
+
+def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answers) -> None:
+    theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
+    (problem,) = obstacles(theirs)
+    assert problem.message == "others have RayServices on this cluster: a/b"
+    assert "--beside-others" in problem.mend
+    refuse_what_is_there(theirs, FOUND, [], [], beside_others=True)
+
+
+def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
+    theirs = kubectl(get_namespace="namespace/models", **{"get --filename=-": "priorityclass.x/workers"})
+    objects = (
+        {"kind": "Namespace", "metadata": {"name": "models"}},
+        {"kind": "PriorityClass", "metadata": {"name": "workers"}},
+    )
+    first, second = obstacles(theirs, objects=objects, with_gpus=True, beside_others=True)
+    assert first.message.startswith("the namespace models is on this cluster already")
+    assert "kubectl delete namespace models" in first.mend
+    assert second.message.startswith("priorityclass.x/workers is on this cluster already")
+
+
+def test_every_obstacle_is_told_at_once(kubectl: Answers) -> None:
+    node = {**NODE, "status": {"capacity": {"amd.com/gpu": "1"}}}
+    found = Found(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
+    theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
+    assert len(obstacles(theirs, found, (service("1Gi"),))) == 3
+
+
+def test_too_little_room_is_told_with_what_is_asked_and_what_is_left(kubectl: Answers) -> None:
+    taken = {"spec": pod("10Gi", nodeName="node"), "status": {"phase": "Running"}}
+    (problem,) = obstacles(kubectl(get_pods={"items": [taken]}), objects=(service("8Gi"),))
+    assert "ask for 9.0 GiB and 0.4 CPUs in 2 pods, the largest for 8.0 GiB" in problem.message
+    assert "have 6.0 GiB and 1.8 CPUs left" in problem.message
+    assert "--service S" in problem.mend
+
+
+def test_a_service_that_is_there_twice_needs_its_room_twice(kubectl: Answers) -> None:
+    refuse_what_is_there(kubectl(), FOUND, [], [[service("7Gi")]])
+    with pytest.raises(FleetError, match="one service of them twice"):
+        refuse_what_is_there(kubectl(), FOUND, [], [[service("8Gi")]], twice=[service("8Gi")])
+
+
+def test_pods_that_are_over_and_nodes_with_taints_do_not_count() -> None:
+    over = {"spec": pod("10Gi", nodeName="node"), "status": {"phase": "Succeeded"}}
+    tainted = {**NODE, "spec": {"taints": [{"effect": "NoSchedule"}]}}
+    assert left([NODE, tainted], [over]) == [Room(16 * 2**30, 2)]
+
+
+def test_a_pod_does_not_fit_into_two_halves() -> None:
+    assert places([Room(4, 1)], [Room(4, 1)])
+    assert not places([Room(4, 1)], [Room(3, 1), Room(3, 1)])
+
+
+def test_a_pod_asks_for_its_largest_init_container_where_that_is_more() -> None:
+    spec = pod("1Gi", initContainers=[{"resources": {"limits": {"memory": "2Gi", "cpu": "100m"}}}])
+    deployment = {"kind": "Deployment", "spec": {"replicas": 2, "template": {"spec": spec}}}
+    assert asked([deployment]) == [Room(2 * 2**30, 0.2)] * 2
+
+
+def record(**change: Any) -> str:
+    usual = {
+        "fleet": "small",
+        "begun": "2026-01-01T00:00:00+00:00",
+        "host": socket.gethostname(),
+        "pid": os.getpid(),
+        "created": psutil.Process().create_time(),
+        "releases": (),
+        "namespaces": (),
+    }
+    return Record.model_validate({**usual, **change}).model_dump_json()
+
+
+def refused(kubectl: Kubectl) -> Problem:
+    with pytest.raises(FleetError) as caught:
+        refuse_another(kubectl)
+    return caught.value.problems[0]
+
+
+def test_a_rehearsal_that_runs_is_waited_for(kubectl: Answers) -> None:
+    problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record()))
+    assert "runs on this cluster right now" in problem.message
+    assert "--clean" not in problem.mend
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"created": 1.0}, "was interrupted"),
+        ({"host": "b"}, "another computer"),
+        ({"kept": True, "created": 1.0}, "was kept"),
+    ],
+)
+def test_one_that_was_interrupted_or_kept_is_cleaned_first(kubectl: Answers, change: Any, says: str) -> None:
+    problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record(**change)))
+    assert says in problem.message
+    assert "rayhelm rehearse --clean" in problem.mend
+
+
+def test_a_namespace_without_a_record_is_left_of_one_too(kubectl: Answers) -> None:
+    assert "is left of another rehearsal" in refused(kubectl(get_namespace="namespace/rayhelm-rehearsal")).message
+
+
+def test_a_cluster_without_a_rehearsal_is_free(kubectl: Answers) -> None:
+    refuse_another(kubectl())
