@@ -64,7 +64,12 @@ def test_a_tiny_model_is_served_over_http_by_a_pod_without_rights(cluster: Clust
 
 def test_rays_own_commands_and_rayhelms_modules_are_there(cluster: Cluster, namespace: str, image: str) -> None:
     cluster.start(namespace, "shell", image=image, command=["sleep", "3600"])
-    for command in ("ray --version", "serve --help", "python -c 'import rayhelm.serving.engine_queue.policy'"):
+    for command in (
+        "ray --version",
+        "serve --help",
+        "hf version",
+        "python -c 'import rayhelm.serving.engine_queue.policy'",
+    ):
         cluster.kubectl("exec", "shell", f"--namespace={namespace}", "--", "bash", "-c", command)
 
 

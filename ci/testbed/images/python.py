@@ -19,7 +19,7 @@ from testbed.tools.site import HERE
 __all__ = ["SITE", "make_code", "make_packages", "patterns_of"]
 
 SITE = f"opt/venv/lib/python{PYTHON}/site-packages"
-COMMANDS = ("ray", "serve", "vllm")
+COMMANDS = ("ray", "serve", "vllm", "hf")
 MODELS = "models"
 """Folder of the tiny models, one for each family: `/models/LlamaForCausalLM`."""
 
@@ -41,22 +41,24 @@ def make_packages(
     options = [word for lock in locks for word in ("--requirement", str(lock))]
     # Links in place of copies, where uv keeps what it has downloaded on the same disk.
     _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=site)
-    _write_commands(site, folder / "opt" / "venv" / "bin")
     patterns = [f"{SITE}/{pattern}" for pattern in ("bin", *left_out)]
     layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt"], left_out=patterns))
     shutil.rmtree(folder)
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Makes the image with rayhelm itself, and the tiny models that stand in for real ones, on top of `base`."""
-    site = _fresh(folder)
+    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that stand in for real ones, on
+    top of `base`."""
+    site, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=site)
     for family in families():
         write_checkpoint(family, folder / MODELS)
+    _write_commands(commands)
     files = [
         path for path in sorted(site.rglob("*")) if path.is_file() and "bin" not in path.relative_to(site).parts[:1]
     ]
-    parts = "\n".join([layout.digest(base), *(f"{path.relative_to(site)} {_content(path)}" for path in files)])
+    files += sorted(commands.iterdir())
+    parts = "\n".join([layout.digest(base), *(f"{path.relative_to(folder)} {_content(path)}" for path in files)])
     if not layout.is_made_of(tag, parts):
         layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt", f"./{MODELS}"], left_out=[f"{SITE}/bin"]))
     shutil.rmtree(folder)
@@ -79,10 +81,10 @@ def _install(*arguments: str, target: Path) -> None:
         raise RayhelmError(f"packages of the image: {answer.stderr.strip()}")
 
 
-def _write_commands(site: Path, folder: Path) -> None:
-    """The scripts of some packages, for the interpreter in the image."""
+def _write_commands(folder: Path) -> None:
+    """The scripts of some packages, which are here as in the image, for the interpreter there."""
     folder.mkdir(parents=True)
-    for package in distributions(path=[str(site)]):
+    for package in distributions():
         for point in package.entry_points.select(group="console_scripts"):
             if point.name in COMMANDS:
                 script = folder / point.name
