@@ -1,7 +1,9 @@
 """Images: the recipe for GPUs, which nobody here can build, and what goes into the one for tests."""
 
 import io
+import os
 import re
+import subprocess
 import tarfile
 from pathlib import Path
 
@@ -11,7 +13,7 @@ from rayhelm.errors import RayhelmError
 from rayhelm.versions import versions
 from testbed.images.__main__ import LOCKS, RECIPE, main
 from testbed.images.base import PYTHON, packages_of
-from testbed.images.python import SITE, patterns_of
+from testbed.images.python import AS_PIP_IS_SET, SITE, patterns_of
 from testbed.images.tar import Stream
 from testbed.tools.site import HERE
 
@@ -46,6 +48,18 @@ def test_what_is_copied_is_there_and_is_sent_to_the_builder() -> None:
     for source in re.findall(r"^COPY (\S+) ", DOCKERFILE, re.MULTILINE):
         assert (HERE.root / source).exists()
         assert f"!{source}" in sent
+
+
+def test_what_pip_is_told_about_its_index_holds_for_the_packages_of_images() -> None:
+    if not (HERE.store / "uv" / "bin" / "python").exists():
+        return  # the host's own uv has settings of its own
+    says = subprocess.check_output(
+        [*AS_PIP_IS_SET, "bash", "-c", 'echo "$UV_DEFAULT_INDEX" "$1"', "-", "a word"],
+        cwd=HERE.root,
+        env={**os.environ, "PIP_INDEX_URL": "https://mirror.example/simple"},
+        text=True,
+    )
+    assert says == "https://mirror.example/simple a word\n"
 
 
 # -- for tests ---------------------------------------------------------------------------------------------------------

@@ -19,6 +19,9 @@ from testbed.tools.site import HERE
 __all__ = ["SITE", "make_code", "make_packages", "patterns_of"]
 
 SITE = f"opt/venv/lib/python{PYTHON}/site-packages"
+SET = 'source ci/set-up; [ ! -x .tools/uv/bin/python ] || as_pip_is_set; exec "$@"'
+AS_PIP_IS_SET = ("bash", "-c", SET, "as pip is set")
+"""Before a command: pip's mirror and certificate hold for uv, as they do in set-up."""
 COMMANDS = ("ray", "serve", "vllm", "hf")
 MODELS = "models"
 """Folder of the tiny models, one for each family: `/models/LlamaForCausalLM`."""
@@ -47,8 +50,8 @@ def make_packages(
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that stand in for real ones, on
-    top of `base`."""
+    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that stand in for real ones,
+    on top of `base`."""
     site, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=site)
     for family in families():
@@ -76,7 +79,13 @@ def _install(*arguments: str, target: Path) -> None:
     ours = HERE.store / "uv" / "bin" / "uv"
     uv = str(ours) if ours.exists() else "uv"
     command = [uv, "pip", "install", "--quiet", "--no-deps", f"--python={sys.executable}", f"--python-version={PYTHON}"]
-    answer = subprocess.run([*command, f"--target={target}", *arguments], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [*AS_PIP_IS_SET, *command, f"--target={target}", *arguments],
+        cwd=HERE.root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if answer.returncode:
         raise RayhelmError(f"packages of the image: {answer.stderr.strip()}")
 
