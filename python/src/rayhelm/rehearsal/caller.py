@@ -1,6 +1,6 @@
 """Steady load on models: short requests and streams, each answer looked at, nothing tried twice.
 
-`python -m rayhelm.rehearsal.caller PLAN` runs in a pod of the cluster, where callers are. It first waits until every
+`python caller.py PLAN` runs in a pod of the cluster, where callers are. It first waits until every
 target has answered once, then calls them until SIGTERM, ends what is under way, and prints a line of JSON for each
 thing that it saw (`rayhelm.rehearsal.load` reads them).
 """
@@ -19,6 +19,7 @@ import httpx
 
 __all__ = ["Seen", "Target", "main"]
 
+_CUT = "cut"
 TOKENS = 8
 """A stream of some pieces."""
 
@@ -56,6 +57,8 @@ class Seen:
     """The version that answered, as the gateway names it."""
     wrong: str
     """What is wrong with the answer; empty where nothing is."""
+    cut: bool = False
+    """A stream that had begun: whoever sent it is gone, and nobody else can go on with it."""
 
 
 def main(plan: Path) -> int:
@@ -102,8 +105,9 @@ def _call(target: Target, number: int, told: Mapping[str, Any], ended: threading
         while not ended.wait(told["pause"]):
             begun, begin = time.time(), time.monotonic()
             wrong, version = _asked(lambda: answers(client, target))
-            took = time.monotonic() - begin
-            seen = Seen(begun, round(took, 3), target.name, "stream" if stream else "short", version, wrong)
+            took = round(time.monotonic() - begin, 3)
+            cut = wrong.startswith(_CUT)
+            seen = Seen(begun, took, target.name, "stream" if stream else "short", version, wrong, cut)
             _say(asdict(seen))
 
 
@@ -135,12 +139,16 @@ def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
         if answer.status_code != 200:
             answer.read()
             return _refused(answer), _version(answer)
-        lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
-    if not lines or lines[-1] != "[DONE]":
-        return f"a stream that ends in {lines[-1:]}", _version(answer)
-    said = [json.loads(line) for line in lines[:-1]]
+        lines: list[str] = []
+        try:
+            lines += (line.removeprefix("data: ") for line in answer.iter_lines() if line)
+        except httpx.HTTPError as error:
+            return f"{_CUT} after {len(lines)} pieces: {error!r}"[:300], _version(answer)
+    said = [json.loads(line) for line in lines if line != "[DONE]"]
     if errors := [each["error"] for each in said if "error" in each]:
-        return f"a stream with an error: {errors[0]}"[:300], _version(answer)
+        return f"{_CUT} after {len(said)} pieces: {errors[0]}"[:300], _version(answer)
+    if not lines or lines[-1] != "[DONE]":
+        return f"{_CUT} after {len(lines)} pieces, without a word", _version(answer)
     ends = any(choice["finish_reason"] for each in said for choice in each["choices"])
     return "" if ends else "a stream without an end", _version(answer)
 

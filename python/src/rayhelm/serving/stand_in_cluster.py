@@ -19,6 +19,7 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Autoscaler, KubeRay, SidecarResources
 from rayhelm.values.ray_service.groups import Head, Resources, WorkerGroup
 from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.serve import Application, Ingress
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["GROUP", "MODELS", "Place", "gateway_without_cards", "platform_without_cards", "service_without_cards",
@@ -28,6 +29,8 @@ MODELS = Path("/models")
 """Folder of the tiny models in the image."""
 GROUP = "stand-in"
 """The one worker group: a worker that no replica of Serve runs on is never ready, so there is none for each card."""
+CARD = "stand-in-card"
+"""Ray resource of a worker, one for each model that it has room for."""
 
 _ENVIRONMENT: Mapping[str, str] = {
     # Ray starts its workers politely, behind everything else on the computer.
@@ -65,10 +68,13 @@ class Place:
 def service_without_cards(
     values: RayServiceValues, architectures: Mapping[str, str], place: Place, *, workers: int = 1
 ) -> StandIn:
-    """Values of chart `ray-service`. `architectures` is as for `stand_in`; each of the `workers` has room for a replica
-    of every model."""
+    """Values of chart `ray-service`. `architectures` is as for `stand_in`; each of the `workers` serves a replica of
+    every model, and as many ingresses are there, so that each of them could be lost."""
     small = stand_in(values, architectures, MODELS)
     models = [model for application in small.values.serve.applications.values() for model in application.models]
+    applications = {
+        name: _copies(application, workers) for name, application in small.values.serve.applications.items()
+    }
     policy = values.network_policy
     api = policy.api_server.model_copy(update={"cidrs": list(place.api_servers) or policy.api_server.cidrs})
     changed = small.values.model_copy(
@@ -76,6 +82,7 @@ def service_without_cards(
             "kuberay": KubeRay.model_validate({"version": place.kuberay}),
             "image": place.image,
             "head": _head(values.head),
+            "serve": small.values.serve.model_copy(update={"applications": applications}),
             "worker_groups": {GROUP: _group(values, models=len(models), workers=workers)},
             "autoscaler": _autoscaler(values.autoscaler),
             "network_policy": policy.model_copy(update={"api_server": api}),
@@ -129,6 +136,23 @@ def _head(head: Head) -> Head:
     )
 
 
+def _copies(application: Application, count: int) -> Application:
+    """As many replicas of everything. Each books what stands for a card, as it would book cards: or Ray would put two
+    on one worker."""
+    models = {
+        name: model.model_copy(
+            update={
+                "resources": {CARD: 1.0},
+                "autoscaling": model.autoscaling.model_copy(update={"min_replicas": count, "max_replicas": count}),
+            }
+        )
+        for name, model in application.models.items()
+    }
+    return application.model_copy(
+        update={"models": models, "ingress": Ingress(min_replicas=count, max_replicas=count)},
+    )
+
+
 def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
     """As much as all models take: two CPUs for each, and one for the ingress of each application, are only Ray's count
     of them."""
@@ -139,10 +163,11 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
         min_replicas=workers,
         max_replicas=workers,
         resources=Resources(
-            cpu=str(max(4, 2 * models + ingresses)),
+            cpu=str(max(4, 2 * models + ingresses * workers)),
             cpu_request=_CPU_REQUEST,
             memory=f"{_BASE_GIB + _ENGINE_GIB * models}Gi",
         ),
+        ray_resources={CARD: models},
         shm_size="1Gi",
         priority_class_name=groups[0].priority_class_name,
         termination_grace_period_seconds=max(group.termination_grace_period_seconds for group in groups),
