@@ -4,12 +4,15 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
+from rayhelm.rehearsal import caller
 from rayhelm.rehearsal.caller import Seen, Target
+from rayhelm.serving.stand_in_cluster import MODELS
 
 __all__ = ["NAMESPACE", "Load", "Outcome", "load", "runs"]
 
@@ -110,9 +113,9 @@ def load(
 
 
 def runs(kubectl: Kubectl, image: str) -> None:
-    """Whether the nodes have the image, and rayhelm is in it: told before anything larger is made of it."""
+    """Whether the nodes have the image, and all that it needs is in it: told before anything larger is made of it."""
     name = "image"
-    kubectl.apply_objects(_secret(name, {}), _pod(name, image, "import rayhelm.rehearsal.caller"))
+    kubectl.apply_objects(_secret(name, {}), _pod(name, image, "-c", _LOOK))
     try:
         starts(kubectl, name, image)
         if wait_until(lambda: _ended(kubectl, name), what=f"pod {name}", timeout=STARTS, poll=0.5) == "Failed":
@@ -151,7 +154,12 @@ def starts(kubectl: Kubectl, name: str, image: str) -> None:
 
 _ANOTHER_IMAGE = """\
 ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive
-or another one, which has Ray, vLLM for CPUs and rayhelm: --image REPOSITORY:TAG"""
+or another one, which has Ray, vLLM for CPUs and the tiny models: --image REPOSITORY:TAG"""
+_LOOK = f"""
+import importlib.util, pathlib, sys
+lacks = [name for name in ("ray", "vllm", "httpx") if not importlib.util.find_spec(name)]
+sys.exit(" and ".join(lacks or ["{MODELS}"]) + " is not in it" if lacks or not pathlib.Path("{MODELS}").is_dir() else 0)
+"""
 _NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
 
@@ -176,16 +184,18 @@ def _outcome(said: str) -> Outcome:
 def _secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
     """With keys in it."""
     meta = {"name": name, "namespace": NAMESPACE}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {"plan.json": json.dumps(plan)}}
+    # The program goes along: an image may be older than this command.
+    data = {"plan.json": json.dumps(plan), "caller.py": Path(caller.__file__).read_text()}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": data}
 
 
-def _pod(name: str, image: str, code: str = "") -> dict[str, Any]:
-    """Calls, or runs a line of Python."""
+def _pod(name: str, image: str, *arguments: str) -> dict[str, Any]:
+    """Calls, or runs something else of Python."""
     container = {
         "name": "caller",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python", *(["-c", code] if code else ["-m", "rayhelm.rehearsal.caller", "/plan/plan.json"])],
+        "command": ["python", *(arguments or ("/plan/caller.py", "/plan/plan.json"))],
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -1,0 +1,196 @@
+"""`rayhelm rehearse` on a real API server without Ray: what it refuses, what it writes down, and what it takes away.
+
+No model answers on simulated nodes: whole rehearsals are among the live tests.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cluster.kit.bare import bare
+from cluster.kit.cluster import Cluster, Object
+from cluster.kit.wait import eventually
+from rayhelm.charts.helm import charts_dir
+from rayhelm.fleet_files import render_fleet
+from rayhelm.kubectl import Kubectl
+from rayhelm.rehearsal import record
+from rayhelm.rehearsal.checks import namespaces_of, objects_of
+from rayhelm.rehearsal.load import NAMESPACE
+from rayhelm.rehearsal.outside import on_its_own
+from rayhelm.rehearsal.stage import Stage
+from rayhelm.rehearsal.without_cards import cast_of
+from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.values.ray_service.image import Image
+from testbed.nodes import cpu_nodes, uniform
+from testbed.tools import program
+
+VALUES = charts_dir().parent / "values"
+FLEET = VALUES / "two-workstations" / "fleet.yaml"
+OPERATOR = "kuberay-operator"
+COMMAND = """
+# Whoever runs the tests in the background may have them ignore ctrl-C.
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from rayhelm.cli import main
+main()
+"""
+
+
+class Rehearsal:
+    """The command, against this cluster."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "KUBECTL": str(program("kubectl"))}
+
+    def start(self, *words: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", COMMAND, "rehearse", *words]
+        return subprocess.Popen(
+            command, env=self._environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+
+    def __call__(self, *words: str) -> tuple[int, str]:
+        """Exit code and all that it says; never a traceback."""
+        process = self.start(*words)
+        out, err = process.communicate()
+        assert "Traceback" not in err
+        return process.returncode, out + err
+
+
+@pytest.fixture
+def rehearse(cluster: Cluster) -> Iterator[Rehearsal]:
+    command = Rehearsal(cluster.place.kubeconfig)
+    yield command
+    command("--clean")
+
+
+@pytest.fixture(scope="module")
+def nodes(cluster: Cluster) -> Iterator[None]:
+    """Room, and the operator as a cluster shows it: here it is a process beside the cluster."""
+    container = {"name": "it", "image": "registry.example/none"}
+    labels = {"app": OPERATOR}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    with cluster.machines(cpu_nodes(2)), cluster.namespace({}) as name:
+        spec = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}
+        meta = {"name": OPERATOR, "namespace": name}
+        cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
+        available = lambda: cluster.one("Deployment", OPERATOR, name).get("status", {}).get("availableReplicas")  # noqa: E731
+        eventually(available, "an operator that is available")
+        yield
+
+
+def namespaces(cluster: Cluster) -> set[str]:
+    return {item["metadata"]["name"] for item in cluster.all("Namespace")}
+
+
+def wide(cluster: Cluster) -> set[str]:
+    return set(cluster.kubectl("get", "priorityclasses,validatingadmissionpolicies", "--output=name").split())
+
+
+def test_a_cluster_without_kuberay_is_refused_and_nothing_is_made() -> None:
+    with bare("rehearse") as other:
+        before = other.names("namespaces")
+        code, said = Rehearsal(other.kubeconfig)(str(FLEET))
+        assert code == 3
+        assert "the cluster has no KubeRay" in said
+        assert "helm install kuberay-operator" in said
+        assert other.names("namespaces") == before
+
+
+def test_an_operator_that_nobody_sees_is_refused(rehearse: Rehearsal, cluster: Cluster) -> None:
+    code, said = rehearse(str(FLEET))
+    assert code == 3
+    assert "operator does not run on the cluster" in said
+    assert NAMESPACE not in namespaces(cluster)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_cards_foreign_services_taken_names_and_no_room_are_told_together(
+    rehearse: Rehearsal, cluster: Cluster
+) -> None:
+    service = ray_service("foreign")
+    with cluster.machines(uniform(nodes=1)), cluster.namespace() as name, cluster.namespace({}, name="gateway"):
+        cluster.apply(service, namespace=name)
+        code, said = rehearse(str(FLEET))
+        assert code == 1
+        for words in (
+            "the cluster has cards: nvidia.com/gpu",
+            f"others have RayServices on this cluster: {name}/foreign",
+            "the namespace gateway is on this cluster already",
+        ):
+            assert words in said
+        code, said = rehearse(str(FLEET), "--with-gpus", "--beside-others")
+        assert code == 1
+        assert said.count("is on this cluster already") == 1
+        assert "cards" not in said
+    eventually(lambda: "gateway" not in namespaces(cluster), "the end of the namespace")
+    assert NAMESPACE not in namespaces(cluster)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_one_that_is_killed_is_found_and_cleaned(rehearse: Rehearsal, cluster: Cluster) -> None:
+    first = begun(rehearse, cluster)
+    code, said = rehearse(str(FLEET))
+    assert (code, "runs on this cluster right now" in said) == (1, True)
+    code, said = rehearse("--clean")
+    assert (code, "runs on this cluster right now" in said) == (1, True)
+    first.kill()
+    first.communicate()
+    code, said = rehearse(str(FLEET))
+    assert code == 1
+    assert "was interrupted" in said
+    assert "rayhelm rehearse --clean" in said
+    code, said = rehearse("--clean")
+    assert (code, NAMESPACE in namespaces(cluster)) == (0, False)
+    code, said = rehearse("--clean")
+    assert (code, "no rehearsal is on this cluster" in said) == (0, True)
+
+
+@pytest.mark.usefixtures("nodes")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster: Cluster, how: signal.Signals) -> None:
+    process = begun(rehearse, cluster)
+    process.send_signal(how)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert NAMESPACE not in namespaces(cluster)
+
+
+@pytest.mark.usefixtures("nodes")
+def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
+    kubectl = Kubectl(program("kubectl"), cluster.place.kubeconfig)
+    place = Place(kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
+    releases = on_its_own(cast_of(render_fleet(FLEET), place, cluster="main")).releases
+    names, classes = namespaces(cluster), wide(cluster)
+    stage = Stage(kubectl, cluster.place.kubeconfig)
+    mine = record.record_of("two-workstations", releases, namespaces_of(releases, objects_of(releases)))
+    record.write(kubectl, mine.model_copy(update={"created": 1.0}))
+    for release in releases:
+        stage.install(release)
+    assert set(mine.namespaces) <= namespaces(cluster)
+    assert len(wide(cluster)) > len(classes)
+    code, said = rehearse("--clean")
+    assert (code, f"taken away: {len(releases)} releases" in said) == (0, True)
+    assert (namespaces(cluster), wide(cluster)) == (names, classes)
+
+
+def begun(rehearse: Rehearsal, cluster: Cluster) -> subprocess.Popen[str]:
+    """One that has written its record, and waits for a pod that no simulated node completes."""
+    process = rehearse.start(str(FLEET))
+    ended = lambda: process.poll() is not None  # noqa: E731
+    eventually(lambda: ended() or cluster.find("ConfigMap", "rehearsal", NAMESPACE), "the record")
+    assert not ended(), process.communicate()
+    return process
+
+
+def ray_service(name: str) -> Object:
+    """The least that the API server takes."""
+    container = {"name": "ray", "image": "registry.example/none"}
+    head = {"rayStartParams": {}, "template": {"spec": {"containers": [container]}}}
+    spec = {"serveConfigV2": "applications: []", "rayClusterConfig": {"rayVersion": "2.60.0", "headGroupSpec": head}}
+    return {"apiVersion": "ray.io/v1", "kind": "RayService", "metadata": {"name": name}, "spec": spec}
