@@ -25,8 +25,10 @@ pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module")
-def product(cluster: Cluster) -> Product:
-    return install(cluster, FLEET)
+def product(cluster: Cluster) -> Iterator[Product]:
+    there = install(cluster, FLEET)
+    yield there
+    there.remove()
 
 
 @pytest.fixture

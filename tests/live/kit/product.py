@@ -18,6 +18,9 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import RayhelmError
 from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.processes import wait_until
+from rayhelm.rehearsal.checks import namespaces_of, objects_of
+from rayhelm.rehearsal.record import clear, record_of
+from rayhelm.rehearsal.stage import Stage
 from rayhelm.releases import Release
 from rayhelm.serving.stand_in_cluster import (
     Place,
@@ -78,6 +81,12 @@ class Product:
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
         options = [] if release.chart == "ray-service" else ["--create-namespace"]
         self.helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
+
+    def remove(self) -> None:
+        """Takes all of it away: whoever comes next has the names and the memory."""
+        stage = Stage(self.cluster.kubectl, self.cluster.node.home.kubeconfig)
+        names = namespaces_of(self.releases, objects_of(self.releases))
+        clear(stage, record_of(self.rendered.plan.fleet, self.releases, names))
 
     def of(self, chart: str) -> list[Release]:
         return [release for release in self.releases if release.chart == chart]

@@ -1,0 +1,130 @@
+"""`rayhelm rehearse` as a person calls it, on a node with real pods: the smallest fleet, and edits of it."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from live.kit.cluster import Cluster
+from rayhelm.charts.helm import charts_dir
+from rayhelm.rehearsal.load import NAMESPACE
+from testbed.images.__main__ import build
+from testbed.node.images import give
+from testbed.tools import program
+
+FLEET = (charts_dir().parent / "values" / "single-gpu" / "fleet.yaml").read_text()
+ROOMY = FLEET.replace("nodes: 1", "nodes: 2")
+"""With a second card, so that a second cluster has room."""
+OF_IT = {"models", "gateway", "rayhelm-system", NAMESPACE}
+Rehearse = Callable[..., tuple[int, str]]
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture
+def rehearse(cluster: Cluster, tmp_path: Path) -> Rehearse:
+    """Exit code and answer of the command, given texts of fleet files."""
+    for tag in ("cpu", "haproxy"):
+        give(cluster.node.home, cluster.pid, build(tag), tag)
+    environment = {
+        **os.environ,
+        "KUBECONFIG": str(cluster.node.home.kubeconfig),
+        "KUBECTL": str(program("kubectl")),
+        "HELM": str(program("helm")),
+    }
+
+    def call(*words: str, fleet: str = "", change: str = "") -> tuple[int, str]:
+        files = []
+        for option, text in (("", fleet), ("--change", change)):
+            if text:
+                file = tmp_path / f"fleet{option}.yaml"
+                file.write_text(text)
+                files += [*([option] if option else []), str(file)]
+        command = [sys.executable, "-c", "from rayhelm.cli import main; main()", "rehearse", *files, *words]
+        answer = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert "Traceback" not in answer.stderr
+        return answer.returncode, answer.stdout or answer.stderr
+
+    return call
+
+
+def report(rehearse: Rehearse, **texts: str) -> dict[str, Any]:
+    code, said = rehearse("--seconds=10", "--format=json", **texts)
+    told: dict[str, Any] = json.loads(said)
+    assert "services" in told, said
+    assert code == (0 if told["ok"] else 1)
+    return told
+
+
+def namespaces(cluster: Cluster) -> set[str]:
+    names = cluster.kubectl("get", "namespaces", "--output=name")
+    return {name.removeprefix("namespace/") for name in names.split()}
+
+
+def test_an_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehearse, cluster: Cluster) -> None:
+    told = report(rehearse, fleet=ROOMY, change=ROOMY.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}"))
+    (change,) = told["changes"]
+    assert (change["does"], change["name"]) == ("new cluster", "llama-8b")
+    assert 0 < change["switched_seconds"] < change["seconds"]
+    (cards,) = told["cards"]
+    assert [cards[when] for when in ("before", "most", "after", "has")] == [1, 2, 1, 2]
+    assert (told["lost"], told["failed"]) == ([], "")
+    assert told["during"]["answered"] > 50
+    assert told["clusters_at_most"] == 2
+    assert not OF_IT & namespaces(cluster)
+
+
+def test_an_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cluster) -> None:
+    """One replica, which is started again: what is asked meanwhile may be lost, and is told."""
+    told = report(rehearse, fleet=FLEET, change=FLEET.replace("context: 8192", "context: 4096"))
+    (change,) = told["changes"]
+    assert (change["does"], change["switched_seconds"]) == ("serve config", None)
+    assert told["clusters_at_most"] == 1
+    assert [told["cards"][0][when] for when in ("before", "most", "after")] == [1, 1, 1]
+    assert len(told["lost"]) == min(10, told["during"]["lost"])
+    assert not OF_IT & namespaces(cluster)
+
+
+def test_an_edit_that_none_holds_back_is_said_to_do_nothing(rehearse: Rehearse) -> None:
+    """The smallest fleet has one card: its upgrades are None."""
+    told = report(rehearse, fleet=FLEET, change=FLEET.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}"))
+    assert told["changes"][0]["does"] == "held back"
+    assert told["clusters_at_most"] == 1
+    assert any("does nothing under `upgrade.strategy: None`" in warning for warning in told["warnings"])
+    assert told["ok"]
+
+
+def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehearse: Rehearse, cluster: Cluster) -> None:
+    code, said = rehearse("--seconds=1", "--keep", fleet=FLEET)
+    assert code == 0, said
+    key = said.partition("Bearer ")[2].partition("'")[0]
+    pods = cluster.get("gateway", "pods")["items"]
+    policy = {"podSelector": {}, "ingress": [{}], "policyTypes": ["Ingress"]}
+    meta = {"name": "this-computer", "namespace": "gateway"}
+    cluster.apply({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": meta, "spec": policy})
+    body = {"model": "llama-8b", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}
+    client = httpx.Client(
+        base_url=f"http://{pods[0]['status']['podIP']}:8080", timeout=120, trust_env=False,
+        transport=httpx.HTTPTransport(retries=5),
+    )  # fmt: skip
+    answer = client.post("/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"})
+    assert answer.status_code == 200, answer.text
+    code, said = rehearse(fleet=FLEET)
+    assert (code, "was kept on this cluster" in said) == (1, True)
+    code, said = rehearse("--clean")
+    assert code == 0, said
+    assert not OF_IT & namespaces(cluster)
+
+
+def test_an_image_that_no_node_has_is_told_before_anything_is_installed(rehearse: Rehearse, cluster: Cluster) -> None:
+    code, said = rehearse("--image=registry.invalid/ray:none", fleet=FLEET)
+    assert code == 3
+    assert "the nodes have no image registry.invalid/ray:none" in said
+    assert "--image REPOSITORY:TAG" in said
+    assert not OF_IT & namespaces(cluster)
