@@ -15,7 +15,16 @@ from rayhelm.rehearsal.room import NOTHING, asked, left, places
 from rayhelm.releases import Release
 from rayhelm.values.emit import changed
 
-__all__ = ["ANOTHER", "Found", "find", "namespaces_of", "objects_of", "refuse_another", "refuse_what_is_there"]
+__all__ = [
+    "ANOTHER",
+    "Found",
+    "answering",
+    "find",
+    "namespaces_of",
+    "objects_of",
+    "refuse_another",
+    "refuse_what_is_there",
+]
 
 ANOTHER = "another cluster: `make node` makes one of this computer, `kind create cluster` one in Docker"
 KUBERAY = """\
@@ -48,8 +57,8 @@ class Found:
         return set.intersection(*each) if each else set()
 
 
-def find(kubectl: Kubectl) -> Found:
-    """Raises MissingError where there is no cluster, or no KubeRay on it."""
+def answering(kubectl: Kubectl) -> tuple[str, str]:
+    """Server and context of the cluster. Raises MissingError where it does not answer."""
     server, context = _named(kubectl)
     try:
         kubectl("get", "--raw=/version", f"--request-timeout={PATIENCE}s")
@@ -57,6 +66,12 @@ def find(kubectl: Kubectl) -> Found:
         where = f"{server} (context {context})" if context else server or "the cluster that kubectl takes"
         mend = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
         raise MissingError(f"{where} does not answer: {_last(error.said)}", f"{mend}\nor {ANOTHER}") from None
+    return server, context
+
+
+def find(kubectl: Kubectl) -> Found:
+    """Raises MissingError where there is no cluster, or no KubeRay on it."""
+    server, context = answering(kubectl)
     version = _kuberay(kubectl)
     _operator(kubectl, version)
     slices = kubectl.get("endpointslices", "--selector=kubernetes.io/service-name=kubernetes", namespace="default")

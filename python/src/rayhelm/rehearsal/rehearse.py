@@ -11,7 +11,15 @@ from rayhelm.kubectl import Kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.change import Step, mirrored, steps
-from rayhelm.rehearsal.checks import Found, find, namespaces_of, objects_of, refuse_another, refuse_what_is_there
+from rayhelm.rehearsal.checks import (
+    Found,
+    answering,
+    find,
+    namespaces_of,
+    objects_of,
+    refuse_another,
+    refuse_what_is_there,
+)
 from rayhelm.rehearsal.held import Cards, Watch, cards_of, has
 from rayhelm.rehearsal.load import Outcome, load, runs
 from rayhelm.rehearsal.outside import on_its_own
@@ -109,6 +117,7 @@ def rehearse(stage: Stage, old: Rendered, new: Rendered | None, wish: Wish) -> R
 
 def clean(stage: Stage) -> int | None:
     """Takes away what an earlier rehearsal left; None where there is nothing. Refuses one that runs right now."""
+    answering(stage.kubectl)
     if not record.left_behind(stage.kubectl):
         return None
     there = record.read(stage.kubectl)
