@@ -1,7 +1,7 @@
 """The sequence of a rehearsal: look, write down what will be made, make it, load, change, and take it away again."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rayhelm.charts.helm import find_helm
@@ -221,7 +221,9 @@ def _played(stage: Stage, play: _Play, old: Rendered, new: Rendered | None, wish
         lost=lost_of(lost),
         failed=failed,
         warnings=tuple(_warnings(held, play)),
-        notes=tuple(dict.fromkeys([*play.old.notes, *play.new.notes, *_notes(play)])),
+        notes=tuple(
+            dict.fromkeys([*play.old.notes, *play.new.notes, *_notes(play), *_unseen(play, old, new or old, wish)])
+        ),
         kept=tuple(_kept(stage, targets)) if wish.keep else (),
     )
 
@@ -266,10 +268,12 @@ def _uninstall(stage: Stage, release: Release) -> None:
 
 def _end(stage: Stage, made: record.Record, wish: Wish, error: BaseException | None = None) -> None:
     """Takes all of it away, or says that it stays. A second Ctrl-C leaves it as it is: the record has what there is."""
+    if wish.keep:
+        record.keep(stage.kubectl, made)
+        if error:
+            raise RayhelmError(f"{str(error) or 'interrupted'}\nit is kept as it is\n    {record.CLEAN}") from error
+        return
     try:
-        if wish.keep and record.read(stage.kubectl):
-            record.keep(stage.kubectl, made)
-            return
         if isinstance(error, KeyboardInterrupt):
             stage.say("interrupted: taking away what was made")
         record.clear(stage, made)
@@ -356,7 +360,18 @@ def _notes(play: _Play) -> list[str]:
     if any(step.release.chart == "platform" for step in play.steps) or play.old.releases[0].chart == "platform":
         notes.append("priority classes and admission policies of chart platform held in the whole cluster meanwhile")
     gone = {target.name for target in play.old.targets} - {target.name for target in play.new.targets}
-    return [*notes, *(f"{name}: goes away with the change, and was not called" for name in sorted(gone))]
+    notes += [f"{name}: goes away with the change, and was not called" for name in sorted(gone)]
+    return [*play.old.notes, *play.new.notes, *notes]
+
+
+def _unseen(play: _Play, old: Rendered, new: Rendered, wish: Wish) -> Iterator[str]:
+    """Releases that the change edits in nothing that the stand-ins show."""
+    there = {(each.chart, each.name): each.values for each in _plays(old, wish)}
+    seen = {(step.release.chart, step.release.name) for step in play.steps}
+    for release in _plays(new, wish):
+        key = (release.chart, release.name)
+        if key in there and key not in seen and there[key] != release.values:
+            yield f"{release.chart} {release.name}: what the change edits of it cannot be seen without cards"
 
 
 def _kept(stage: Stage, targets: Sequence[Target]) -> list[str]:
