@@ -78,7 +78,7 @@ def test_an_unknown_service_gets_the_nearest_one(rehearse: Rehearse, fleet: Call
     assert "--service llama-8b" in answer.err
 
 
-@pytest.mark.parametrize("option", ["--seconds=0", "--format=yaml"])
+@pytest.mark.parametrize("option", ["--seconds=0", "--format=yaml", "--image=ray", "--image=host:5000/ray"])
 def test_what_it_cannot_be_told_is_wrong_usage(rehearse: Rehearse, fleet: Callable[..., str], option: str) -> None:
     assert rehearse(fleet(), option).code == 2
 

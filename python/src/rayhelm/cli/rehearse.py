@@ -68,8 +68,9 @@ def rehearse_command(
 
     from rayhelm.errors import UsageError
     from rayhelm.fleet_files import render_fleet
-    from rayhelm.rehearsal.rehearse import Wish, cluster_of, refuse_the_same, rehearse
+    from rayhelm.rehearsal.play import Wish, cluster_of, refuse_the_same
     from rayhelm.rehearsal.rehearse import clean as take_away
+    from rayhelm.rehearsal.rehearse import rehearse
 
     # Whoever ends it politely has it cleaned up, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
