@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rayhelm.fleet_files import Rendered
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.caller import Target
-from rayhelm.rehearsal.held import Cards, Watch, has
+from rayhelm.rehearsal.held import Cards, Watch, cards_of, has
 from rayhelm.rehearsal.load import Outcome
 from rayhelm.rehearsal.play import Play, Wish, own_releases
 from rayhelm.rehearsal.report import CardsHeld, Change, Report, Requests, Service, lost_of
@@ -66,7 +66,7 @@ def report_of(
         lost=lost_of(seen.outcome.lost),
         failed=seen.failed,
         warnings=tuple(_warnings(held, play)),
-        notes=tuple(dict.fromkeys([*_notes(play), *_unseen(play, old, new or old, wish)])),
+        notes=tuple(dict.fromkeys([*_notes(play), *_more(play, new or old), *_unseen(play, old, new or old, wish)])),
         kept=tuple(_kept(stage, targets)) if wish.keep else (),
     )
 
@@ -132,6 +132,15 @@ def _notes(play: Play) -> list[str]:
     gone = {target.name for target in play.old.targets} - {target.name for target in play.new.targets}
     notes += [f"{name}: goes away with the change, and was not called" for name in sorted(gone)]
     return [*play.old.notes, *play.new.notes, *notes]
+
+
+def _more(play: Play, rendered: Rendered) -> Iterator[str]:
+    """Cards are counted at the least number of workers."""
+    for name, values in play.new.services.items():
+        least = sum(cards_of(name, rendered, values).values())
+        planned = sum(rendered.plan.services[name].cards.values())
+        if planned > least:
+            yield f"{name}: {least} cards are those of its least workers; at the planned load a cluster holds {planned}"
 
 
 def _unseen(play: Play, old: Rendered, new: Rendered, wish: Wish) -> Iterator[str]:

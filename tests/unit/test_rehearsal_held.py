@@ -1,0 +1,98 @@
+"""The cards that the real thing would hold while its stand-ins are changed."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayhelm.charts.helm import charts_dir
+from rayhelm.fleet_files import render_fleet
+from rayhelm.kubectl import Kubectl
+from rayhelm.rehearsal.held import Watch, cards_of, has
+from rayhelm.rehearsal.room import Room
+
+VALUES = charts_dir().parent / "values"
+FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
+POOL = ("gpu", "nvidia.com/gpu")
+
+
+class Cluster(Kubectl):
+    """Ray clusters by the service that owns them, and pods of a GiB each."""
+
+    def __init__(self, pods: int = 0, **clusters: str) -> None:
+        super().__init__(Path("kubectl"), None)
+        self.clusters, self.pods = clusters, pods
+
+    def get(self, *what: str, namespace: str = "") -> dict[str, Any]:
+        if what[0] == "rayclusters.ray.io":
+            owned = [{"name": name, "ownerReferences": [{"name": by}]} for name, by in self.clusters.items()]
+            return {"items": [{"metadata": metadata} for metadata in owned]}
+        container = {"resources": {"requests": {"memory": "1Gi", "cpu": "1"}}}
+        count = self.pods if "--selector=rayhelm.dev/service" in what else 0
+        return {"items": [{"spec": {"containers": [container]}}] * count}
+
+
+def watch(cluster: Cluster, old: int = 1, new: int = 2) -> Watch:
+    return Watch(cluster, {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})})
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_a_ray_cluster_holds_what_the_plan_says_of_its_service_or_less_where_that_scales(name: str) -> None:
+    rendered = render_fleet(VALUES / name / "fleet.yaml")
+    for service, values in rendered.values.items():
+        held: Counter[str] = Counter()
+        for (_, resource), count in cards_of(service, rendered, values).items():
+            held[resource] += count
+        planned = Counter(rendered.plan.services[service].cards)
+        scales = any(model.min_replicas < model.replicas for model in rendered.plan.of_service(service))
+        assert (held < planned) if scales else (held == planned), service
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_every_pool_has_room_for_what_the_plan_puts_there(name: str) -> None:
+    rendered = render_fleet(VALUES / name / "fleet.yaml")
+    for cluster in rendered.loaded.fleet.clusters:
+        held: Counter[tuple[str, str]] = Counter()
+        for service, values in rendered.values.items():
+            if rendered.plan.services[service].cluster == cluster:
+                held += cards_of(service, rendered, values)
+        assert held <= has(rendered, cluster)
+
+
+def test_two_clusters_hold_the_old_cards_and_the_new_ones() -> None:
+    cluster = Cluster(a="one")
+    seen = watch(cluster)
+    assert seen.look()[POOL] == 1
+    seen.begin()
+    cluster.clusters = {"a": "one", "b": "one"}
+    assert seen.look()[POOL] == 3
+    cluster.clusters = {"b": "one"}
+    assert seen.look()[POOL] == 2
+    assert (seen.most[POOL], seen.clusters_at_most) == (3, 2)
+
+
+def test_a_cluster_that_is_changed_in_place_holds_the_new_cards() -> None:
+    seen = watch(Cluster(a="one"))
+    seen.begin()
+    assert seen.look()[POOL] == 1
+    seen.in_place.add("one")
+    assert seen.look()[POOL] == 2
+
+
+def test_a_service_that_comes_holds_its_cards_and_those_of_others_are_not_counted() -> None:
+    cluster = Cluster(a="one")
+    seen = watch(cluster)
+    seen.begin()
+    cluster.clusters = {"a": "one", "c": "two", "d": "foreign"}
+    assert seen.look()[POOL] == 6
+    assert seen.clusters_at_most == 2
+
+
+def test_pods_and_their_memory_are_told_at_their_most() -> None:
+    cluster = Cluster(pods=4, a="one")
+    seen = watch(cluster)
+    seen.look()
+    cluster.pods = 2
+    seen.look()
+    assert (seen.pods_at_most, seen.room_at_most) == (4, Room(4 * 2**30, 4))
