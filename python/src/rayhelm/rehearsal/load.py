@@ -14,7 +14,7 @@ from rayhelm.rehearsal import caller
 from rayhelm.rehearsal.caller import Seen, Target
 from rayhelm.serving.stand_in_cluster import MODELS
 
-__all__ = ["NAMESPACE", "Load", "Outcome", "load", "runs"]
+__all__ = ["NAMESPACE", "Load", "Outcome", "load", "opens", "runs"]
 
 NAMESPACE = "rayhelm-rehearsal"
 """Where the callers live, and what a rehearsal remembers of itself."""
@@ -114,13 +114,22 @@ def load(
 
 def runs(kubectl: Kubectl, image: str) -> None:
     """Whether the nodes have the image, and all that it needs is in it: told before anything larger is made of it."""
+    _tried(kubectl, image, ("python", "-c", _LOOK), _ANOTHER_IMAGE)
+
+
+def opens(kubectl: Kubectl, image: str) -> None:
+    """The same of the gateway's image."""
+    _tried(kubectl, image, ("haproxy", "-v"), _ANOTHER_DOOR)
+
+
+def _tried(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -> None:
     name = "image"
-    kubectl.apply_objects(_secret(name, {}), _pod(name, image, "-c", _LOOK))
+    kubectl.apply_objects(_secret(name, {}), _pod(name, image, command))
     try:
-        starts(kubectl, name, image)
+        starts(kubectl, name, image, how)
         if wait_until(lambda: _ended(kubectl, name), what=f"pod {name}", timeout=STARTS, poll=0.5) == "Failed":
             said = kubectl("logs", name, f"--namespace={NAMESPACE}").strip()
-            raise MissingError(f"the image {image} is not one for rehearsals: {said}", _ANOTHER_IMAGE)
+            raise MissingError(f"the image {image} is not one for rehearsals: {said}", how)
     finally:
         gone = ("--ignore-not-found", "--grace-period=1")
         kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
@@ -131,7 +140,7 @@ def _ended(kubectl: Kubectl, name: str) -> str | None:
     return phase if phase in ("Succeeded", "Failed") else None
 
 
-def starts(kubectl: Kubectl, name: str, image: str) -> None:
+def starts(kubectl: Kubectl, name: str, image: str, how: str = "") -> None:
     """Waits until the pod runs; fails at once where its image cannot be had."""
 
     def runs() -> bool | None:
@@ -142,7 +151,7 @@ def starts(kubectl: Kubectl, name: str, image: str) -> None:
         if any(entry.get("reason", "") in _NO_IMAGE for entry in waiting):
             raise MissingError(
                 f"the nodes have no image {image}, and cannot pull it: {waiting[0].get('message', '')}".rstrip(": "),
-                _ANOTHER_IMAGE,
+                how or _ANOTHER_IMAGE,
             )
         return None
 
@@ -155,11 +164,15 @@ def starts(kubectl: Kubectl, name: str, image: str) -> None:
 _ANOTHER_IMAGE = """\
 ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive
 or another one, which has Ray, vLLM for CPUs and the tiny models: --image REPOSITORY:TAG"""
+_ANOTHER_DOOR = """\
+ci/images/build && ci/node load ray:haproxy    # on kind: kind load image-archive
+or another one of HAProxy: --gateway-image REPOSITORY:TAG"""
 _LOOK = f"""
 import importlib.util, pathlib, sys
 lacks = [name for name in ("ray", "vllm", "httpx") if not importlib.util.find_spec(name)]
 sys.exit(" and ".join(lacks or ["{MODELS}"]) + " is not in it" if lacks or not pathlib.Path("{MODELS}").is_dir() else 0)
 """
+_CALL = ("python", "/plan/caller.py", "/plan/plan.json")
 _NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
 
@@ -189,13 +202,12 @@ def _secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": data}
 
 
-def _pod(name: str, image: str, *arguments: str) -> dict[str, Any]:
-    """Calls, or runs something else of Python."""
+def _pod(name: str, image: str, command: Sequence[str] = _CALL) -> dict[str, Any]:
     container = {
         "name": "caller",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["python", *(arguments or ("/plan/caller.py", "/plan/plan.json"))],
+        "command": list(command),
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}, "limits": {"memory": "256Mi"}},
         "securityContext": {
             "allowPrivilegeEscalation": False,

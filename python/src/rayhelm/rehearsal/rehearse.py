@@ -12,13 +12,15 @@ from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.change import Step
 from rayhelm.rehearsal.checks import answering, namespaces_of, refuse_what_is_there
 from rayhelm.rehearsal.held import Cards, Watch, cards_of
-from rayhelm.rehearsal.load import Outcome, load, runs
+from rayhelm.rehearsal.load import Outcome, load, opens, runs
 from rayhelm.rehearsal.play import Play, Wish, all_of, play_of
 from rayhelm.rehearsal.report import Change, Report
 from rayhelm.rehearsal.stage import READY, Stage
 from rayhelm.rehearsal.told import Happened, report_of
 from rayhelm.rehearsal.without_cards import CALLER, Cast
 from rayhelm.releases import Release
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway.pod import Image
 
 __all__ = ["clean", "rehearse"]
 
@@ -64,6 +66,9 @@ def clean(stage: Stage) -> int | None:
 
 def _played(stage: Stage, play: Play, old: Rendered, new: Rendered | None, wish: Wish) -> Report:
     runs(stage.kubectl, wish.image)
+    for door in (each.values for each in play.old.releases):
+        if isinstance(door, GatewayValues):
+            opens(stage.kubectl, _name(door.image))
     stage.raise_all(play.old.releases)
     watch = Watch(stage.kubectl, _cards(play.old, old), _cards(play.new, new or old))
     targets = _with_keys(play.stay, stage)
@@ -89,6 +94,10 @@ def _played(stage: Stage, play: Play, old: Rendered, new: Rendered | None, wish:
         outcome = Outcome(outcome.answered + first.outcome.answered, outcome.lost + first.outcome.lost)
     seen = Happened(outcome, moment, changes, failed, before, after, watch)
     return report_of(stage, play, old, new, wish, seen, targets)
+
+
+def _name(image: Image) -> str:
+    return f"{image.repository}@{image.digest}" if image.digest else f"{image.repository}:{image.tag}"
 
 
 def _done(stage: Stage, step: Step, watch: Watch) -> Change:
