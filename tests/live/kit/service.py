@@ -1,0 +1,115 @@
+"""A service alone, in a namespace of its own: chart `ray-service` with tiny models, and no gateway before it."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from charts.kit import over
+from live.kit.cluster import Cluster
+from rayhelm.rehearsal.caller import Target
+from rayhelm.rehearsal.load import NAMESPACE
+from rayhelm.rehearsal.stage import Stage, namespace
+from rayhelm.releases import Release
+from rayhelm.serving.stand_in_cluster import Place, service_without_cards
+from rayhelm.values.emit import changed
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.image import Image
+from testbed.images.__main__ import build
+from testbed.node.images import give
+from testbed.tools import found
+
+__all__ = ["TINY", "Service", "given", "serving", "values"]
+
+TINY = "tiny"
+"""The model where there is one, and its application."""
+CHAT = {TINY: ("chat", "LlamaForCausalLM")}
+"""Task and family by model; each is an application of its own."""
+GRACE = 30
+"""Seconds that a worker may take to end."""
+
+
+@dataclass(frozen=True)
+class Service:
+    """One that was installed."""
+
+    cluster: Cluster
+    stage: Stage
+    release: Release
+
+    @property
+    def host(self) -> str:
+        return f"{self.release.name}-serve-svc.{self.release.namespace}.svc.cluster.local"
+
+    def target(self, model: str = TINY, task: str = "chat") -> Target:
+        return Target(name=model, url=f"http://{self.host}:8000/{model}", model=model, task=task)
+
+    def pods(self, role: str) -> list[dict[str, Any]]:
+        return self.stage.pods(self.release, role)
+
+    def runs(self, pod: str, command: str, container: str = "") -> str:
+        """What a shell in a pod says."""
+        where = [pod, f"--namespace={self.release.namespace}", *([f"--container={container}"] if container else [])]
+        return self.stage.kubectl("exec", *where, "--", "bash", "-c", command)
+
+    def replicas(self, deployment: str) -> dict[str, str]:
+        """Addresses of the pods by those replicas that run, as Ray's dashboard tells whoever has its token."""
+        (head,) = self.pods("head")
+        ask = 'wget -q -O- --header "Authorization: Bearer $RAY_AUTH_TOKEN" localhost:8265/api/serve/applications/'
+        told = json.loads(self.runs(head["metadata"]["name"], ask, "ray-head"))
+        deployments = told["applications"][TINY]["deployments"]
+        (told,) = (each for name, each in deployments.items() if name.startswith(deployment))
+        return {each["replica_id"]: each["node_ip"] for each in told["replicas"] if each["state"] == "RUNNING"}
+
+    def upgrade(self, overlay: Mapping[str, Any]) -> "Service":
+        """The same with other values laid over its own."""
+        merged = over(changed(self.release.values), dict(overlay))
+        release = replace(self.release, values=RayServiceValues.model_validate(merged))
+        self.stage.install(release)
+        return replace(self, release=release)
+
+
+def given(cluster: Cluster) -> str:
+    """The image with Ray, vLLM and tiny models, which the node then has."""
+    return give(cluster.node.home, cluster.pid, build("cpu"), "cpu")
+
+
+def values(
+    cluster: Cluster, overlay: Mapping[str, Any], models: Mapping[str, tuple[str, str]] = CHAT
+) -> RayServiceValues:
+    """Of a service of `models`, with tiny ones in their place, in small pods, and `overlay` over all that."""
+    repository, _, tag = given(cluster).rpartition(":")
+    place = Place(
+        kuberay=found("kuberay-operator").version,
+        image=Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True}),
+        api_servers=(f"{cluster.node.network.node}/32",),
+    )
+    engine = {"maxModelLen": 1024, "maxNumSeqs": 8, "maxNumBatchedTokens": 1024}
+    plain = {
+        "serve": {"applications": {
+            name: {"models": {name: {"source": "/models/tiny", "task": task, "engine": engine,
+                                     "autoscaling": {"targetOngoingRequests": 8}}}}
+            for name, (task, _) in models.items()
+        }},
+        "workerGroups": {"gpu": {"resources": {"cpu": "4", "memory": "16Gi"}, "terminationGracePeriodSeconds": GRACE}},
+        "networkPolicy": {"gateways": {"callers": {"namespace": NAMESPACE}}},
+        "upgrade": {"deletionDelaySeconds": 10},
+    }  # fmt: skip
+    families = {name: family for name, (_, family) in models.items()}
+    small = service_without_cards(RayServiceValues.model_validate(plain), families, place).values
+    return RayServiceValues.model_validate(over(changed(small), dict(overlay)))
+
+
+@contextmanager
+def serving(cluster: Cluster, name: str, wanted: RayServiceValues) -> Iterator[Service]:
+    """Installed by Helm into a namespace that enforces Pod Security `restricted`; taken away on leaving, pods too: the
+    next one needs their memory. Does not wait until it is ready."""
+    stage = Stage(cluster.kubectl, cluster.node.home.kubeconfig)
+    stage.kubectl.apply_objects(namespace(NAMESPACE), namespace(f"live-{name}"))
+    release = Release("ray-service", name, f"live-{name}", "", wanted, "", "", "")
+    try:
+        stage.install(release)
+        yield Service(cluster, stage, release)
+    finally:
+        stage.kubectl("delete", "namespace", release.namespace, "--ignore-not-found", "--timeout=300s")
