@@ -125,7 +125,7 @@ def mirrored(old: Cast, new: Cast) -> tuple[Cast, Cast, dict[str, Edit]]:
     for key in olds.keys() & news.keys():
         name = news[key].name
         edit = edits[name] = edit_of(news[key], old.services[name], new.services[name])
-        before, after = _scaled(olds[key].values, old.services[name]), _scaled(news[key].values, new.services[name])
+        before, after = _carried(olds[key].values, old.services[name]), _carried(news[key].values, new.services[name])
         if edit.does not in ("new cluster", "held back"):
             before, after = _same_cluster(before, after)
         olds[key] = replace(olds[key], values=before)
@@ -243,11 +243,12 @@ def _bounds(values: RayServiceValues) -> dict[str, tuple[int, int]]:
     }
 
 
-def _scaled(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues:
-    """With the delays of the fleet's own autoscaling; replicas stay one, for there is room for one."""
+def _carried(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues:
+    """With the delays of the fleet's own autoscaling, and the time that it gives requests to end; replicas stay one,
+    for there is room for one."""
 
     def carried(application: str, name: str, model: Served) -> Served:
-        theirs = own.serve.applications[application].models[name].autoscaling
+        their = own.serve.applications[application].models[name]
         usual = Autoscaling(target_ongoing_requests=model.autoscaling.target_ongoing_requests)
         kept = {
             "min_replicas": usual.min_replicas,
@@ -257,7 +258,9 @@ def _scaled(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues:
             "target_ongoing_requests": usual.target_ongoing_requests,
             "policy": Policy(),
         }
-        return model.model_copy(update={"autoscaling": theirs.model_copy(update=kept)})
+        seconds = min(their.graceful_shutdown_seconds, small.upgrade.deletion_delay_seconds)
+        autoscaling = their.autoscaling.model_copy(update=kept)
+        return model.model_copy(update={"autoscaling": autoscaling, "graceful_shutdown_seconds": seconds})
 
     return _each_model(small, carried)
 
