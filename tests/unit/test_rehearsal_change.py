@@ -139,6 +139,12 @@ def test_autoscaling_is_carried_and_leaves_the_engine_alone() -> None:
     assert does_to_the_stand_in(before, after) == "serve config"
 
 
+def test_requests_have_the_time_to_end_that_the_fleet_gives_them() -> None:
+    before, after, _ = went(lambda values: of_model(values, graceful_shutdown_seconds=20))
+    assert model(before).graceful_shutdown_seconds == 60, "as long as a cluster that was replaced lives on here"
+    assert model(after).graceful_shutdown_seconds == 20
+
+
 def test_other_bounds_of_replicas_are_an_edit_of_autoscaling_without_more_replicas() -> None:
     own = model(cast().services["one"]).autoscaling
     before, after, what = went(

@@ -74,6 +74,8 @@ class Step:
     release: Release
     does: Does
     says: tuple[str, ...] = ()
+    again: frozenset[str] = frozenset()
+    """Models whose replicas Serve starts again."""
 
 
 def edit_of(release: Release, old: RayServiceValues, new: RayServiceValues) -> Edit:
@@ -149,7 +151,8 @@ def _step(there: Release | None, wanted: Release, edits: Mapping[str, Edit]) -> 
         return
     edit = edits.get(wanted.name) if wanted.chart == "ray-service" else None
     if there.values != wanted.values or (edit and edit.says):
-        yield Step(wanted, edit.does if edit else "values", edit.says if edit else ())
+        again = frozenset(model for models in edit.applications.values() for model in models) if edit else frozenset()
+        yield Step(wanted, edit.does if edit else "values", edit.says if edit else (), again)
 
 
 def _key(release: Release) -> tuple[str, str, str]:

@@ -65,7 +65,7 @@ def report_of(
         during=then,
         lost=lost_of(seen.outcome.lost),
         failed=seen.failed,
-        warnings=tuple(_warnings(held, play)),
+        warnings=(*_warnings(held, play), *_started_again(play, new or old)),
         notes=tuple(dict.fromkeys([*_notes(play), *_more(play, new or old), *_unseen(play, old, new or old, wish)])),
         kept=tuple(_kept(stage, targets)) if wish.keep else (),
     )
@@ -121,6 +121,25 @@ def _warnings(held: Collection[CardsHeld], play: Play) -> list[str]:
         if step.does == "held back"
     ]
     return short + held_back
+
+
+def _started_again(play: Play, rendered: Rendered) -> Iterator[str]:
+    """An edit of Serve's configuration replaces an application's ingress too, and that ends with what waits in it."""
+    for step in play.steps:
+        if step.does != "serve config":
+            continue
+        for plan in rendered.plan.of_service(step.release.name):
+            own = play.new.services[step.release.name].serve.applications.get(plan.answers_to)
+            if plan.answers_to not in step.again or own is None or plan.min_replicas > 1:
+                continue
+            patience = own.models[plan.answers_to].graceful_shutdown_seconds
+            if plan.scaling.load_s > patience:
+                yield (
+                    f"{plan.answers_to}: its one replica is started again, which with real weights takes some"
+                    f" {plan.scaling.load_s:.0f} s; what waits longer than {patience:.0f} s"
+                    " (`gracefulShutdownSeconds`) is lost. Together with an edit of its pods it would be a new cluster,"
+                    " which is waited for"
+                )
 
 
 def _notes(play: Play) -> list[str]:
