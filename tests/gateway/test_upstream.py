@@ -190,16 +190,39 @@ def test_an_endpoint_that_refuses_is_passed_over(three):
     three[0].open()
 
 
-def test_a_request_that_an_endpoint_has_read_is_not_sent_to_another(three):
-    """It may have fallen by that very request."""
+async def drop(asked, reply):
+    reply.drop()
 
-    async def drop(asked, reply):
-        reply.drop()
 
+async def fail(asked, reply):
+    await reply.json({"error": {"message": "Internal Server Error"}}, status=500)
+
+
+@pytest.mark.parametrize("lost", [drop, fail])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_request_whose_endpoint_is_lost_before_its_answer_is_sent_to_another(three, lost, stream):
+    three[0].answers = lost
+    with gateway(values(*three, health=SELDOM)) as door:
+        for text in TEXTS:
+            assert door.ask(CHAT, said(text) | {"stream": stream}).site in ("two", "three")
+    assert three[0].asked, "some of them were lost"
+
+
+def test_one_that_every_endpoint_falls_by_is_sent_to_three_and_no_more(three):
     for site in three:
         site.answers = drop
     with gateway(values(*three, health=SELDOM)) as door:
         assert door.chat().error["code"] == "bad_gateway"
+    assert sum(len(site.asked) for site in three) == 3
+
+
+@pytest.mark.parametrize(("lost", "status"), [(drop, 502), (fail, 500)])
+def test_where_a_lost_answer_is_not_tried_again_no_second_endpoint_reads_it(three, lost, status):
+    """It may have fallen by that very request."""
+    for site in three:
+        site.answers = lost
+    with gateway(values(*three, health=SELDOM, retries={"lostAnswers": False})) as door:
+        assert door.chat().status == status
     assert sum(len(site.asked) for site in three) == 1
 
 
@@ -219,7 +242,7 @@ def test_after_the_first_byte_nothing_is_tried_again(three):
         assert door.logged("broken")["end"] == "SD"
 
 
-def test_an_answer_of_the_server_is_passed_on_whatever_it_is(three):
+def test_an_answer_that_blames_the_request_or_the_load_is_passed_on(three):
     async def refuse(asked, reply):
         await reply.json({"error": {"message": "too long"}}, status=400)
 
@@ -234,10 +257,6 @@ def test_an_answer_of_the_server_is_passed_on_whatever_it_is(three):
 
 def test_failures_have_the_shape_that_clients_know(three):
     one = three[0]
-
-    async def drop(asked, reply):
-        reply.drop()
-
     with gateway(values(one, health=SELDOM, timeouts={"silenceSeconds": 1})) as door:
         found = []
         for answers in (drop, never):

@@ -20,10 +20,10 @@ defaults
   option http-drop-request-trailers
   option http-drop-response-trailers
   .endif
-  # Only what never reached a server is tried again, and then at another: one that broke off may have fallen by the very
-  # request. To keep requests for a second try would also copy every buffer.
+  # What never reached a server is tried again, at another. What was read by one that broke off, or that says 500 (Serve,
+  # of a replica that died over it), is kept until the first byte of an answer: that copies a buffer for each request.
   retries 2
-  retry-on conn-failure
+  retry-on conn-failure{{ if .retries.lostAnswers }} empty-response 500{{ end }}
   option redispatch 1
   {{- include "gateway.ownErrors" $ | trim | nindent 2 }}
 {{- end }}

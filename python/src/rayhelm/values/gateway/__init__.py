@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rayhelm.values.gateway.exposure import Exposure, Service
-from rayhelm.values.gateway.limits import Limits, Timeouts
+from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
 from rayhelm.values.gateway.operations import (
@@ -50,6 +50,8 @@ class GatewayValues(Values):
     """Sizes."""
     timeouts: Timeouts = Timeouts()
     """Times."""
+    retries: Retries = Retries()
+    """What is tried again."""
     health: Health = Health()
     """How a lost upstream is found."""
     listen: Listen = Listen()

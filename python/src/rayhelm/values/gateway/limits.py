@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.ray_service.base import Values
 
-__all__ = ["Limits", "Timeouts"]
+__all__ = ["Limits", "Retries", "Timeouts"]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[int, Field(ge=1, le=2_000_000)]
@@ -44,3 +44,13 @@ class Timeouts(Values):
     closed ones."""
     key_refresh_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 2
     """Between two looks at the files with keys; the kubelet brings a changed Secret into the pod in about a minute."""
+
+
+class Retries(Values):
+    """What is tried again when an upstream is lost, at most twice. What never reached a server always is; after the
+    first byte of an answer nothing is."""
+
+    lost_answers: bool = True
+    """Also requests that a server has read, where it broke off before its answer, or answered 500: so Serve says of a
+    replica that died over a request. The work may be done again, and a request that fells whoever reads it fells
+    three; clients of OpenAI do the same by themselves. Off: clients meet each pod that dies."""
