@@ -134,12 +134,16 @@ def _at_once(stage: Stage, made: Made) -> None:
     where = f"--namespace={made.namespace}"
     with suppress(KubectlError):  # KubeRay may be gone
         stage.kubectl("delete", "rayservices.ray.io,rayclusters.ray.io", "--all", where, "--cascade=orphan")
-        stage.kubectl("delete", "pods", "--all", where, "--grace-period=1", "--wait=false")
+        stage.kubectl("delete", "pods", "--all", where, "--grace-period=1", "--timeout=60s")
 
 
 def _gone(stage: Stage, names: Sequence[str]) -> None:
     if not names:
         return
+    # A namespace that still has pods is looked at again only after half of the time that they may take.
+    for name in names:
+        with suppress(KubectlError):
+            stage.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=60s")
     stage.kubectl("delete", "namespace", *names, "--ignore-not-found", "--wait=false")
     gone = lambda: not stage.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
     stage.wait(gone, f"the end of {', '.join(names)}", names[0], timeout=GONE)
