@@ -62,7 +62,7 @@ def rehearse_command(
     """Rehearse a fleet, and a change of it, on a cluster without GPUs: real releases, tiny models, steady load.
 
     Ends with 0 where no request was lost, with 1 where some were or the change did not come to its end. All that it
-    made is taken away again. The cluster needs KubeRay's operator: `make node` makes such a one, or kind does.
+    made is taken away again. The cluster needs KubeRay and its operator: `make node` makes such a one.
     """
     import signal
 
