@@ -11,7 +11,7 @@ testbed := PYTHONPATH=ci $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling clean
+.PHONY: help demo test test-kind test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run 
 
 bench-autoscaling: setup ## Ray's own rule of scaling against ours on an hour of arrivals, simulated in five minutes
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
+
+bench-failures: setup ## what happens to requests while pods are killed and services changed: on the node of `make node`, an hour
+	@ci/images/build && for image in ray:cpu ray:haproxy ray:redis; do ci/node load $$image; done
+	@PYTHONPATH=benchmarks $(bin)/python -m failures --write benchmarks/failures/result.json
 
 clean: ## caches and build outputs; .venv and .tools stay
 	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist

@@ -1,0 +1,23 @@
+"""Edits of a service's values."""
+
+from failures.scene import Scene
+
+__all__ = ["cluster_changed", "config_changed"]
+
+
+def config_changed(scene: Scene) -> None:
+    """An engine argument: Serve replaces the replicas in place."""
+    (application,) = scene.service.values.model_dump()["serve"]["applications"]
+    (model,) = scene.service.values.model_dump()["serve"]["applications"][application]["models"]
+    change = {"serve": {"applications": {application: {"models": {model: {"engine": {"maxNumSeqs": 4}}}}}}}
+    scene.stage.install(scene.changed(scene.service, change))
+    scene.whole()
+
+
+def cluster_changed(scene: Scene) -> None:
+    """The environment of the pods: another Ray cluster is built, and takes over."""
+    before = scene.stage.ray_clusters(scene.service)
+    scene.stage.install(scene.changed(scene.service, {"head": {"env": {"CHANGED": "1"}}}))
+    scene.stage.switched(scene.service, before)
+    scene.stage.left(scene.service, before)
+    scene.whole()

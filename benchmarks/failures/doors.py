@@ -1,0 +1,51 @@
+"""What happens to the gateway: pods, keys, versions."""
+
+import time
+
+from failures.scene import Scene
+from rayhelm.rehearsal.without_cards import CALLER
+from rayhelm.releases import Release
+
+__all__ = ["door_killed", "door_rolled", "key_rotated", "shares_moved"]
+
+KNOWN = 180.0
+"""Seconds until a changed Secret is in the pods at the latest; the kubelet takes one minute or so."""
+
+
+def door_killed(scene: Scene) -> None:
+    """Without a grace: its connections end with it."""
+    name = scene.stage.pods(scene.door)[0]["metadata"]["name"]
+    where = f"--namespace={scene.door.namespace}"
+    scene.stage.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
+    time.sleep(2)
+    scene.stage.rolled(scene.door)
+
+
+def door_rolled(scene: Scene) -> None:
+    deployment = f"deployment/{scene.door.name}"
+    scene.stage.kubectl("rollout", "restart", deployment, f"--namespace={scene.door.namespace}")
+    scene.stage.rolled(scene.door)
+
+
+def key_rotated(scene: Scene) -> None:
+    """A second key beside the first, callers change to it, and the first is taken away."""
+    key = scene.stage.rotate(scene.door, CALLER)
+    with scene.called("callers-with-another-key", key, patience=KNOWN) as others:
+        assert scene.load
+        scene.load.end()
+        scene.stage.only(scene.door, CALLER, key)
+        time.sleep(KNOWN / 2)
+    scene.load.outcome += others.outcome
+
+
+def shares_moved(scene: Scene) -> None:
+    """80/20 for the version beside it, all of it, and back."""
+    for share in (20, 100, 0):
+        scene.stage.install(_shares(scene, share))
+        scene.stage.rolled(scene.door)
+        time.sleep(20)
+
+
+def _shares(scene: Scene, share: int) -> Release:
+    versions = {"stable": {"weight": 100 - share}, "next": {"weight": share}}
+    return scene.changed(scene.door, {"models": {"chat": {"versions": versions}}})

@@ -1,0 +1,42 @@
+"""The table as it is told: Markdown, out of the result."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["table"]
+
+HEAD = (
+    "what happens",
+    "workers",
+    "gateways",
+    "answered",
+    "lost",
+    "streams cut",
+    "slowest",
+    "whole again",
+    "memory held",
+)
+
+
+def table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Of the `rows` of result.json."""
+    lines = [_line(HEAD), _line(["---", *["---:"] * (len(HEAD) - 1)])]
+    return "\n".join([*lines, *(_line(_cells(row)) for row in rows)]) + "\n"
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    return [
+        row["what"],
+        str(row["workers"]),
+        str(row["doors"]),
+        f"{row['answered']:,}",
+        str(row["lost"]),
+        str(row["cut"]),
+        f"{row['slowest']:.1f} s",
+        f"{row['seconds']:.0f} s",
+        f"{row['memory_gib']:.1f} GiB",
+    ]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
