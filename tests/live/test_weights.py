@@ -1,0 +1,148 @@
+"""Weights: the Job fills a volume from a mirror of the hub, and servers that reach no hub read them there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from live.kit import hub
+from live.kit.cluster import Cluster, pod
+from live.kit.service import Service, given, serving, values
+from rayhelm.errors import RayhelmError
+from rayhelm.processes import wait_until
+
+NAME, SOURCE = "weighs", "tiny/llama"
+FIRST = "1" * 40
+"""Its revision."""
+HUB, MIRROR, PORT = "live-hub", "mirror", 8080
+FILES = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
+VOLUME = "rayhelm-weights"
+
+
+def of_revision(revision: str) -> dict[str, Any]:
+    model = {"source": SOURCE, "revision": revision, "engine": {"loadFormat": "auto"}}
+    return {"serve": {"applications": {"tiny": {"models": {"tiny": model}}}}}
+
+
+OVERLAY = {
+    **of_revision(FIRST),
+    "weights": {
+        "enabled": True,
+        "claim": {"size": "1Gi"},
+        "download": {
+            "endpoint": f"http://{MIRROR}.{HUB}.svc.cluster.local",
+            "cpu": "200m",
+            "memory": "512Mi",
+        },
+    },
+    "networkPolicy": {
+        "hub": {"peer": {"namespace": HUB, "podLabels": {"app": MIRROR}}, "cidrs": [], "ports": [PORT]},
+    },
+}
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def mirror(cluster: Cluster) -> Iterator[str]:
+    """Address of its pod."""
+    with cluster.namespace(HUB):
+        wanted = pod(HUB, MIRROR, image=given(cluster), app=MIRROR)
+        (container,) = wanted["spec"]["containers"]
+        container |= {
+            "command": ["python", "-u", "/program/hub.py", "LlamaForCausalLM", "/tmp/repository", str(PORT)],
+            "readinessProbe": {"tcpSocket": {"port": PORT}, "periodSeconds": 1},
+            "volumeMounts": [{"name": "program", "mountPath": "/program"}],
+        }
+        wanted["spec"]["volumes"] = [{"name": "program", "configMap": {"name": MIRROR}}]
+        meta = {"name": MIRROR, "namespace": HUB}
+        program = {"hub.py": Path(hub.__file__).read_text()}
+        service = {"selector": {"app": MIRROR}, "ports": [{"port": 80, "targetPort": PORT}]}
+        cluster.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": program},
+            {"apiVersion": "v1", "kind": "Service", "metadata": meta, "spec": service},
+            wanted,
+        )
+        cluster.kubectl("wait", f"pod/{MIRROR}", f"--namespace={HUB}", "--for=condition=Ready", "--timeout=300s")
+        yield str(cluster.get(HUB, "pod", MIRROR)["status"]["podIP"])
+
+
+@pytest.fixture(scope="module")
+def volume(cluster: Cluster) -> Iterator[Path]:
+    """A folder of the node, for whichever claim comes; pods are nobody there, so all may write."""
+    folder = cluster.node.home.lib / VOLUME
+    folder.mkdir()
+    folder.chmod(0o777)
+    spec = {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteMany"],
+        "hostPath": {"path": f"/var/lib/{VOLUME}", "type": "Directory"},
+    }
+    cluster.apply({"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": VOLUME}, "spec": spec})
+    try:
+        yield folder
+    finally:
+        cluster.kubectl("delete", "persistentvolume", VOLUME, "--wait=false")
+        for path in sorted(folder.rglob("*"), reverse=True):
+            path.rmdir() if path.is_dir() else path.unlink()
+        folder.rmdir()
+
+
+@pytest.fixture(scope="module")
+def service(cluster: Cluster, mirror: str, volume: Path) -> Iterator[Service]:
+    with serving(cluster, NAME, values(cluster, OVERLAY)) as found:
+        found.stage.ready(found.release)
+        yield found
+
+
+def test_the_job_puts_each_file_where_its_source_and_revision_say(service: Service, volume: Path) -> None:
+    (job,) = service.cluster.get(service.release.namespace, "jobs")["items"]
+    assert job["status"]["succeeded"] == 1
+    assert files(volume, FIRST) == FILES
+    there = service.runs(worker(service), f"cd /models/{SOURCE}/{FIRST} && sha256sum model.safetensors", "ray-worker")
+    asked = service.stage.kubectl(
+        "exec", MIRROR, f"--namespace={HUB}", "--", "sha256sum", "/tmp/repository/model.safetensors"
+    )
+    assert there.split()[0] == asked.split()[0]
+
+
+def test_servers_are_offline_cannot_change_what_they_read_and_answer(service: Service) -> None:
+    tried = service.runs(worker(service), "echo $HF_HUB_OFFLINE; touch /models/mine 2>&1 || true", "ray-worker")
+    assert tried.startswith("1\n")
+    assert "Read-only file system" in tried
+    assert answers(service)
+
+
+def test_the_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster: Cluster, mirror: str) -> None:
+    namespace = service.release.namespace
+    labels = {"rayhelm.dev/service": NAME, "rayhelm.dev/role": "download"}
+    cluster.start(namespace, "as-the-job", image=given(cluster), command=["sleep", "3600"], **labels)
+    wait_until(lambda: reaches(service, "as-the-job", mirror) or None, what="a way to the mirror", timeout=60)
+    for pod_ in (*service.pods("worker"), *service.pods("head")):
+        assert not reaches(service, pod_["metadata"]["name"], mirror)
+    cluster.kubectl("delete", "pod", "as-the-job", f"--namespace={namespace}")
+
+
+def worker(service: Service) -> str:
+    (found,) = service.pods("worker")
+    return str(found["metadata"]["name"])
+
+
+def reaches(service: Service, name: str, address: str) -> bool:
+    """Whether a pod gets a TCP connection to the mirror."""
+    knock = f"timeout 5 bash -c '</dev/tcp/{address}/{PORT}' 2>/dev/null && echo open || echo closed"
+    return service.runs(name, knock).strip() == "open"
+
+
+def files(volume: Path, revision: str) -> set[str]:
+    return {path.name for path in (volume / SOURCE / revision).iterdir() if path.is_file()}
+
+
+def answers(service: Service) -> bool:
+    """Whether each model answers whom its policies let in."""
+    try:
+        service.stage.helm("test", NAME, f"--namespace={service.release.namespace}", "--timeout=2m")
+    except RayhelmError:
+        return False
+    return True
