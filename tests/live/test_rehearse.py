@@ -109,11 +109,10 @@ def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehear
     meta = {"name": "this-computer", "namespace": "gateway"}
     cluster.apply({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": meta, "spec": policy})
     body = {"model": "llama-8b", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}
-    client = httpx.Client(
-        base_url=f"http://{pods[0]['status']['podIP']}:8080", timeout=120, trust_env=False,
-        transport=httpx.HTTPTransport(retries=5),
-    )  # fmt: skip
-    answer = client.post("/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"})
+    retries = httpx.HTTPTransport(retries=5)  # the policy takes a moment
+    door = f"http://{pods[0]['status']['podIP']}:8080"
+    with httpx.Client(base_url=door, timeout=120, trust_env=False, transport=retries) as client:
+        answer = client.post("/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 200, answer.text
     code, said = rehearse(fleet=FLEET)
     assert (code, "was kept on this cluster" in said) == (1, True)
