@@ -259,3 +259,10 @@ def test_one_pod_that_is_never_upgraded_beside_itself_needs_no_shared_volume() -
     beside = one("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA}, context: 4096}}")
     modes = (alone.weights.claim.access_mode, beside.weights.claim.access_mode)
     assert modes == ("ReadWriteOnce", "ReadWriteMany")
+
+
+@pytest.mark.parametrize(("replicas", "ingresses"), [("1", (1, 1)), ("2", (2, 2)), ("{min: 1, max: 4}", (1, 2))])
+def test_as_many_ingresses_as_replicas_may_be_lost_with_a_worker(replicas: str, ingresses: tuple[int, int]) -> None:
+    found = one("{gpu: L4-24GB, nodes: 4}", f"{{source: {LLAMA}, context: 4096, replicas: {replicas}}}")
+    (application,) = found.serve.applications.values()
+    assert (application.ingress.min_replicas, application.ingress.max_replicas) == ingresses

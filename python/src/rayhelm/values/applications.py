@@ -32,8 +32,11 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 
 def application(plan: ModelPlan, groups: list[str]) -> Application:
     """An application of Ray Serve LLM with one model."""
+    most = ingress_replicas(plan)
     return Application(
-        models={plan.answers_to: _model(plan, groups)}, ingress=Ingress(max_replicas=ingress_replicas(plan))
+        models={plan.answers_to: _model(plan, groups)},
+        # Where a replica may be lost, the only way to the others must not be lost with it.
+        ingress=Ingress(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
     )
 
 
