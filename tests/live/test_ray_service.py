@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from live.kit.cluster import Cluster
-from live.kit.load import load
-from live.kit.product import FORBIDDEN, GUESTS, Product, install
+from live.kit.cluster import Cluster, pod
+from live.kit.product import FORBIDDEN, Product, product_of
 from rayhelm.charts.helm import charts_dir
+from rayhelm.kubectl import KubectlError
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CALLERS = "qwen3-32b", "lab", "apps"
@@ -26,15 +26,14 @@ pytestmark = pytest.mark.timeout(1800)
 
 @pytest.fixture(scope="module")
 def product(cluster: Cluster) -> Iterator[Product]:
-    there = install(cluster, FLEET)
-    yield there
-    there.remove()
+    with product_of(cluster, FLEET) as found:
+        yield found
 
 
 @pytest.fixture
 def client(product: Product) -> Iterator[httpx.Client]:
     """A caller with a key of the tenant."""
-    headers = {"Authorization": f"Bearer {product.keys[TENANT]}"}
+    headers = {"Authorization": f"Bearer {product.stage.keys[TENANT]}"}
     with httpx.Client(base_url=product.door, headers=headers, timeout=PATIENCE, trust_env=False) as session:
         yield session
 
@@ -61,8 +60,8 @@ def test_a_stream_comes_in_pieces_and_to_its_end(client: httpx.Client) -> None:
 
 
 def test_helm_says_that_every_model_answers(product: Product) -> None:
-    (service,) = product.of("ray-service")
-    assert "Succeeded" in product.helm("test", service.name, f"--namespace={service.namespace}", "--timeout=5m")
+    service = product.of("ray-service")
+    assert "Succeeded" in product.stage.helm("test", service.name, f"--namespace={service.namespace}", "--timeout=5m")
 
 
 def test_a_caller_without_a_key_is_unknown(client: httpx.Client) -> None:
@@ -77,8 +76,7 @@ def test_a_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -
 
 
 def test_pods_of_callers_reach_the_door_and_no_others_do(product: Product, namespace: str) -> None:
-    (gateway,) = product.of("gateway")
-    (service,) = product.of("ray-service")
+    gateway, service = product.of("gateway"), product.of("ray-service")
     cluster = product.cluster
     door = f"{gateway.name}.{gateway.namespace}.svc.cluster.local:80"
     served = f"{service.name}-serve-svc.{service.namespace}.svc.cluster.local:8000"
@@ -92,13 +90,32 @@ def test_pods_of_callers_reach_the_door_and_no_others_do(product: Product, names
 
 
 def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
-    (service,) = product.of("ray-service")
-    head = pods(product, "head")[0]["metadata"]["name"]
+    service = product.of("ray-service")
+    head = product.stage.pods(service, "head")[0]["metadata"]["name"]
     ask = "wget -q -O- -T 10 --server-response http://localhost:8265/api/serve/applications/ 2>&1 || true"
     said = product.cluster.kubectl(
         "exec", head, f"--namespace={service.namespace}", "--container=ray-head", "--", "bash", "-c", ask
     )
     assert "401" in said
+
+
+def test_pods_run_without_rights_and_the_namespace_takes_no_others(product: Product) -> None:
+    service = product.of("ray-service")
+    for item in product.stage.pods(service):
+        for status in item["status"]["containerStatuses"]:
+            assert status["ready"], status
+            assert status["restartCount"] == 0, status
+            assert status["user"]["linux"]["uid"] == 1000
+    namespace = product.cluster.get("", "namespace", service.namespace)
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
+def test_the_tenants_quota_counts_the_pods_and_denies_cards(product: Product) -> None:
+    service = product.of("ray-service")
+    quotas = product.cluster.get(service.namespace, "resourcequota")["items"]
+    assert max(int(quota["status"]["used"].get("pods", 0)) for quota in quotas) >= 2
+    with pytest.raises(KubectlError, match="exceeded quota"):
+        product.cluster.apply(greedy(service.namespace))
 
 
 def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, client: httpx.Client) -> None:
@@ -115,19 +132,21 @@ def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, c
 @pytest.mark.short
 def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: Product) -> None:
     """One worker each; the room for both is what the stand-in leaves free."""
-    (service,) = product.of("ray-service")
-    before = product.ray_clusters(service)
+    service, stage = product.of("ray-service"), product.stage
+    before = stage.ray_clusters(service)
     change = {"upgrade": {"strategy": "NewCluster", "deletionDelaySeconds": 30}, "head": {"env": {"CHANGED": "1"}}}
-    with load(product.door, product.keys[GUESTS], MODEL) as seen:
-        product.install(product.changed(service, change))
-        product.leaves(service, before)
-    print(f"{seen.answered} answered, the slowest after {seen.slowest:.1f} s; {product.seconds}")
-    assert seen.answered > 50
-    assert seen.lost == []
+    with product.called() as load:
+        stage.install(product.changed(service, change))
+        stage.switched(service, before)
+        stage.left(service, before)
+    assert len(load.outcome.answered) > 50
+    assert load.outcome.lost == ()
 
 
-def pods(product: Product, role: str) -> list[dict[str, Any]]:
-    (service,) = product.of("ray-service")
-    labels = f"--selector=rayhelm.dev/service={service.name},rayhelm.dev/role={role}"
-    found: list[dict[str, Any]] = product.cluster.get(service.namespace, "pods", labels)["items"]
-    return found
+def greedy(namespace: str) -> dict[str, Any]:
+    """A pod that wants a card, and is well-formed otherwise."""
+    wanted = pod(namespace, "greedy", image="rayhelm.local/ray:cpu", **{"rayhelm.dev/tenant": TENANT})
+    limits = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
+    wanted["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}
+    wanted["spec"]["priorityClassName"] = "rayhelm-workers"
+    return wanted
