@@ -119,22 +119,11 @@ def clear(stage: Stage, record: Record | None) -> int:
     removed = 0
     for made in reversed(record.releases if record else ()):
         stage.say(f"{made.chart} {made.name}: uninstall")
-        if made.chart == "ray-service":
-            _at_once(stage, made)
         said = stage.helm("uninstall", made.name, f"--namespace={made.namespace}", "--ignore-not-found")
         removed += "uninstalled" in said
     _gone(stage, record.namespaces if record else ())
     _gone(stage, [NAMESPACE])
     return removed
-
-
-def _at_once(stage: Stage, made: Made) -> None:
-    """Ends the pods of a service: nobody calls any more, and there are no requests to wait for. Whoever has begun to
-    end a pod gives it all of its time, so its owners go first, without it."""
-    where = f"--namespace={made.namespace}"
-    with suppress(KubectlError):  # KubeRay may be gone
-        stage.kubectl("delete", "rayservices.ray.io,rayclusters.ray.io", "--all", where, "--cascade=orphan")
-        stage.kubectl("delete", "pods", "--all", where, "--grace-period=1", "--timeout=60s")
 
 
 def _gone(stage: Stage, names: Sequence[str]) -> None:
@@ -143,7 +132,7 @@ def _gone(stage: Stage, names: Sequence[str]) -> None:
     # A namespace that still has pods is looked at again only after half of the time that they may take.
     for name in names:
         with suppress(KubectlError):
-            stage.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=60s")
+            stage.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=180s")
     stage.kubectl("delete", "namespace", *names, "--ignore-not-found", "--wait=false")
     gone = lambda: not stage.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
     stage.wait(gone, f"the end of {', '.join(names)}", names[0], timeout=GONE)
