@@ -132,10 +132,10 @@ def _started_again(play: Play, rendered: Rendered) -> Iterator[str]:
         for plan in rendered.plan.of_service(step.release.name):
             if plan.answers_to in step.again and plan.min_replicas <= 1:
                 yield (
-                    f"{plan.answers_to}: its one replica is started again in place; requests that come while it stops get"
-                    " no answer, and the others wait until its weights are loaded, with the real ones for some"
-                    f" {plan.scaling.load_s:.0f} s. Together with an edit of its pods it would be a new cluster, which is"
-                    " waited for"
+                    f"{plan.answers_to}: its one replica is started again in place; requests that come while it"
+                    " stops get no answer, and the others wait until its weights are loaded, the real ones for"
+                    f" some {plan.scaling.load_s:.0f} s. Together with an edit of its pods it would be a new cluster,"
+                    " which is waited for"
                 )
 
 
