@@ -13,8 +13,8 @@ from rayhelm.errors import RayhelmError
 from rayhelm.processes import wait_until
 
 NAME, SOURCE = "weighs", "tiny/llama"
-FIRST = "1" * 40
-"""Its revision."""
+FIRST, SECOND = "1" * 40, "2" * 40
+"""Revisions."""
 HUB, MIRROR, PORT = "live-hub", "mirror", 8080
 FILES = {"config.json", "generation_config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json"}
 VOLUME = "rayhelm-weights"
@@ -124,6 +124,23 @@ def test_the_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster
     cluster.kubectl("delete", "pod", "as-the-job", f"--namespace={namespace}")
 
 
+def test_an_upgrade_that_brings_no_weights_asks_the_mirror_for_nothing(service: Service) -> None:
+    before = asked(service)
+    assert before
+    change = {"serve": {"applications": {"tiny": {"models": {"tiny": {"maxQueuedRequests": 100}}}}}}
+    service.upgrade(change)
+    service.stage.settled(service.release)
+    assert asked(service) == before
+
+
+def test_another_revision_is_there_before_servers_are_told_of_it(service: Service, volume: Path) -> None:
+    changed = service.upgrade(of_revision(SECOND))
+    assert files(volume, SECOND) == FILES, "helm returns only then"
+    changed.stage.settled(changed.release)
+    assert answers(changed)
+    assert [line for line in asked(service) if SECOND in line]
+
+
 def worker(service: Service) -> str:
     (found,) = service.pods("worker")
     return str(found["metadata"]["name"])
@@ -137,6 +154,11 @@ def reaches(service: Service, name: str, address: str) -> bool:
 
 def files(volume: Path, revision: str) -> set[str]:
     return {path.name for path in (volume / SOURCE / revision).iterdir() if path.is_file()}
+
+
+def asked(service: Service) -> list[str]:
+    """What was asked of the mirror, line by line."""
+    return [line for line in service.stage.kubectl("logs", MIRROR, f"--namespace={HUB}").splitlines() if SOURCE in line]
 
 
 def answers(service: Service) -> bool:
