@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from failures.page import table
+from failures.page import PAGE, table, with_table
 from failures.rows import ROWS, Row
 from failures.scene import Scene, scene, stage_of
 from rayhelm.errors import RayhelmError
@@ -35,7 +35,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-failures", description=__doc__)
     parser.add_argument("--only", nargs="*", choices=[row.name for row in ROWS], help="rows to make; the others stay")
     parser.add_argument("--kubeconfig", type=Path, default=ROOT / ".state" / "node" / "kubeconfig")
-    parser.add_argument("--write", type=Path, help="a file for the result as JSON")
+    parser.add_argument("--write", type=Path, help="a file for the result as JSON; the page has it too")
     asked = parser.parse_args()
     wanted = [row for row in ROWS if not asked.only or row.name in asked.only]
     result: dict[str, Any] = json.loads(asked.write.read_text()) if asked.write and asked.write.exists() else {}
@@ -47,6 +47,7 @@ def main() -> int:
             result["rows"] = [found[row.name] for row in ROWS if row.name in found]
             if asked.write:
                 asked.write.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
+                PAGE.write_text(with_table(PAGE.read_text(), result["rows"]))
     except RayhelmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -9,7 +9,7 @@ def config_changed(scene: Scene) -> None:
     """An engine argument: Serve replaces the replicas in place."""
     (application,) = scene.service.values.model_dump()["serve"]["applications"]
     (model,) = scene.service.values.model_dump()["serve"]["applications"][application]["models"]
-    change = {"serve": {"applications": {application: {"models": {model: {"engine": {"maxNumSeqs": 4}}}}}}}
+    change = {"serve": {"applications": {application: {"models": {model: {"engine": {"maxModelLen": 512}}}}}}}
     scene.stage.install(scene.changed(scene.service, change))
     scene.whole()
 

@@ -8,8 +8,8 @@ from rayhelm.releases import Release
 
 __all__ = ["door_killed", "door_rolled", "key_rotated", "shares_moved"]
 
-KNOWN = 180.0
-"""Seconds until a changed Secret is in the pods at the latest; the kubelet takes one minute or so."""
+KNOWN = 120.0
+"""Seconds until a changed Secret is in every pod: the kubelet takes a minute or so, and one hears before the other."""
 
 
 def door_killed(scene: Scene) -> None:
@@ -29,12 +29,13 @@ def door_rolled(scene: Scene) -> None:
 
 def key_rotated(scene: Scene) -> None:
     """A second key beside the first, callers change to it, and the first is taken away."""
+    assert scene.load
     key = scene.stage.rotate(scene.door, CALLER)
-    with scene.called("callers-with-another-key", key, patience=KNOWN) as others:
-        assert scene.load
+    time.sleep(KNOWN)
+    with scene.called("callers-with-another-key", key) as others:
         scene.load.end()
         scene.stage.only(scene.door, CALLER, key)
-        time.sleep(KNOWN / 2)
+        time.sleep(KNOWN)
     scene.load.outcome += others.outcome
 
 

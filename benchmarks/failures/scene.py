@@ -125,9 +125,18 @@ def scene(setting: Setting, stage: Stage) -> Iterator[Scene]:
         played.whole()
         yield played
     finally:
+        _end_at_once(stage, cast)
         record.clear(stage, made)
         if setting.redis:
             stage.kubectl("delete", "namespace", "redis", "--ignore-not-found")
+
+
+def _end_at_once(stage: Stage, cast: Cast) -> None:
+    """Nobody calls any more: pods need none of the time that they have to end requests."""
+    for release in (release for release in cast.releases if release.chart == "ray-service"):
+        where = f"--namespace={release.namespace}"
+        stage.helm("uninstall", release.name, where, "--ignore-not-found")
+        stage.kubectl("delete", "pods", "--all", where, "--force", "--grace-period=0")
 
 
 def stage_of(kubeconfig: Path) -> Stage:
