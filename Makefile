@@ -80,7 +80,7 @@ bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run 
 bench-autoscaling: setup ## Ray's own rule of scaling against ours on an hour of arrivals, simulated in five minutes
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
 
-bench-failures: setup ## what happens to requests while pods are killed and services changed: on the node of `make node`, an hour
+bench-failures: setup ## what happens to requests while pods are killed and services changed: on the node of `make node`
 	@ci/images/build && for image in ray:cpu ray:haproxy ray:redis; do ci/node load $$image; done
 	@PYTHONPATH=benchmarks $(bin)/python -m failures --write benchmarks/failures/result.json
 

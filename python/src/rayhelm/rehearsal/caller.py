@@ -121,7 +121,7 @@ def _client(target: Target, *, patience: float) -> httpx.Client:
 def _asked(ask: Callable[[], tuple[str, str]]) -> tuple[str, str]:
     try:
         return ask()
-    except (httpx.HTTPError, KeyError, ValueError) as error:
+    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:  # also an answer of another shape
         return repr(error)[:300], ""
 
 
