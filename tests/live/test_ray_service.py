@@ -101,7 +101,7 @@ def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
 
 def test_pods_run_without_rights_and_the_namespace_takes_no_others(product: Product) -> None:
     service = product.of("ray-service")
-    for item in product.stage.pods(service):
+    for item in product.stage.pods(service, "head") + product.stage.pods(service, "worker"):
         for status in item["status"]["containerStatuses"]:
             assert status["ready"], status
             assert status["restartCount"] == 0, status

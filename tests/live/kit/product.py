@@ -90,7 +90,10 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     record.write(cluster.kubectl, made)
     try:
         stage.raise_all(cast.releases)
-        yield Product(cluster, rendered, stage, cast, image)
+        product = Product(cluster, rendered, stage, cast, image)
+        with product.called():
+            pass  # until its DNS has found a new Service, the door answers 503
+        yield product
     finally:
         record.clear(stage, made)
 
