@@ -181,7 +181,8 @@ def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehe
 
 def begun(rehearse: Rehearsal, cluster: Cluster) -> subprocess.Popen[str]:
     """One that has written its record, and waits for a pod that no simulated node completes."""
-    process = rehearse.start(str(FLEET))
+    # Services of tests before this one may still be on their way out.
+    process = rehearse.start(str(FLEET), "--beside-others")
     ended = lambda: process.poll() is not None  # noqa: E731
     eventually(lambda: ended() or cluster.find("ConfigMap", "rehearsal", NAMESPACE), "the record")
     assert not ended(), process.communicate()
