@@ -1,6 +1,7 @@
 """One test for each behaviour of the rendered RayService."""
 
 import json
+from importlib import import_module
 
 import pytest
 
@@ -152,6 +153,19 @@ def test_network_variables_are_per_group_and_stay_in_their_pods():
     kept = json.loads(only(rendered(), "ConfigMap")["data"]["ray_non_carry_over_env_vars.json"])
     assert {"NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "NCCL_IB_HCA", "VLLM_HOST_IP"} <= set(kept)
     assert mounts(ray(groups[0]))[env(ray(groups[0]))["VLLM_CONFIG_ROOT"]] == "vllm-config"
+
+
+def test_streams_tell_that_they_broke_where_the_image_has_rayhelm():
+    name = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
+    assert name not in env(ray(cluster()["headGroupSpec"]))
+    assert name not in env(ray(worker()))
+    ours = {"image": {"rayhelm": True}}
+    module, _, function = env(ray(cluster(ours)["headGroupSpec"]))[name].partition(":")
+    assert callable(getattr(import_module(module), function))
+    assert env(ray(worker(ours)))[name] == f"{module}:{function}"
+    # A proxy that cannot import it would not start.
+    foreign = {**ours, "workerGroups": {"gpu": {"image": {"repository": "registry.example/theirs"}}}}
+    assert name not in env(ray(worker(foreign)))
 
 
 def test_rdma_is_a_device_and_without_one_nccl_keeps_to_sockets():

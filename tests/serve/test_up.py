@@ -109,6 +109,14 @@ def post(up: Up, path: str, **body: object) -> httpx.Response:
     return httpx.post(f"{up.url}{path}", json=body, headers=bearer(up.key), timeout=120, trust_env=False)
 
 
+def is_replica(process: psutil.Process, model: str) -> bool:
+    return process.cmdline()[:1] == [f"ray::ServeReplica:{model}:LLMServer:{model}"]
+
+
+def answers(up: Up) -> bool:
+    return post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
+
+
 def test_it_says_that_tiny_models_stand_in_and_where_they_answer(up: Up) -> None:
     assert "chat: a tiny Qwen3ForCausalLM with random weights stands in for it" in up.said
     assert "ears: left out" in up.said
@@ -248,6 +256,19 @@ def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> N
     assert "Traceback" not in other.stderr
     assert processes.members(Home(tmp_path).run) == []
     assert post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
+
+
+def test_a_stream_that_loses_its_replica_says_so_and_serve_starts_another(up: Up) -> None:
+    body = {"model": "chat", "messages": MESSAGES, "max_tokens": 4000, "ignore_eos": True, "stream": True}
+    url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
+    with httpx.stream("POST", url, json=body, headers=headers, timeout=300, trust_env=False) as answer:
+        lines = answer.iter_lines()
+        assert json.loads(next(lines).removeprefix("data: "))["choices"]
+        (replica,) = (process for process in processes.members(up.home.run) if is_replica(process, "chat"))
+        replica.kill()
+        *_, last = (line for line in lines if line)
+    assert "is gone" in json.loads(last.removeprefix("data: "))["error"]["message"]
+    processes.wait_until(lambda: answers(up) or None, what="another replica", timeout=300)
 
 
 def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process) -> None:

@@ -21,17 +21,20 @@
 {{- $devices | toJson }}
 {{- end }}
 
-{{- /* Environment that belongs to a node's network and life: never the same for all groups. */ -}}
+{{- /* Environment that belongs to a node's network and life, and to the image: never the same for all groups. Takes
+       (list values group). */ -}}
 {{- define "ray-service.groupEnv" -}}
+{{- $group := index . 1 }}
 {{- $env := dict
-      "NCCL_SOCKET_IFNAME" .networkInterface
-      "GLOO_SOCKET_IFNAME" .networkInterface
-      "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S" (sub .terminationGracePeriodSeconds 10 | toString) }}
-{{- if not .rdma.resource }}
+      "NCCL_SOCKET_IFNAME" $group.networkInterface
+      "GLOO_SOCKET_IFNAME" $group.networkInterface
+      "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S" (sub $group.terminationGracePeriodSeconds 10 | toString) }}
+{{- if not $group.rdma.resource }}
 {{- $_ := set $env "NCCL_IB_DISABLE" "1" }}
-{{- else if .rdma.hca }}
-{{- $_ := set $env "NCCL_IB_HCA" .rdma.hca }}
+{{- else if $group.rdma.hca }}
+{{- $_ := set $env "NCCL_IB_HCA" $group.rdma.hca }}
 {{- end }}
+{{- $env = merge $env (include "ray-service.imageEnv" (list (index . 0).image $group.image) | fromJson) }}
 {{- $env | toJson }}
 {{- end }}
 

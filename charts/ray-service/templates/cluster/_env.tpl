@@ -29,6 +29,18 @@
 {{- end }}
 {{- end }}
 
+{{- /* Whether rayhelm is in an image: an image of one's own says so itself. Takes (list image override). */ -}}
+{{- define "ray-service.hasRayhelm" -}}
+{{- $own := index . 1 }}
+{{- if ternary $own.rayhelm (index . 0).rayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
+{{- end }}
+
+{{- /* Serve's proxies have streams say that they lost their replica: Ray Serve LLM alone would end them as if all had been
+       said. Takes (list image override). */ -}}
+{{- define "ray-service.imageEnv" -}}
+{{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.serving.broken_streams:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
+{{- end }}
+
 {{- define "ray-service.envList" -}}
 {{- range $name, $value := include "ray-service.texts" . | fromJson }}
 - name: {{ $name | quote }}

@@ -40,7 +40,7 @@ template:
         resources:
           {{- include "ray-service.resources" (list $head.resources dict) | trim | nindent 10 }}
         env:
-          {{- include "ray-service.env" (list $v $head.env dict) | trim | nindent 10 }}
+          {{- include "ray-service.env" (list $v $head.env (include "ray-service.imageEnv" (list $v.image dict) | fromJson)) | trim | nindent 10 }}
         volumeMounts:
           {{- include "ray-service.mounts" . | nindent 10 }}
     volumes:

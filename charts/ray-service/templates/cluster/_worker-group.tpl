@@ -66,7 +66,7 @@ template:
         resources:
           {{- include "ray-service.resources" (list $group.resources (include "ray-service.devices" $group | fromJson)) | trim | nindent 10 }}
         env:
-          {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" $group | fromJson)) | trim | nindent 10 }}
+          {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)) | trim | nindent 10 }}
         volumeMounts:
           {{- include "ray-service.mounts" . | nindent 10 }}
           {{- if $v.weights.enabled }}

@@ -46,8 +46,7 @@
 {{- include "ray-service.refuse" (list $v "policy-image" (dict "path" $path "image" "image")) }}
 {{- end }}
 {{- range $name, $group := $v.workerGroups }}
-{{- $own := or $group.image.repository $group.image.tag $group.image.digest }}
-{{- if and $own (not $group.image.rayhelm) }}
+{{- if not (include "ray-service.hasRayhelm" (list $v.image $group.image)) }}
 {{- include "ray-service.refuse" (list $v "policy-image" (dict "path" $path "image" (printf "workerGroups.%s.image" $name))) }}
 {{- end }}
 {{- end }}

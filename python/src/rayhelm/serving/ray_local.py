@@ -31,6 +31,7 @@ def environment(home: Home, *, stand_in: bool, metrics: int, base: Mapping[str, 
         "RAY_worker_niceness": "0",
         # Serve ends a proxy that is not ready in 5 s, thrice, and then gives up: too hard on a busy computer.
         "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "120",
+        "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "rayhelm.serving.broken_streams:middlewares",
         # A constructor that failed fails again.
         "RAY_SERVE_MAX_PER_REPLICA_RETRY_COUNT": "1",
         # Loopback is all that we serve on, and Ray would look for another address.

@@ -40,7 +40,8 @@ class Image(Values):
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
     rayhelm: bool = False
     """The Python package rayhelm is in the image (`ci/images/gpu/Dockerfile` makes such a one; its wheel without any of
-    its requirements suffices). The stock image lacks it, and Serve may import the policy `EngineQueue` on any node."""
+    its requirements suffices). Streams that lose their replica then say so; and Serve may import the policy
+    `EngineQueue`, on any node. The stock image lacks it."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []
