@@ -164,10 +164,10 @@ class Stage:
         items = self.kubectl.get("pods", wanted, namespace=release.namespace)["items"]
         return [item for item in items if not item["metadata"].get("deletionTimestamp")]
 
-    def wait(self, so: Callable[[], bool], what: str, namespace: str, timeout: float = READY) -> None:
+    def wait(self, so: Callable[[], bool], what: str, namespace: str, timeout: float = READY, poll: float = 1) -> None:
         self.say(what)
         try:
-            wait_until(lambda: so() or None, what=what, timeout=timeout, poll=1)
+            wait_until(lambda: so() or None, what=what, timeout=timeout, poll=poll)
         except RayhelmError as error:
             raise RayhelmError(f"{error}\n{self.tells(namespace)}") from error
 

@@ -1,8 +1,10 @@
-"""Streams that lost their replica say so: Serve's proxies call `middlewares` (RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH).
+"""Streams that lost their replica say so. Serve's proxies call `middlewares` where
+`RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH` names it.
 
-A stream of OpenAI's API ends with `data: [DONE]`. Where the replica behind Ray Serve LLM's ingress dies, the ingress ends
-the body as if all had been said: Starlette's BaseHTTPMiddleware swallows what went wrong. Nobody behind it could tell such
-an answer from a short one, so the proxy, which sees every byte, sends the error that vLLM sends and OpenAI's clients raise.
+A stream of OpenAI's API ends with `data: [DONE]`. Where the replica behind Ray Serve LLM's ingress dies, the ingress
+ends the body as if all had been said: Starlette's BaseHTTPMiddleware swallows what went wrong. Nobody behind it could
+tell such an answer from a short one, so the proxy, which sees every byte, sends the error that vLLM sends and OpenAI's
+clients raise.
 """
 
 import json
