@@ -52,7 +52,7 @@ def test_a_chat_is_answered_through_the_gateway(client: httpx.Client) -> None:
 def test_a_stream_comes_in_pieces_and_to_its_end(client: httpx.Client) -> None:
     with client.stream("POST", "/v1/chat/completions", json=chat(stream=True)) as answer:
         assert answer.status_code == 200
-        lines = [line.removeprefix("data: ") for line in answer.iter_lines() if line]
+        lines = [line.removeprefix("data: ") for line in answer.read().decode().split("\n") if line]
     assert lines[-1] == "[DONE]"
     pieces = [json.loads(line)["choices"] for line in lines[:-1]]
     assert len(pieces) > 2

@@ -109,6 +109,14 @@ def post(up: Up, path: str, **body: object) -> httpx.Response:
     return httpx.post(f"{up.url}{path}", json=body, headers=bearer(up.key), timeout=120, trust_env=False)
 
 
+def events(answer: httpx.Response) -> Iterator[str]:
+    """Of a stream, as they come. Only line feeds end lines: random models also say what Unicode calls a line's end."""
+    rest = b""
+    for piece in answer.iter_bytes():
+        *whole, rest = (rest + piece).split(b"\n\n")
+        yield from (event.decode().removeprefix("data: ") for event in whole if event)
+
+
 def is_replica(process: psutil.Process, model: str) -> bool:
     """Ray names it after what it does, with a dot between."""
     try:
@@ -152,10 +160,9 @@ def test_a_stream_comes_in_pieces(up: Up) -> None:
     url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
     with httpx.stream("POST", url, json=body, headers=headers, timeout=120, trust_env=False) as answer:
         assert answer.headers["content-type"].startswith("text/event-stream")
-        for line in answer.iter_lines():
-            if line.startswith("data: "):
-                arrivals.append(time.monotonic())
-                chunks.append(line.removeprefix("data: "))
+        for event in events(answer):
+            arrivals.append(time.monotonic())
+            chunks.append(event)
     assert chunks[-1] == "[DONE]"
     assert json.loads(chunks[-2])["choices"][0]["finish_reason"] == "length"
     assert len(chunks) > 20
@@ -277,10 +284,10 @@ def last_of_a_stream_that_loses_its_replica(up: Up) -> str:
     (replica,) = (process for process in processes.members(up.home.run) if is_replica(process, "chat"))
     url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
     with httpx.stream("POST", url, json=body, headers=headers, timeout=300, trust_env=False) as answer:
-        lines = (line.removeprefix("data: ") for line in answer.iter_lines() if line)
-        assert json.loads(next(lines))["choices"]
+        told = events(answer)
+        assert json.loads(next(told))["choices"]
         replica.kill()
-        *_, last = lines
+        *_, last = told
         return last
 
 

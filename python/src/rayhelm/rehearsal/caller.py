@@ -139,11 +139,13 @@ def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
         if answer.status_code != 200:
             answer.read()
             return _refused(answer), _version(answer)
-        lines: list[str] = []
+        body = b""
         try:
-            lines += (line.removeprefix("data: ") for line in answer.iter_lines() if line)
+            for piece in answer.iter_bytes():
+                body += piece
         except httpx.HTTPError as error:
-            return f"{_CUT} after {len(lines)} pieces: {error!r}"[:300], _version(answer)
+            return f"{_CUT} after {len(_lines(body))} pieces: {error!r}"[:300], _version(answer)
+    lines = _lines(body)
     said = [json.loads(line) for line in lines if line != "[DONE]"]
     if errors := [each["error"] for each in said if "error" in each]:
         return f"{_CUT} after {len(said)} pieces: {errors[0]}"[:300], _version(answer)
@@ -151,6 +153,11 @@ def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
         return f"{_CUT} after {len(lines)} pieces, without a word", _version(answer)
     ends = any(choice["finish_reason"] for each in said for choice in each["choices"])
     return "" if ends else "a stream without an end", _version(answer)
+
+
+def _lines(body: bytes) -> list[str]:
+    """Only line feeds end lines: httpx's own would cut at whatever Unicode calls a line's end, and models say such."""
+    return [line.removeprefix("data: ") for line in body.decode(errors="replace").split("\n") if line]
 
 
 def _embed(client: httpx.Client, target: Target) -> tuple[str, str]:

@@ -1,0 +1,42 @@
+"""Two models of one service: two applications with a path each, on one Ray cluster."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from live.kit.cluster import Cluster
+from live.kit.service import Service, given, serving, values
+from rayhelm.rehearsal.load import load
+
+MODELS = {"talks": ("chat", "LlamaForCausalLM"), "finds": ("embed", "BertModel")}
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def service(cluster: Cluster) -> Iterator[Service]:
+    with serving(cluster, "both", values(cluster, {}, MODELS)) as found:
+        found.stage.ready(found.release)
+        yield found
+
+
+def test_each_answers_under_its_own_path(service: Service) -> None:
+    targets = [service.target(name, task) for name, (task, _) in MODELS.items()]
+    with load(service.stage.kubectl, given(service.cluster), targets, patience=120, callers=2, name="both") as seen:
+        service.stage.wait(
+            lambda: all(len([each for each in seen.look().answered if each.target == name]) > 5 for name in MODELS),
+            "answers of both",
+            service.release.namespace,
+        )
+    assert seen.outcome.lost == ()
+
+
+def test_helm_asks_both(service: Service) -> None:
+    service.stage.helm("test", service.release.name, f"--namespace={service.release.namespace}", "--timeout=5m")
+    (asks,) = service.stage.kubectl.get(
+        "pods", "--selector=rayhelm.dev/role=test", namespace=service.release.namespace
+    )["items"]
+    assert {container["command"][-1] for container in asks["spec"]["containers"]} == {
+        f"http://{service.host}:8000/talks/v1/completions",
+        f"http://{service.host}:8000/finds/v1/embeddings",
+    }
