@@ -141,6 +141,14 @@ def test_another_revision_is_there_before_servers_are_told_of_it(service: Servic
     assert [line for line in asked(service) if SECOND in line]
 
 
+def test_a_worker_that_comes_later_needs_no_mirror(service: Service, cluster: Cluster) -> None:
+    before = worker(service)
+    cluster.kubectl("delete", "pod", MIRROR, f"--namespace={HUB}")
+    cluster.kubectl("delete", "pod", before, f"--namespace={service.release.namespace}")
+    wait_until(lambda: answers(service) or None, what="another worker's answer", timeout=600, poll=5)
+    assert worker(service) != before
+
+
 def worker(service: Service) -> str:
     (found,) = service.pods("worker")
     return str(found["metadata"]["name"])
