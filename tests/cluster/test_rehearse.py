@@ -170,13 +170,16 @@ def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehe
     stage = Stage(kubectl, cluster.place.kubeconfig)
     mine = record.record_of("two-workstations", releases, namespaces_of(releases, objects_of(releases)))
     record.write(kubectl, mine.model_copy(update={"created": 1.0}))
-    for release in releases:
-        stage.install(release)
-    assert set(mine.namespaces) <= namespaces(cluster)
-    assert len(wide(cluster)) > len(classes)
-    code, said = rehearse("--clean")
-    assert (code, f"taken away: {len(releases)} releases" in said) == (0, True)
-    assert (namespaces(cluster), wide(cluster)) == (names, classes)
+    with cluster.namespace() as of_others:
+        for release in releases:
+            stage.install(release)
+        assert set(mine.namespaces) <= namespaces(cluster)
+        assert len(wide(cluster)) > len(classes)
+        code, said = rehearse("--clean")
+        assert (code, f"taken away: {len(releases)} releases" in said) == (0, True)
+        # Those of tests before this one may have gone meanwhile.
+        assert namespaces(cluster) - names == {of_others}
+        assert wide(cluster) == classes
 
 
 def begun(rehearse: Rehearsal, cluster: Cluster) -> subprocess.Popen[str]:

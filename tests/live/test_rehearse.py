@@ -21,6 +21,15 @@ from testbed.tools import program
 FLEET = (charts_dir().parent / "values" / "single-gpu" / "fleet.yaml").read_text()
 ROOMY = FLEET.replace("nodes: 1", "nodes: 2")
 """With a second card, so that a second cluster has room."""
+SEARCH = """
+  finds:
+    source: BAAI/bge-large-en-v1.5
+    unpinnedReason: a test
+    task: embed
+    traffic: {requestsPerSecond: 1, inputTokens: 200}
+"""
+TWO = ROOMY.replace("models: [llama-8b]", "models: [llama-8b, finds]").replace("\ntenants:", f"{SEARCH}tenants:")
+"""With a model for the second card: a service of its own."""
 OF_IT = {"models", "gateway", "rayhelm-system", NAMESPACE}
 Rehearse = Callable[..., tuple[int, str]]
 
@@ -118,6 +127,15 @@ def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehear
     assert (code, "was kept on this cluster" in said) == (1, True)
     code, said = rehearse("--clean")
     assert code == 0, said
+    assert not OF_IT & namespaces(cluster)
+
+
+def test_two_services_answer_the_same_key_behind_one_gateway(rehearse: Rehearse, cluster: Cluster) -> None:
+    """Callers begin when each model has answered once, and look at each answer: texts, streams and embeddings."""
+    told = report(rehearse, fleet=TWO)
+    assert {service["name"] for service in told["services"]} == {"llama-8b", "finds"}
+    assert (told["before"]["lost"], told["clusters_at_most"]) == (0, 2)
+    assert told["before"]["answered"] > 20
     assert not OF_IT & namespaces(cluster)
 
 
