@@ -146,6 +146,8 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
         images.give(home, pid, layout, "node")
     _begin(node, pid, "kubelet", components.kubelet(program("kubelet"), home, network), _path())
     _begin(node, pid, "kube-proxy", components.kube_proxy(program("kube-proxy"), home))
+    # It ends where nobody knows its node.
+    _registered(kubectl)
     _begin(node, pid, "kube-router", components.kube_router(program("kube-router"), home, network))
     for name in ORDER:
         node.wait(name)
@@ -214,13 +216,16 @@ def _write_files(home: NodeHome, network: Network, server: str) -> None:
         (home.config / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
 
 
-def _names(kubectl: Kubectl, network: Network) -> None:
-    # The kubelet is well before the API server has heard of it.
+def _registered(kubectl: Kubectl) -> None:
+    """The kubelet runs before the API server has heard of it."""
     wait_until(
         lambda: kubectl("get", "node", NODE, "--ignore-not-found", "--output=name") or None,
         what=f"node {NODE}",
         timeout=120,
     )
+
+
+def _names(kubectl: Kubectl, network: Network) -> None:
     kubectl("wait", "node", NODE, "--for=condition=Ready", "--timeout=180s")
     text = Template((MANIFESTS / "coredns.yaml").read_text()).substitute(
         dns=network.dns, image="rayhelm.local/coredns:node", corefile=json.dumps(settings.corefile())
