@@ -24,7 +24,7 @@ ROOMY = FLEET.replace("nodes: 1", "nodes: 2")
 SEARCH = """
   finds:
     source: BAAI/bge-large-en-v1.5
-    unpinnedReason: a test
+    unpinnedReason: an example of a test
     task: embed
     traffic: {requestsPerSecond: 1, inputTokens: 200}
 """
