@@ -8,6 +8,7 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption
 from rayhelm.errors import MissingError, RayhelmError, UsageError
+from rayhelm.kubectl import Kubectl
 from testbed.command import run, say, show
 from testbed.control_plane.home import Record
 from testbed.control_plane.status import State, state_of
@@ -16,9 +17,10 @@ from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
 from testbed.node.home import NodeHome, home
 from testbed.node.host import check, packages
-from testbed.node.images import give
+from testbed.node.images import give, wait_until_told
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import touches, up
+from testbed.tools import program
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
@@ -71,6 +73,7 @@ def load_command(
         raise MissingError(f"there is no image {image} in {LAYOUTS}", "ci/images/build")
     begin = time.monotonic()
     reference = give(place, int((place.folder / "pid").read_text()), layout, tag)
+    wait_until_told(Kubectl(program("kubectl"), place.kubeconfig), reference)
     print(f"{reference}, imagePullPolicy: Never ({time.monotonic() - begin:.1f} s)")
 
 

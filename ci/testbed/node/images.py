@@ -4,14 +4,16 @@ import subprocess
 from contextlib import suppress
 
 from rayhelm.errors import RayhelmError
+from rayhelm.kubectl import Kubectl
+from rayhelm.processes import wait_until
 from testbed.images import LAYOUTS, Layout, of_program
-from testbed.node.home import NodeHome
+from testbed.node.home import NODE, NodeHome
 from testbed.node.namespace import enter
 from testbed.node.settings import CONTAINERD
 from testbed.node.shell import output
 from testbed.tools import program
 
-__all__ = ["give", "small_ones"]
+__all__ = ["give", "small_ones", "wait_until_told"]
 
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
 """Images of one program, and the arguments that are theirs."""
@@ -44,6 +46,16 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     if reader.returncode:
         raise RayhelmError(f"{reference} could not be imported: {said.strip()}")
     return reference
+
+
+def wait_until_told(kubectl: Kubectl, reference: str) -> None:
+    """That the node has an image, the API server hears up to half a minute after the import."""
+
+    def told() -> bool | None:
+        images = kubectl.get("node", NODE)["status"].get("images", ())
+        return any(reference in (image["names"] or ()) for image in images) or None
+
+    wait_until(told, what=f"that the node tells of {reference}", timeout=120, poll=1)
 
 
 def _ctr(pid: int, *arguments: str) -> str:
