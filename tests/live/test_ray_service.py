@@ -118,6 +118,36 @@ def test_the_tenants_quota_counts_the_pods_and_denies_cards(product: Product) ->
         product.cluster.apply(greedy(service.namespace))
 
 
+def test_a_stream_that_loses_its_replica_ends_with_an_error(product: Product, client: httpx.Client) -> None:
+    # A tiny model has said everything before a busy computer has brought the first piece: then the kill came too late.
+    for _ in range(10):
+        last = last_of_a_stream_that_loses_its_replica(product, client)
+        product.stage.wait(lambda: asked(client), "another replica", product.of("ray-service").namespace)
+        if last != "[DONE]":
+            break
+    assert "is gone" in json.loads(last)["error"]["message"]
+
+
+def last_of_a_stream_that_loses_its_replica(product: Product, client: httpx.Client) -> str:
+    service, stage = product.of("ray-service"), product.stage
+    (worker,) = (item["metadata"]["name"] for item in stage.pods(service, "worker"))
+    where = (worker, f"--namespace={service.namespace}", "--container=ray-worker")
+    kill = "pkill -9 -f '[S]erveReplica:.*LLMServer'"  # the bracket keeps the shell from finding itself
+    with client.stream(
+        "POST", "/v1/chat/completions", json=chat(max_tokens=4000, ignore_eos=True, stream=True)
+    ) as answer:
+        assert answer.status_code == 200, answer.read()
+        pieces = answer.iter_bytes()
+        seen = next(pieces)
+        stage.kubectl("exec", *where, "--", "bash", "-c", kill)
+        seen += b"".join(pieces)
+    return seen.rstrip(b"\n").rpartition(b"\n")[2].decode().removeprefix("data: ")
+
+
+def asked(client: httpx.Client) -> bool:
+    return client.post("/v1/chat/completions", json=chat()).status_code == 200
+
+
 def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, client: httpx.Client) -> None:
     """The last one: the minute is used up."""
     limit = product.rendered.loaded.fleet.tenants[TENANT].requests_per_minute or 0

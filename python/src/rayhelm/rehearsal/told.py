@@ -124,17 +124,16 @@ def _warnings(held: Collection[CardsHeld], play: Play) -> list[str]:
 
 
 def _started_again(play: Play, rendered: Rendered) -> Iterator[str]:
-    """Seen twice, with 5 s and 60 s for requests to end: those that come while the lone replica stops are held by the
-    ingress that is replaced with it, and get no answer from the new one."""
+    """Requests wait in the ingress, which is replaced, too; what that ends with, the gateway tries again."""
     for step in play.steps:
         if step.does != "serve config":
             continue
         for plan in rendered.plan.of_service(step.release.name):
             if plan.answers_to in step.again and plan.min_replicas <= 1:
                 yield (
-                    f"{plan.answers_to}: its one replica is started again in place; requests that come while it"
-                    " stops get no answer, and the others wait until its weights are loaded, the real ones for"
-                    f" some {plan.scaling.load_s:.0f} s. Together with an edit of its pods it would be a new cluster,"
+                    f"{plan.answers_to}: its one replica is started again in place; requests that come meanwhile wait"
+                    f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, if"
+                    " their callers have the patience. Together with an edit of its pods it would be a new cluster,"
                     " which is waited for"
                 )
 
