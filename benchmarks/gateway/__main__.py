@@ -23,8 +23,8 @@ PEERS = {
     "vllm-router, by turns": contenders.round_robin,
     "LiteLLM": contenders.lite_llm,
 }
-PROMISE, OF_LOAD = 3.0, "16 connections"
-"""Times the requests a second of vllm-router."""
+PROMISE, OF_LOAD = {"gateway, one try": 3.0, "gateway": 0.75}, "16 connections"
+"""Times the requests a second of vllm-router, which tries again, too. What that costs us is known: see `OURS`."""
 
 
 def main() -> int:
@@ -53,7 +53,8 @@ def measured(rounds: int, peers: list[str], console: Console) -> dict[str, Any]:
         try:
             with on(others):
                 upstream = Upstream(run, home, STREAMS, taken)
-            stands = [contenders.bare(upstream), contenders.gateway(upstream, run, home / "gateway", ours, taken)]
+            stands = [contenders.bare(upstream)]
+            stands += [contenders.gateway(name, upstream, run, home / name, ours, taken) for name in contenders.OURS]
             stands += [PEERS[peer](upstream, run, home, ours, taken) for peer in peers]
             for number in range(rounds):
                 console.print(f"==> round {number + 1} of {rounds}", highlight=False)
@@ -78,7 +79,7 @@ def measured(rounds: int, peers: list[str], console: Console) -> dict[str, Any]:
             one.name: {"version": one.version, "offers": one.offers, "memory_mib": round(memory[one.name])}
             for one in stands
         },
-        "ratios": {peer: ratios(figures, "gateway", peer) for peer in peers},
+        "ratios": {f"{our} / {peer}": ratios(figures, our, peer) for our in contenders.OURS for peer in peers},
         "added": {one.name: added(figures, stands[0].name, one.name) for one in stands[1:]},
         "figures": summary(figures),
     }
@@ -89,12 +90,17 @@ def note(figures: Figures, what: str, contender: str, found: dict[str, float]) -
 
 
 def kept(result: dict[str, Any], console: Console) -> int:
-    if "vllm-router" not in result["ratios"]:
-        return 0
-    found = result["ratios"]["vllm-router"][OF_LOAD]["requests_per_second"]["median"]
-    word = "kept" if found >= PROMISE else "BROKEN"
-    console.print(f"{found:.2f} times vllm-router at {OF_LOAD}, at least {PROMISE} promised: {word}", highlight=False)
-    return 0 if found >= PROMISE else 1
+    broken = 0
+    for ours, promise in PROMISE.items():
+        ratio = result["ratios"].get(f"{ours} / vllm-router")
+        if ratio is None:
+            continue
+        found = ratio[OF_LOAD]["requests_per_second"]["median"]
+        word = "kept" if found >= promise else "BROKEN"
+        broken += found < promise
+        told = f"{ours}: {found:.2f} times vllm-router at {OF_LOAD}, at least {promise} promised: {word}"
+        console.print(told, highlight=False)
+    return 1 if broken else 0
 
 
 if __name__ == "__main__":

@@ -18,11 +18,13 @@ from gateway.upstream import Upstream, haproxy
 from rayhelm.charts.helm import template
 from rayhelm.processes import Process, free_port, start, wait_until
 
-__all__ = ["KEY", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
+__all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
 
 PEERS = Path(".cache/bench")
 """The environment with the peers, which benchmarks/gateway/peers makes."""
 KEY = "sk-bench-key"
+OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, one try": {"retries": {"lostAnswers": False}}}
+"""Values of the chart beside its defaults: for a second try each request's buffer is copied, which costs most."""
 
 
 @dataclass(frozen=True)
@@ -58,12 +60,12 @@ def bare(upstream: Upstream) -> Contender:
     return Contender("bare upstream", haproxy_version(), "nothing", upstream.ports[0])
 
 
-def gateway(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """The chart with its defaults; a pod's CPUs are the cores that it gets here."""
+def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
+    """The chart with its defaults but for OURS[name]; a pod's CPUs are the cores that it gets here."""
     port, metrics_port = free_port(taken), free_port(taken)
     home.mkdir(parents=True)
-    for name, text in files(upstream, port, metrics_port, len(cores)).items():
-        (home / name).write_text(text)
+    for file, text in files(upstream, port, metrics_port, len(cores), OURS[name]).items():
+        (home / file).write_text(text)
     keys = home / "keys" / "bench" / "keys"
     keys.parent.mkdir(parents=True)
     keys.write_text(f"{sha256(KEY.encode()).hexdigest()} bench\n")
@@ -72,10 +74,10 @@ def gateway(upstream: Upstream, run: str, home: Path, cores: set[int], taken: se
         process = start(command, run=run, log=home.with_suffix(".log"))
     answers(f"http://127.0.0.1:{metrics_port}/readyz", process)
     offers = "hashed keys, allow-list, limits, exact reading of the body, bounded prefix affinity, a log line each"
-    return Contender("gateway", haproxy_version(), offers, port, (process,))
+    return Contender(name, haproxy_version(), offers, port, (process,))
 
 
-def files(upstream: Upstream, port: int, metrics_port: int, cores: int) -> dict[str, str]:
+def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dict[str, Any]) -> dict[str, str]:
     ends = {
         f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": end}
         for number, end in enumerate(upstream.ports)
@@ -95,6 +97,7 @@ def files(upstream: Upstream, port: int, metrics_port: int, cores: int) -> dict[
         "replicas": 1,
         "resources": {"cpu": str(cores)},
         "networkPolicy": {"callers": {"bench": {"namespace": "bench"}}},
+        **own,
     }
     (found,) = [item for item in template("gateway", "bench", "bench", values) if item["kind"] == "ConfigMap"]
     data: dict[str, str] = found["data"]

@@ -79,10 +79,10 @@ def tell(result: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str
             table.add_column(LABELS[measure], justify="right")
         for name, found in contenders.items():
             table.add_row(name, *(_text(found[measure]) for measure in measures))
-        for peer, by_load in result["ratios"].items():
+        for pair, by_load in result["ratios"].items():
             if load in by_load:
                 cells = [f"{_text(by_load[load][measure])} x" for measure in measures]
-                table.add_row(f"gateway / {peer}", *cells, style="bold")
+                table.add_row(pair, *cells, style="bold")
         for name, by_load in result["added"].items():
             if load in by_load:
                 cells = [_text(by_load[load][measure]) for measure in measures]

@@ -209,7 +209,8 @@ def test_an_old_client_is_served_once(said):
 )
 def test_another_protocol_is_refused_and_the_connection_closed(said, data):
     found = said(data)
-    assert set(found.statuses) == {400}
+    assert found.statuses
+    assert set(found.statuses) <= {400, 405}, "405: HAProxy 3.4 reads the preface of HTTP/2 as a method"
     assert (found.in_step, found.asked) == (False, [])
 
 

@@ -6,7 +6,8 @@ http-request return {{ include "gateway.answer" (list . "version-wrong") }} unle
 http-request set-var(txn.route) path,map_str(routes.map)
 http-request return {{ include "gateway.answer" (list . "path-unknown") }} unless { var(txn.route) -m found }
 http-request set-var(txn.method) var(txn.route),word(1,' ')
-http-request return {{ include "gateway.answer" (list . "method-wrong" "allow %[var(txn.method)]") }} unless { method,strcmp(txn.method) eq 0 }
+http-request set-var(txn.verb) method
+http-request return {{ include "gateway.answer" (list . "method-wrong" "allow %[var(txn.method)]") }} unless { var(txn.method),strcmp(txn.verb) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
 http-request set-var(txn.bound) var(txn.route),word(4,' ')
 acl is_bound var(txn.bound) -m found
