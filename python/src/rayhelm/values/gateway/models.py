@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.gateway.network import Cidr, Peer
-from rayhelm.values.ray_service.base import Name, Port, Values
+from rayhelm.values.gateway.network import Peer
+from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
 
 __all__ = ["Health", "Model", "ModelId", "Version"]
 

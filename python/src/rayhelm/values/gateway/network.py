@@ -4,11 +4,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Text, Values
+from rayhelm.values.ray_service.base import Cidr, Name, Text, Values
 
-__all__ = ["Caller", "Cidr", "NetworkPolicy", "Peer", "Resolvers"]
-
-Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
+__all__ = ["Caller", "NetworkPolicy", "Peer", "Resolvers"]
 
 
 class Peer(Values):

@@ -8,7 +8,7 @@ from pydantic.config import JsonDict
 
 from rayhelm.closed import Closed
 
-__all__ = ["Env", "Name", "Port", "Quantity", "Text", "Values"]
+__all__ = ["Cidr", "Env", "Name", "Port", "Quantity", "Text", "Values"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
 """A DNS-1035 label: what KubeRay, Services and port names accept alike."""
@@ -29,6 +29,12 @@ Text = Annotated[str, Field(coerce_numbers_to_str=True, json_schema_extra=TEXT_O
 """A text in which YAML may have seen a number: environment variables, label values."""
 
 Port = Annotated[int, Field(ge=1, le=65535)]
+
+_OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
+_IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}/(3[0-2]|[12]?[0-9])"
+_IPV6 = "[0-9a-fA-F:]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
+Cidr = Annotated[str, Field(pattern=f"^({_IPV4}|{_IPV6})$")]
+"""A block of addresses: `10.0.0.0/8`, `fd00::/8`. The API server alone reads all that IPv6 may look like."""
 
 Env = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text]
 

@@ -4,12 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Port, Values
+from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
 from rayhelm.values.ray_service.labels import Labels, Namespace
 
 __all__ = ["Alias", "NetworkPolicy", "Peer"]
-
-Cidr = Annotated[str, Field(pattern=r"^[0-9a-fA-F.:]+/[0-9]{1,3}$")]
 
 
 class Peer(Values):
