@@ -6,12 +6,12 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 testbed := PYTHONPATH=ci $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
+.PHONY: help demo test test-kind live-programs test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,7 +21,7 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
 	@$(bin)/rayhelm up values/single-gpu
 
-test: setup lint ## everything that the tests prove, the live ones last
+test: setup lint ## the tests, but for those with real pods: test-live
 	@$(bin)/pytest --junitxml .cache/tests.xml
 
 test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down ends it
@@ -57,11 +57,13 @@ node: setup ## this computer as a Kubernetes node, with real pods (Linux, as roo
 	@$(build-node)
 	@ci/node up $(if $(YES),--yes)
 
-test-live: setup ## real pods on a node of its own; `make node` builds what it needs
+live-programs: setup
+	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node); fi
+
+test-live: live-programs ## real pods on a node of its own; builds what it needs where that can be
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
 
-test-live-short: setup ## a fleet on such a node, Ready, upgraded under load; builds what it needs where that can be
-	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node); fi
+test-live-short: live-programs ## a fleet on such a node, Ready, upgraded under load
 	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
 
 lock: setup ## resolve requirements/*.in anew

@@ -1,4 +1,4 @@
-"""What holds for every test: the live ones run last, and nothing is skipped in silence."""
+"""What holds for every test: those that serve run last, and nothing is skipped in silence."""
 
 import os
 from fnmatch import fnmatchcase

@@ -3,7 +3,7 @@ real node (`make node`), with tiny models in place of real ones.
 
 rows     what happens, one after the other, and on which scene
 scene    a fleet that is installed, and how it becomes whole again
-pods, doors, changes, keys    what happens
+pods, doors, changes    what happens
 redis    a Redis for what has to outlive a head
 page     the table as it is told
 """

@@ -70,8 +70,9 @@ def _made(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
 def _row(row: Row, played: Scene) -> dict[str, Any]:
     """Steady load, and something that happens."""
     service = played.service.name
-    with Watch(played.stage.kubectl, {service: Counter()}, {}) as watch, played.called() as load:
-        played.load = load
+    where = {release.namespace for release in played.cast.releases}
+    with Watch(played.stage.kubectl, {service: Counter()}, {}, where) as watch, played.called() as load:
+        played.load, played.switched = load, None
         used = Memory()
         time.sleep(BEFORE)
         moment = begin = time.time()
@@ -91,6 +92,7 @@ def _row(row: Row, played: Scene) -> dict[str, Any]:
         "lost": sum(not seen.cut for seen in outcome.lost),
         "cut": sum(seen.cut for seen in outcome.lost),
         "slowest": round(outcome.slowest, 1),
+        "switched": None if played.switched is None else round(played.switched - begin, 1),
         "seconds": round(seconds, 1),
         "clusters_at_most": watch.clusters_at_most,
         "pods_at_most": watch.pods_at_most,

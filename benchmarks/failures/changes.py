@@ -1,5 +1,7 @@
 """Edits of a service's values."""
 
+import time
+
 from failures.scene import Scene
 
 __all__ = ["cluster_changed", "config_changed"]
@@ -19,5 +21,6 @@ def cluster_changed(scene: Scene) -> None:
     before = scene.stage.ray_clusters(scene.service)
     scene.stage.install(scene.changed(scene.service, {"head": {"env": {"CHANGED": "1"}}}))
     scene.stage.switched(scene.service, before)
+    scene.switched = time.time()
     scene.stage.left(scene.service, before)
     scene.whole()

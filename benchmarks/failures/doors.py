@@ -3,6 +3,7 @@
 import time
 
 from failures.scene import Scene
+from rayhelm.errors import RayhelmError
 from rayhelm.rehearsal.without_cards import CALLER
 from rayhelm.releases import Release
 
@@ -28,14 +29,16 @@ def door_rolled(scene: Scene) -> None:
 
 
 def key_rotated(scene: Scene) -> None:
-    """A second key beside the first, callers change to it, and the first is taken away."""
+    """A second key beside the first, callers change to it, and the first is taken away: nobody knows it any more."""
     assert scene.load
+    first = scene.stage.keys[CALLER]
     key = scene.stage.rotate(scene.door, CALLER)
     time.sleep(KNOWN)
     with scene.called("callers-with-another-key", key) as others:
         scene.load.end()
         scene.stage.only(scene.door, CALLER, key)
         time.sleep(KNOWN)
+        assert "401" in _refused(scene, first)
     scene.load.outcome += others.outcome
 
 
@@ -50,3 +53,12 @@ def shares_moved(scene: Scene) -> None:
 def _shares(scene: Scene, share: int) -> Release:
     versions = {"stable": {"weight": 100 - share}, "next": {"weight": share}}
     return scene.changed(scene.door, {"models": {"chat": {"versions": versions}}})
+
+
+def _refused(scene: Scene, key: str) -> str:
+    """What a caller with this key is told; empty where it is served."""
+    try:
+        with scene.called("callers-with-the-first-key", key, patience=1):
+            return ""
+    except RayhelmError as error:
+        return str(error)

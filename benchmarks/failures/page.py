@@ -18,6 +18,7 @@ HEAD = (
     "lost",
     "streams cut",
     "slowest",
+    "switched",
     "whole again",
     "memory held",
 )
@@ -43,6 +44,7 @@ def _cells(row: Mapping[str, Any]) -> list[str]:
         str(row["lost"]),
         str(row["cut"]),
         f"{row['slowest']:.1f} s",
+        "" if row.get("switched") is None else f"{row['switched']:.0f} s",
         f"{row['seconds']:.0f} s",
         f"{row['memory_gib']:.1f} GiB",
     ]

@@ -49,6 +49,8 @@ class Scene:
     cast: Cast
     load: Load | None = None
     """The one that runs now."""
+    switched: float | None = None
+    """When another Ray cluster had taken over, in seconds since the epoch; None where none did."""
 
     @property
     def services(self) -> list[Release]:

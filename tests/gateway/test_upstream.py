@@ -1,10 +1,12 @@
 """Which endpoint gets a request, and what happens when one is ill."""
 
 import asyncio
+import socket
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from http.client import IncompleteRead
+from types import SimpleNamespace
 
 import pytest
 
@@ -267,6 +269,29 @@ def test_failures_have_the_shape_that_clients_know(three):
         one.open()
     assert [answer.status for answer in found] == [502, 504, 503]
     assert [answer.error["code"] for answer in found] == ["bad_gateway", "gateway_timeout", "service_unavailable"]
+
+
+@contextmanager
+def deaf():
+    """A server whose packets nobody answers, as when a pod is gone: its queue of one is full."""
+    with socket.socket() as one, ExitStack() as queue:
+        one.bind(("127.0.0.1", 0))
+        one.listen(0)
+        for _ in range(3):
+            waits = queue.enter_context(socket.socket())
+            waits.setblocking(False)
+            waits.connect_ex(one.getsockname())
+        yield SimpleNamespace(name="deaf", port=one.getsockname()[1])
+
+
+def test_a_connection_that_was_used_before_is_closed_without_a_word_where_nobody_can_be_reached():
+    """HAProxy's way, which nothing in a configuration changes: clients try again what was closed on them."""
+    with deaf() as one, gateway(values(one, health=SELDOM, timeouts={"connectSeconds": 1})) as door:
+        assert door.chat().status == 503
+        with door.line() as line:
+            assert line.ask("/v1/models").status == 200
+            line.send(request(CHAT, said("hi")))
+            assert line.take_all() == b""
 
 
 def test_the_gateway_says_nothing_of_the_server_and_nothing_to_browsers(three):

@@ -16,6 +16,8 @@ from testbed.node.bed import Node
 from testbed.node.network import Network
 
 FOLDER = Path(__file__).parent
+WITHOUT_RAY = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods")
+"""Files of small pods; each of the others needs the room of a service that is upgraded."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -29,7 +31,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in ours]
     else:
         for item in ours:
-            if reason := why_not(UPGRADE if item.get_closest_marker("short") else 0):
+            if reason := why_not(0 if item.path.stem in WITHOUT_RAY else UPGRADE):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -1,15 +1,19 @@
 """The images of the live tests: what is in them, and what a second build makes again."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from live.kit.cluster import Cluster
 from rayhelm.processes import wait_until
-from testbed.images import Layout, of_program
+from testbed.images import Layout, archive, of_program
 from testbed.images.__main__ import build
 from testbed.images.tar import Stream
 from testbed.node.images import give
+from testbed.node.namespace import enter
+from testbed.node.settings import CONTAINERD
+from testbed.node.shell import output
 from testbed.tools import program
 
 
@@ -69,6 +73,17 @@ def test_an_archive_leaves_out_what_the_reader_has(base: Layout, tmp_path: Path)
         base.export("base", file, without=frozenset(base.blobs("base")[2:]))
     assert everything.stat().st_size > 50 << 20
     assert little.stat().st_size < 1 << 20
+
+
+def test_an_archive_says_its_own_name(cluster: Cluster, base: Layout, tmp_path: Path) -> None:
+    """As `kind load image-archive` hands it to containerd."""
+    file = tmp_path / "base.tar"
+    assert archive.main(["ray:base", str(file)]) == 0
+    ctr = [str(program("ctr")), f"--address={CONTAINERD}", "--namespace=archives", "images"]
+    imported = enter(cluster.pid, [*ctr, "import", "--all-platforms", "--digests", "-"])
+    with file.open("rb") as tar:
+        subprocess.run(imported, stdin=tar, capture_output=True, check=True)
+    assert base.reference("base") in output(*enter(cluster.pid, [*ctr, "ls", "--quiet"])).split()
 
 
 def test_a_program_is_an_image_of_its_own(tmp_path: Path) -> None:

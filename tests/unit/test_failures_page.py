@@ -36,3 +36,10 @@ def test_a_table_of_another_result_takes_the_place_of_the_old_one(page: ModuleTy
     text = page.with_table(page.PAGE.read_text(), [RESULT["rows"][0] | {"answered": 123456}])
     assert "123,456" in text
     assert RESULT["rows"][1]["what"] not in text
+
+
+def test_no_request_is_lost_but_with_what_had_it_in_its_hands() -> None:
+    """A gateway that is killed, and what is there only once: a head without Redis, a worker."""
+    alone = {"gateway killed", "head killed, no Redis", "lone worker killed"}
+    assert {row["name"] for row in RESULT["rows"] if row["lost"] or row["cut"]} <= alone
+    assert all(row["answered"] > 100 for row in RESULT["rows"])

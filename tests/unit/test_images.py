@@ -11,6 +11,7 @@ import pytest
 
 from rayhelm.errors import RayhelmError
 from rayhelm.versions import versions
+from testbed.images import archive
 from testbed.images.__main__ import LOCKS, RECIPE, main
 from testbed.images.base import PYTHON, packages_of
 from testbed.images.python import AS_PIP_IS_SET, SITE, patterns_of
@@ -110,3 +111,21 @@ def test_two_links_to_one_file_are_two_files_in_a_layer(tmp_path: Path) -> None:
 def test_a_layer_of_something_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
     with pytest.raises(RayhelmError, match=r"tar: .*nowhere"), Stream(tmp_path, ["./nowhere"]) as stream:
         stream.output.read()
+
+
+# -- for other clusters ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["ray:cpu"], 2, "ci/images/archive IMAGE FILE"),
+        (["ray:none", "file"], 3, "there is no image ray:none"),
+        (["nothing", "file"], 3, "there is no image nothing"),
+    ],
+)
+def test_an_archive_of_what_is_not_there_is_refused(
+    words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert archive.main(words) == code
+    assert said in capsys.readouterr().err

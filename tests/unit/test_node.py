@@ -1,5 +1,6 @@
 """A node, as far as it can be told without being root: its addresses, its files, its cgroups, and what it refuses."""
 
+import errno
 import json
 import re
 import tomllib
@@ -367,8 +368,23 @@ def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_told(second
     assert cgroups.make("ours", second) == ["cpuset", "pids"]
     assert (second / "cgroup.subtree_control").read_text() == "+cpuset +pids"
     cgroups.remove("ours", ["cpuset", "pids"], second)
-    assert (second / "cgroup.subtree_control").read_text() == "-cpuset -pids"
+    assert (second / "cgroup.subtree_control").read_text() == "-pids", "one after the other"
     assert not (second / "ours").exists()
+
+
+def test_a_controller_that_somebody_else_has_come_to_use_stays_on(
+    second: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = []
+
+    def write(_: Path, text: str) -> None:
+        written.append(text)
+        if text == "-cpuset":
+            raise OSError(errno.EBUSY, "Device or resource busy")
+
+    monkeypatch.setattr(Path, "write_text", write)
+    cgroups.remove("ours", ["cpuset", "pids"], second)
+    assert written == ["-cpuset", "-pids"]
 
 
 def test_cgroups_below_go_before_the_one_above(second: Path) -> None:

@@ -3,15 +3,19 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from rayhelm.errors import RayhelmError
+from rayhelm.kubectl import Kubectl
 from rayhelm.rehearsal import caller
-from rayhelm.rehearsal.caller import Target
+from rayhelm.rehearsal.caller import Seen, Target
+from rayhelm.rehearsal.load import Load
 
 TARGET = Target(name="tiny", url="", model="tiny", tokens=8)
 
@@ -80,6 +84,12 @@ def test_a_stream_that_broke_off_is_cut(body: bytes, promised: int, said: str) -
         assert wrong(target, "stream").startswith(said)
 
 
+@pytest.mark.parametrize(("promised", "said"), [(0, "an empty stream"), (1000, "silent after 0 pieces")])
+def test_a_stream_that_never_began_is_lost_and_not_cut(promised: int, said: str) -> None:
+    with answering(b"", promised=promised) as target:
+        assert wrong(target, "stream").startswith(said)
+
+
 def test_a_stream_that_gives_no_reason_for_its_end_is_wrong() -> None:
     with answering(piece() + DONE) as target:
         assert wrong(target, "stream") == "a stream without an end"
@@ -107,3 +117,15 @@ def test_a_connection_that_nobody_takes_is_wrong() -> None:
     with answering(b"") as target:
         pass
     assert "ConnectError" in wrong(target, "chat")
+
+
+def test_a_log_whose_beginning_is_gone_is_no_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kubelet starts another file after ten MiB, and tells of the newest alone."""
+    first = json.dumps({"first": "chat", "after": 1.0})
+    seen = json.dumps(asdict(Seen(1.0, 0.5, "chat", "short", "stable", "")))
+    said = Load(Kubectl(Path("kubectl"), None), "callers")
+    monkeypatch.setattr(said, "_said", lambda: f"{first}\n{seen}\n")
+    assert len(said.look().answered) == 1
+    monkeypatch.setattr(said, "_said", lambda: f"{seen[20:]}\n{seen}\n")
+    with pytest.raises(RayhelmError, match="more than the log of their pod keeps"):
+        said.look()

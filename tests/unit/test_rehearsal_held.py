@@ -22,19 +22,24 @@ class Cluster(Kubectl):
 
     def __init__(self, pods: int = 0, **clusters: str) -> None:
         super().__init__(Path("kubectl"), None)
-        self.clusters, self.pods = clusters, pods
+        self.clusters, self.pods, self.namespace = clusters, pods, "ours"
 
     def get(self, *what: str, namespace: str = "") -> dict[str, Any]:
         if what[0] == "rayclusters.ray.io":
-            owned = [{"name": name, "ownerReferences": [{"name": by}]} for name, by in self.clusters.items()]
+            owned = [
+                {"name": name, "namespace": self.namespace, "ownerReferences": [{"name": by}]}
+                for name, by in self.clusters.items()
+            ]
             return {"items": [{"metadata": metadata} for metadata in owned]}
         container = {"resources": {"requests": {"memory": "1Gi", "cpu": "1"}}}
         count = self.pods if "--selector=rayhelm.dev/service" in what else 0
-        return {"items": [{"spec": {"containers": [container]}}] * count}
+        pod = {"metadata": {"namespace": self.namespace}, "spec": {"containers": [container]}}
+        return {"items": [pod] * count}
 
 
 def watch(cluster: Cluster, old: int = 1, new: int = 2) -> Watch:
-    return Watch(cluster, {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})})
+    cards = {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})}
+    return Watch(cluster, *cards, ["ours"])
 
 
 @pytest.mark.parametrize("name", FLEETS)
@@ -96,3 +101,11 @@ def test_pods_and_their_memory_are_told_at_their_most() -> None:
     cluster.pods = 2
     seen.look()
     assert (seen.pods_at_most, seen.room_at_most) == (4, Room(4 * 2**30, 4))
+
+
+def test_what_others_have_beside_it_is_not_counted() -> None:
+    cluster = Cluster(pods=3, a="one")
+    cluster.namespace = "theirs"
+    seen = watch(cluster)
+    assert seen.look() == Counter()
+    assert (seen.clusters_at_most, seen.pods_at_most) == (0, 0)

@@ -80,7 +80,10 @@ class Layout:
 
     def export(self, tag: str, to: IO[bytes], *, without: frozenset[str] = frozenset()) -> None:
         """An archive of one image, as a stream; `without` are digests that the reader has already."""
-        index = json.dumps({"schemaVersion": 2, "manifests": [self._manifests()[tag]]}).encode()
+        manifest = self._manifests()[tag]
+        # A tag alone is no name: this is where containerd looks for one.
+        named = {**manifest["annotations"], "io.containerd.image.name": self.reference(tag)}
+        index = json.dumps({"schemaVersion": 2, "manifests": [{**manifest, "annotations": named}]}).encode()
         with tarfile.open(fileobj=to, mode="w|") as tar:
             tar.add(self.folder / "oci-layout", "oci-layout")
             for digest in self.blobs(tag):

@@ -12,7 +12,7 @@ from rayhelm.kubectl import Kubectl
 from testbed.command import run, say, show
 from testbed.control_plane.home import Record
 from testbed.control_plane.status import State, state_of
-from testbed.images import LAYOUTS, Layout
+from testbed.images.archive import layout_of
 from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
 from testbed.node.home import NodeHome, home
@@ -67,10 +67,7 @@ def load_command(
     place = home()
     if place.record() is None:
         raise MissingError("no node runs here", "make node")
-    name, _, tag = image.partition(":")
-    layout = Layout(LAYOUTS / name)
-    if tag not in layout.tags():
-        raise MissingError(f"there is no image {image} in {LAYOUTS}", "ci/images/build")
+    layout, tag = layout_of(image)
     begin = time.monotonic()
     reference = give(place, int((place.folder / "pid").read_text()), layout, tag)
     wait_until_told(Kubectl(program("kubectl"), place.kubeconfig), reference)

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from rayhelm.errors import RayhelmError
@@ -88,7 +89,9 @@ def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
         for folder in _deepest_first(tree / name):
             _rmdir(folder)
     if switched and is_unified(root):
-        (root / "cgroup.subtree_control").write_text(" ".join(f"-{controller}" for controller in switched))
+        for controller in switched:
+            with suppress(OSError):  # somebody else has come to use it: theirs now
+                (root / "cgroup.subtree_control").write_text(f"-{controller}")
 
 
 def _switch_on(root: Path) -> list[str]:

@@ -103,11 +103,14 @@ class Facts:
 def check(home: NodeHome, network: Network, clusters: int = 0) -> None:
     """Raises MissingError with all that is missing for a node, and for so many Ray clusters on it."""
     if platform.system() != "Linux":
-        raise MissingError(f"a node needs Linux: this is {platform.system()}", "ci/kind/up, where Docker is")
+        raise MissingError(
+            f"a node needs Linux: this is {platform.system()}",
+            "ci/kind/up, where Docker is: a cluster with simulated nodes",
+        )
     if os.geteuid() != 0:
         raise MissingError(
             "a node needs root: it makes namespaces, interfaces and cgroups",
-            "sudo ci/node up\nor, without root, where Docker is: ci/kind/up",
+            "sudo ci/node up\nor, where Docker is: kind create cluster, for real pods; ci/kind/up, for simulated nodes",
         )
     if found := lacks(look(home, network, images=bool(clusters)), network, Room.of(clusters)):
         lines = "\n".join(f"  - {what}\n      {how}" for what, how in found)

@@ -36,7 +36,7 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):
         return reference
     there = frozenset(_ctr(pid, "content", "ls", "--quiet").split())
-    command = _command(pid, "images", "import", f"--base-name={reference.rpartition(':')[0]}", "-")
+    command = _command(pid, "images", "import", "-")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as reader:
         assert reader.stdin
         with suppress(BrokenPipeError):  # the reader says why

@@ -144,12 +144,16 @@ def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
             for piece in answer.iter_bytes():
                 body += piece
         except httpx.HTTPError as error:
-            return f"{_CUT} after {len(_lines(body))} pieces: {error!r}"[:300], _version(answer)
+            # Nothing was said yet, or nobody broke off: that is no stream that had begun and lost who sent it.
+            silent = not body or isinstance(error, httpx.TimeoutException)
+            return f"{'silent' if silent else _CUT} after {len(_lines(body))} pieces: {error!r}"[:300], _version(answer)
     lines = _lines(body)
     said = [json.loads(line) for line in lines if line != "[DONE]"]
     if errors := [each["error"] for each in said if "error" in each]:
         return f"{_CUT} after {len(said)} pieces: {errors[0]}"[:300], _version(answer)
-    if not lines or lines[-1] != "[DONE]":
+    if not lines:
+        return "an empty stream", _version(answer)
+    if lines[-1] != "[DONE]":
         return f"{_CUT} after {len(lines)} pieces, without a word", _version(answer)
     ends = any(choice["finish_reason"] for each in said for choice in each["choices"])
     return "" if ends else "a stream without an end", _version(answer)

@@ -2,7 +2,7 @@
 
 import threading
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from rayhelm.errors import RayhelmError
@@ -48,6 +48,8 @@ class Watch:
     """By service: cards of a Ray cluster that was there before the change."""
     new: Mapping[str, Cards]
     """And of one that the change made, or changed in place."""
+    namespaces: Collection[str]
+    """Where the fleet lives: what others have beside it is not counted."""
     before: set[str] | None = None
     """Ray clusters that were there before the change; None until that begins."""
     in_place: set[str] = field(default_factory=set)
@@ -104,10 +106,12 @@ class Watch:
             item["metadata"]["name"]: owner["name"]
             for item in items
             for owner in item["metadata"].get("ownerReferences", ())
+            if item["metadata"]["namespace"] in self.namespaces
             if owner["name"] in self.old or owner["name"] in self.new
         }
 
     def _pods(self) -> list[Room]:
         kinds = ("rayhelm.dev/service", "rayhelm.dev/gateway")
         found = [self.kubectl.get("pods", "--all-namespaces", f"--selector={kind}")["items"] for kind in kinds]
-        return [requests(item["spec"]) for items in found for item in items]
+        ours = (item for items in found for item in items if item["metadata"]["namespace"] in self.namespaces)
+        return [requests(item["spec"]) for item in ours]

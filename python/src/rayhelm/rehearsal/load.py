@@ -168,10 +168,10 @@ def starts(kubectl: Kubectl, name: str, image: str, how: str = "") -> None:
 
 
 _ANOTHER_IMAGE = """\
-ci/images/build && ci/node load ray:cpu    # on kind: kind load image-archive
+ci/images/build && ci/node load ray:cpu    # on kind: ci/images/archive ray:cpu FILE && kind load image-archive FILE
 or another one, which has Ray, vLLM for CPUs and the tiny models: --image REPOSITORY:TAG"""
 _ANOTHER_DOOR = """\
-ci/images/build && ci/node load ray:haproxy    # on kind: kind load image-archive
+ci/images/build && ci/node load ray:haproxy    # on kind: ci/images/archive, and kind load image-archive
 or another one of HAProxy: --gateway-image REPOSITORY:TAG"""
 _LOOK = f"""
 import importlib.util, pathlib, sys
@@ -197,6 +197,8 @@ def _outcome(said: str) -> Outcome:
         elif "begun" in what:
             seen = Seen(**what)
             (lost if seen.wrong else answered).append(seen)
+    if (answered or lost) and not first:
+        raise RayhelmError("the callers saw more than the log of their pod keeps: what began it is gone")
     return Outcome(tuple(answered), tuple(lost), first)
 
 

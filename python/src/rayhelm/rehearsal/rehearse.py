@@ -70,7 +70,8 @@ def _played(stage: Stage, play: Play, old: Rendered, new: Rendered | None, wish:
         if isinstance(door, GatewayValues):
             opens(stage.kubectl, _name(door.image))
     stage.raise_all(play.old.releases)
-    watch = Watch(stage.kubectl, _cards(play.old, old), _cards(play.new, new or old))
+    where = {release.namespace for release in (*play.old.releases, *play.new.releases)}
+    watch = Watch(stage.kubectl, _cards(play.old, old), _cards(play.new, new or old), where)
     targets = _with_keys(play.stay, stage)
     failed, changes = "", []
     with watch, load(stage.kubectl, wish.image, targets, patience=READY) as calls:
