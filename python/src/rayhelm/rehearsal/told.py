@@ -132,9 +132,8 @@ def _started_again(play: Play, rendered: Rendered) -> Iterator[str]:
             if plan.answers_to in step.again and plan.min_replicas <= 1:
                 yield (
                     f"{plan.answers_to}: its one replica is started again in place; requests that come meanwhile wait"
-                    f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, if"
-                    " their callers have the patience. Together with an edit of its pods it would be a new cluster,"
-                    " which is waited for"
+                    f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, and some may"
+                    " get 503. Together with an edit of its pods it would be a new cluster, which is waited for"
                 )
 
 
