@@ -54,5 +54,5 @@ class Retries(Values):
     """Also requests that a server has read, where it broke off before its answer, or answered 500: so Serve says of a
     replica that died over a request. The work may be done again, and a request that fells whoever reads it fells
     three; clients of OpenAI do the same by themselves. It copies a buffer, as large as `limits.bodyBytes`, for each
-    request: a core passes on a fifth of what it would, or half with bodies of 256 KiB. Off: clients meet each pod that
+    request: with the default of that, a core passes on a fifth of what it would. Off: clients meet each pod that
     dies."""
