@@ -7,7 +7,7 @@ SHELL := bash
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
 scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
-testbed := PYTHONPATH=ci $(bin)/python -m testbed.tools
+testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
@@ -28,8 +28,8 @@ test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down end
 	@ci/kind/test
 
 lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generated files are fresh
-	@ci/stage ruff $(bin)/ruff check python tests ci benchmarks
-	@ci/stage "ruff format" $(bin)/ruff format --check python tests ci benchmarks
+	@ci/stage ruff $(bin)/ruff check python tests testbed ci benchmarks
+	@ci/stage "ruff format" $(bin)/ruff format --check python tests testbed ci benchmarks
 	@ci/stage mypy $(bin)/mypy
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
@@ -37,8 +37,8 @@ lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generat
 	@ci/stage "generated files" ci/generate --check
 
 fmt: setup ## format, and mend what ruff can mend
-	@$(bin)/ruff format python tests ci benchmarks
-	@$(bin)/ruff check --fix python tests ci benchmarks
+	@$(bin)/ruff format python tests testbed ci benchmarks
+	@$(bin)/ruff check --fix python tests testbed ci benchmarks
 
 generate: setup ## write anew all that is generated and committed
 	@ci/generate
@@ -77,7 +77,7 @@ bench: setup ## the speed of the commands, measured here
 bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run of a quarter of an hour
 	@$(testbed) bombardier
 	@benchmarks/gateway/peers
-	@PYTHONPATH=benchmarks:ci $(bin)/python -m gateway --write benchmarks/gateway/result.json
+	@PYTHONPATH=benchmarks:. $(bin)/python -m gateway --write benchmarks/gateway/result.json
 
 bench-autoscaling: setup ## Ray's own rule of scaling against ours on an hour of arrivals, simulated in five minutes
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
@@ -88,4 +88,4 @@ bench-failures: setup ## what happens to requests while pods are killed and serv
 
 clean: ## caches and build outputs; .venv and .tools stay
 	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist
-	@find python tests ci benchmarks -name __pycache__ -prune -exec rm -rf {} +
+	@find python tests testbed ci benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -20,7 +20,7 @@ from autoscaling.service import Decider, Look
 __all__ = ["deciding"]
 
 SELF = DeploymentID("LLMServer:model", "app")
-ENGINE_QUEUE = "rayhelm.serving.engine_queue.policy:EngineQueuePolicy"
+ENGINE_QUEUE = "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy"
 BOUNDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, inf)
 """Of vLLM's histogram of first tokens, as far as they matter here."""
 

@@ -5,7 +5,7 @@ import time
 from failures.scene import Scene
 from rayhelm.errors import RayhelmError
 from rayhelm.rehearsal.without_cards import CALLER
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 
 __all__ = ["door_killed", "door_rolled", "key_rotated", "shares_moved"]
 

@@ -71,7 +71,7 @@ def _kill_process(scene: Scene, deployment: str) -> None:
 
 
 def _tried(scene: Scene, pod: str, script: str) -> bool:
-    from rayhelm.kubectl import KubectlError
+    from rayhelm.kube.kubectl import KubectlError
 
     try:
         scene.inside(pod, script)

@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from failures.redis import redis, with_redis
-from rayhelm.fleet_files import render_fleet
-from rayhelm.kubectl import Kubectl, find_kubectl
+from rayhelm.kube.kubectl import Kubectl, find_kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.checks import find, namespaces_of, objects_of
 from rayhelm.rehearsal.load import NAMESPACE, Load, load
 from rayhelm.rehearsal.stage import READY, Stage, namespace
 from rayhelm.rehearsal.without_cards import CALLER, Cast, cast_of
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.render.files import render_fleet
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import Place
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
 

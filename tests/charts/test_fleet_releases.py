@@ -10,7 +10,7 @@ import yaml
 from charts.kit import HELMS, only, parsed
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir, lint, render
-from rayhelm.serving.door import find_haproxy
+from rayhelm.local.gateway import find_haproxy
 
 FLEETS = charts_dir().parent / "values"
 FILES = sorted(path for chart in ("gateway", "platform", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))

@@ -6,7 +6,7 @@ from typing import get_args
 import pytest
 
 from charts.kit import EXAMPLES, ray_service, serve_config
-from rayhelm.serving.check import check_serve_config
+from rayhelm.local.serve_config import check_serve_config
 from rayhelm.values.ray_service.cards import AcceleratorType
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]

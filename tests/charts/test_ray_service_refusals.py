@@ -8,7 +8,7 @@ from cluster.kit.refused import CHART, cases, table
 from rayhelm.charts.helm import render
 from rayhelm.charts.rules import rules
 from rayhelm.errors import FleetError
-from rayhelm.serving.check import check_serve_config
+from rayhelm.local.serve_config import check_serve_config
 
 RULES = rules(CHART)
 CASES = [pytest.param(rule, case, id=f"{rule}-{name.replace(' ', '-')}") for rule, name, case in cases()]

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from charts.kit import ENGINE_QUEUE, chat, cluster, llm_config, over, serve_config, worker
-from rayhelm.serving.check import check_serve_config
+from rayhelm.local.serve_config import check_serve_config
 
 STAYS = {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false", "karpenter.sh/do-not-disrupt": "true"}
 
@@ -49,7 +49,7 @@ def test_a_custom_application_waits_as_long_as_it_is_told():
 
 def test_the_policy_of_the_engines_is_named_with_what_it_needs():
     assert scaling(ENGINE_QUEUE)["policy"] == {
-        "policy_function": "rayhelm.serving.engine_queue.policy:EngineQueuePolicy",
+        "policy_function": "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy",
         "policy_kwargs": {
             "prometheus_address": "http://prometheus.monitoring:9090",
             "ttft_s": 0.6,

@@ -10,7 +10,7 @@ import pytest
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.fleets import priority_classes
 from cluster.kit.helm import Helm
-from rayhelm.fleet_files import render_fleet
+from rayhelm.render.files import render_fleet
 from rayhelm.values.emit import changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 

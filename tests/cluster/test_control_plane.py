@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cluster.kit.bare import bare, needs_own_control_plane
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import members
 from testbed.control_plane import Bed, Home, home
 from testbed.control_plane.bed import ORDER, run_of

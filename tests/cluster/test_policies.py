@@ -15,7 +15,7 @@ from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, befores, case, documents
 from rayhelm.charts.helm import template
-from rayhelm.kubectl import KubectlError
+from rayhelm.kube.kubectl import KubectlError
 
 OPEN: dict[str, str] = {}
 """Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""

@@ -16,15 +16,15 @@ from cluster.kit.bare import bare
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
 from rayhelm.charts.helm import charts_dir
-from rayhelm.fleet_files import render_fleet
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.checks import namespaces_of, objects_of
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.outside import on_its_own
 from rayhelm.rehearsal.stage import Stage
 from rayhelm.rehearsal.without_cards import cast_of
-from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.render.files import render_fleet
+from rayhelm.standin.cluster import Place
 from rayhelm.values.ray_service.image import Image
 from testbed.nodes import cpu_nodes, uniform
 from testbed.tools import program

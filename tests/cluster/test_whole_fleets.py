@@ -15,7 +15,7 @@ from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
 from rayhelm.admission.policy import shipped
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
 ANOTHER_POD = {"head": {"tmpSize": "11Gi"}}

@@ -9,7 +9,7 @@ import pytest
 from live.kit.cluster import Cluster
 from live.kit.service import Service, given, serving, values
 from rayhelm.rehearsal.load import load
-from rayhelm.serving.stand_in_cluster import CARD, GROUP
+from rayhelm.standin.cluster import CARD, GROUP
 
 SCALING = {
     "minReplicas": 1,

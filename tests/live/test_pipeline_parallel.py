@@ -14,7 +14,7 @@ import pytest
 from live.kit.cluster import Cluster
 from live.kit.service import TINY, Service, serving, values
 from rayhelm.errors import RayhelmError
-from rayhelm.serving.stand_in_cluster import GROUP
+from rayhelm.standin.cluster import GROUP
 from rayhelm.values.emit import changed
 
 STAGES = ("first", "second")

@@ -68,7 +68,7 @@ def test_rays_own_commands_and_rayhelms_modules_are_there(cluster: Cluster, name
         "ray --version",
         "serve --help",
         "hf version",
-        "python -c 'import rayhelm.serving.engine_queue.policy'",
+        "python -c 'import rayhelm.runtime.engine_queue.policy'",
     ):
         cluster.kubectl("exec", "shell", f"--namespace={namespace}", "--", "bash", "-c", command)
 

@@ -8,7 +8,7 @@ from network.kit.compare import differences, reached
 from network.kit.sites import installed, one
 from network.kit.world import Pod, World, world_of
 from rayhelm.charts.helm import charts_dir
-from rayhelm.fleet_files import rendered_of
+from rayhelm.render.files import rendered_of
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
 

@@ -12,8 +12,8 @@ from policies.kit.cases import namespace
 from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
 from rayhelm.admission.policy import Policy, policies_of, shipped
 from rayhelm.charts.helm import charts_dir, template
-from rayhelm.fleet_files import Rendered, render_fleet, rendered_of
-from rayhelm.releases import Release
+from rayhelm.render.files import Rendered, render_fleet, rendered_of
+from rayhelm.render.releases import Release
 from rayhelm.spec.load import load_fleet
 from rayhelm.values.emit import changed
 

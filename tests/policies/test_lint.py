@@ -10,8 +10,8 @@ import yaml
 from policies.kit.cases import CASES, FOLDER, NAMES, befores, case, documents, rules_of
 from rayhelm.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError, Problem
-from rayhelm.lint import lint_fleet
-from rayhelm.lint_manifests import lint_manifests
+from rayhelm.lint.fleet import lint_fleet
+from rayhelm.lint.manifests import lint_manifests
 from unit.command import run
 
 Object = dict[str, Any]

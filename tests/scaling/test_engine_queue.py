@@ -134,7 +134,7 @@ def policy(url: str, session: str, **more):
     from ray.serve._private.autoscaling_state import _resolve_policy_callable
     from ray.serve.config import AutoscalingPolicy
 
-    path = "rayhelm.serving.engine_queue.policy:EngineQueuePolicy"
+    path = "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy"
     kwargs = {"prometheus_address": url, "session": session, "ttft_s": 1.0, "fetch_interval_s": 0.2, **more}
     return _resolve_policy_callable(AutoscalingPolicy(policy_function=path, policy_kwargs=kwargs))
 

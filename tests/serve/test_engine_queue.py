@@ -30,7 +30,7 @@ ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, configure_log
         "min_replicas": 1, "max_replicas": 3, "target_ongoing_requests": 4, "upscale_delay_s": 0,
         "look_back_period_s": 11,
         "policy": {
-            "policy_function": "rayhelm.serving.engine_queue.policy:EngineQueuePolicy",
+            "policy_function": "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy",
             "policy_kwargs": {"prometheus_address": url, "ttft_s": 1.0, "fetch_interval_s": 0.5},
         },
     },

@@ -7,20 +7,20 @@ import pytest
 
 pytestmark = pytest.mark.serve
 
-QUEUE = "rayhelm.serving.engine_queue"
+QUEUE = "rayhelm.runtime.engine_queue"
 
 
 @pytest.mark.parametrize(
     ("imported", "brought"),
     [
         (f"{QUEUE}.policy", {QUEUE, f"{QUEUE}.decision", f"{QUEUE}.signals"}),
-        ("rayhelm.serving.broken_streams", set()),
+        ("rayhelm.runtime.stream_errors", set()),
     ],
 )
 def test_it_needs_nothing_of_rayhelm_beside_itself(imported: str, brought: set[str]) -> None:
     program = f"import sys, {imported}; print(*(name for name in sys.modules if name.partition('.')[0] == 'rayhelm'))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert set(found) == {"rayhelm", "rayhelm.serving", imported, *brought}
+    assert set(found) == {"rayhelm", "rayhelm.runtime", imported, *brought}
 
 
 def test_serves_proxies_take_what_they_ask_for() -> None:
@@ -29,6 +29,6 @@ def test_serves_proxies_take_what_they_ask_for() -> None:
     from ray.serve._private.utils import call_function_from_import_path
 
     found = validate_http_proxy_callback_return(
-        call_function_from_import_path("rayhelm.serving.broken_streams:middlewares")
+        call_function_from_import_path("rayhelm.runtime.stream_errors:middlewares")
     )
     assert [middleware.cls.__name__ for middleware in found] == ["BrokenStreams"]

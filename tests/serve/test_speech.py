@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from rayhelm.serving.speech import SpeechT5
+    from rayhelm.runtime.speech import SpeechT5
 
 pytestmark = pytest.mark.serve
 
@@ -60,14 +60,14 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def engine(folder: Path) -> "SpeechT5":
-    from rayhelm.serving.speech import SpeechT5
+    from rayhelm.runtime.speech import SpeechT5
 
     return SpeechT5(str(folder), str(folder / "vocoder"))
 
 
 @pytest.mark.parametrize("voice", ["default", "anna"])
 def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None:
-    from rayhelm.serving.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, speech_answer
 
     answer = speech_answer(SpeechRequest(model="tts", input="hello.", voice=voice), "tts", engine)
     assert answer.media_type == "audio/wav"
@@ -79,7 +79,7 @@ def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None
 def test_a_voice_that_is_not_there_is_a_400(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
-    from rayhelm.serving.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, speech_answer
 
     with pytest.raises(HTTPException) as caught:
         speech_answer(SpeechRequest(model="tts", input="hello", voice="berta"), "tts", engine)
@@ -89,7 +89,7 @@ def test_a_voice_that_is_not_there_is_a_400(engine: "SpeechT5") -> None:
 def test_another_model_is_a_404(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
-    from rayhelm.serving.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, speech_answer
 
     with pytest.raises(HTTPException) as caught:
         speech_answer(SpeechRequest(model="llm", input="hello"), "tts", engine)
@@ -99,7 +99,7 @@ def test_another_model_is_a_404(engine: "SpeechT5") -> None:
 def test_what_is_not_offered_is_refused_and_not_ignored() -> None:
     from pydantic import ValidationError
 
-    from rayhelm.serving.speech import SpeechRequest
+    from rayhelm.runtime.speech import SpeechRequest
 
     with pytest.raises(ValidationError):
         SpeechRequest.model_validate({"model": "tts", "input": "hello", "speed": 2})

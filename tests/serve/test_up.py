@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from rayhelm import processes
+from rayhelm.local.state import Home
 from rayhelm.processes.find import shared_memory
-from rayhelm.serving.home import Home
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
 
@@ -235,7 +235,7 @@ def test_engines_are_forks_of_the_process_that_imported_vllm(up: Up) -> None:
     engines = [process for process in processes.members(up.home.run) if process.cmdline()[:1] == ["VLLM::EngineCore"]]
     assert len(engines) == 2
     for engine in engines:
-        assert psutil.Process(engine.ppid()).cmdline()[1:3] == ["-m", "rayhelm.serving.zygote"]
+        assert psutil.Process(engine.ppid()).cmdline()[1:3] == ["-m", "rayhelm.local.zygote"]
 
 
 def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> None:

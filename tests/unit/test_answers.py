@@ -8,9 +8,9 @@ from rich.console import Console
 from rayhelm.cli.tenant_table import joined_names, tenant_table
 from rayhelm.cli.up import up_services
 from rayhelm.errors import FleetError
-from rayhelm.fleet_files import rendered_of
-from rayhelm.plan_page import plan_page
 from rayhelm.planner.plan import Plan
+from rayhelm.render.files import rendered_of
+from rayhelm.render.plan_page import plan_page
 from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway_from_plan import gateways_of_plan

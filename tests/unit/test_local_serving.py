@@ -10,14 +10,14 @@ import pytest
 from rayhelm import processes
 from rayhelm.cli.up import _serve_config, _values
 from rayhelm.errors import FleetError, MissingError
-from rayhelm.fleet_files import render_fleet
-from rayhelm.serving import local as serving
-from rayhelm.serving import preflight
-from rayhelm.serving.home import Endpoint, Home
-from rayhelm.serving.local import down
-from rayhelm.serving.local_config import gpus, merge, served
-from rayhelm.serving.ray_local import environment, head_command
-from rayhelm.serving.stand_in import local
+from rayhelm.local import preflight
+from rayhelm.local import serve as serving
+from rayhelm.local.config import gpus, merge, served
+from rayhelm.local.ray_cluster import environment, head_command
+from rayhelm.local.serve import down
+from rayhelm.local.state import Endpoint, Home
+from rayhelm.render.files import render_fleet
+from rayhelm.standin.model import local
 
 FLEETS = Path(__file__).parents[2] / "values"
 LLM = "ray.serve.llm:build_openai_app"

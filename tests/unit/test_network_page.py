@@ -7,12 +7,12 @@ from pydantic import ValidationError
 
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir
-from rayhelm.fleet_files import files_of, render_fleet
 from rayhelm.network import Passage, Site, chart_flows, passages
 from rayhelm.network.flows import ChartFlows
 from rayhelm.network.table import flows_table
-from rayhelm.network_page import network_page
-from rayhelm.releases import Release
+from rayhelm.render.files import files_of, render_fleet
+from rayhelm.render.network_page import network_page
+from rayhelm.render.releases import Release
 
 VALUES = charts_dir().parent / "values"
 GATEWAY = {"models": {"m": {"versions": {"stable": {"routePrefix": "/", "endpoints": {}}}}}}

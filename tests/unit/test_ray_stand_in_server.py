@@ -19,7 +19,7 @@ from testbed.ray_stand_in.failures import Failure
 from testbed.ray_stand_in.server import LARGEST, Server
 from unit.ray_stand_in_world import APPLICATIONS, CONFIG, World, dashboard, head, kubeconfig, said, wait_for
 
-CI = Path(__file__).resolve().parent.parent.parent / "ci"
+ROOT = Path(__file__).resolve().parents[2]
 HEAD = "web-abcde-head-svc.models.svc.cluster.local"
 
 
@@ -300,7 +300,7 @@ def test_a_port_that_is_taken_is_one_clear_message(tmp_path: Path) -> None:
 
 def program(*arguments: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "testbed.ray_stand_in", *arguments]
-    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(CI)}, capture_output=True, text=True)
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
 
 
 def spoken(url: str, request: bytes) -> bytes:

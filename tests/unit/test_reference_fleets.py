@@ -7,9 +7,9 @@ import pytest
 
 from rayhelm.catalog import catalog
 from rayhelm.errors import FleetError
-from rayhelm.fleet_files import Rendered, files_of, render_fleet
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.render.files import Rendered, files_of, render_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rayhelm.errors import RayhelmError
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal import caller
 from rayhelm.rehearsal.caller import Seen, Target
 from rayhelm.rehearsal.load import Load

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from rayhelm.fleet_files import Rendered, rendered_of
 from rayhelm.rehearsal.change import MARK, Edit, edit_of, mirrored, steps
 from rayhelm.rehearsal.outside import on_its_own
 from rayhelm.rehearsal.without_cards import Cast, cast_of
-from rayhelm.serving.stand_in_cluster import GROUP, Place
+from rayhelm.render.files import Rendered, rendered_of
+from rayhelm.standin.cluster import GROUP, Place
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
 from unit.fleets import load

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from rayhelm.errors import FleetError, MissingError, Problem
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.checks import Found, find, refuse_another, refuse_what_is_there
 from rayhelm.rehearsal.record import Record
 from rayhelm.rehearsal.room import Room, asked, left, places

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.fleet_files import render_fleet
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.held import Watch, cards_of, has
 from rayhelm.rehearsal.room import Room
+from rayhelm.render.files import render_fleet
 
 VALUES = charts_dir().parent / "values"
 FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]

@@ -7,15 +7,15 @@ import pytest
 
 from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import FleetError
-from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.rehearsal.change import mirrored, steps
 from rayhelm.rehearsal.checks import Found, namespaces_of, objects_of
 from rayhelm.rehearsal.outside import on_its_own
 from rayhelm.rehearsal.play import Play, Wish, all_of, cluster_of
 from rayhelm.rehearsal.room import asked
 from rayhelm.rehearsal.without_cards import Cast, cast_of
-from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.spec.load import load_fleet
+from rayhelm.standin.cluster import Place
 from rayhelm.values.ray_service.image import Image
 
 VALUES = charts_dir().parent / "values"

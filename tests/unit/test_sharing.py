@@ -3,8 +3,8 @@
 import pytest
 
 from rayhelm.errors import FleetError, Problem
-from rayhelm.fleet_files import Rendered, rendered_of
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.render.files import Rendered, rendered_of
 from rayhelm.values.platform import PlatformValues
 from unit.fleets import load
 

@@ -13,7 +13,7 @@ from rayhelm.catalog import catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.fleet_files import Rendered, render_fleet, rendered_of
+from rayhelm.render.files import Rendered, render_fleet, rendered_of
 from rayhelm.spec.labels import Labels
 from rayhelm.values.emit import changed
 from rayhelm.values.pod_kinds import names_of

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rayhelm.catalog import catalog
-from rayhelm.serving.checkpoint import write_checkpoint
-from rayhelm.serving.families import POSITIONS, VOCABULARY, config, families
-from rayhelm.serving.stand_in import StandIn, local, stand_in
+from rayhelm.standin.checkpoint import write_checkpoint
+from rayhelm.standin.families import POSITIONS, VOCABULARY, config, families
+from rayhelm.standin.model import StandIn, local, stand_in
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import Application, Autoscaling, CustomApplication, Model, Router, Serve

@@ -7,9 +7,9 @@ import pytest
 
 from rayhelm.charts.helm import charts_dir, template
 from rayhelm.closed import Closed
-from rayhelm.fleet_files import Rendered, render_fleet
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import (
+from rayhelm.render.files import Rendered, render_fleet
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import (
     GROUP,
     Place,
     gateway_without_cards,

@@ -39,7 +39,7 @@ def start(shop: Shop) -> subprocess.Popen[str]:
     """The command in a process of its own, which may be killed."""
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, str(shop.root)],
-        env={**shop.env, "PYTHONPATH": str(HERE.root / "ci")},
+        env={**shop.env, "PYTHONPATH": str(HERE.root)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

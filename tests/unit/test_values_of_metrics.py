@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.fleet_files import render_fleet
+from rayhelm.render.files import render_fleet
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.metrics_from_plan import metrics_of_plan
 

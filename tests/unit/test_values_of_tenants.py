@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from rayhelm.errors import FleetError
-from rayhelm.fleet_files import Rendered, files_of, render_fleet, rendered_of
-from rayhelm.lint import lint_fleet
-from rayhelm.releases import Release
+from rayhelm.lint.fleet import lint_fleet
+from rayhelm.render.files import Rendered, files_of, render_fleet, rendered_of
+from rayhelm.render.releases import Release
 from rayhelm.spec.tenants import Tenant as Declared
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.tenants import Tenant

@@ -12,7 +12,7 @@ from pykube import HTTPClient, KubeConfig
 
 from cluster.kit.cluster import Cluster
 from cluster.kit.place import Testbed, surroundings
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from testbed.control_plane import Bed, core, down, home
 from testbed.control_plane.home import Home, Record
 from testbed.control_plane.ports import free_port

@@ -7,7 +7,7 @@ from typing import Any
 
 from cluster.kit.cluster import Object
 from rayhelm.charts.helm import charts_dir, template
-from rayhelm.fleet_files import Rendered, render_fleet
+from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.values.emit import changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 

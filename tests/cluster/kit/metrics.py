@@ -20,7 +20,7 @@ import yaml
 
 from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.wait import eventually
-from rayhelm.kubectl import KubectlError
+from rayhelm.kube.kubectl import KubectlError
 from rayhelm.processes import Process, end, new_run, start
 from testbed.control_plane.kubeconfig import with_token
 from testbed.tools import program

@@ -13,7 +13,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.endings import Written
 from cluster.kit.refused import Case
 from rayhelm.charts.helm import render
-from rayhelm.kubectl import KubectlError
+from rayhelm.kube.kubectl import KubectlError
 
 __all__ = ["Manuscript", "write"]
 

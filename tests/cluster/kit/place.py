@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.kubectl import Kubectl, KubectlError
+from rayhelm.kube.kubectl import Kubectl, KubectlError
 from testbed.control_plane import Bed, Home, down, home, up
 from testbed.control_plane.addons import NAMESPACE
 from testbed.ray_stand_in.client import RayStandIn

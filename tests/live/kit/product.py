@@ -9,14 +9,14 @@ from typing import Any
 
 from charts.kit import over
 from live.kit.cluster import Cluster
-from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.checks import find, namespaces_of, objects_of
 from rayhelm.rehearsal.load import NAMESPACE, Load, load
 from rayhelm.rehearsal.stage import READY, Stage, namespace
 from rayhelm.rehearsal.without_cards import CALLER, Cast, cast_of
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.render.files import Rendered, render_fleet
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import Place
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import Caller

@@ -11,8 +11,8 @@ from live.kit.cluster import Cluster
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.stage import Stage, namespace
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import Place, service_without_cards
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import Place, service_without_cards
 from rayhelm.values.emit import changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image

@@ -8,9 +8,9 @@ from charts.kit import Object, example, over
 from network.kit.world import World, world_of
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir, template
-from rayhelm.fleet_files import Rendered, render_fleet
 from rayhelm.network import Site, site_of
-from rayhelm.releases import Release
+from rayhelm.render.files import Rendered, render_fleet
+from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
 __all__ = ["FLEETS", "RELEASES", "Fleet", "alone", "fleet_world", "installed", "one"]

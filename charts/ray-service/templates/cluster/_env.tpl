@@ -38,7 +38,7 @@
 {{- /* Serve's proxies have streams say that they lost their replica: Ray Serve LLM alone would end them as if all had been
        said. Takes (list image override). */ -}}
 {{- define "ray-service.imageEnv" -}}
-{{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.serving.broken_streams:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
+{{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
 {{- end }}
 
 {{- define "ray-service.envList" -}}

@@ -35,6 +35,6 @@
 {{- with .ttftSeconds }}
 {{- $_ := set $arguments "ttft_s" . }}
 {{- end }}
-{{- dict "policy_function" "rayhelm.serving.engine_queue.policy:EngineQueuePolicy" "policy_kwargs" $arguments | toJson }}
+{{- dict "policy_function" "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy" "policy_kwargs" $arguments | toJson }}
 {{- end }}
 {{- end }}

@@ -10,7 +10,7 @@ def down_command(state: StateOption = None, format: FormatOption = Format.text) 
     """End the endpoint on this computer: every process that `up` started, and no other."""
     import json
 
-    from rayhelm.serving.local import down
+    from rayhelm.local.serve import down
 
     home = home_of(state)
     ended = down(home)

@@ -65,8 +65,8 @@ def lint_command(
     import json
 
     from rayhelm.admission.manifests import are_manifests
-    from rayhelm.lint import lint_fleet
-    from rayhelm.lint_manifests import lint_manifests
+    from rayhelm.lint.fleet import lint_fleet
+    from rayhelm.lint.manifests import lint_manifests
 
     file = fleet_file(fleet)
     checked = lint_manifests(file, policies) if are_manifests(file) else lint_fleet(file, ask_ray=serve)

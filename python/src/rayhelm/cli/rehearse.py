@@ -10,9 +10,9 @@ from rayhelm.cli.fleet_commands import fleet_file
 from rayhelm.cli.output import PageFormat, PageFormatOption, console, shown
 
 if TYPE_CHECKING:
-    from rayhelm.fleet_files import Rendered
     from rayhelm.rehearsal.report import Report
     from rayhelm.rehearsal.stage import Stage
+    from rayhelm.render.files import Rendered
 
 __all__ = ["rehearse_command"]
 
@@ -67,10 +67,10 @@ def rehearse_command(
     import signal
 
     from rayhelm.errors import UsageError
-    from rayhelm.fleet_files import render_fleet
     from rayhelm.rehearsal.play import Wish, cluster_of, refuse_the_same
     from rayhelm.rehearsal.rehearse import clean as take_away
     from rayhelm.rehearsal.rehearse import rehearse
+    from rayhelm.render.files import render_fleet
 
     # Whoever ends it politely has it cleaned up, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -104,7 +104,7 @@ def rehearse_command(
 
 
 def _stage(kubeconfig: Path | None, context: str, say: Callable[[str], None]) -> "Stage":
-    from rayhelm.kubectl import Kubectl, find_kubectl
+    from rayhelm.kube.kubectl import Kubectl, find_kubectl
     from rayhelm.rehearsal.stage import Stage
 
     file = kubeconfig.absolute() if kubeconfig else None

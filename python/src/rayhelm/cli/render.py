@@ -11,7 +11,7 @@ from rayhelm.cli.output import Format, FormatOption, warn
 
 if TYPE_CHECKING:
     from rayhelm.errors import Problem
-    from rayhelm.fleet_folder import Difference
+    from rayhelm.render.folder import Difference
 
 __all__ = ["render_command"]
 
@@ -27,8 +27,8 @@ def render_command(
 ) -> None:
     """Write the plan and the Helm values of a fleet (and with `--manifests` the Kubernetes objects)."""
     from rayhelm.errors import FleetError
-    from rayhelm.fleet_files import files_of, manifests_of, render_fleet
-    from rayhelm.fleet_folder import compare, write
+    from rayhelm.render.files import files_of, manifests_of, render_fleet
+    from rayhelm.render.folder import compare, write
 
     path = fleet_file(fleet)
     folder = output or path.parent

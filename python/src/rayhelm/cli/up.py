@@ -9,8 +9,8 @@ from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
 from rayhelm.cli.output import Format, FormatOption, console, shown, warn
 
 if TYPE_CHECKING:
-    from rayhelm.fleet_files import Rendered
-    from rayhelm.serving.home import Endpoint, Home
+    from rayhelm.local.state import Endpoint, Home
+    from rayhelm.render.files import Rendered
     from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["StateOption", "home_of", "up_command"]
@@ -33,11 +33,11 @@ def up_command(
 ) -> None:
     """Serve a fleet on this computer, and return when it answers. Without a GPU, tiny models stand in."""
     from rayhelm.cli.up_door import behind_the_door, door_of
-    from rayhelm.fleet_files import render_fleet
-    from rayhelm.serving import preflight
-    from rayhelm.serving.door import another_key
-    from rayhelm.serving.local import running, up
-    from rayhelm.serving.local_config import digest, gpus, merge, prefixes, served
+    from rayhelm.local import preflight
+    from rayhelm.local.config import digest, gpus, merge, prefixes, served
+    from rayhelm.local.gateway import another_key
+    from rayhelm.local.serve import running, up
+    from rayhelm.render.files import render_fleet
 
     home = home_of(state)
     rendered = render_fleet(fleet_file(fleet))
@@ -73,7 +73,7 @@ def up_command(
 
 
 def home_of(state: Path | None) -> "Home":
-    from rayhelm.serving.home import Home, default_state
+    from rayhelm.local.state import Home, default_state
 
     return Home((state or default_state()).absolute())
 
@@ -107,9 +107,9 @@ def _values(
 ) -> tuple[dict[str, "RayServiceValues"], list[str]]:
     """The fleet's values as this computer can serve them, and what is different about them."""
     from rayhelm.errors import FleetError, Problem
-    from rayhelm.serving.checkpoint import write_checkpoint
-    from rayhelm.serving.stand_in import local
-    from rayhelm.serving.stand_in import stand_in as changed
+    from rayhelm.standin.checkpoint import write_checkpoint
+    from rayhelm.standin.model import local
+    from rayhelm.standin.model import stand_in as changed
 
     if not stand_in:
         return {service: local(rendered.values[service]) for service in services}, []
@@ -135,7 +135,7 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     import json
 
     from rayhelm.charts.helm import template
-    from rayhelm.fleet_files import CHART
+    from rayhelm.render.files import CHART
     from rayhelm.values.emit import changed
 
     objects = template(

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rayhelm.fleet_files import Rendered
-    from rayhelm.serving.door import Door
+    from rayhelm.local.gateway import Door
+    from rayhelm.render.files import Rendered
     from rayhelm.values.gateway.models import Model
 
 __all__ = ["behind_the_door", "door_of"]
@@ -34,7 +34,7 @@ def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: in
     """Renders the chart `gateway` for `port`, in front of a Ray Serve on a port of its own."""
     from rayhelm import processes
     from rayhelm.charts.helm import template
-    from rayhelm.serving.door import Door, local_values, new_key
+    from rayhelm.local.gateway import Door, local_values, new_key
     from rayhelm.values.emit import changed
     from rayhelm.values.gateway_from_plan import RELEASE
 

@@ -2,7 +2,7 @@
 
 from rayhelm.network.flows import chart_flows
 from rayhelm.network.passages import Site
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 
 __all__ = ["site_of"]
 

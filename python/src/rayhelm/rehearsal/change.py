@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeVar
 
 from rayhelm.charts.helm import template
 from rayhelm.rehearsal.without_cards import Cast
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import GROUP
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import GROUP
 from rayhelm.values.emit import changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.groups import Gpu, Head, Resources, WorkerGroup

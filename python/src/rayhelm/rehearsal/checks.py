@@ -8,11 +8,11 @@ from typing import Any
 from rayhelm.catalog import catalog
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, MissingError, Problem
-from rayhelm.kubectl import Kubectl, KubectlError
+from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.room import NOTHING, asked, left, places
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
 __all__ = [

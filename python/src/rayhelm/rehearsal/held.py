@@ -6,9 +6,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
 from rayhelm.errors import RayhelmError
-from rayhelm.fleet_files import Rendered
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.room import NOTHING, Room, requests
+from rayhelm.render.files import Rendered
 from rayhelm.values.pod_kinds import names_of
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.worker_groups import resource_of

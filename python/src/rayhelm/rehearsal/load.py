@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from rayhelm.errors import MissingError, RayhelmError
-from rayhelm.kubectl import Kubectl, KubectlError
+from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
 from rayhelm.rehearsal import caller
 from rayhelm.rehearsal.caller import Seen, Target
-from rayhelm.serving.stand_in_cluster import MODELS
+from rayhelm.standin.cluster import MODELS
 
 __all__ = ["NAMESPACE", "Load", "Outcome", "load", "opens", "runs"]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 from rayhelm.rehearsal.without_cards import Cast
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
 from rayhelm.values.gateway.operations import PodMonitor as DoorMonitor

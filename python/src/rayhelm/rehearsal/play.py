@@ -3,16 +3,16 @@
 from dataclasses import dataclass, replace
 
 from rayhelm.errors import FleetError, Problem, UsageError
-from rayhelm.fleet_files import Rendered
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.change import Step, mirrored, steps
 from rayhelm.rehearsal.checks import Found, find, objects_of, refuse_another
 from rayhelm.rehearsal.outside import on_its_own
 from rayhelm.rehearsal.room import asked
 from rayhelm.rehearsal.without_cards import Cast, cast_of
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import Place
+from rayhelm.render.files import Rendered
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import Place
 from rayhelm.values.ray_service.image import Image
 
 __all__ = ["Play", "Wish", "all_of", "cluster_of", "own_releases", "play_of", "refuse_the_same"]

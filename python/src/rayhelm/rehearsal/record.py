@@ -12,10 +12,10 @@ import psutil
 
 from rayhelm.closed import Closed
 from rayhelm.errors import RayhelmError
-from rayhelm.kubectl import Kubectl, KubectlError
+from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.stage import Stage, namespace
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 
 __all__ = ["CLEAN", "Made", "Record", "clear", "keep", "left_behind", "read", "record_of", "write"]
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from rayhelm.charts.helm import find_helm
 from rayhelm.errors import FleetError, Problem, RayhelmError
-from rayhelm.fleet_files import Rendered
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.change import Step
@@ -18,7 +17,8 @@ from rayhelm.rehearsal.report import Change, Report
 from rayhelm.rehearsal.stage import READY, Stage
 from rayhelm.rehearsal.told import Happened, report_of
 from rayhelm.rehearsal.without_cards import CALLER, Cast
-from rayhelm.releases import Release
+from rayhelm.render.files import Rendered
+from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.pod import Image
 

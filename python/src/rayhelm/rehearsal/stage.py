@@ -12,9 +12,9 @@ from typing import Any
 
 from rayhelm.charts.helm import charts_dir, find_helm
 from rayhelm.errors import RayhelmError
-from rayhelm.kubectl import Kubectl
+from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import wait_until
-from rayhelm.releases import Release
+from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
 

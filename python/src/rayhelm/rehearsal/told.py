@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from rayhelm.fleet_files import Rendered
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.held import Cards, Watch, cards_of, has
@@ -12,7 +11,8 @@ from rayhelm.rehearsal.play import Play, Wish, own_releases
 from rayhelm.rehearsal.report import CardsHeld, Change, Report, Requests, Service, lost_of
 from rayhelm.rehearsal.stage import Stage
 from rayhelm.rehearsal.without_cards import CALLER, DELETION_DELAY
-from rayhelm.releases import Release
+from rayhelm.render.files import Rendered
+from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from rayhelm.fleet_files import Rendered
 from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.releases import Release
-from rayhelm.serving.stand_in_cluster import (
+from rayhelm.render.files import Rendered
+from rayhelm.render.releases import Release
+from rayhelm.standin.cluster import (
     Place,
     gateway_without_cards,
     platform_without_cards,

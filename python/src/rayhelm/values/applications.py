@@ -23,7 +23,7 @@ __all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
 
 MOUNT = Weights().mount_path
 
-SPEECH = "rayhelm.serving.speech:build_app"
+SPEECH = "rayhelm.runtime.speech:build_app"
 """Text to speech is not a task of vLLM's server; this application is ours, and has to be in the image."""
 
 _SPELLINGS = {"half": "float16", "float": "float32"}

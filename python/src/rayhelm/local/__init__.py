@@ -1,0 +1,1 @@
+"""Serve the rendered configuration on this computer: `rayhelm up` and `rayhelm down`."""

@@ -1,0 +1,121 @@
+"""What `rayhelm render` writes for a fleet, as text by path. Pure: nothing is written here.
+
+<fleet>/plan.md                            the plan, for people and for review
+<fleet>/network.md                         who may reach whom, alike
+<fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
+<fleet>/manifests/...                      Kubernetes objects under the same paths, when asked for
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayhelm.errors import FleetError
+from rayhelm.planner.plan import Plan
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.render.releases import Release, releases_of
+from rayhelm.spec.load import LoadedFleet, load_fleet
+from rayhelm.values.emit import as_yaml, changed
+from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.gateway_from_plan import gateways_of_plan
+from rayhelm.values.platform_from_plan import platforms_of_plan
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
+from rayhelm.values.tenant_from_plan import tenants_of_plan
+
+__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "names_of", "render_fleet", "rendered_of"]
+
+CHART = "ray-service"
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """A fleet on its way through the house."""
+
+    loaded: LoadedFleet
+    plan: Plan
+    values: dict[str, RayServiceValues]
+    """By service, which is also the release's name."""
+    tenants: dict[tuple[str, str], TenantValues]
+    """By cluster and tenant."""
+    releases: tuple[Release, ...]
+    """Of all charts, in the order in which they are installed."""
+
+    def namespace(self, service: str) -> str:
+        """Where the service lives: with its owner, or in `models`."""
+        return self.plan.services[service].namespace
+
+    def kubernetes(self, service: str) -> str:
+        """Version of Kubernetes that the service runs on, as helm takes it."""
+        cluster = self.plan.services[service].cluster
+        return f"{self.loaded.fleet.clusters[cluster].kubernetes}.0"
+
+
+def render_fleet(path: Path) -> Rendered:
+    """Plan and value the fleet file at `path`. Raises FleetError."""
+    return rendered_of(load_fleet(path))
+
+
+def rendered_of(loaded: LoadedFleet) -> Rendered:
+    """Plan and value a fleet. Raises FleetError."""
+    plan = plan_fleet(loaded)
+    values = values_of_plan(plan, loaded)
+    tenants = tenants_of_plan(plan, loaded.fleet, values)
+    platforms = platforms_of_plan(plan, loaded, values)
+    gateways = gateways_of_plan(plan, loaded.fleet, values)
+    releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
+    return Rendered(loaded, plan, values, tenants, releases)
+
+
+def files_of(rendered: Rendered) -> dict[str, str]:
+    """Text of each file, by its path below the fleet's folder."""
+    from rayhelm.render.network_page import network_page
+    from rayhelm.render.plan_page import plan_page
+
+    pages = {
+        "plan.md": plan_page(rendered.plan, rendered.tenants),
+        "network.md": network_page(rendered.plan.fleet, rendered.releases),
+    }
+    return pages | {release.file: as_yaml(release.values, _header(release, rendered)) for release in rendered.releases}
+
+
+def _header(release: Release, rendered: Rendered) -> str:
+    cluster = f", cluster `{release.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
+    return (
+        f"Values of chart {release.chart}: release `{release.name}` ({release.about}), namespace"
+        f" `{release.namespace}`{cluster}.\n"
+        f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
+    )
+
+
+def mark_of(rendered: Rendered) -> str:
+    """What stands in the head of each file, and tells later whose it is."""
+    return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
+
+
+def names_of(rendered: Rendered) -> set[str]:
+    """Paths of all files with values or objects, whether they are asked for or not."""
+    return {name for release in rendered.releases for name in (release.file, _manifest(release))}
+
+
+def manifests_of(rendered: Rendered) -> dict[str, str]:
+    """What Helm makes of the values, by path. FleetError carries the rule that was broken: one of a chart, or of the
+    admission policies that would refuse the fleet's own objects."""
+    import yaml
+
+    from rayhelm.charts.helm import Loader, render
+    from rayhelm.lint.admission import judge_releases
+
+    texts = [
+        render(each.chart, each.name, each.namespace, changed(each.values), kube_version=each.kubernetes)
+        for each in rendered.releases
+    ]
+    objects = [[item for item in yaml.load_all(text, Loader=Loader) if item] for text in texts]
+    made = list(zip(rendered.releases, objects, strict=True))
+    if problems := judge_releases(made, rendered.loaded).problems:
+        raise FleetError(problems)
+    header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
+    return {_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
+
+
+def _manifest(release: Release) -> str:
+    return f"manifests/{release.file}"

@@ -1,0 +1,1 @@
+"""What runs in Ray: the Serve autoscaling policy, stream errors, speech. It imports nothing of rayhelm."""

@@ -1,0 +1,77 @@
+"""Writes the files of a tiny model: config, byte-level tokenizer, chat template. The weights are vLLM's dummy ones."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rayhelm.standin.families import POSITIONS, config
+
+__all__ = ["write_checkpoint"]
+
+SPECIAL = ("<s>", "</s>", "<pad>", "<unk>")
+CHAT_TEMPLATE = (
+    "{% for message in messages %}{{ message['role'] }}: {{ message['content'] }}\n{% endfor %}"
+    "{% if add_generation_prompt %}assistant: {% endif %}"
+)
+
+
+def write_checkpoint(family: str, folder: Path) -> Path:
+    """The folder of the tiny model of `family` below `folder`; writes what is not there or differs."""
+    target = folder / family
+    target.mkdir(parents=True, exist_ok=True)
+    for name, content in _files(family).items():
+        path, text = target / name, json.dumps(content, indent=2)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+    return target
+
+
+def _files(family: str) -> dict[str, dict[str, Any]]:
+    return {
+        "config.json": config(family),
+        "tokenizer.json": _tokenizer(),
+        "tokenizer_config.json": {
+            "tokenizer_class": "PreTrainedTokenizerFast",
+            "model_max_length": POSITIONS,
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "pad_token": "<pad>",
+            "unk_token": "<unk>",
+            "chat_template": CHAT_TEMPLATE,
+        },
+        "generation_config.json": {"bos_token_id": 0, "eos_token_id": 1, "pad_token_id": 2},
+    }
+
+
+def _tokenizer() -> dict[str, Any]:
+    """One token for each byte, without merges: any text goes in, and any bytes come out."""
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_byte_letters()])}
+    return {
+        "version": "1.0",
+        "truncation": None,
+        "padding": None,
+        "added_tokens": [
+            {
+                "id": number,
+                "content": token,
+                "single_word": False,
+                "lstrip": False,
+                "rstrip": False,
+                "normalized": False,
+                "special": True,
+            }
+            for number, token in enumerate(SPECIAL)
+        ],
+        "normalizer": None,
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},
+        "post_processor": None,
+        "decoder": {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+        "model": {"type": "BPE", "vocab": vocabulary, "merges": [], "unk_token": None, "dropout": None},
+    }
+
+
+def _byte_letters() -> list[str]:
+    """The letter that byte-level tokenizers write for each byte: itself where it prints, else one above U+0100."""
+    printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = iter(range(0x100, 0x200))
+    return [chr(byte) if byte in printable else chr(next(hidden)) for byte in range(256)]

@@ -1,0 +1,181 @@
+"""The stand-in on a cluster: a change of values, made before Helm, that lets nodes without cards run a fleet's
+releases.
+
+The charts, their pods, policies and rules stay what they are; models are the tiny ones of `stand_in.py`, which lie in
+the image, and pods are as small as those take. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from rayhelm.standin.model import StandIn, stand_in
+from rayhelm.values.gateway import GatewayValues
+from rayhelm.values.gateway.operations import Autoscaling as Doors
+from rayhelm.values.gateway.operations import Resources as DoorSize
+from rayhelm.values.gateway.operations import Scheduling
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.cluster import Autoscaler, KubeRay, SidecarResources
+from rayhelm.values.ray_service.groups import Head, Resources, WorkerGroup
+from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.serve import Application, Ingress
+from rayhelm.values.tenant import TenantValues
+
+__all__ = ["GROUP", "MODELS", "Place", "gateway_without_cards", "platform_without_cards", "service_without_cards",
+           "tenant_without_cards"]  # fmt: skip
+
+MODELS = Path("/models")
+"""Folder of the tiny models in the image."""
+GROUP = "stand-in"
+"""The one worker group: a worker that no replica of Serve runs on is never ready, so there is none for each card."""
+CARD = "stand-in-card"
+"""Ray resource of a worker, one for each model that it has room for."""
+
+_ENVIRONMENT: Mapping[str, str] = {
+    # Ray starts its workers politely, behind everything else on the computer.
+    "RAY_worker_niceness": "0",
+    # Serve ends a proxy that is not ready in 5 s, and one that does not answer in 10: too hard on a busy computer.
+    "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
+    "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "30",
+    # The sampler's torch.compile takes 31 s out of the first request.
+    "TORCHDYNAMO_DISABLE": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    "OMP_NUM_THREADS": "1",
+}
+_CPU_REQUEST = "200m"
+"""Of head and workers each: two clusters, in an upgrade, have to fit on two cores."""
+_BASE_GIB = 3
+"""Memory of a worker before its first engine: Ray, the ingress of an application, an idle process, /dev/shm."""
+_ENGINE_GIB = 3
+"""Memory of a tiny model's processes; measured: 3.1 GiB in two."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """The cluster, as its values name it."""
+
+    kuberay: str
+    """Version of its operator."""
+    image: Image
+    """Ray and vLLM for CPUs, with rayhelm and the tiny models (`ci/images/build` makes such a one)."""
+    haproxy: str = ""
+    """Image of HAProxy, `repository:tag`; empty for the chart's own."""
+    api_servers: tuple[str, ...] = ()
+    """Addresses of the Kubernetes API, as CIDRs."""
+
+
+def service_without_cards(
+    values: RayServiceValues, architectures: Mapping[str, str], place: Place, *, workers: int = 1
+) -> StandIn:
+    """Values of chart `ray-service`. `architectures` is as for `stand_in`; each of the `workers` serves a replica of
+    every model, and as many ingresses are there, so that each of them could be lost."""
+    small = stand_in(values, architectures, MODELS)
+    models = [model for application in small.values.serve.applications.values() for model in application.models]
+    applications = {
+        name: _copies(application, workers) for name, application in small.values.serve.applications.items()
+    }
+    policy = values.network_policy
+    api = policy.api_server.model_copy(update={"cidrs": list(place.api_servers) or policy.api_server.cidrs})
+    changed = small.values.model_copy(
+        update={
+            "kuberay": KubeRay.model_validate({"version": place.kuberay}),
+            "image": place.image,
+            "head": _head(values.head),
+            "serve": small.values.serve.model_copy(update={"applications": applications}),
+            "worker_groups": {GROUP: _group(values, models=len(models), workers=workers)},
+            "autoscaler": _autoscaler(values.autoscaler),
+            "network_policy": policy.model_copy(update={"api_server": api}),
+        }
+    )
+    return StandIn(changed, small.families, small.notes)
+
+
+def gateway_without_cards(values: GatewayValues, place: Place, *, replicas: int = 1) -> GatewayValues:
+    """Values of chart `gateway`: the same routes, keys and limits in small pods."""
+    image = values.image
+    if place.haproxy:
+        repository, _, tag = place.haproxy.rpartition(":")
+        image = image.model_copy(update={"repository": repository, "tag": tag, "digest": ""})
+    return values.model_copy(
+        update={
+            "image": image,
+            "replicas": replicas,
+            "autoscaling": Doors(kind="None"),
+            "limits": values.limits.model_copy(update={"connections": 100}),
+            "resources": DoorSize(cpu="200m", memory="256Mi"),
+            "scheduling": Scheduling(priority_class_name=values.scheduling.priority_class_name),
+        }
+    )
+
+
+def tenant_without_cards(values: TenantValues) -> TenantValues:
+    """Values of chart `tenant`: no card at all may be asked for; pods, objects and storage stay counted as they are."""
+    quota = values.quota.model_copy(update={"gpus": {}, "priority_classes": {}})
+    return values.model_copy(update={"quota": quota})
+
+
+def platform_without_cards(values: PlatformValues, place: Place) -> PlatformValues:
+    """Values of chart `platform`: the same classes and policies, which let the stand-in's image pass; no cards."""
+    sources = values.policies.image_source
+    trusted = {**sources.registries, place.image.repository: "stands in for Ray's image"}
+    policies = values.policies.model_copy(update={"image_source": sources.model_copy(update={"registries": trusted})})
+    default = PlatformValues()
+    off = {name: getattr(default, name) for name in ("nvidia", "amd", "intel", "runtime_classes")}
+    return values.model_copy(update={**off, "policies": policies})
+
+
+def _head(head: Head) -> Head:
+    return Head(
+        resources=Resources(cpu="2", cpu_request=_CPU_REQUEST, memory="3Gi"),
+        shm_size="512Mi",
+        priority_class_name=head.priority_class_name,
+        termination_grace_period_seconds=head.termination_grace_period_seconds,
+        min_available=head.min_available,
+        env=dict(_ENVIRONMENT),
+    )
+
+
+def _copies(application: Application, count: int) -> Application:
+    """As many replicas of everything. Each books what stands for a card, as it would book cards: or Ray would put two
+    on one worker."""
+    models = {
+        name: model.model_copy(
+            update={
+                "resources": {CARD: 1.0},
+                "autoscaling": model.autoscaling.model_copy(update={"min_replicas": count, "max_replicas": count}),
+            }
+        )
+        for name, model in application.models.items()
+    }
+    return application.model_copy(
+        update={"models": models, "ingress": Ingress(min_replicas=count, max_replicas=count)},
+    )
+
+
+def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
+    """As much as all models take: two CPUs for each, and one for the ingress of each application, are only Ray's count
+    of them."""
+    groups = list(values.worker_groups.values())
+    ingresses = max(1, len(values.serve.applications))
+    return WorkerGroup(
+        gpu=groups[0].gpu.model_copy(update={"count": 0, "product": "", "resource": ""}),
+        min_replicas=workers,
+        max_replicas=workers,
+        resources=Resources(
+            cpu=str(max(4, 2 * models + ingresses * workers)),
+            cpu_request=_CPU_REQUEST,
+            memory=f"{_BASE_GIB + _ENGINE_GIB * models}Gi",
+        ),
+        ray_resources={CARD: models},
+        shm_size="1Gi",
+        priority_class_name=groups[0].priority_class_name,
+        termination_grace_period_seconds=max(group.termination_grace_period_seconds for group in groups),
+        min_available=min(group.min_available for group in groups),
+        env=dict(_ENVIRONMENT),
+    )
+
+
+def _autoscaler(autoscaler: Autoscaler) -> Autoscaler:
+    resources = SidecarResources(cpu="1", cpu_request="50m", memory="768Mi")
+    return autoscaler.model_copy(update={"resources": resources})

@@ -1,0 +1,113 @@
+"""What makes a control plane a testbed: CRDs, accounts, the KubeRay operator, KWOK and the Ray stand-in.
+
+The three programs run beside the cluster, each under a service account of its own with the rights that it needs:
+so they join any cluster, also one whose control plane is somebody else's.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import yaml
+
+from rayhelm.kube.kubectl import Kubectl
+from testbed.control_plane.bed import Bed, run_of
+from testbed.control_plane.definitions import install_crds
+from testbed.control_plane.home import Part
+from testbed.control_plane.kubeconfig import with_token
+from testbed.control_plane.ports import free_port
+from testbed.control_plane.programs import Programs
+from testbed.nodes import kwok_arguments, kwok_environment
+
+__all__ = ["MANIFESTS", "NAMESPACE", "start"]
+
+NAMESPACE = "rayhelm-testbed"
+"""Holds the accounts, and the ConfigMap of the same name that tells tests what they may do here."""
+
+ACCOUNTS = Path(__file__).with_name("accounts")
+STAND_INS_RIGHTS = Path(__file__).parents[1] / "ray_stand_in" / "cluster-role.yaml"
+MANIFESTS = tuple(dict.fromkeys((ACCOUNTS / "namespace.yaml", STAND_INS_RIGHTS, *sorted(ACCOUNTS.glob("*.yaml")))))
+"""What the three programs need in a cluster; the namespace comes first."""
+IMPORTABLE = Path(__file__).resolve().parents[2]
+YEAR = "8760h"
+
+
+def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
+    kubectl = Kubectl(programs["kubectl"], bed.home.kubeconfig, run=run_of(bed.home, "kubectl"))
+    install_crds(bed, kubectl, programs.kuberay, say)
+    kubectl.apply_files(*MANIFESTS)
+    stand_in, kwok, operator, metrics = (free_port(taken) for _ in range(4))
+    proxy = f"http://127.0.0.1:{stand_in}"
+    bed.home.write(bed.record.model_copy(update={"stand_in": proxy}))
+
+    say(f"KubeRay {programs.kuberay}, KWOK, and a stand-in for Ray")
+    accounts = {name: _account(bed, kubectl, name) for name in ("ray-stand-in", "kwok", "kuberay-operator")}
+    _begin(
+        bed,
+        "ray-stand-in",
+        stand_in,
+        _ray_stand_in(bed, accounts["ray-stand-in"], stand_in),
+        {"PYTHONPATH": str(IMPORTABLE)},
+    )
+    _begin(
+        bed,
+        "kwok",
+        kwok,
+        [str(programs["kwok"]), *kwok_arguments(accounts["kwok"], kwok)],
+        kwok_environment(bed.home.folder),
+    )
+    _begin(
+        bed,
+        "kuberay-operator",
+        operator,
+        _operator(programs["kuberay-operator"], accounts["kuberay-operator"], operator, metrics),
+        # The way to Ray, without DNS. Loopback, where the API server is, is never asked through a proxy.
+        {"HTTP_PROXY": proxy, "http_proxy": proxy, "NO_PROXY": "", "no_proxy": ""},
+    )
+    for name in accounts:
+        bed.wait(name)
+    _tell(bed, kubectl)
+
+
+def _begin(bed: Bed, name: str, port: int, command: list[str], environment: dict[str, str] | None = None) -> None:
+    part = Part(name=name, run=run_of(bed.home, name), command=tuple(command), port=port, environment=environment or {})
+    bed.begin(part)
+
+
+def _account(bed: Bed, kubectl: Kubectl, name: str) -> Path:
+    token = kubectl("create", "token", name, f"--namespace={NAMESPACE}", f"--duration={YEAR}").strip()
+    return with_token(bed.home.folder / f"{name}.kubeconfig", bed.home.kubeconfig, name, token)
+
+
+def _ray_stand_in(bed: Bed, kubeconfig: Path, port: int) -> list[str]:
+    state = bed.home.folder / "ray"
+    return [
+        sys.executable,
+        "-m",
+        "testbed.ray_stand_in",
+        f"--port={port}",
+        f"--kubeconfig={kubeconfig}",
+        f"--state={state}",
+    ]
+
+
+def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> list[str]:
+    return [
+        *[str(program), f"--kubeconfig={kubeconfig}", "--enable-leader-election=false"],
+        *[f"--health-probe-bind-address=127.0.0.1:{health}", f"--metrics-addr=127.0.0.1:{metrics}"],
+        # On loopback, a reconcile takes milliseconds; one at a time would make a fleet wait for a slow one.
+        "--reconcile-concurrency=4",
+    ]
+
+
+def _tell(bed: Bed, kubectl: Kubectl) -> None:
+    """The mark of a cluster that tests may use, and what they need to know of it."""
+    record = bed.record
+    data = {"home": str(bed.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}
+    mark = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": NAMESPACE, "namespace": NAMESPACE},
+        "data": data,
+    }
+    kubectl.apply(yaml.safe_dump(mark))

@@ -1,0 +1,55 @@
+"""Installs CRDs. On a cluster that is somebody else's, those that others installed stay as they are."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from rayhelm.errors import MissingError
+from rayhelm.kube.kubectl import MANAGER, Kubectl
+from testbed.control_plane.bed import Bed
+from testbed.tools import crd_files
+
+__all__ = ["install_crds", "installed_by_us"]
+
+BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda", "gpu-operator", "intel-device-plugins")
+"""Bundles that a testbed can do without: what is not here is counted and named."""
+MANAGERS = '--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.managedFields[*].manager}{"\\n"}{end}'
+
+
+def install_crds(bed: Bed, kubectl: Kubectl, kuberay: str, say: Callable[[str], None]) -> None:
+    """Raises MissingError without the CRDs of the operator under test."""
+    files = crd_files("kuberay", version=kuberay)
+    left_out = []
+    for bundle in BESIDE:
+        try:
+            files += crd_files(bundle)
+        except MissingError as error:
+            left_out.append(f"CRDs of {bundle}: {error}")
+    if bed.record.joined:
+        others = {name for name, managers in _managers(kubectl).items() if MANAGER not in managers}
+        left_out += [
+            f"CRD {_name(file)}: the cluster has one that others installed" for file in files if _name(file) in others
+        ]
+        files = [file for file in files if _name(file) not in others]
+    say(f"{len(files)} CRDs" + "".join(f"\n  not installed: {line}" for line in left_out))
+    if files:
+        kubectl.apply_files(*files)
+        kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
+    bed.home.write(bed.record.model_copy(update={"left_out": tuple(left_out)}))
+
+
+def installed_by_us(kubectl: Kubectl) -> list[str]:
+    """Names of the CRDs that a testbed brought."""
+    return [name for name, managers in _managers(kubectl).items() if MANAGER in managers]
+
+
+def _managers(kubectl: Kubectl) -> dict[str, set[str]]:
+    """CRD to whoever wrote a field of it."""
+    lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
+    return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
+
+
+def _name(file: Path) -> str:
+    # Not parsed: PyYAML cannot read all of them. Metadata stands above the schema, in which `name:` is further right.
+    found = re.search(r"^  name: [\"']?([a-z0-9.-]+)", file.read_text(), re.MULTILINE)
+    return found[1] if found else file.stem

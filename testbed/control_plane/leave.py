@@ -1,0 +1,77 @@
+"""Takes out of a joined cluster what a testbed brought for itself."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from rayhelm.errors import RayhelmError
+from rayhelm.kube.kubectl import Kubectl, KubectlError
+from rayhelm.processes import TimedOut, members, wait_until
+from testbed.control_plane.addons import MANIFESTS, NAMESPACE
+from testbed.control_plane.bed import run_of
+from testbed.control_plane.definitions import installed_by_us
+from testbed.control_plane.home import Home
+from testbed.nodes.manifest import SIMULATED
+from testbed.tools import program
+
+__all__ = ["leave", "settle"]
+
+PATIENCE = "--request-timeout=15s"
+SIMULATED_KINDS = "nodes,persistentvolumes,storageclasses"
+KUBERAYS = "rayservices,rayclusters,rayjobs"
+
+
+def settle(home: Home) -> None:
+    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold for ever. Pods of
+    nodes that are gone already take the cluster itself a minute."""
+    if not members(run_of(home, "kuberay-operator")):
+        return
+    try:
+        kubectl = _kubectl(home)
+        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=90, poll=1)
+    except (RayhelmError, TimedOut):
+        return  # `leave` says what remains
+
+
+def leave(home: Home, say: Callable[[str], None]) -> None:
+    """Removes accounts, roles, the mark, and simulated nodes and volumes, which are nobody's without KWOK.
+
+    CRDs stay, since every object of theirs would go with them. Where the cluster does not answer, that is said: it may
+    be gone, and whoever ends the processes must not be held up by it."""
+    try:
+        kubectl = _kubectl(home)
+        kubectl("delete", SIMULATED_KINDS, f"--selector={SIMULATED}", "--wait=false", PATIENCE)
+        kubectl("delete", "--ignore-not-found", "--timeout=120s", *(f"--filename={file}" for file in MANIFESTS))
+        crds = installed_by_us(kubectl)
+        objects = _items(kubectl, KUBERAYS) if crds else []
+    except RayhelmError as error:
+        said = error.said if isinstance(error, KubectlError) else str(error)
+        say(
+            f"the joined cluster could not be cleaned: {said.splitlines()[-1]}\n    where it still is, namespace "
+            f"{NAMESPACE}, ClusterRoles {NAMESPACE}-* and ray-stand-in, and what has the label {SIMULATED} are in it"
+        )
+        return
+    if crds:
+        say(f"{len(crds)} CRDs stay in the joined cluster: {crds[0]}, ...")
+    if objects:
+        names = [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in objects]
+        say(f"{len(objects)} objects of KubeRay stay in it, and nobody looks after them: {', '.join(names[:3])}, ...")
+
+
+def _kubectl(home: Home) -> Kubectl:
+    return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
+
+
+def _going(kubectl: Kubectl) -> bool:
+    """Whether something of KubeRay is being deleted, or will be, with its namespace."""
+    namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_going(item)}
+    return any(_is_going(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
+
+
+def _is_going(item: dict[str, Any]) -> bool:
+    return "deletionTimestamp" in item["metadata"]
+
+
+def _items(kubectl: Kubectl, kinds: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(kubectl("get", kinds, "-A", "--output=json", PATIENCE))["items"]
+    return found

@@ -1,0 +1,63 @@
+"""`ci/images/build`: the images of the live tests, as OCI layouts in .cache/images. Linux, as root."""
+
+import os
+import sys
+import time
+from collections.abc import Callable
+
+from rayhelm.errors import MissingError, RayhelmError, UsageError
+from rayhelm.local.gateway import find_haproxy
+from testbed.images import LAYOUTS, Layout
+from testbed.images.base import make_base, packages_of
+from testbed.images.haproxy import make_haproxy
+from testbed.images.python import make_code, make_packages, patterns_of
+from testbed.images.redis import make_redis
+from testbed.tools.lock import one_at_a_time
+from testbed.tools.site import HERE
+
+RECIPE = HERE.root / "ci" / "images" / "cpu"
+LOCKS = tuple(HERE.root / "requirements" / f"{name}.txt" for name in ("core", "serve"))
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code: 0, 1 where something failed, 2 for an image that there is not, 3 where something is missing."""
+    try:
+        build(*arguments)
+    except RayhelmError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    return 0
+
+
+def build(*tags: str) -> Layout:
+    """Each image that is not there yet, or those that are named and what they lie on: Debian; HAProxy, Redis and the
+    locked packages on top of it; rayhelm on top of those."""
+    layout, scratch = Layout(LAYOUTS / "ray"), LAYOUTS / ".scratch"
+    steps: dict[str, Callable[[], None]] = {
+        "base": lambda: make_base(layout, "base", packages_of(RECIPE / "base.packages"), scratch),
+        "haproxy": lambda: make_haproxy(layout, "haproxy", "base", find_haproxy(), scratch),
+        "redis": lambda: make_redis(layout, "redis", "base", packages_of(RECIPE / "redis.packages"), scratch),
+        "packages": lambda: make_packages(layout, "packages", "base", LOCKS, patterns_of(RECIPE / "left-out"), scratch),
+        "cpu": lambda: make_code(layout, "cpu", "packages", scratch),
+    }
+    if unknown := [tag for tag in tags if tag not in steps]:
+        raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join(steps)}")
+    if os.geteuid() != 0:
+        raise MissingError("a base of Debian is made by root", "sudo ci/images/build")
+    below = {"base", *(["packages"] if "cpu" in tags else [])}
+    with one_at_a_time(LAYOUTS, "images"):
+        for tag, make in steps.items():
+            if not tags or tag in below.union(tags):
+                _step(tag, layout, make)
+    return layout
+
+
+def _step(tag: str, layout: Layout, make: Callable[[], None]) -> None:
+    begin = time.monotonic()
+    print(f"==> {layout.reference(tag)}", flush=True)
+    make()
+    print(f"    {layout.size(tag) / 2**20:.0f} MiB, {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,66 @@
+"""Gives a node images: from a layout into containerd, layers that it has already excepted."""
+
+import subprocess
+from contextlib import suppress
+
+from rayhelm.errors import RayhelmError
+from rayhelm.kube.kubectl import Kubectl
+from rayhelm.processes import wait_until
+from testbed.images import LAYOUTS, Layout, of_program
+from testbed.node.home import NODE, NodeHome
+from testbed.node.namespace import enter
+from testbed.node.settings import CONTAINERD
+from testbed.node.shell import output
+from testbed.tools import program
+
+__all__ = ["give", "small_ones", "wait_until_told"]
+
+SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
+"""Images of one program, and the arguments that are theirs."""
+
+
+def small_ones() -> list[Layout]:
+    """Makes the images that every node has, each tagged `node`."""
+    layouts = []
+    for name, (tool, arguments) in SMALL.items():
+        layout = Layout(LAYOUTS / name)
+        of_program(layout, "node", program(tool), arguments)
+        layouts.append(layout)
+    return layouts
+
+
+def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
+    """Imports an image into the containerd inside, and says its reference."""
+    reference = layout.reference(tag)
+    manifest = layout.blobs(tag)[0]
+    if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):
+        return reference
+    there = frozenset(_ctr(pid, "content", "ls", "--quiet").split())
+    command = _command(pid, "images", "import", "-")
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as reader:
+        assert reader.stdin
+        with suppress(BrokenPipeError):  # the reader says why
+            # The manifest is what the import begins with.
+            layout.export(tag, reader.stdin, without=there - {manifest})
+        said = reader.communicate()[0].decode(errors="replace")
+    if reader.returncode:
+        raise RayhelmError(f"{reference} could not be imported: {said.strip()}")
+    return reference
+
+
+def wait_until_told(kubectl: Kubectl, reference: str) -> None:
+    """That the node has an image, the API server hears up to half a minute after the import."""
+
+    def told() -> bool | None:
+        images = kubectl.get("node", NODE)["status"].get("images", ())
+        return any(reference in (image["names"] or ()) for image in images) or None
+
+    wait_until(told, what=f"that the node tells of {reference}", timeout=120, poll=1)
+
+
+def _ctr(pid: int, *arguments: str) -> str:
+    return output(*_command(pid, *arguments))
+
+
+def _command(pid: int, *arguments: str) -> list[str]:
+    return enter(pid, [str(program("ctr")), f"--address={CONTAINERD}", "--namespace=k8s.io", *arguments])

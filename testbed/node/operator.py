@@ -1,0 +1,34 @@
+"""The KubeRay operator on a node, as a pod, where it finds Ray by the cluster's own names."""
+
+from pathlib import Path
+
+import yaml
+
+from rayhelm.kube.kubectl import Kubectl
+from testbed.control_plane.addons import MANIFESTS as ACCOUNTS
+from testbed.tools import crd_files, found
+
+__all__ = ["install_operator"]
+
+MANIFEST = Path(__file__).parent / "manifests" / "kuberay-operator.yaml"
+RIGHTS = "rayhelm-testbed-kuberay-operator"
+
+
+def install_operator(kubectl: Kubectl) -> str:
+    """CRDs, rights and a Deployment that is ready; returns the operator's version."""
+    version = found("kuberay-operator").version
+    files = crd_files("kuberay", version=version)
+    kubectl.apply_files(*files)
+    kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
+    kubectl.apply(yaml.safe_dump(_rights()))
+    kubectl.apply_files(MANIFEST)
+    kubectl("rollout", "status", "deployment/kuberay-operator", "--namespace=kuberay-system", "--timeout=300s")
+    return version
+
+
+def _rights() -> dict[str, object]:
+    """The ClusterRole that the simulated cluster gives its operator, which is what KubeRay's own chart grants."""
+    objects = (item for file in ACCOUNTS for item in yaml.safe_load_all(file.read_text()))
+    (role,) = (item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", RIGHTS))
+    found: dict[str, object] = role
+    return found
