@@ -36,7 +36,7 @@ lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generat
 	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile
 	@ci/stage "generated files" ci/generate --check
 
-fmt: setup ## format, and mend what ruff can mend
+fmt: setup ## format, and fix what ruff can fix
 	@$(bin)/ruff format python tests testbed ci benchmarks
 	@$(bin)/ruff check --fix python tests testbed ci benchmarks
 

@@ -66,7 +66,7 @@ def visit(kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyw
         kubectl = Kubectl(program, path)
         guest = Guest(text, server, _version(kubectl, kubeconfig, server), _uid(kubectl))
         if _mark(kubectl) == str(home.folder) and home.folder.exists() and not home.is_joined:
-            raise UsageError(f"{kubeconfig} names this control plane itself: `up` without --join mends it")
+            raise UsageError(f"{kubeconfig} names this control plane itself: `up` without --join fixes it")
         found = [] if anyway or guest.uid == before else list(_others(kubectl, home))
     if found:
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []

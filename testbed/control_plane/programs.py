@@ -75,6 +75,6 @@ def _says(path: Path) -> str:
 
 
 def _all_of(lacks: list[MissingError]) -> MissingError:
-    """One message, which says once what mends several."""
-    mends = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
-    return MissingError("\n".join(error.what for error in lacks), "\n".join(mends))
+    """One message, which says once what fixes several."""
+    fixes = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
+    return MissingError("\n".join(error.what for error in lacks), "\n".join(fixes))

@@ -24,7 +24,7 @@ ROOM = 2**30
 
 
 def up(home: Home, *, port: int | None = None, join: Path | None = None, anyway: bool = False, say: Say = print) -> Bed:
-    """A control plane that is well. One that already runs is left as it is, or mended.
+    """A control plane that is well. One that already runs is left as it is, or fixed.
 
     `port` is the API server's; any free one when left out. `join` is the kubeconfig of a cluster that is there
     already: then only the add-ons are started; one that others use is joined only with `anyway`.
@@ -73,7 +73,7 @@ def _fresh(home: Home, programs: Programs, port: int | None, guest: Guest | None
 
 
 def _earlier(home: Home, programs: Programs, port: int | None, guest: Guest | None, say: Say) -> Bed | None:
-    """The control plane that is in this folder, mended; None where there is none that can be used."""
+    """The control plane that is in this folder, fixed; None where there is none that can be used."""
     record = home.record()
     if record is None or not record.complete:
         if home.folder.exists() or alive(home):
@@ -89,10 +89,10 @@ def _earlier(home: Home, programs: Programs, port: int | None, guest: Guest | No
         say(f"here was {record.told}{f', of another {others[0]}' if others else ''}: ending it")
         clear(home, say)
         return None
-    return _mended(Bed(home), say)
+    return _fixed(Bed(home), say)
 
 
-def _mended(bed: Bed, say: Say) -> Bed:
+def _fixed(bed: Bed, say: Say) -> Bed:
     for name in (name for name in ORDER if name in bed.record.parts):
         if bed.is_well(name):
             continue
@@ -117,9 +117,9 @@ def _port(wanted: int | None, taken: set[int]) -> int:
     return wanted
 
 
-def _has_nobody(port: int, mend: str = "end it") -> None:
+def _has_nobody(port: int, fix: str = "end it") -> None:
     if who := listener(port):
-        raise UsageError(f"port {port} is taken by {who}: {mend}")
+        raise UsageError(f"port {port} is taken by {who}: {fix}")
 
 
 def _has_room(home: Home) -> None:

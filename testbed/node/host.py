@@ -15,7 +15,7 @@ from testbed.node.home import NodeHome
 from testbed.node.network import Network
 from testbed.node.shell import output, tried
 from testbed.tools import missing
-from testbed.tools.catalogue import tools
+from testbed.tools.catalog import tools
 from testbed.tools.site import HERE
 
 __all__ = ["PACKAGES", "Facts", "Room", "check", "lacks", "look", "overlaps", "packages", "taken"]
@@ -88,7 +88,7 @@ class Facts:
     closed: str = ""
     """Why no cgroup can be made."""
     features: tuple[tuple[str, str, str], ...] = ()
-    """Of the kernel, that are not there, each with the words of whoever tried, and what might mend it."""
+    """Of the kernel, that are not there, each with the words of whoever tried, and what might fix it."""
     clashes: tuple[str, ...] = ()
     """Who has addresses of the node's network already."""
     hidden: bool = False
@@ -154,7 +154,7 @@ def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str
         )
     if facts.closed:
         found.append((f"cgroups of its own: {facts.closed}", "outside of a container"))
-    found += [(f"of the kernel: {feature}: {why}", mend) for feature, why, mend in facts.features]
+    found += [(f"of the kernel: {feature}: {why}", fix) for feature, why, fix in facts.features]
     if facts.clashes:
         found.append(
             (f"the network {network.all}: {'; '.join(facts.clashes)}", "another one: --network 10.210.0.0/16, say")
@@ -164,8 +164,8 @@ def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str
     if facts.memory < room.memory * 2**30:
         found.append((f"{room.memory:g} GiB of free memory: {facts.memory / 2**30:.1f} are free", "end other programs"))
     if facts.disk < (disk := room.disk + facts.unmade) * 2**30:
-        mend = "free some, or clone to a larger disk"
-        found.append((f"{disk:.0f} GiB of disk: {facts.disk / 2**30:.1f} are free", mend))
+        fix = "free some, or clone to a larger disk"
+        found.append((f"{disk:.0f} GiB of disk: {facts.disk / 2**30:.1f} are free", fix))
     return found
 
 
@@ -175,7 +175,7 @@ def _packages(absent: Sequence[str], compiler: bool) -> list[str]:
 
 
 def _untried() -> Iterator[tuple[str, str, str]]:
-    """Features of the kernel that do not work here, why, and what might mend it."""
+    """Features of the kernel that do not work here, why, and what might fix it."""
     if why := tried("unshare", *NAMESPACES, "true"):
         yield "namespaces (CONFIG_NAMESPACES)", why, "not inside of a container, or of one that is privileged"
         return  # nothing else could be tried

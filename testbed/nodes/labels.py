@@ -1,4 +1,4 @@
-"""Labels that each vendor's own discovery writes: `labels/`, filled with what the catalogue knows of the card."""
+"""Labels that each vendor's own discovery writes: `labels/`, filled with what the catalog knows of the card."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -26,7 +26,7 @@ class Labeller(Closed):
     sliced: dict[str, str] = {}
     """Labels that are others where cards are offered to several pods."""
     cards: dict[str, dict[str, str]]
-    """Facts of a card by its id in the catalogue; `source` says who saw them, or by which rule they are derived."""
+    """Facts of a card by its id in the catalog; `source` says who saw them, or by which rule they are derived."""
 
 
 class SpotMark(Closed):
@@ -59,7 +59,7 @@ def labels_of(card: Gpu, count: int, mig: Mapping[str, int] | None = None, slice
 
 
 def facts_of(card: Gpu, count: int) -> dict[str, str]:
-    """What labels can tell of a card; the catalogue's product label wins over the labeller's file."""
+    """What labels can tell of a card; the catalog's product label wins over the labeller's file."""
     facts = {"count": str(count), "mig": str(bool(card.mig)).lower()}
     if known := labeller(card.vendor):
         facts |= known.by_compute.get(card.compute or "", {}) | known.cards.get(card.id, {})

@@ -41,7 +41,7 @@ def uniform(
 ) -> list[dict[str, Any]]:
     """Many like nodes, without a fleet: 1,000 GPUs unless told otherwise.
 
-    Raises FleetError for a card that the catalogue does not know."""
+    Raises FleetError for a card that the catalog does not know."""
     card, like = catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
     size, taints = size_of(like, per_node), (_vendors_taint(card),)
     hosts = (

@@ -1,6 +1,6 @@
 """Finds and builds what the cluster tests need: programs from pinned Go modules, and the CRDs that travel in them.
 
-catalogue  ci/tools/tools.yaml and the go.mod beside it, as typed records
+catalog  ci/tools/tools.yaml and the go.mod beside it, as typed records
 find       a variable, PATH, KUBEBUILDER_ASSETS, what was built
 build      `make tools`: one `go build` after the other, under a temporary name
 toolchain  the Go that builds

@@ -12,7 +12,7 @@ from rich.table import Table
 from rayhelm.errors import MissingError, RayhelmError, UsageError
 from testbed.tools import crds
 from testbed.tools.build import build
-from testbed.tools.catalogue import Module, Tool, tools
+from testbed.tools.catalog import Module, Tool, tools
 from testbed.tools.find import search
 from testbed.tools.lock import one_at_a_time
 from testbed.tools.site import HERE, Site
@@ -33,7 +33,7 @@ def main(arguments: list[str], site: Site = HERE) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        print(f"{error}\n    mend that (a full disk, a folder of another user); then: make tools", file=sys.stderr)
+        print(f"{error}\n    fix that (a full disk, a folder of another user); then: make tools", file=sys.stderr)
         return MissingError.exit_code
     except KeyboardInterrupt:
         print("interrupted; `make tools` goes on where it was", file=sys.stderr)

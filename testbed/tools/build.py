@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rayhelm.errors import MissingError
-from testbed.tools.catalogue import Module, Tool
+from testbed.tools.catalog import Module, Tool
 from testbed.tools.diagnosis import diagnosis
 from testbed.tools.find import note_of, own_path
 from testbed.tools.progress import Progress
@@ -89,8 +89,8 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
             raise
     if process.returncode:
         end = "\n".join(said)
-        cause, mend = diagnosis(end)
-        raise MissingError(f"{end}\n{module.name} {module.version} could not be built: {cause}", mend)
+        cause, fix = diagnosis(end)
+        raise MissingError(f"{end}\n{module.name} {module.version} could not be built: {cause}", fix)
 
 
 def _prove(tool: Tool, path: Path) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayhelm.errors import MissingError, UsageError
-from testbed.tools.catalogue import catalogue, module
+from testbed.tools.catalog import catalog, module
 from testbed.tools.diagnosis import diagnosis
 from testbed.tools.site import HERE, Site
 from testbed.tools.toolchain import environment, go_for
@@ -60,7 +60,7 @@ def crd_files(bundle: str, version: str = "", site: Site = HERE) -> list[Path]:
 
 def source(bundle: str, site: Site) -> Source:
     """Raises UsageError for a bundle that nobody knows."""
-    known = catalogue(site).crds
+    known = catalog(site).crds
     if bundle not in known:
         raise UsageError(f"there are no CRDs {bundle}; there are {', '.join(known)}")
     entry = known[bundle]
@@ -72,7 +72,7 @@ def source(bundle: str, site: Site) -> Source:
 
 def bundles(site: Site) -> list[Source]:
     """Every bundle, in the order of tools.yaml."""
-    return [source(name, site) for name in catalogue(site).crds]
+    return [source(name, site) for name in catalog(site).crds]
 
 
 def is_fetched(bundle: Source, site: Site) -> bool:
@@ -108,8 +108,8 @@ def _download(bundle: Source, outside: Path, site: Site) -> Path:
     answer = json.loads(ended.stdout or "{}")
     if ended.returncode or answer.get("Error"):
         said = answer.get("Error") or ended.stderr.strip()
-        cause, mend = diagnosis(said)
-        raise MissingError(f"{said}\nthe CRDs of {bundle.name} {bundle.version} could not be fetched: {cause}", mend)
+        cause, fix = diagnosis(said)
+        raise MissingError(f"{said}\nthe CRDs of {bundle.name} {bundle.version} could not be fetched: {cause}", fix)
     if answer["Sum"] != bundle.sum:
         raise MissingError(
             f"{bundle.module} v{bundle.version} has the sum {answer['Sum']}, not {bundle.sum}: it is not what "

@@ -33,8 +33,8 @@ KNOWN = (
 
 
 def diagnosis(said: str) -> tuple[str, str]:
-    """Cause and mend, as far as the end of Go's output tells them."""
-    for pattern, cause, mend in KNOWN:
+    """Cause and fix, as far as the end of Go's output tells them."""
+    for pattern, cause, fix in KNOWN:
         if re.search(pattern, said, re.MULTILINE):
-            return cause, mend
+            return cause, fix
     return "Go's own words are above", "make tools (it goes on where it was); `go clean -cache` if it ends the same way"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayhelm.errors import MissingError
-from testbed.tools.catalogue import Tool, tool, tools
+from testbed.tools.catalog import Tool, tool, tools
 from testbed.tools.says import NotRunnable, says
 from testbed.tools.site import HERE, Site
 

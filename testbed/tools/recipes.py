@@ -6,7 +6,7 @@ from pydantic import model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Bundle", "Catalogue", "Disk", "Fetched", "Recipe"]
+__all__ = ["Bundle", "Catalog", "Disk", "Fetched", "Recipe"]
 
 
 class Disk(Closed):
@@ -73,7 +73,7 @@ class Bundle(Closed):
     """Folder inside the module."""
 
 
-class Catalogue(Closed):
+class Catalog(Closed):
     """All of tools.yaml."""
 
     modules: dict[str, Recipe]

@@ -8,7 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from rayhelm.errors import MissingError
-from testbed.tools.catalogue import Module
+from testbed.tools.catalog import Module
 from testbed.tools.site import Site
 from testbed.tools.toolchain import environment
 

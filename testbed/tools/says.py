@@ -7,7 +7,7 @@ import subprocess
 from functools import lru_cache
 from pathlib import Path
 
-from testbed.tools.catalogue import Tool
+from testbed.tools.catalog import Tool
 
 __all__ = ["NotRunnable", "says"]
 

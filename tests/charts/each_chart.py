@@ -42,7 +42,7 @@ class Chart:
     apart: str = ""
     """Folder of templates whose objects are golden elsewhere."""
     needs_a_choice: frozenset[str] = frozenset()
-    """Rules whose mend has words to fill in, takes several steps, or is one of several ways."""
+    """Rules whose fix has words to fill in, takes several steps, or is one of several ways."""
 
     def __str__(self) -> str:
         return self.name

@@ -15,15 +15,15 @@ from rayhelm.errors import FleetError
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
 
 
-def bad_of(layer: str, *, mended: bool = False) -> Any:
-    """The rows that a layer claims; those alone whose mend can be taken as it stands."""
+def bad_of(layer: str, *, fixed: bool = False) -> Any:
+    """The rows that a layer claims; those alone whose fix can be taken as it stands."""
     return pytest.mark.parametrize(
         ("chart", "name", "bad"),
         [
             pytest.param(chart, name, bad, id=f"{chart}-{name}-{number}")
             for chart in CHARTS
             for name, rule in chart.rules.items()
-            if layer in rule.layers and not (mended and name in chart.needs_a_choice)
+            if layer in rule.layers and not (fixed and name in chart.needs_a_choice)
             for number, bad in enumerate(rule.bad)
         ],
     )
@@ -35,25 +35,25 @@ def test_there_are_bad_values_for_every_rule(chart: Chart) -> None:
 
 
 @bad_of("chart")
-def test_the_chart_refuses_it_and_says_how_to_mend_it(chart: Chart, name: str, bad: Values) -> None:
+def test_the_chart_refuses_it_and_says_how_to_fix_it(chart: Chart, name: str, bad: Values) -> None:
     problem = chart.refused(name, bad)
     assert problem.rule == name
-    assert problem.mend
+    assert problem.fix
     assert "<no value>" not in str(problem)
     assert not re.search(r"\{[a-z]+\}", problem.message), "its words are filled in"
 
 
 @bad_of("chart")
-def test_a_mend_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, bad: Values) -> None:
-    mend = chart.refused(name, bad).mend
-    if not mend.startswith("helm "):
-        loaded = yaml.safe_load(mend)
-        assert loaded is None or isinstance(loaded, dict), mend
+def test_a_fix_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, bad: Values) -> None:
+    fix = chart.refused(name, bad).fix
+    if not fix.startswith("helm "):
+        loaded = yaml.safe_load(fix)
+        assert loaded is None or isinstance(loaded, dict), fix
 
 
-@bad_of("chart", mended=True)
-def test_a_mend_mends(chart: Chart, name: str, bad: Values) -> None:
-    assert chart.broken(over(bad, yaml.safe_load(chart.refused(name, bad).mend))) != name
+@bad_of("chart", fixed=True)
+def test_a_fix_fixes(chart: Chart, name: str, bad: Values) -> None:
+    assert chart.broken(over(bad, yaml.safe_load(chart.refused(name, bad).fix))) != name
 
 
 @bad_of("schema")

@@ -43,4 +43,4 @@ def test_two_models_of_one_application_are_fine_where_bodies_are_read() -> None:
 def test_both_helms_say_the_same(helm: str) -> None:
     problem = CHART.refused("weights-sum", {"models": {"llama-8b": {"versions": {"stable": {"weight": 80}}}}}, helm)
     assert problem.message == "the weights of llama-8b are 80 percent together, not 100: stable 80"
-    assert yaml.safe_load(problem.mend) == {"models": {"llama-8b": {"versions": {"stable": {"weight": 100}}}}}
+    assert yaml.safe_load(problem.fix) == {"models": {"llama-8b": {"versions": {"stable": {"weight": 100}}}}}

@@ -31,7 +31,7 @@ def test_the_chart_and_its_values_name_the_one_haproxy() -> None:
     assert default_of(GatewayValues)["image"].items() >= image.model_dump().items()
 
 
-def test_every_task_of_the_catalogue_has_its_operations() -> None:
+def test_every_task_of_the_catalog_has_its_operations() -> None:
     operations = yaml.safe_load((CHART / "files/operations.yaml").read_text())
     assert set(operations) == set(get_args(Task)) == set(get_args(Model.model_fields["task"].annotation))
     for found in operations.values():

@@ -125,7 +125,7 @@ def test_every_pool_with_mig_is_an_entry_and_nodes_can_be_made_whole_again() -> 
 
 @pytest.mark.parametrize("card", [gpu.id for gpu in catalog().gpus() if gpu.mig])
 def test_every_largest_layout_of_a_card_is_rendered(card: str) -> None:
-    """The chart and the catalogue agree on what fits, for each layout to which nothing can be added."""
+    """The chart and the catalog agree on what fits, for each layout to which nothing can be added."""
     table = catalog().mig(catalog().gpu(card))
     assert table
     pools = {
@@ -241,6 +241,6 @@ def test_amd_s_profiles_say_how_each_card_of_a_node_is_cut() -> None:
     assert modes == set(amd().partitions)
 
 
-def test_the_resources_of_the_vendors_are_those_of_the_catalogue() -> None:
+def test_the_resources_of_the_vendors_are_those_of_the_catalog() -> None:
     known = {gpu.resource for gpu in catalog().gpus()}
     assert {amd().resource, intel().resources["xe"], intel().resources["i915"]} <= known

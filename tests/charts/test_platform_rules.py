@@ -26,4 +26,4 @@ def test_both_helms_say_the_same(helm: str) -> None:
     problem = CHART.refused("duplicate", CHART.rules["duplicate"].bad[0], helm)
     assert problem.rule == "duplicate"
     assert problem.message == "priorityClasses.workers.name: rayhelm-head is already the name of priorityClasses.head"
-    assert problem.mend == "priorityClasses: {workers: {name: rayhelm-workers}}"
+    assert problem.fix == "priorityClasses: {workers: {name: rayhelm-workers}}"

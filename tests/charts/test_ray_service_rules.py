@@ -51,7 +51,7 @@ def test_what_is_good_is_not_refused(good):
 def test_both_helms_say_the_same(helm):
     problem = CHART.refused("auth-reason", {"auth": {"mode": "disabled"}}, helm)
     assert problem.rule == "auth-reason"
-    assert problem.mend == 'auth: {mode: disabled, reason: "..."}'
+    assert problem.fix == 'auth: {mode: disabled, reason: "..."}'
 
 
 def test_the_words_of_a_rule_are_filled_in():
@@ -59,4 +59,4 @@ def test_the_words_of_a_rule_are_filled_in():
     assert problem.message == (
         "serve.applications.chat.models.llama-8b names the worker group gpus, which is not there; there are: gpu"
     )
-    assert problem.mend == "workerGroups: {gpus: {resources: {cpu: 8, memory: 64Gi}}}"
+    assert problem.fix == "workerGroups: {gpus: {resources: {cpu: 8, memory: 64Gi}}}"

@@ -37,10 +37,10 @@ def test_both_helms_say_the_same(helm: str) -> None:
     assert problem.message == (
         "quota.gpus.nvidia.com/gpu: the plan gives the tenant's services 2 cards, and steady allows 1"
     )
-    assert problem.mend == "quota: {gpus: {nvidia.com/gpu: {steady: 2}}}   # or plan for fewer"
+    assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {steady: 2}}}   # or plan for fewer"
 
 
 def test_a_typing_error_in_a_resource_is_told_from_a_card_that_is_new() -> None:
     problem = CHART.refused("resource-unknown", {"quota": {"gpus": {"nvidia.com/gpus": {"planned": 1, "surge": 1}}}})
     assert "nvidia.com/gpu, nvidia.com/gpu.shared, amd.com/gpu" in problem.message
-    assert yaml.safe_load(problem.mend)["quota"]["cards"][-1] == "nvidia.com/gpus"
+    assert yaml.safe_load(problem.fix)["quota"]["cards"][-1] == "nvidia.com/gpus"

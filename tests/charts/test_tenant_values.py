@@ -1,4 +1,4 @@
-"""Values of the chart tenant and the cards of the catalogue say the same, beside what is so of each chart."""
+"""Values of the chart tenant and the cards of the catalog say the same, beside what is so of each chart."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
     return parsed(render("tenant", "research", "tenants", values, **options))
 
 
-def test_every_card_of_the_catalogue_is_denied_where_it_is_not_given() -> None:
+def test_every_card_of_the_catalog_is_denied_where_it_is_not_given() -> None:
     assert {gpu.resource for gpu in catalog().gpus()} <= set(CARDS)
     (denied,) = [item for item in rendered(example("tenant/minimal")) if item["metadata"]["name"] == "research-denied"]
     given = {"nvidia.com/gpu"}

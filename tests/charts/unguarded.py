@@ -17,6 +17,6 @@ def unguarded_chart(folder: Path) -> str:
     (copy / "values.schema.json").unlink()
     validate = copy / "templates/_validate.tpl"
     text = validate.read_text()
-    assert text.count(REFUSES) == 1, "rules are refused in another way: mend this copy"
+    assert text.count(REFUSES) == 1, "rules are refused in another way: fix this copy"
     validate.write_text(text.replace(REFUSES, ""))
     return str(copy)

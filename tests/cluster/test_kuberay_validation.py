@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from cluster.kit.refused import DATA, table
-from testbed.tools.catalogue import module
+from testbed.tools.catalog import module
 from testbed.tools.site import HERE
 from testbed.tools.toolchain import environment, go_for
 

@@ -46,7 +46,7 @@ def test_what_is_bad_is_refused_by_the_rules_that_it_names(one: Case) -> None:
 def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
     for verdict in asked(one.item, one.namespace, one.before):
         assert verdict.what
-        assert verdict.mend
+        assert verdict.fix
         assert "\n" not in verdict.message, "the API server takes no messages of several lines"
 
 

@@ -58,7 +58,7 @@ def test_each_bad_object_is_told_with_the_rules_that_it_breaks(name: str) -> Non
     told: dict[int, set[str]] = {}
     for problem in found:
         assert problem.line
-        assert problem.mend
+        assert problem.fix
         told.setdefault(max(start for start in starts if start <= problem.line), set()).add(problem.rule)
     items = documents(FOLDER / name / "bad.yaml")
     wanted = {start: rules_of(item) for start, item in zip(starts, items, strict=True)}
@@ -215,7 +215,7 @@ def test_a_model_without_commit_and_reason_is_told_at_its_line_of_the_fleet_file
     (problem,) = caught.value.problems
     assert problem.rule == "model-revision"
     assert line(problem) == "llama-8b:"
-    assert "unpinnedReason" in problem.mend
+    assert "unpinnedReason" in problem.fix
 
 
 # -- command ---------------------------------------------------------------------------------------------------------
@@ -229,7 +229,7 @@ def test_the_command_ends_with_1_and_tells_all_as_json(
     told = json.loads(answer.out)["problems"]
     assert len(told) == len([one for one in CASES if one.policy == "request-timeout" and not one.good])
     assert {each["rule"] for each in told} == {"request-timeout"}
-    assert all(each["line"] and each["mend"] and each["file"] for each in told)
+    assert all(each["line"] and each["fix"] and each["file"] for each in told)
 
 
 def test_the_command_ends_with_0_where_all_is_well(

@@ -50,7 +50,7 @@ def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "path", "message", "mend"),
+    ("model", "path", "message", "fix"),
     [
         (
             "{source: Qwen/Qwen3-8B, answersFor: {model: chatt, version: v2}}",
@@ -102,18 +102,18 @@ def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
         ),
     ],
 )
-def test_what_cannot_answer_for_another_is_refused(model: str, path: str, message: str, mend: str) -> None:
+def test_what_cannot_answer_for_another_is_refused(model: str, path: str, message: str, fix: str) -> None:
     problem = the_problem(BASE + f"  other: {model}\n")
     assert (problem.path, problem.line) == (path, 9)
     assert message in problem.message
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 def test_who_answers_for_another_is_not_answered_for() -> None:
     text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat-next, version: v3}}\n"
     problem = the_problem(BASE + NEXT + text)
     assert "`chat-next` answers for `chat` itself" in problem.message
-    assert problem.mend == "model: chat"
+    assert problem.fix == "model: chat"
 
 
 def test_versions_have_no_more_than_all_requests() -> None:
@@ -126,7 +126,7 @@ def test_versions_have_no_more_than_all_requests() -> None:
 def test_a_version_has_one_weight() -> None:
     text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat, version: next, weight: 30}}\n"
     problem = the_problem(BASE + NEXT + text)
-    assert (problem.path, problem.mend) == ("models.third.answersFor.weight", "weight: 20   # write it in one place")
+    assert (problem.path, problem.fix) == ("models.third.answersFor.weight", "weight: 20   # write it in one place")
 
 
 def test_one_name_stands_on_one_cluster() -> None:
@@ -161,12 +161,12 @@ def test_an_application_has_the_paths_of_the_one_that_it_answers_for() -> None:
 """
     )
     problem = the_problem(text)
-    assert (problem.path, problem.mend) == ("models.new.application", 'paths: {"/v1/ocr": "POST"}')
+    assert (problem.path, problem.fix) == ("models.new.application", 'paths: {"/v1/ocr": "POST"}')
 
 
 def test_tenants_name_what_clients_send() -> None:
     problem = the_problem(BASE.replace("models: [chat]", "models: [chat-next]") + NEXT)
-    assert (problem.path, problem.mend) == ("tenants.a.models[0]", "models: [chat]")
+    assert (problem.path, problem.fix) == ("tenants.a.models[0]", "models: [chat]")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The catalogue finds what fleets name, says what it does not know, and refuses a wrong entry by file and key."""
+"""The catalog finds what fleets name, says what it does not know, and refuses a wrong entry by file and key."""
 
 from collections import Counter
 from pathlib import Path
@@ -56,13 +56,13 @@ def test_an_unknown_gpu_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
         catalog().gpu("H100-SXN-80GB")
     assert "unknown gpu 'H100-SXN-80GB'" in str(error.value)
-    assert "H100-SXM-80GB" in error.value.problems[0].mend
+    assert "H100-SXM-80GB" in error.value.problems[0].fix
 
 
 def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
         catalog().model("meta-llama/Lama-3.1-8B-Instruct")
-    assert "meta-llama/Llama-3.1-8B-Instruct" in error.value.problems[0].mend
+    assert "meta-llama/Llama-3.1-8B-Instruct" in error.value.problems[0].fix
 
 
 @pytest.mark.parametrize("name", ["../gpus/t4-16gb", "", "/etc/passwd"])

@@ -1,4 +1,4 @@
-"""Any config.json gives the record that the catalogue would hold; what cannot be read is said in one message."""
+"""Any config.json gives the record that the catalog would hold; what cannot be read is said in one message."""
 
 import json
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ def config(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_a_config_gives_the_architecture_of_the_catalogue_entry(path: Path) -> None:
+def test_a_config_gives_the_architecture_of_the_catalog_entry(path: Path) -> None:
     known = catalog().model(path.stem.replace("--", "/"))
     assert read_config(path).model_dump(exclude=ABOUT_THE_ENTRY) == known.model_dump(exclude=ABOUT_THE_ENTRY)
 
@@ -41,7 +41,7 @@ def test_a_parsed_config_needs_no_file() -> None:
     assert read_config(config("phi-4") | {"_name_or_path": "me/mine"}).id == "me/mine"
 
 
-def test_a_hub_id_that_the_catalogue_knows_asks_nobody() -> None:
+def test_a_hub_id_that_the_catalog_knows_asks_nobody() -> None:
     assert read_config("Qwen/Qwen3-14B", transport=refusing()) is catalog().model("Qwen/Qwen3-14B")
 
 
@@ -169,17 +169,17 @@ def test_a_file_that_is_no_config_is_said_with_its_path(tmp_path: Path, text: st
     with pytest.raises(FleetError, match=message) as error:
         read_config(path)
     assert error.value.problems[0].file == str(path)
-    assert error.value.problems[0].mend
+    assert error.value.problems[0].fix
 
 
-def test_what_is_wrong_in_a_config_has_its_line_and_a_mend(tmp_path: Path) -> None:
+def test_what_is_wrong_in_a_config_has_its_line_and_a_fix(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text('{\n\t"architectures": ["Gemma2ForCausalLM"],\n\t"hidden_size": true,\n')
     assert problem_in(path).line == 4
     path.write_text(path.read_text() + '\t"vocab_size": 8\n}')
     found = problem_in(path)
     assert (found.file, found.path, found.line) == (str(path), "hidden_size", 3)
-    assert found.mend
+    assert found.fix
 
 
 def test_a_line_inside_a_part_is_the_parts_own(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ NONSENSE: list[Any] = [
 
 @pytest.mark.parametrize("name", ["gemma-3-27b-it", "DeepSeek-V3", "Qwen3-32B-AWQ", "405B-Instruct-FP8-dynamic"])
 def test_nonsense_under_any_key_is_read_or_refused_in_words(name: str) -> None:
-    """Whatever is read can be accounted for; whatever is not is told by key, on a line or two, with a mend."""
+    """Whatever is read can be accounted for; whatever is not is told by key, on a line or two, with a fix."""
     whole, card = config(name), [catalog().gpu("H100-SXM-80GB")]
     for path in keys_of(whole):
         for nonsense in NONSENSE:
@@ -216,7 +216,7 @@ def test_nonsense_under_any_key_is_read_or_refused_in_words(name: str) -> None:
             except FleetError as error:
                 for problem in error.problems:
                     assert problem.path
-                    assert problem.mend
+                    assert problem.fix
                     assert len(problem.message) < 250
                     assert "\x1b" not in str(problem)
 
@@ -247,7 +247,7 @@ def test_a_model_is_resolved_from_the_folder_it_is_named_in(tmp_path: Path) -> N
     assert resolve("Phi-4", tmp_path) is catalog().model("microsoft/phi-4")
 
 
-def test_a_folder_never_hides_a_model_of_the_catalogue(tmp_path: Path) -> None:
+def test_a_folder_never_hides_a_model_of_the_catalog(tmp_path: Path) -> None:
     (tmp_path / "phi-4").mkdir()
     (tmp_path / "phi-4" / "config.json").write_text("{}")
     assert resolve("phi-4", tmp_path) is catalog().model("phi-4")
@@ -268,9 +268,9 @@ def test_a_name_that_says_no_model_is_told_how_to_say_it(name: str, tmp_path: Pa
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(FleetError) as error:
         resolve(name, tmp_path)
-    mend = error.value.problems[0].mend
-    assert "`architecture:" in mend
-    assert "--config path/to/config.json" in mend
+    fix = error.value.problems[0].fix
+    assert "`architecture:" in fix
+    assert "--config path/to/config.json" in fix
     assert len(str(error.value)) < 800
 
 
@@ -279,7 +279,7 @@ def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
         read_config(tmp_path / "config.json")
 
 
-def test_the_hub_is_asked_for_what_the_catalogue_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_is_asked_for_what_the_catalog_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/")
     monkeypatch.setenv("HF_TOKEN", "secret")

@@ -1,4 +1,4 @@
-"""The catalogue of metrics against a scrape of Ray with vLLM, and against the gateway itself."""
+"""The catalog of metrics against a scrape of Ray with vLLM, and against the gateway itself."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,7 @@ def of(scraped: str) -> dict[str, Metric]:
 
 
 def unlike(scraped: str, scrape: str) -> list[str]:
-    """Where the catalogue and a scrape say something else."""
+    """Where the catalog and a scrape say something else."""
     there, labels, found = types(scrape), series(scrape), []
     for exporter in exporters().values():
         if exporter.scraped != scraped:

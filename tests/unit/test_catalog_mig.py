@@ -123,4 +123,4 @@ def test_a_part_that_there_is_not_is_refused(name: str, message: str) -> None:
         catalog().gpu(name)
     (problem,) = caught.value.problems
     assert message in problem.message
-    assert problem.mend
+    assert problem.fix

@@ -215,7 +215,7 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
     assert problem["line"] == 9
-    assert "L4-24GB" in problem["message"] + problem["mend"]
+    assert "L4-24GB" in problem["message"] + problem["fix"]
 
 
 @pytest.mark.parametrize("words", [["--format", "json"], ["--format=json"]])
@@ -328,9 +328,9 @@ def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
     ("shelf", "entry"),
     [("gpus", "H100-SXM-80GB"), ("mig", "h100-80gb"), ("models", "Qwen/Qwen3-32B-AWQ"), ("networks", "rdma-400g")],
 )
-def test_the_catalogue_can_be_listed(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
-    assert entry in rayhelm("catalogue", shelf).out
-    assert entry in {item["id"] for item in json.loads(rayhelm("catalogue", shelf, "--format", "json").out)}
+def test_the_catalog_can_be_listed(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
+    assert entry in rayhelm("catalog", shelf).out
+    assert entry in {item["id"] for item in json.loads(rayhelm("catalog", shelf, "--format", "json").out)}
 
 
 def test_lint_says_what_the_plan_warns_of(rayhelm: Rayhelm, fleet: Path) -> None:

@@ -81,11 +81,11 @@ def errors(record: type[BaseModel], data: object) -> list[ErrorDetails]:
 
 
 @pytest.mark.parametrize(("record", "key"), [pytest.param(*rest, id=path) for path, *rest in every_field(Fleet)])
-def test_the_sample_that_mends_a_field_is_taken_by_it(record: type[BaseModel], key: str) -> None:
-    mend = yaml.safe_load(as_yaml(key, sample(fields(record)[key])))
-    assert mend[key] is not None
+def test_the_sample_that_fixes_a_field_is_taken_by_it(record: type[BaseModel], key: str) -> None:
+    fix = yaml.safe_load(as_yaml(key, sample(fields(record)[key])))
+    assert fix[key] is not None
     # What has to stand beside the field is missing; the field itself has to be right.
-    assert not [told for told in errors(record, mend) if told["loc"][:1] == (key,)]
+    assert not [told for told in errors(record, fix) if told["loc"][:1] == (key,)]
 
 
 @pytest.mark.parametrize("path", ["..", ".", "models..slo", "models."])

@@ -48,7 +48,7 @@ def test_the_larger_workstation_alone_refuses_a_long_context_and_says_how_long_i
     answer = ask(AWQ, A5000, max_model_len=16384, **settings)
     assert not answer.fits
     assert "needs 4.0 GiB of cache" in answer.reason
-    assert f"max_model_len: {answer.largest_context}" in answer.mends
+    assert f"max_model_len: {answer.largest_context}" in answer.fixes
     assert ask(AWQ, A5000, max_model_len=answer.largest_context, **settings).fits
     assert not ask(AWQ, A5000, max_model_len=answer.largest_context + 16, **settings).fits
 
@@ -93,7 +93,7 @@ def test_defaults_shrink_with_what_all_sequences_could_hold() -> None:
 def test_unlike_cards_with_a_16_bit_model_need_uneven_layers_and_a_fixed_order() -> None:
     even = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, **ARTICLE)
     assert not even.fits
-    assert any("layers: [" in mend for mend in even.mends)
+    assert any("layers: [" in fix for fix in even.fixes)
     uneven = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, partition=(24, 16), **ARTICLE)
     assert (uneven.fits, uneven.fits_every_order) == (True, False)
     assert [stage.layers for stage in uneven.stages] == [24, 16]
@@ -156,7 +156,7 @@ def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
     answer = ask(LLAMA.format("70B"), H100, tp=3)
     assert (answer.fits, answer.weights_gib_per_gpu) == (False, None)
     assert "64 attention heads do not divide" in answer.reason
-    assert answer.mends == ("tensor_parallel_size: 1 or 2 or 4 or 8 or 16 or 32",)
+    assert answer.fixes == ("tensor_parallel_size: 1 or 2 or 4 or 8 or 16 or 32",)
 
 
 def test_a_card_of_unknown_memory_is_not_guessed() -> None:
@@ -166,11 +166,11 @@ def test_a_card_of_unknown_memory_is_not_guessed() -> None:
     assert "is not known" in answer.reason
 
 
-def test_mends_come_from_the_catalogue_and_hold() -> None:
+def test_fixes_come_from_the_catalog_and_hold() -> None:
     answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=catalog())
-    assert any(mend.startswith("source: ") and "FP8" in mend for mend in answer.mends)
-    assert "pipeline_parallel_size: 2 (16 x H100-SXM-80GB)" in answer.mends
-    card = next(mend for mend in answer.mends if mend.startswith("gpu: ")).split()[1]
+    assert any(fix.startswith("source: ") and "FP8" in fix for fix in answer.fixes)
+    assert "pipeline_parallel_size: 2 (16 x H100-SXM-80GB)" in answer.fixes
+    card = next(fix for fix in answer.fixes if fix.startswith("gpu: ")).split()[1]
     assert ask(LLAMA.format("405B"), card, tp=8, max_model_len=16384).fits
 
 
@@ -216,7 +216,7 @@ def test_what_holds_for_any_model_on_any_card(model, gpu, tp) -> None:
     top = catalog().model(model).max_context
     short, long = (ask(model, gpu, tp=tp, max_model_len=max(1, top // part)) for part in (8, 1))
     for answer in (short, long):
-        assert answer.fits or answer.mends
+        assert answer.fits or answer.fixes
         assert not (answer.tight and not answer.fits)
         assert answer.reason
     if short.kv_available_gib_per_gpu is None:
@@ -318,10 +318,10 @@ def test_an_option_out_of_bounds_is_wrong_usage_and_named(arguments) -> None:
     assert arguments[0] in click.unstyle(done.output)
 
 
-def test_the_mend_of_wrong_layers_can_be_given_as_it_is_printed() -> None:
+def test_the_fix_of_wrong_layers_can_be_given_as_it_is_printed() -> None:
     with pytest.raises(FleetError) as error:
         ask(AWQ, A5000, pp=2, partition=(60, 3))
-    layers = error.value.problems[0].mend.removeprefix("layers: ")
+    layers = error.value.problems[0].fix.removeprefix("layers: ")
     assert _cli("--model", AWQ, "--gpu", A5000, "--pp", "2", "--layers", layers).exit_code == 0
 
 

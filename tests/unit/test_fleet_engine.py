@@ -6,7 +6,7 @@ from unit.small_fleet import SMALL, read, the_problem
 
 
 @pytest.mark.parametrize(
-    ("pin", "says", "mend"),
+    ("pin", "says", "fix"),
     [
         ("max_num_seqs: 0", "greater than or equal to 1", "max_num_seqs: 64"),
         ("max_num_seqs: 1.5", "a whole number", "max_num_seqs: 64"),
@@ -32,12 +32,12 @@ from unit.small_fleet import SMALL, read, the_problem
         ("tokenizer_revision: abc", "a word of its own", "pins the tokenizer too"),
     ],
 )
-def test_each_wrong_engine_pin_is_told_with_its_mend(pin: str, says: str, mend: str) -> None:
+def test_each_wrong_engine_pin_is_told_with_its_fix(pin: str, says: str, fix: str) -> None:
     problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{pin}}}"))
     assert problem.path == f"models.chat.engine.{pin.split(':')[0]}"
     assert problem.line == 5
     assert says in problem.message
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 def test_engine_pins_stay_the_map_that_was_written() -> None:

@@ -43,7 +43,7 @@ def test_models_of_one_service_share_it() -> None:
 def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
     problem = the_problem(SMALL.replace("nodes: 2", "nodes: 2, gpuPerNode: 8"))
     assert (problem.file, problem.line, problem.path) == ("fleet.yaml", 3, "pools.gpu.gpuPerNode")
-    assert "did you mean `gpusPerNode`" in problem.mend
+    assert "did you mean `gpusPerNode`" in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, 
     assert problem.path == path
     assert says in problem.message
     assert problem.line
-    assert problem.mend or "write it like" in problem.message or "; write " in problem.message
+    assert problem.fix or "write it like" in problem.message or "; write " in problem.message
 
 
 def test_owned_hardware_may_cost_nothing() -> None:
@@ -168,15 +168,15 @@ def test_a_worker_group_is_named_after_pool_and_host_within_63_characters() -> N
     assert read(text.replace(host, "h" * 12))
 
 
-def test_a_name_of_other_scripts_is_never_its_own_mend() -> None:
-    assert "for example" not in the_problem(SMALL.replace("chat:", "模型:")).mend
-    assert the_problem(SMALL.replace("chat:", "Modèle 7:")).mend.endswith("for example `mod-le-7`")
+def test_a_name_of_other_scripts_is_never_its_own_fix() -> None:
+    assert "for example" not in the_problem(SMALL.replace("chat:", "模型:")).fix
+    assert the_problem(SMALL.replace("chat:", "Modèle 7:")).fix.endswith("for example `mod-le-7`")
 
 
-def test_a_mend_is_yaml_with_a_value() -> None:
+def test_a_fix_is_yaml_with_a_value() -> None:
     clusters = "clusters: {main: {apiServer: {cidrs: 10.0.0.1/32}}}\n"
-    assert the_problem(SMALL + clusters).mend.startswith("cidrs: [10.0.0.1/32]   # ")
-    assert the_problem(SMALL.replace("nodes: 2", "nodes: two")).mend.startswith("nodes: 4   # ")
+    assert the_problem(SMALL + clusters).fix.startswith("cidrs: [10.0.0.1/32]   # ")
+    assert the_problem(SMALL.replace("nodes: 2", "nodes: two")).fix.startswith("nodes: 4   # ")
 
 
 def test_every_problem_is_told_at_once_in_the_order_of_lines() -> None:
@@ -187,7 +187,7 @@ def test_every_problem_is_told_at_once_in_the_order_of_lines() -> None:
 def test_a_name_is_never_cut() -> None:
     problem = the_problem(SMALL.replace("chat:", f"{'c' * 48}:"))
     assert "48 characters" in problem.message
-    assert f"`{'c' * 47}` would do" in problem.mend
+    assert f"`{'c' * 47}` would do" in problem.fix
 
 
 def test_tenants_cannot_claim_more_gpus_than_there_are() -> None:
@@ -199,7 +199,7 @@ def test_tenants_cannot_claim_more_gpus_than_there_are() -> None:
 def test_a_tenant_may_only_call_models_that_exist() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {models: [chap]}\n")
     assert problem.path == "tenants.a.models[0]"
-    assert "did you mean `chat`" in problem.mend
+    assert "did you mean `chat`" in problem.fix
 
 
 def test_a_context_below_the_mean_request_is_refused() -> None:

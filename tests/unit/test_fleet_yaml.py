@@ -32,11 +32,11 @@ def test_yaml_that_is_no_fleet_is_told_in_a_sentence(text: str, says: str, line:
     problem = the_problem(text)
     assert says in problem.message
     assert problem.line == line
-    assert problem.mend
+    assert problem.fix
 
 
-def test_tabs_are_named_in_the_mend() -> None:
-    assert "never with tabs" in the_problem("a:\n\tb: 1\n").mend
+def test_tabs_are_named_in_the_fix() -> None:
+    assert "never with tabs" in the_problem("a:\n\tb: 1\n").fix
 
 
 def test_an_alias_bomb_is_refused() -> None:
@@ -52,7 +52,7 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
     with pytest.raises(FleetError, match="at most 1 MiB") as caught:
         load_fleet(path)
     assert caught.value.problems[0].line == 1
-    assert caught.value.problems[0].mend
+    assert caught.value.problems[0].fix
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
@@ -67,4 +67,4 @@ def test_a_path_that_cannot_be_read_is_told(tmp_path: Path, kind: str) -> None:
         path = tmp_path / ("f" * 300)
     with pytest.raises(FleetError, match=says) as caught:
         load_fleet(path)
-    assert caught.value.problems[0].mend
+    assert caught.value.problems[0].fix

@@ -11,7 +11,7 @@ import yaml
 
 from rayhelm.versions import versions
 from testbed.control_plane.programs import ADDONS
-from testbed.tools.catalogue import tools
+from testbed.tools.catalog import tools
 from testbed.tools.crds import bundles
 from testbed.tools.site import HERE
 

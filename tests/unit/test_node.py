@@ -21,7 +21,7 @@ from testbed.node.host import PACKAGES, Facts, lacks, overlaps
 from testbed.node.init import SETTINGS
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import MANIFESTS, PLUGINS, touches
-from testbed.tools.catalogue import tools
+from testbed.tools.catalog import tools
 from testbed.tools.site import HERE
 
 NETWORK = Network.parse(DEFAULT)
@@ -185,9 +185,9 @@ def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
     ],
 )
 def test_what_is_missing_is_told_with_how_to_get_it(facts: Facts, what: str, how: str) -> None:
-    ((said, mend),) = lacks(facts, NETWORK)
+    ((said, fix),) = lacks(facts, NETWORK)
     assert what in said
-    assert how in mend
+    assert how in fix
 
 
 def test_all_that_is_missing_is_told_at_once() -> None:

@@ -61,7 +61,7 @@ def test_the_order_in_which_the_hosts_stand_does_not_matter() -> None:
 def test_neither_card_of_the_pair_holds_the_32b_at_16k(gpu: str) -> None:
     problem = refused(f"{{gpu: {gpu}, nodes: 1}}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
     assert "fits nowhere" in problem.message
-    assert problem.mend
+    assert problem.fix
     assert problem.line
 
 
@@ -139,8 +139,8 @@ def test_more_load_than_cards_is_refused_with_what_would_do() -> None:
         f"{{source: Qwen/Qwen3-8B, context: 8192, {BUSY % (100, 0)}}}",
     )
     assert "has room for 2" in problem.message
-    assert "requestsPerSecond:" in problem.mend
-    assert "replicas: 2" in problem.mend
+    assert "requestsPerSecond:" in problem.fix
+    assert "replicas: 2" in problem.fix
 
 
 def test_prefix_affinity_needs_a_common_beginning_and_more_than_one_replica() -> None:
@@ -257,7 +257,7 @@ def test_engine_arguments_can_be_pinned() -> None:
 )
 def test_what_cannot_be_planned_is_told_with_a_line(pool: str, model: str, says: str) -> None:
     problem = refused(pool, model)
-    assert says in f"{problem.message} {problem.mend}"
+    assert says in f"{problem.message} {problem.fix}"
     assert problem.file == "fleet.yaml"
     assert problem.line
 
@@ -266,7 +266,7 @@ def test_a_tenant_cannot_own_more_than_it_may_hold() -> None:
     more = "services: {model: {tenant: team}}\ntenants: {team: {gpus: 2}}"
     problem = refused(H100, f"{{source: {LLAMA_70B}, context: 32768}}", more)
     assert "hold 4 GPUs in the plan (model 4), and it may hold 2" in problem.message
-    assert problem.mend == "gpus: 4"
+    assert problem.fix == "gpus: 4"
 
 
 MIXED = (
@@ -316,7 +316,7 @@ def test_listed_layers_say_the_number_of_stages() -> None:
 def test_layers_that_do_not_add_up_are_told_with_those_that_would() -> None:
     problem = refused(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 4096, parallelism: {layers: [30, 30]}}")
     assert "are 60 layers, and Qwen/Qwen3-32B-AWQ has 64" in problem.message
-    assert problem.mend == "layers: [32, 32]"
+    assert problem.fix == "layers: [32, 32]"
 
 
 def test_pinned_replicas_below_the_load_are_warned_of_and_priced_by_what_they_carry() -> None:
@@ -353,7 +353,7 @@ def test_a_share_that_another_service_holds_the_rest_of_is_refused_with_the_way_
               rerank: {source: BAAI/bge-reranker-v2-m3, task: rerank, gpuFraction: 0.4}
             """
         )
-    assert "service: rerank" in caught.value.problems[0].mend
+    assert "service: rerank" in caught.value.problems[0].fix
 
 
 def test_a_tenant_s_bound_counts_whole_cards_as_its_quota_does() -> None:
@@ -376,10 +376,10 @@ def test_a_card_of_unknown_memory_is_not_given_invented_figures() -> None:
 
 
 def test_what_would_fit_is_said_in_the_words_of_the_fleet_file() -> None:
-    mend = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA_405B}, context: 4096}}").mend
-    assert "max_model_len" not in mend
-    assert "tensor_parallel_size" not in mend
-    shorter = refused("{gpu: RTX-A5000-24GB, nodes: 1}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}").mend
+    fix = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA_405B}, context: 4096}}").fix
+    assert "max_model_len" not in fix
+    assert "tensor_parallel_size" not in fix
+    shorter = refused("{gpu: RTX-A5000-24GB, nodes: 1}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}").fix
     assert shorter.startswith("context: ")
     assert "a pool of " in shorter
 
@@ -387,7 +387,7 @@ def test_what_would_fit_is_said_in_the_words_of_the_fleet_file() -> None:
 def test_nodes_to_add_are_counted_by_what_a_node_holds() -> None:
     model = "{source: Qwen/Qwen3-8B, context: 4096, replicas: 20}"
     problem = refused("{gpu: RTX-4090-24GB, nodes: 1, gpusPerNode: 8}", model)
-    assert problem.mend.startswith("add 2 nodes")
+    assert problem.fix.startswith("add 2 nodes")
 
 
 def test_giving_up_cuda_graphs_is_no_reason_to_take_a_smaller_share() -> None:
@@ -425,14 +425,14 @@ def test_a_model_that_the_hub_hands_out_by_token_only_is_warned_of_without_one()
     assert not any("is gated" in warning for warning in plan(text + token).warnings)
 
 
-def test_every_mend_of_a_model_that_does_not_fit_is_yaml_or_names_a_pool() -> None:
+def test_every_fix_of_a_model_that_does_not_fit_is_yaml_or_names_a_pool() -> None:
     for pool, model in (
         ("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_70B}, context: 8192}}"),
         (H100, f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 6}}}}"),
         ("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-14B, context: 8192}"),
         ("{gpu: H100-SXM-80GB, nodes: 1}", f"{{source: {LLAMA_405B}, context: 8192}}"),
     ):
-        for mend in refused(pool, model).mend.splitlines():
-            if not mend.startswith("a pool of "):
-                (key,) = yaml.safe_load(mend)
-                assert key in {"context", "parallelism", "engine", "source"}, mend
+        for fix in refused(pool, model).fix.splitlines():
+            if not fix.startswith("a pool of "):
+                (key,) = yaml.safe_load(fix)
+                assert key in {"context", "parallelism", "engine", "source"}, fix

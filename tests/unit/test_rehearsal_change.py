@@ -112,7 +112,7 @@ def test_an_edit_of_pods_builds_a_new_cluster_of_stand_ins_too(edit: str) -> Non
     assert does_to_the_stand_in(before, after) == "new cluster"
 
 
-def test_an_edit_of_pods_under_none_is_held_back_and_says_how_to_mend_it() -> None:
+def test_an_edit_of_pods_under_none_is_held_back_and_says_how_to_fix_it() -> None:
     none = lambda values: more(values, upgrade=more(values.upgrade, strategy="None"))  # noqa: E731
     before, after, what = went(lambda values: none(POD_EDITS["another image"](values)))
     assert what.does == "held back"

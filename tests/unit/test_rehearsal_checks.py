@@ -1,4 +1,4 @@
-"""What a rehearsal refuses, and how to mend it; the cluster's answers come from a program in kubectl's place."""
+"""What a rehearsal refuses, and how to fix it; the cluster's answers come from a program in kubectl's place."""
 
 import json
 import os
@@ -125,7 +125,7 @@ def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, kubectl: Answer
     assert "make node" in error.how
 
 
-def test_without_kuberay_its_chart_is_the_mend(kubectl: Answers) -> None:
+def test_without_kuberay_its_chart_is_the_fix(kubectl: Answers) -> None:
     error = missing(kubectl(get_crd=""))
     assert "no CRD rayservices.ray.io" in error.what
     assert "helm install kuberay-operator" in error.how
@@ -145,7 +145,7 @@ def test_a_cluster_with_cards_is_refused_unless_told_otherwise(kubectl: Answers)
     found = Found(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     (problem,) = obstacles(kubectl(), found)
     assert "nvidia.com/gpu on node node" in problem.message
-    assert "--with-gpus" in problem.mend
+    assert "--with-gpus" in problem.fix
     refuse_what_is_there(kubectl(), found, [], [], with_gpus=True)
 
 
@@ -153,7 +153,7 @@ def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answer
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     (problem,) = obstacles(theirs)
     assert problem.message == "others have RayServices on this cluster: a/b"
-    assert "--beside-others" in problem.mend
+    assert "--beside-others" in problem.fix
     refuse_what_is_there(theirs, FOUND, [], [], beside_others=True)
 
 
@@ -165,7 +165,7 @@ def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
     )
     first, second = obstacles(theirs, objects=objects, with_gpus=True, beside_others=True)
     assert first.message.startswith("the namespace models is on this cluster already")
-    assert "kubectl delete namespace models" in first.mend
+    assert "kubectl delete namespace models" in first.fix
     assert second.message.startswith("priorityclass.x/workers is on this cluster already")
 
 
@@ -181,7 +181,7 @@ def test_too_little_room_is_told_with_what_is_asked_and_what_is_left(kubectl: An
     (problem,) = obstacles(kubectl(get_pods={"items": [taken]}), objects=(service("8Gi"),))
     assert "ask for 9.0 GiB and 0.4 CPUs in 2 pods, the largest for 8.0 GiB" in problem.message
     assert "have 6.0 GiB and 1.8 CPUs left" in problem.message
-    assert "--service S" in problem.mend
+    assert "--service S" in problem.fix
 
 
 def test_a_service_that_is_there_twice_needs_its_room_twice(kubectl: Answers) -> None:
@@ -229,7 +229,7 @@ def refused(kubectl: Kubectl) -> Problem:
 def test_a_rehearsal_that_runs_is_waited_for(kubectl: Answers) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record()))
     assert "runs on this cluster right now" in problem.message
-    assert "--clean" not in problem.mend
+    assert "--clean" not in problem.fix
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_rehearsal_that_runs_is_waited_for(kubectl: Answers) -> None:
 def test_one_that_was_interrupted_or_kept_is_cleaned_first(kubectl: Answers, change: Any, says: str) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record(**change)))
     assert says in problem.message
-    assert "rayhelm rehearse --clean" in problem.mend
+    assert "rayhelm rehearse --clean" in problem.fix
 
 
 def test_a_namespace_without_a_record_is_left_of_one_too(kubectl: Answers) -> None:

@@ -112,7 +112,7 @@ def test_more_replicas_than_the_pool_has_cards_for_are_refused(pool: str, room: 
     text = f"fleet: one\npools: {{pool: %s}}\nmodels:\n  chat: {model}\n"
     problem = refused(text % (pool, 9))
     assert f"room for {room}" in problem.message
-    assert problem.mend == f"replicas: {{min: 1, max: {room}}}"
+    assert problem.fix == f"replicas: {{min: 1, max: {room}}}"
     assert (problem.line, problem.path) == (4, "models.chat.replicas.max")
     assert plan(text % (pool, room)).models["chat"].max_replicas == room
 
@@ -127,7 +127,7 @@ def test_a_limit_beyond_what_its_owner_may_hold_is_refused() -> None:
     text = TWO + "tenants: {team: {gpus: %d}}\nservices: {chat: {tenant: team}, other: {tenant: team}}\n"
     problem = refused(text % (3, 3))
     assert "tenant `team` may hold 3 cards, of which its other models always hold 1: room for 2" in problem.message
-    assert problem.mend == "replicas: {min: 1, max: 2}"
+    assert problem.fix == "replicas: {min: 1, max: 2}"
     assert plan(text % (3, 4)).models["chat"].max_replicas == 3
 
 
@@ -189,7 +189,7 @@ def test_what_the_policy_needs_of_the_cluster_is_asked_for(lack: dict[str, str],
     (problem,) = caught.value.problems
     assert said in problem.message
     assert (problem.line, problem.path) == (13, "models.chat.scaling")
-    assert problem.mend
+    assert problem.fix
 
 
 def test_an_application_without_an_engine_has_no_queue_to_go_by() -> None:

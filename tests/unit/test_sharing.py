@@ -105,7 +105,7 @@ def test_limits_that_no_part_is_left_for_are_refused() -> None:
     assert "up to 9 replicas of 0.5 card, and pool `pool` has 2 cards, of which other models always hold 0.5" in str(
         problem
     )
-    assert problem.mend == "replicas: {min: 1, max: 3}"
+    assert problem.fix == "replicas: {min: 1, max: 3}"
 
 
 # -- time slices -----------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ def test_the_budget_that_is_planned_is_the_one_that_the_engine_is_told() -> None
 def test_a_pinned_utilization_that_takes_the_neighbours_memory_is_refused() -> None:
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.6}")
     assert "takes its neighbours' 0.5" in problem.message
-    assert problem.mend.startswith("engine: {gpu_memory_utilization: 0.45}")
+    assert problem.fix.startswith("engine: {gpu_memory_utilization: 0.45}")
     assert problem.line == 7
 
 
@@ -148,7 +148,7 @@ def test_an_application_of_one_s_own_has_no_time_slice_because_nothing_bounds_it
     speech = "source: microsoft/speecht5_tts, task: speak, pool: pool"
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small=speech)
     assert "nothing bounds the memory" in problem.message
-    assert "isolation: hardware" in problem.mend
+    assert "isolation: hardware" in problem.fix
     _, small = models(of("{shares: 2, isolation: hardware}", "A100-SXM-80GB", small=speech))
     assert small.gpu == "A100-SXM-80GB/3g.40gb"
 
@@ -174,7 +174,7 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sharing", "gpu", "path", "message", "mend"),
+    ("sharing", "gpu", "path", "message", "fix"),
     [
         ("{}", "L4-24GB", "sharing", "neither `shares` nor `layout`", "shares: 2"),
         ("{shares: 2, layout: {3g.40gb: 2}}", "H100", "sharing", "`layout` beside `shares`", "keep one"),
@@ -196,11 +196,11 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
     ],
 )
 def test_sharing_that_cannot_be_is_refused_at_its_line(
-    sharing: str, gpu: str, path: str, message: str, mend: str
+    sharing: str, gpu: str, path: str, message: str, fix: str
 ) -> None:
     problem = refused(sharing, gpu=gpu)
     assert message in problem.message
-    assert mend in problem.mend
+    assert fix in problem.fix
     assert (problem.path.rpartition(".")[2], problem.file, problem.line) == (path, "fleet.yaml", 4)
 
 
@@ -263,7 +263,7 @@ def test_a_shared_pool_whose_nodes_nothing_tells_is_refused() -> None:
         platform(PLAIN % ("", "L4-24GB", ", sharing: {shares: 2}", ""))
     (problem,) = caught.value.problems
     assert "nothing tells which they are" in problem.message
-    assert problem.mend.startswith("nodeSelector: {example.com/pool: p}")
+    assert problem.fix.startswith("nodeSelector: {example.com/pool: p}")
     assert (problem.path, problem.line) == ("pools.p", 3)
 
 

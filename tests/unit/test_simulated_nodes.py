@@ -319,7 +319,7 @@ def test_a_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> No
             assert amount(volume["capacity"]["storage"]) >= amount(claim.size)
 
 
-# -- every card of the catalogue ---------------------------------------------------------------------------------------
+# -- every card of the catalog ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.id)

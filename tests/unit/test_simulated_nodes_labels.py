@@ -26,7 +26,7 @@ def read(vendor: str) -> Labeller:
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_card_of_the_file_is_one_of_the_catalogue_and_says_where_its_facts_are_from(vendor: str) -> None:
+def test_a_card_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_from(vendor: str) -> None:
     for name, facts in read(vendor).cards.items():
         card = catalog().gpu(name)
         assert (card.id, card.vendor) == (name, vendor)
@@ -34,12 +34,12 @@ def test_a_card_of_the_file_is_one_of_the_catalogue_and_says_where_its_facts_are
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_file_does_not_repeat_what_the_catalogue_knows(vendor: str) -> None:
+def test_a_file_does_not_repeat_what_the_catalog_knows(vendor: str) -> None:
     for name, facts in read(vendor).cards.items():
         assert not ("product" in facts and catalog().gpu(name).product_label), name
 
 
-def test_every_compute_capability_of_the_catalogue_has_a_family() -> None:
+def test_every_compute_capability_of_the_catalog_has_a_family() -> None:
     used = {card.compute for card in catalog().gpus() if card.vendor == "nvidia"}
     assert used == read("nvidia").by_compute.keys()
 
@@ -69,7 +69,7 @@ def test_an_amd_product_is_spelled_with_underscores() -> None:
     assert (labels["amd.com/gpu.vram"], labels["amd.com/gpu.cu-count"]) == ("192G", "304")
 
 
-def test_the_catalogue_s_product_wins_over_the_file_s() -> None:
+def test_the_catalog_s_product_wins_over_the_file_s() -> None:
     card = catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
     assert facts_of(card, 1)["product"] == "AMD_Instinct_MI300X_VF"
 

@@ -120,7 +120,7 @@ def test_applications_of_your_own_are_left_out_and_told() -> None:
     assert result.notes[0].startswith("tts: left out")
 
 
-def test_every_model_of_the_catalogue_has_one_or_a_reason() -> None:
+def test_every_model_of_the_catalog_has_one_or_a_reason() -> None:
     reasons = {
         record.architecture: stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
         for record in catalog().models()
@@ -156,7 +156,7 @@ def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
     assert first.stat().st_mtime_ns == before
 
 
-def test_a_half_written_checkpoint_is_mended(tmp_path: Path) -> None:
+def test_a_half_written_checkpoint_is_fixed(tmp_path: Path) -> None:
     broken = write_checkpoint("LlamaForCausalLM", tmp_path) / "tokenizer.json"
     broken.write_text("{")
     write_checkpoint("LlamaForCausalLM", tmp_path)

@@ -21,7 +21,7 @@ def test_a_model_that_nobody_may_call_beside_one_that_somebody_may_is_refused() 
     problem = the_problem(more + "tenants: {a: {models: [chat]}}\n")
     assert (problem.path, problem.line) == ("models.other", 6)
     assert "nobody may call `other`" in problem.message
-    assert problem.mend == "tenants:\n  a: {models: [chat, other]}"
+    assert problem.fix == "tenants:\n  a: {models: [chat, other]}"
     read(more + "tenants: {a: {models: [chat, other]}}\n")
     read(more + "tenants: {a: {models: [chat]}}\nservices: {other: {aliases: {namespace: apps, names: [llm]}}}\n")
 
@@ -35,12 +35,12 @@ def test_the_secret_with_a_tenant_s_keys_is_named_after_it() -> None:
 def test_a_limit_of_zero_is_refused_where_it_stands(limit: str) -> None:
     problem = the_problem(SMALL + f"tenants:\n  a:\n    models: [chat]\n    {limit}: 0\n")
     assert (problem.path, problem.line) == (f"tenants.a.{limit}", 9)
-    assert f"{limit}: " in problem.mend
+    assert f"{limit}: " in problem.fix
 
 
 def test_a_model_that_is_named_twice_is_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {models: [chat, chat]}\n")
-    assert (problem.path, problem.mend) == ("tenants.a.models[1]", "models: [chat]")
+    assert (problem.path, problem.fix) == ("tenants.a.models[1]", "models: [chat]")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_two_tenants_with_the_same_keys_are_refused(tenants: str, at: str) -> No
     problem = the_problem(SMALL + f"tenants: {{{tenants}}}\n")
     assert problem.path == at
     assert "nobody could tell who calls" in problem.message
-    assert problem.mend.startswith(f"secret: gateway-keys-{at.split('.')[1]}")
+    assert problem.fix.startswith(f"secret: gateway-keys-{at.split('.')[1]}")
 
 
 def test_keys_do_not_lie_where_a_team_s_pods_could_mount_them() -> None:
@@ -62,9 +62,9 @@ def test_keys_do_not_lie_where_a_team_s_pods_could_mount_them() -> None:
     problem = the_problem(SMALL + gateway + OWNED + "tenants: {a: {}}\n")
     assert (problem.path, problem.line) == ("clusters.main.gateway.namespace", 8)
     assert "could mount the tenants' keys" in problem.message
-    assert problem.mend.startswith("namespace: gateway")
+    assert problem.fix.startswith("namespace: gateway")
     taken = the_problem(SMALL + OWNED + "tenants: {a: {namespace: gateway}}\n")
-    assert taken.mend.startswith("namespace: door")
+    assert taken.fix.startswith("namespace: door")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ tenants: {{{tenants}}}
     problem = the_problem(text)
     assert problem.path == "tenants.b.namespace"
     assert why in problem.message
-    assert problem.mend.startswith("namespace: b-models")
+    assert problem.fix.startswith("namespace: b-models")
 
 
 def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
@@ -96,7 +96,7 @@ def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
 
 
 @pytest.mark.parametrize(
-    ("gateway", "why", "mend"),
+    ("gateway", "why", "fix"),
     [
         ("host: ai.example.com", "`host` leads nowhere", "ingress: {className: nginx, tlsSecret: ai-tls}"),
         ("ingress: {tlsSecret: tls}", "needs the name that clients use", "host: ai.example.com"),
@@ -105,21 +105,21 @@ def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
         ("replicas: {min: 0, max: 3}", "answers nobody", "replicas: {min: 1, max: 3}"),
     ],
 )
-def test_a_door_that_leads_nowhere_is_refused(gateway: str, why: str, mend: str) -> None:
+def test_a_door_that_leads_nowhere_is_refused(gateway: str, why: str, fix: str) -> None:
     problem = the_problem(SMALL + f"clusters: {{main: {{gateway: {{{gateway}}}}}}}\n")
     assert problem.path == "clusters.main.gateway"
     assert why in problem.message
-    assert mend in problem.mend
+    assert fix in problem.fix
 
 
 def test_keys_never_pass_an_ingress_in_clear_text() -> None:
     problem = the_problem(SMALL + "clusters: {main: {gateway: {host: x, ingress: {className: nginx}}}}\n")
-    assert (problem.path, problem.mend[:17]) == ("clusters.main.gateway.ingress.tlsSecret", "tlsSecret: ai-tls")
+    assert (problem.path, problem.fix[:17]) == ("clusters.main.gateway.ingress.tlsSecret", "tlsSecret: ai-tls")
 
 
 def test_a_service_account_is_named_with_its_namespace() -> None:
     problem = the_problem(SMALL + "tenants: {a: {access: {deployers: {serviceAccounts: [deployer]}}}}\n")
-    assert problem.mend == "serviceAccounts: [ci/deployer]   # namespace/name"
+    assert problem.fix == "serviceAccounts: [ci/deployer]   # namespace/name"
 
 
 CUSTOM = """\
@@ -137,7 +137,7 @@ tenants: {a: {models: [ocr]}}
 def test_an_application_of_one_s_own_says_which_paths_are_open() -> None:
     problem = the_problem(CUSTOM % "")
     assert (problem.path, problem.line) == ("models.ocr.application", 7)
-    assert problem.mend == "paths: {/v1/ocr: POST}"
+    assert problem.fix == "paths: {/v1/ocr: POST}"
     assert read(CUSTOM % ", paths: {/v1/ocr: POST}").models["ocr"].application
 
 

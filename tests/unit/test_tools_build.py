@@ -11,7 +11,7 @@ import pytest
 from rayhelm.errors import RayhelmError
 from testbed.tools import room
 from testbed.tools.__main__ import main
-from testbed.tools.catalogue import tool
+from testbed.tools.catalog import tool
 from testbed.tools.find import missing, own_path, program, search
 from testbed.tools.lock import one_at_a_time
 from testbed.tools.site import HERE
@@ -205,7 +205,7 @@ def test_what_was_built_before_the_interruption_stays(shop: Shop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "cause", "mend"),
+    ("said", "cause", "fix"),
     [
         ("write /cache/a: no space left on device", "the disk is full", "GOCACHE"),
         ("dial tcp: lookup mirror.example: no such host", "a Go module could not be downloaded", "GOPROXY"),
@@ -216,13 +216,13 @@ def test_what_was_built_before_the_interruption_stays(shop: Shop) -> None:
     ],
 )
 def test_a_failed_build_shows_the_end_of_gos_output_the_cause_and_the_next_step(
-    said: str, cause: str, mend: str, shop: Shop, capsys: pytest.CaptureFixture[str]
+    said: str, cause: str, fix: str, shop: Shop, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shop.go_builds(f'echo "go: downloading a v1"; echo "a/b"; echo "{said}"; exit 1')
     assert main(["oven"], shop.site) == 3
     error = capsys.readouterr().err
     assert error.startswith(f"{said}\noven 1.2.3 could not be built: {cause}\n")
-    assert mend in error
+    assert fix in error
 
 
 def test_too_little_disk_is_told_before_anything_is_built(

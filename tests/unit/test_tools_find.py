@@ -127,7 +127,7 @@ def test_what_belongs_to_a_group_is_missing_only_to_the_group(shop: Shop) -> Non
     assert missing(shop.site, group="kitchen") == ["big-pot", "small-pot"]
 
 
-def test_the_mend_of_what_belongs_to_a_group_is_the_groups_own_command(shop: Shop) -> None:
+def test_the_fix_of_what_belongs_to_a_group_is_the_groups_own_command(shop: Shop) -> None:
     shop.change("pots", group="kitchen")
     with pytest.raises(MissingError, match="make kitchen"):
         program("big-pot", shop.site)

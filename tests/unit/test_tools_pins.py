@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.versions import versions
-from testbed.tools.catalogue import Module, catalogue, module, tools
+from testbed.tools.catalog import Module, catalog, module, tools
 from testbed.tools.crds import bundles
 from testbed.tools.site import HERE, Site
 from testbed.tools.toolchain import numbers
@@ -100,7 +100,7 @@ def test_every_program_and_every_bundle_has_a_version_and_a_checksum() -> None:
     assert {"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"} < tools(DEFAULT).keys()
     assert {"kuberay-operator", "kwok", "actionlint", *versions().binaries} < tools(DEFAULT).keys()
     assert {"prometheus", "promtool", "prometheus-adapter"} < tools(DEFAULT).keys()
-    assert [bundle.name for bundle in bundles(DEFAULT)] == list(catalogue(DEFAULT).crds)
+    assert [bundle.name for bundle in bundles(DEFAULT)] == list(catalog(DEFAULT).crds)
     for bundle in bundles(DEFAULT):
         assert re.fullmatch(r"\d+\.\d+\.\d+", bundle.version), bundle
         assert re.fullmatch(r"h1:[\w+/]{43}=", bundle.sum), bundle

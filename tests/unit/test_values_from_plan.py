@@ -105,7 +105,7 @@ def test_a_cluster_without_the_api_server_s_address_is_refused_with_the_command_
         one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", "clusters: {main: {}}")
     (problem,) = caught.value.problems
     assert "apiServer.cidrs" in problem.message
-    assert "kubectl get endpointslices" in problem.mend
+    assert "kubectl get endpointslices" in problem.fix
     assert problem.line == 4
 
 
@@ -173,7 +173,7 @@ def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
         one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
     assert problem.path == "pools.pool.cpusPerNode"
-    assert problem.mend == "cpusPerNode: 3"
+    assert problem.fix == "cpusPerNode: 3"
 
 
 def test_groups_whose_names_would_be_the_same_stay_two() -> None:
@@ -214,7 +214,7 @@ def test_a_custom_task_is_served_by_the_application_that_the_fleet_names() -> No
 def test_a_custom_task_without_an_application_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-8B, task: custom}")
-    assert "application: {importPath:" in caught.value.problems[0].mend
+    assert "application: {importPath:" in caught.value.problems[0].fix
 
 
 def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:

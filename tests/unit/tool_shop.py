@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from testbed.tools.catalogue import module
+from testbed.tools.catalog import module
 from testbed.tools.site import Site
 
 __all__ = ["Shop", "script"]

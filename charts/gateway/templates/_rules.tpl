@@ -3,151 +3,151 @@
 {
  "name-length": {
   "message": "the name {name} has {length} characters; pods add 17 to it, and a host name has 63",
-  "mend": "nameOverride: gateway   # at most 46 characters; names are never cut"
+  "fix": "nameOverride: gateway   # at most 46 characters; names are never cut"
  },
  "name-form": {
   "message": "the name {name} has to begin with a lower-case letter and hold only letters, digits and dashes",
-  "mend": "nameOverride: gateway"
+  "fix": "nameOverride: gateway"
  },
  "image-latest": {
   "message": "{image} is another image tomorrow",
-  "mend": "image: {tag: 3.2.10}   # or better a digest"
+  "fix": "image: {tag: 3.2.10}   # or better a digest"
  },
  "tenants-missing": {
   "message": "nobody may call",
-  "mend": "tenants:\n  search:\n    keys: {secretName: search-keys}\n    models: [llama-8b]\n"
+  "fix": "tenants:\n  search:\n    keys: {secretName: search-keys}\n    models: [llama-8b]\n"
  },
  "tenant-key-secret": {
   "message": "tenant {tenant} has no Secret with its keys, so it could never call",
-  "mend": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
+  "fix": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
  },
  "tenant-keys-shared": {
   "message": "tenants {other} and {tenant} have the same keys, {secret}: a key could not tell who calls",
-  "mend": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
+  "fix": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
  },
  "tenant-models-missing": {
   "message": "tenant {tenant} may call no model; there are: {models}",
-  "mend": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
+  "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
  },
  "model-unknown": {
   "message": "tenant {tenant} may call {model}, which is not there; there are: {models}",
-  "mend": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
+  "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
  },
  "limit-zero": {
   "message": "tenant {tenant} has a {limit} of 0, so it could never call",
-  "mend": "tenants: \u007b{tenant}: \u007b{limit}: 60}\u007d   # or take the tenant out"
+  "fix": "tenants: \u007b{tenant}: \u007b{limit}: 60}\u007d   # or take the tenant out"
  },
  "pin-model-unknown": {
   "message": "tenant {tenant} is pinned to a version of {model}, which it may not call; it may call: {models}",
-  "mend": "tenants: \u007b{tenant}: {models: [{models}, {model}]}\u007d"
+  "fix": "tenants: \u007b{tenant}: {models: [{models}, {model}]}\u007d"
  },
  "pin-version-unknown": {
   "message": "tenant {tenant} is pinned to version {version} of {model}, which is not there; there are: {versions}",
-  "mend": "tenants: \u007b{tenant}: {pins: \u007b{model}: {first}\u007d}\u007d"
+  "fix": "tenants: \u007b{tenant}: {pins: \u007b{model}: {first}\u007d}\u007d"
  },
  "models-missing": {
   "message": "there is no model to call",
-  "mend": "models:\n  llama-8b:\n    versions:\n      stable:\n        routePrefix: /chat\n        endpoints: {here: {service: chat, namespace: models}\u007d\n"
+  "fix": "models:\n  llama-8b:\n    versions:\n      stable:\n        routePrefix: /chat\n        endpoints: {here: {service: chat, namespace: models}\u007d\n"
  },
  "model-nobody": {
   "message": "model {model} is allowed to nobody",
-  "mend": "tenants: \u007b{tenant}: {models: [{models}]}\u007d   # or take the model out"
+  "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d   # or take the model out"
  },
  "model-names-alike": {
   "message": "the models {other} and {model} have one name in HAProxy, which writes / as --",
-  "mend": "models: {another-name: ...}"
+  "fix": "models: {another-name: ...}"
  },
  "model-versions": {
   "message": "model {model} has no version",
-  "mend": "models: \u007b{model}: {versions: {stable: {routePrefix: /chat, endpoints: {here: {service: chat}\u007d}\u007d}\u007d"
+  "fix": "models: \u007b{model}: {versions: {stable: {routePrefix: /chat, endpoints: {here: {service: chat}\u007d}\u007d}\u007d"
  },
  "weights-sum": {
   "message": "the weights of {model} are {sum} percent together, not 100: {weights}",
-  "mend": "models: \u007b{model}: {versions: \u007b{version}: {weight: 100}\u007d}\u007d   # and 0 for the others, or shares of 100"
+  "fix": "models: \u007b{model}: {versions: \u007b{version}: {weight: 100}\u007d}\u007d   # and 0 for the others, or shares of 100"
  },
  "version-endpoints": {
   "message": "{path} has no endpoint, so nobody would answer",
-  "mend": "models: \u007b{model}: {versions: \u007b{version}: {endpoints: {here: {service: chat, namespace: models}\u007d}\u007d}\u007d"
+  "fix": "models: \u007b{model}: {versions: \u007b{version}: {endpoints: {here: {service: chat, namespace: models}\u007d}\u007d}\u007d"
  },
  "endpoint-target": {
   "message": "{path} needs a service, or a host, and not both",
-  "mend": "endpoints: \u007b{site}: {service: chat, namespace: models}\u007d"
+  "fix": "endpoints: \u007b{site}: {service: chat, namespace: models}\u007d"
  },
  "endpoint-way": {
   "message": "{path}: the network policy does not let the gateway out to {host}",
-  "mend": "endpoints: \u007b{site}: {host: {host}, cidrs: [10.0.0.0/8]}\u007d   # or its pods, as peer"
+  "fix": "endpoints: \u007b{site}: {host: {host}, cidrs: [10.0.0.0/8]}\u007d   # or its pods, as peer"
  },
  "route-duplicate": {
   "message": "two models answer at {path}: {other} and {model}",
-  "mend": "models: \u007b{model}: {path: /another-path}\u007d   # or give it another name"
+  "fix": "models: \u007b{model}: {path: /another-path}\u007d   # or give it another name"
  },
  "operations-missing": {
   "message": "the custom application {model} has no operations, so nothing of it could be called",
-  "mend": "models: \u007b{model}: {operations: {/v1/images/generations: {method: POST}\u007d}\u007d"
+  "fix": "models: \u007b{model}: {operations: {/v1/images/generations: {method: POST}\u007d}\u007d"
  },
  "operations-task": {
   "message": "model {model} has operations of its own, but the task {task} decides them",
-  "mend": "models: \u007b{model}: {task: custom}\u007d"
+  "fix": "models: \u007b{model}: {task: custom}\u007d"
  },
  "unread-shared": {
   "message": "{model} and {other} are in one application, and bodies of {model} are not read here: a tenant of one could name the other",
-  "mend": "# give each an application of its own in its ray-service release, and name its routePrefix here"
+  "fix": "# give each an application of its own in its ray-service release, and name its routePrefix here"
  },
  "ports-equal": {
   "message": "clients and metrics have one port, {port}",
-  "mend": "listen: {port: 8080, metricsPort: 8404}"
+  "fix": "listen: {port: 8080, metricsPort: 8404}"
  },
  "drain-time": {
   "message": "a pod that ends waits {drain} s for its last answers, but one may take {silence} s to begin",
-  "mend": "drain: {seconds: {silence}\u007d"
+  "fix": "drain: {seconds: {silence}\u007d"
  },
  "body-memory": {
   "message": "{connections} connections with bodies of up to {body} bytes may need {need}, and resources.memory is {memory}",
-  "mend": "resources: {memory: {need}\u007d   # or a smaller limits.bodyBytes, or fewer limits.connections"
+  "fix": "resources: {memory: {need}\u007d   # or a smaller limits.bodyBytes, or fewer limits.connections"
  },
  "autoscaling-bounds": {
   "message": "autoscaling: minReplicas {min} is above maxReplicas {max}",
-  "mend": "autoscaling: {minReplicas: {min}, maxReplicas: {min}\u007d"
+  "fix": "autoscaling: {minReplicas: {min}, maxReplicas: {min}\u007d"
  },
  "autoscaling-nothing": {
   "message": "autoscaling: the HPA aims at nothing",
-  "mend": "autoscaling: {targetCpuPercent: 70}   # or targetRequestsInFlight"
+  "fix": "autoscaling: {targetCpuPercent: 70}   # or targetRequestsInFlight"
  },
  "keda-server": {
   "message": "KEDA needs the address of a Prometheus",
-  "mend": "autoscaling: {keda: {serverAddress: \"http://prometheus.monitoring:9090\"}\u007d"
+  "fix": "autoscaling: {keda: {serverAddress: \"http://prometheus.monitoring:9090\"}\u007d"
  },
  "keda-target": {
   "message": "KEDA needs the requests in flight that it shall aim at",
-  "mend": "autoscaling: {targetRequestsInFlight: 50}"
+  "fix": "autoscaling: {targetRequestsInFlight: 50}"
  },
  "network-policy-reason": {
   "message": "without a policy every pod may knock, so this needs a reason",
-  "mend": "networkPolicy: {enabled: false, reason: \"...\"}"
+  "fix": "networkPolicy: {enabled: false, reason: \"...\"}"
  },
  "dns-egress": {
   "message": "the network policy lets nobody ask the DNS, so no endpoint is found",
-  "mend": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
+  "fix": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
  },
  "exposure-hosts": {
   "message": "{kind}: a route without a host name would take every request of the cluster",
-  "mend": "exposure: {hosts: [ai.example.org]}"
+  "fix": "exposure: {hosts: [ai.example.org]}"
  },
  "exposure-parent": {
   "message": "an HTTPRoute hangs on a Gateway, and none is named",
-  "mend": "exposure: {httpRoute: {parent: {name: public, namespace: gateways, sectionName: https}\u007d}"
+  "fix": "exposure: {httpRoute: {parent: {name: public, namespace: gateways, sectionName: https}\u007d}"
  },
  "exposure-tls": {
   "message": "an Ingress without a certificate sends keys in clear text",
-  "mend": "exposure: {ingress: {tlsSecret: ai-tls}\u007d   # or tlsReason: where the certificate comes from otherwise"
+  "fix": "exposure: {ingress: {tlsSecret: ai-tls}\u007d   # or tlsReason: where the certificate comes from otherwise"
  },
  "service-callers": {
   "message": "service.type {type} leads to clients outside of the cluster, and the network policy lets none of them in",
-  "mend": "networkPolicy: {callers: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
+  "fix": "networkPolicy: {callers: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
  },
  "exposure-callers": {
   "message": "{kind}: the network policy lets nobody in, so the route would lead nowhere",
-  "mend": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
+  "fix": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
  }
 }
 {{- end }}

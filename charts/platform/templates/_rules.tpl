@@ -3,131 +3,131 @@
 {
  "pool-name": {
   "message": "nvidia.pools.{name}: every node has that entry already, by this name",
-  "mend": "nvidia: {pools: \u007b{name}: null, my-{name}: {nodeSelector: {example.com/pool: a}, replicas: 2}\u007d}   # another name"
+  "fix": "nvidia: {pools: \u007b{name}: null, my-{name}: {nodeSelector: {example.com/pool: a}, replicas: 2}\u007d}   # another name"
  },
  "pool-both": {
   "message": "{path}: `mig` beside {replicas} replicas: a plan counts instances or slices, and no slices of instances",
-  "mend": "{path}: {replicas: 0}   # or no `mig`"
+  "fix": "{path}: {replicas: 0}   # or no `mig`"
  },
  "pool-neither": {
   "message": "{path}: neither `mig` nor two `replicas` at least: its cards would stay whole",
-  "mend": "nvidia: {pools: \u007b{name}: {replicas: 2}\u007d}   # or no such pool"
+  "fix": "nvidia: {pools: \u007b{name}: {replicas: 2}\u007d}   # or no such pool"
  },
  "pool-nodes": {
   "message": "{path} has no labels of its nodes: the line that sets their configuration would be for all nodes",
-  "mend": "{path}: {nodeSelector: {example.com/pool: {name}\u007d}   # kubectl get nodes --show-labels"
+  "fix": "{path}: {nodeSelector: {example.com/pool: {name}\u007d}   # kubectl get nodes --show-labels"
  },
  "mig-card": {
   "message": "{path}: no MIG profiles of the card {card} are known; those of {known} are",
-  "mend": "nvidia: {pools: \u007b{name}: {card: H100-SXM-80GB}\u007d}   # as rayhelm catalogue gpus spells it"
+  "fix": "nvidia: {pools: \u007b{name}: {card: H100-SXM-80GB}\u007d}   # as rayhelm catalog gpus spells it"
  },
  "mig-profile": {
   "message": "{path}: {card} has no MIG profile {profile}; it has {known}",
-  "mend": "{path}: {mig: \u007b{profile}: null}\u007d   # and one that it has"
+  "fix": "{path}: {mig: \u007b{profile}: null}\u007d   # and one that it has"
  },
  "mig-room": {
   "message": "{path}: {layout} have no room on {card} side by side",
-  "mend": "nvidia: {pools: \u007b{name}: {mig: {nearest}\u007d}\u007d   # at most"
+  "fix": "nvidia: {pools: \u007b{name}: {mig: {nearest}\u007d}\u007d   # at most"
  },
  "plugin-nodes": {
   "message": "{path}: a node of it is one of {first} too, and two plugins offer the same cards twice",
-  "mend": "intel: {pools: \u007b{name}: {nodeSelector: {example.com/pool: {name}\u007d}\u007d}"
+  "fix": "intel: {pools: \u007b{name}: {nodeSelector: {example.com/pool: {name}\u007d}\u007d}"
  },
  "duplicate": {
   "message": "{path}: {name} is already the name of {first}",
-  "mend": "{mend}"
+  "fix": "{fix}"
  },
  "priority-order": {
   "message": "the gateway has to come before heads, heads before workers, workers before batch: {gateway}, {head}, {workers}, {batch}",
-  "mend": "priorityClasses: {gateway: {value: 2000000}, head: {value: 1000000}, workers: {value: 100000}, batch: {value: 1000}\u007d"
+  "fix": "priorityClasses: {gateway: {value: 2000000}, head: {value: 1000000}, workers: {value: 100000}, batch: {value: 1000}\u007d"
  },
  "metric-unknown": {
   "message": "metrics.rules.{rule}: {series} is no metric that rayhelm knows of Ray, Serve, vLLM or the gateway",
-  "mend": "metrics: {rules: \u007b{rule}: {series: [ray_vllm_num_requests_running]}\u007d}   # rayhelm/data/metrics has all names"
+  "fix": "metrics: {rules: \u007b{rule}: {series: [ray_vllm_num_requests_running]}\u007d}   # rayhelm/data/metrics has all names"
  },
  "metric-absent": {
   "message": "metrics.rules.{rule}: nothing exports {series}, though it is often named",
-  "mend": "metrics: {rules: \u007b{rule}: {series: [{instead}]}\u007d}"
+  "fix": "metrics: {rules: \u007b{rule}: {series: [{instead}]}\u007d}"
  },
  "metric-of-others": {
   "message": "metrics.rules.{rule}: {series} is exported by neither a service nor the gateway ({who}), and its series name none of them",
-  "mend": "metrics: {rules: \u007b{rule}: {series: [ray_vllm_num_requests_running], aggregate: Sum}\u007d}"
+  "fix": "metrics: {rules: \u007b{rule}: {series: [ray_vllm_num_requests_running], aggregate: Sum}\u007d}"
  },
  "metric-not-scraped": {
   "message": "metrics.rules.{rule}: {series} is exported by a {who}, and metrics.{key} names none that is scraped",
-  "mend": "metrics: \u007b{key}: {NAME: {namespace: NAMESPACE}\u007d}"
+  "fix": "metrics: \u007b{key}: {NAME: {namespace: NAMESPACE}\u007d}"
  },
  "metric-vanishes": {
   "message": "metrics.rules.{rule}: {series} is exported once, and gone some 20 s later for good",
-  "mend": "metrics: {rules: \u007b{rule}: null}\u007d"
+  "fix": "metrics: {rules: \u007b{rule}: null}\u007d"
  },
  "metric-aggregate": {
   "message": "metrics.rules.{rule}: {series} is a {type}, and {aggregate} takes a {takes}",
-  "mend": "metrics: {rules: \u007b{rule}: {aggregate: {fits}\u007d}\u007d"
+  "fix": "metrics: {rules: \u007b{rule}: {aggregate: {fits}\u007d}\u007d"
  },
  "metric-sum": {
   "message": "metrics.rules.{rule}: {names} make no {aggregate} together: several are added up, and belong to the same pods",
-  "mend": "metrics: {rules: \u007b{rule}: {series: [{first}]}\u007d}"
+  "fix": "metrics: {rules: \u007b{rule}: {series: [{first}]}\u007d}"
  },
  "scrape-nothing": {
   "message": "metrics.scrapeConfigs is on, and there is nothing to scrape",
-  "mend": "metrics: {services: {NAME: {namespace: NAMESPACE}\u007d}"
+  "fix": "metrics: {services: {NAME: {namespace: NAMESPACE}\u007d}"
  },
  "adapter-nothing": {
   "message": "a managed adapter would have nothing to tell",
-  "mend": "metrics: {services: {NAME: {namespace: NAMESPACE}\u007d}   # or gateways"
+  "fix": "metrics: {services: {NAME: {namespace: NAMESPACE}\u007d}   # or gateways"
  },
  "prometheus-url": {
   "message": "{who} needs the address of Prometheus",
-  "mend": "metrics: {prometheusUrl: \"http://prometheus-operated.monitoring:9090\"}"
+  "fix": "metrics: {prometheusUrl: \"http://prometheus-operated.monitoring:9090\"}"
  },
  "adapter-image": {
   "message": "{image} is another image tomorrow",
-  "mend": "metrics: {adapter: {image: {tag: v0.12.0}\u007d}   # or better a digest"
+  "fix": "metrics: {adapter: {image: {tag: v0.12.0}\u007d}   # or better a digest"
  },
  "adapter-tls": {
   "message": "without the authority's certificate the API server takes any adapter for ours, and with it any number",
-  "mend": "metrics: {adapter: {tls: {secretName: metrics-tls, caBundle: BASE64}\u007d}\n# or, where the network is trusted: metrics: {adapter: {tls: {skipVerifyReason: \"...\"}\u007d}\n"
+  "fix": "metrics: {adapter: {tls: {secretName: metrics-tls, caBundle: BASE64}\u007d}\n# or, where the network is trusted: metrics: {adapter: {tls: {skipVerifyReason: \"...\"}\u007d}\n"
  },
  "adapter-authority": {
   "message": "metrics.adapter.tls.caBundle is that of nobody, for the adapter signs a certificate of its own without a Secret",
-  "mend": "metrics: {adapter: {tls: {secretName: metrics-tls}\u007d}"
+  "fix": "metrics: {adapter: {tls: {secretName: metrics-tls}\u007d}"
  },
  "autoscaler-target": {
   "message": "metrics.autoscalers.{scaler}: a {kind} has no scale subresource, so an HPA on it does nothing: {why}",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: {target: {kind: Deployment}\u007d}\u007d"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: {target: {kind: Deployment}\u007d}\u007d"
  },
  "autoscaler-service": {
   "message": "metrics.autoscalers.{scaler}: service {service} is not scraped, so there is no number; scraped: {services}",
-  "mend": "metrics: {services: \u007b{service}: {namespace: NAMESPACE}\u007d}"
+  "fix": "metrics: {services: \u007b{service}: {namespace: NAMESPACE}\u007d}"
  },
  "autoscaler-metric": {
   "message": "metrics.autoscalers.{scaler}: no rule makes {metric} of a service; there are: {metrics}",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: {metric: {one}\u007d}\u007d"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: {metric: {one}\u007d}\u007d"
  },
  "autoscaler-aim": {
   "message": "metrics.autoscalers.{scaler} aims at nothing, or at two things: either averageValue, for each pod, or value",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: {averageValue: 8, value: 0}\u007d}"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: {averageValue: 8, value: 0}\u007d}"
  },
  "autoscaler-bounds": {
   "message": "metrics.autoscalers.{scaler}: minReplicas {min} is above maxReplicas {max}",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: {minReplicas: {max}\u007d}\u007d"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: {minReplicas: {max}\u007d}\u007d"
  },
  "autoscaler-twice": {
   "message": "metrics.autoscalers.{scaler} and {other} scale the same {kind} {target}, and would undo each other's work",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: null}\u007d"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: null}\u007d"
  },
  "autoscaler-adapter": {
   "message": "metrics.autoscalers.{scaler}: an HPA reads external.metrics.k8s.io, which this adapter does not serve",
-  "mend": "metrics: {autoscalers: \u007b{scaler}: {kind: KEDA}\u007d}   # or adapter: {kind: ConfigMap}"
+  "fix": "metrics: {autoscalers: \u007b{scaler}: {kind: KEDA}\u007d}   # or adapter: {kind: ConfigMap}"
  },
  "policy-reason": {
   "message": "{path}: {action} lets through what the policy is against, so it needs a reason",
-  "mend": "policies: \u007b{name}: {action: {action}, reason: \"two services of ... break it until ...\"}\u007d"
+  "fix": "policies: \u007b{name}: {action: {action}, reason: \"two services of ... break it until ...\"}\u007d"
  },
  "policy-blind": {
   "message": "policies.{name} reads serveConfigV2 by its form, and serveConfigForm is {action}: in another form it sees nothing",
-  "mend": "policies: {serveConfigForm: {action: Deny}\u007d   # or {name} as weak as it, with its reason"
+  "fix": "policies: {serveConfigForm: {action: Deny}\u007d   # or {name} as weak as it, with its reason"
  }
 }
 {{- end }}

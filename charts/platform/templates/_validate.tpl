@@ -7,10 +7,10 @@
 {{- include "platform.validateMetrics" (index . 1).metrics }}
 {{- end }}
 
-{{- /* Fails with "<id>: <message>" and the mend. Takes (list id words). */ -}}
+{{- /* Fails with "<id>: <message>" and the fix. Takes (list id words). */ -}}
 {{- define "platform.refuse" -}}
 {{- $rule := get (include "platform.rules" . | fromJson) (index . 0) }}
-{{- $text := printf "%s: %s\n%s" (index . 0) $rule.message ($rule.mend | trim | indent 2) }}
+{{- $text := printf "%s: %s\n%s" (index . 0) $rule.message ($rule.fix | trim | indent 2) }}
 {{- range $key, $value := index . 1 }}
 {{- $text = replace (printf "{%s}" $key) (kindIs "string" $value | ternary $value ($value | toJson)) $text }}
 {{- end }}

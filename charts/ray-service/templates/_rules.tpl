@@ -3,312 +3,312 @@
 {
  "name-length": {
   "message": "the name {name} has {length} characters; KubeRay refuses a RayService of more than 47 after it was accepted",
-  "mend": "nameOverride: llama   # at most 47 characters; names are never cut"
+  "fix": "nameOverride: llama   # at most 47 characters; names are never cut"
  },
  "name-form": {
   "message": "the name {name} has to begin with a lower-case letter and hold only letters, digits and dashes",
-  "mend": "nameOverride: llama"
+  "fix": "nameOverride: llama"
  },
  "application-duplicate": {
   "message": "{name} is both in serve.applications and in serve.customApplications",
-  "mend": "serve: {customApplications: \u007b{name}-2: ...}\u007d"
+  "fix": "serve: {customApplications: \u007b{name}-2: ...}\u007d"
  },
  "route-duplicate": {
   "message": "two applications answer under {route}",
-  "mend": "serve: {applications: \u007b{name}: {routePrefix: /{name}\u007d}\u007d"
+  "fix": "serve: {applications: \u007b{name}: {routePrefix: /{name}\u007d}\u007d"
  },
  "model-id-duplicate": {
   "message": "two models of application {app} become the deployment {deployment}: Ray writes / as -- and . as _",
-  "mend": "serve: {applications: \u007b{app}: {models: {another-id: ...}\u007d}\u007d"
+  "fix": "serve: {applications: \u007b{app}: {models: {another-id: ...}\u007d}\u007d"
  },
  "applications-missing": {
   "message": "nothing is served",
-  "mend": "serve:\n  applications:\n    chat:\n      models:\n        qwen3-8b:\n          source: Qwen/Qwen3-8B\n          engine: {maxModelLen: 16384, maxNumSeqs: 128, maxNumBatchedTokens: 8192}\n          autoscaling: {targetOngoingRequests: 64}\n"
+  "fix": "serve:\n  applications:\n    chat:\n      models:\n        qwen3-8b:\n          source: Qwen/Qwen3-8B\n          engine: {maxModelLen: 16384, maxNumSeqs: 128, maxNumBatchedTokens: 8192}\n          autoscaling: {targetOngoingRequests: 64}\n"
  },
  "autoscaling-bounds": {
   "message": "{path}: minReplicas {min} is above maxReplicas {max}",
-  "mend": "{path}: {minReplicas: {min}, maxReplicas: {min}\u007d"
+  "fix": "{path}: {minReplicas: {min}, maxReplicas: {min}\u007d"
  },
  "initial-replicas": {
   "message": "{path}: initialReplicas {initial} lies outside of {min} to {max}: Serve refuses it, after KubeRay accepted it",
-  "mend": "{path}: {initialReplicas: {max}\u007d"
+  "fix": "{path}: {initialReplicas: {max}\u007d"
  },
  "look-back": {
   "message": "{path}: lookBackSeconds {seconds} holds not one report: replicas report every 10 s",
-  "mend": "{path}: {lookBackSeconds: 30}"
+  "fix": "{path}: {lookBackSeconds: 30}"
  },
  "never-zero": {
   "message": "{path}: downscaleToZeroDelaySeconds does nothing beside minReplicas {min}",
-  "mend": "{path}: {minReplicas: 0}"
+  "fix": "{path}: {minReplicas: 0}"
  },
  "ongoing-bounds": {
   "message": "{path}: maxOngoingRequests {most} is below targetOngoingRequests {target}: no replica ever gets as many as the autoscaler aims at",
-  "mend": "maxOngoingRequests: {enough}"
+  "fix": "maxOngoingRequests: {enough}"
  },
  "target-sequences": {
   "message": "{path}: targetOngoingRequests {target} is above maxNumSeqs {seqs}: requests would wait in the engine before a replica is added",
-  "mend": "autoscaling: {targetOngoingRequests: {less}\u007d"
+  "fix": "autoscaling: {targetOngoingRequests: {less}\u007d"
  },
  "policy-prometheus": {
   "message": "{path}: the policy EngineQueue asks Prometheus, and nobody says where that is",
-  "mend": "serve: {prometheus: {url: http://prometheus.monitoring:9090}\u007d"
+  "fix": "serve: {prometheus: {url: http://prometheus.monitoring:9090}\u007d"
  },
  "policy-image": {
   "message": "{path}: Serve may import the policy EngineQueue on any node, and {image} does not say that it has the package rayhelm",
-  "mend": "{image}: {rayhelm: true}   # an image as ci/images/gpu/Dockerfile makes it"
+  "fix": "{image}: {rayhelm: true}   # an image as ci/images/gpu/Dockerfile makes it"
  },
  "policy-ray": {
   "message": "{path}: the policy EngineQueue stands on what Ray has since 2.60.0, and the image has {ray}",
-  "mend": "ray: {version: 2.60.0}"
+  "fix": "ray: {version: 2.60.0}"
  },
  "policy-egress": {
   "message": "{path}: the network policy does not let the head out to Prometheus",
-  "mend": "networkPolicy: {prometheusApi: {peer: {namespace: monitoring}\u007d}"
+  "fix": "networkPolicy: {prometheusApi: {peer: {namespace: monitoring}\u007d}"
  },
  "batched-tokens": {
   "message": "{path}: maxNumBatchedTokens {tokens} is below maxNumSeqs {seqs}: vLLM does not start",
-  "mend": "engine: {maxNumBatchedTokens: 8192}"
+  "fix": "engine: {maxNumBatchedTokens: 8192}"
  },
  "engine-extra": {
   "message": "{path}: {key} does not belong in engine.extra: {why}",
-  "mend": "# remove {key} from {path}.engine.extra"
+  "fix": "# remove {key} from {path}.engine.extra"
  },
  "router-task": {
   "message": "{path}: PrefixAffinity is for chat; a request without messages or prompt would hang in it for ever",
-  "mend": "router: {kind: PowerOfTwo}"
+  "fix": "router: {kind: PowerOfTwo}"
  },
  "trust-reason": {
   "message": "{path}: trustRemoteCode runs code out of the model's repository, so it needs a reason",
-  "mend": "trustReason: \"the modelling code of commit ... was read by ...\""
+  "fix": "trustReason: \"the modelling code of commit ... was read by ...\""
  },
  "worker-group-unknown": {
   "message": "{path} names the worker group {group}, which is not there; there are: {groups}",
-  "mend": "workerGroups: \u007b{group}: {resources: {cpu: 8, memory: 64Gi}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {resources: {cpu: 8, memory: 64Gi}\u007d}"
  },
  "stage-groups": {
   "message": "{path} names {groups} worker groups, but has {stages} pipeline stages: name one group, or one for each stage",
-  "mend": "engine: {pipelineParallelSize: {groups}\u007d"
+  "fix": "engine: {pipelineParallelSize: {groups}\u007d"
  },
  "tensor-parallel-pod": {
   "message": "{path}: tensorParallelSize {tp}, but a pod of group {group} has {cards} cards: each layer would wait for the network",
-  "mend": "engine: {tensorParallelSize: {cards}\u007d   # and pipelineParallelSize for the rest"
+  "fix": "engine: {tensorParallelSize: {cards}\u007d   # and pipelineParallelSize for the rest"
  },
  "tensor-parallel-straddles": {
   "message": "{path}: tensorParallelSize {tp} does not divide the {cards} cards of a pod of group {group}: a stage would lie over two pods",
-  "mend": "workerGroups: \u007b{group}: {gpu: {count: {tp}\u007d}\u007d"
+  "fix": "workerGroups: \u007b{group}: {gpu: {count: {tp}\u007d}\u007d"
  },
  "strict-pack": {
   "message": "{path}: STRICT_PACK wants {ranks} GPUs in one pod, and the largest has {cards}, of one group",
-  "mend": "placementStrategy: PACK"
+  "fix": "placementStrategy: PACK"
  },
  "fraction-replicas": {
   "message": "{path}: {replicas} replicas of {share} of a card, but the {cards} cards of group {group} hold {room}: a share is never split",
-  "mend": "workerGroups: \u007b{group}: {maxReplicas: {replicas}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {maxReplicas: {replicas}\u007d}"
  },
  "fraction-utilization": {
   "message": "{path}: gpuMemoryUtilization {utilization} is above gpuFraction {fraction}, and is a share of the whole card",
-  "mend": "engine: {gpuMemoryUtilization: {fraction}\u007d"
+  "fix": "engine: {gpuMemoryUtilization: {fraction}\u007d"
  },
  "slice-utilization": {
   "message": "{path}: gpuMemoryUtilization {utilization} of a card that group {group} has one slice of: nothing keeps it from its neighbours' memory, and there are two at least",
-  "mend": "engine: {gpuMemoryUtilization: 0.45}   # with two slices to a card; 0.9 divided by their number"
+  "fix": "engine: {gpuMemoryUtilization: 0.45}   # with two slices to a card; 0.9 divided by their number"
  },
  "part-count": {
   "message": "workerGroups.{group}: {count} x {resource} in one pod: an engine sees but one MIG instance, and of slices the device plugin hands out but one",
-  "mend": "workerGroups: \u007b{group}: {gpu: {count: 1}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {gpu: {count: 1}\u007d}"
  },
  "fraction-parallel": {
   "message": "{path}: a share of a card and several GPUs: two ranks could meet on one card, which NCCL refuses",
-  "mend": "gpuFraction: 1"
+  "fix": "gpuFraction: 1"
  },
  "cpu-accelerator": {
   "message": "{path}: an engine on CPU takes neither acceleratorType nor gpuFraction",
-  "mend": "accelerator: {kind: gpu}"
+  "fix": "accelerator: {kind: gpu}"
  },
  "accelerator-type-zero": {
   "message": "{path}: group {group} has minReplicas 0, and the autoscaler starts no group for the card type {type}",
-  "mend": "# remove acceleratorType: the worker group alone names the card"
+  "fix": "# remove acceleratorType: the worker group alone names the card"
  },
  "model-resource-unknown": {
   "message": "{path} needs the Ray resource {resource}, which no worker group offers",
-  "mend": "workerGroups: \u007b{group}: {rayResources: \u007b{resource}: 1}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {rayResources: \u007b{resource}: 1}\u007d}"
  },
  "resource-name": {
   "message": "the Ray resource {resource} is counted by Ray or KubeRay itself: every name that ends in gpu is",
-  "mend": "rayResources: \u007b{resource}-card: 1}"
+  "fix": "rayResources: \u007b{resource}-card: 1}"
  },
  "serve-port": {
   "message": "serve.port {port} belongs to Ray itself",
-  "mend": "serve: {port: 8000}"
+  "fix": "serve: {port: 8000}"
  },
  "weights-off": {
   "message": "{path}: the hub model {source} has no place: there is no weights volume, and servers are offline",
-  "mend": "weights: {enabled: true}"
+  "fix": "weights: {enabled: true}"
  },
  "mount-path": {
   "message": "weights.mountPath {path} hides a folder that the servers need: /cache, /tmp, /dev and /etc are taken",
-  "mend": "weights: {mountPath: /models}"
+  "fix": "weights: {mountPath: /models}"
  },
  "weights-online-reason": {
   "message": "servers that reach the hub need a reason",
-  "mend": "weights: {offline: false, onlineReason: \"no shared volume in this cluster\"}"
+  "fix": "weights: {offline: false, onlineReason: \"no shared volume in this cluster\"}"
  },
  "remote-source-egress": {
   "message": "{path}: workers cannot reach {source}: the network policy lets them out to nothing",
-  "mend": "networkPolicy:\n  egress:\n    bucket: {cidrs: [10.0.0.0/8], ports: [443]}\n"
+  "fix": "networkPolicy:\n  egress:\n    bucket: {cidrs: [10.0.0.0/8], ports: [443]}\n"
  },
  "worker-groups-missing": {
   "message": "there is no worker group, and the head takes no work",
-  "mend": "workerGroups:\n  gpu:\n    gpu: {count: 1}\n    resources: {cpu: 8, memory: 64Gi}\n"
+  "fix": "workerGroups:\n  gpu:\n    gpu: {count: 1}\n    resources: {cpu: 8, memory: 64Gi}\n"
  },
  "worker-replicas": {
   "message": "worker group {group}: minReplicas {min} is above maxReplicas {max}",
-  "mend": "workerGroups: \u007b{group}: {minReplicas: {min}, maxReplicas: {min}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {minReplicas: {min}, maxReplicas: {min}\u007d}"
  },
  "capacity-gpu": {
   "message": "worker group {group} has at most {have} GPUs, but the models on it hold {need} at their minReplicas",
-  "mend": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
+  "fix": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
  },
  "capacity-limit": {
   "message": "worker group {group} has at most {have} GPUs, but the models on it hold {need} at their maxReplicas: the last would wait for ever",
-  "mend": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
+  "fix": "workerGroups: \u007b{group}: \u007b{field}: {replicas}\u007d}"
  },
  "capacity-idle": {
   "message": "worker group {group} always holds {always} GPUs, but the models on it use at most {used}: cards would lie idle",
-  "mend": "workerGroups: \u007b{group}: {minReplicas: {replicas}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {minReplicas: {replicas}\u007d}"
  },
  "capacity-cpu": {
   "message": "all worker groups have at most {have} CPUs, but ingress, replicas and deployments hold {need} at their minReplicas",
-  "mend": "workerGroups: \u007b{group}: {resources: {cpu: {need}\u007d}\u007d"
+  "fix": "workerGroups: \u007b{group}: {resources: {cpu: {need}\u007d}\u007d"
  },
  "autoscaler-needed": {
   "message": "worker group {group}: {field} needs the autoscaler; KubeRay refuses it without, after it was accepted",
-  "mend": "autoscaler: {enabled: true}"
+  "fix": "autoscaler: {enabled: true}"
  },
  "priority-unknown": {
   "message": "worker group {group}: KubeRay {kuberay} has no priority of worker groups",
-  "mend": "kuberay: {version: 1.7.0}",
+  "fix": "kuberay: {version: 1.7.0}",
   "until": "1.6.2"
  },
  "priority-ray": {
   "message": "worker group {group}: priority needs Ray 2.56.0, and the image has {ray}",
-  "mend": "ray: {version: 2.60.0}",
+  "fix": "ray: {version: 2.60.0}",
   "since": "1.7.0"
  },
  "toleration": {
   "message": "{path}: a toleration {why}",
-  "mend": "tolerations: [{key: example.com/pool, operator: Exists, effect: NoSchedule}]"
+  "fix": "tolerations: [{key: example.com/pool, operator: Exists, effect: NoSchedule}]"
  },
  "spread-replica": {
   "message": "worker group {group}: one replica takes several pods, and spreading over {place} would tear it apart: they talk to each other at every step",
-  "mend": "workerGroups: \u007b{group}: {spread: \u007b{place}: null, kubernetes.io/hostname: {maxSkew: 1}\u007d}\u007d"
+  "fix": "workerGroups: \u007b{group}: {spread: \u007b{place}: null, kubernetes.io/hostname: {maxSkew: 1}\u007d}\u007d"
  },
  "resource-of-quota": {
   "message": "worker group {group}: {name} is how a quota names {resource}; a pod with it is refused",
-  "mend": "workerGroups: \u007b{group}: \u007b{key}: {resource: {resource}\u007d}\u007d"
+  "fix": "workerGroups: \u007b{group}: \u007b{key}: {resource: {resource}\u007d}\u007d"
  },
  "intel-product": {
   "message": "worker group {group}: Intel's discovery sets gpu.intel.com/product on Flex and Max cards alone, never to {product}",
-  "mend": "# kubectl get nodes --show-labels\nworkerGroups: \u007b{group}: {gpu: {product: \"\"}, nodeSelector: {gpu.intel.com/device-id.0300-56a0.present: \"true\"}\u007d}\n"
+  "fix": "# kubectl get nodes --show-labels\nworkerGroups: \u007b{group}: {gpu: {product: \"\"}, nodeSelector: {gpu.intel.com/device-id.0300-56a0.present: \"true\"}\u007d}\n"
  },
  "cpu-request": {
   "message": "{path}: cpuRequest {request} is more than the limit {cpu}; Kubernetes would refuse the pods",
-  "mend": "{path}: {resources: {cpuRequest: {cpu}\u007d}"
+  "fix": "{path}: {resources: {cpuRequest: {cpu}\u007d}"
  },
  "shm-memory": {
   "message": "{path}: shmSize {shm} leaves nothing of the memory {memory} that it is taken from",
-  "mend": "{path}: {shmSize: 2Gi}"
+  "fix": "{path}: {shmSize: 2Gi}"
  },
  "drain-time": {
   "message": "{path}: a replica may take {need} s to end, but Ray drains a worker of group {group} for {have} s",
-  "mend": "workerGroups: \u007b{group}: {terminationGracePeriodSeconds: {grace}\u007d}"
+  "fix": "workerGroups: \u007b{group}: {terminationGracePeriodSeconds: {grace}\u007d}"
  },
  "deletion-delay": {
   "message": "{path}: a replica may take {need} s to end, but the old cluster is deleted {have} s after an upgrade",
-  "mend": "upgrade: {deletionDelaySeconds: {need}\u007d"
+  "fix": "upgrade: {deletionDelaySeconds: {need}\u007d"
  },
  "image-latest": {
   "message": "{path}: {image} is another image tomorrow",
-  "mend": "{path}: name a tag, or better a digest"
+  "fix": "{path}: name a tag, or better a digest"
  },
  "reserved-env": {
   "message": "{path}: {variable} does not belong in env: {why}",
-  "mend": "# remove {variable} from {path}"
+  "fix": "# remove {variable} from {path}"
  },
  "auth-reason": {
   "message": "without authentication the dashboard runs any code that it is sent, so this needs a reason",
-  "mend": "auth: {mode: disabled, reason: \"...\"}"
+  "fix": "auth: {mode: disabled, reason: \"...\"}"
  },
  "auth-ray": {
   "message": "token authentication needs Ray 2.52.0, and the image has {ray}",
-  "mend": "ray: {version: 2.60.0}"
+  "fix": "ray: {version: 2.60.0}"
  },
  "suspend-unknown": {
   "message": "KubeRay {kuberay} has no suspend of a RayService: the field would be dropped with a warning",
-  "mend": "kuberay: {version: 1.7.0}",
+  "fix": "kuberay: {version: 1.7.0}",
   "until": "1.6.2"
  },
  "incremental-unknown": {
   "message": "KubeRay {kuberay} takes NewClusterWithIncrementalUpgrade for None, in silence, unless a gate is opened",
-  "mend": "upgrade: {strategy: NewCluster}",
+  "fix": "upgrade: {strategy: NewCluster}",
   "until": "1.6.2"
  },
  "incremental-autoscaler": {
   "message": "NewClusterWithIncrementalUpgrade needs the autoscaler",
-  "mend": "autoscaler: {enabled: true}",
+  "fix": "autoscaler: {enabled: true}",
   "since": "1.7.0"
  },
  "incremental-gateway": {
   "message": "NewClusterWithIncrementalUpgrade needs the GatewayClass of the Gateway that KubeRay makes",
-  "mend": "upgrade: {incremental: {gatewayClassName: istio}\u007d",
+  "fix": "upgrade: {incremental: {gatewayClassName: istio}\u007d",
   "since": "1.7.0"
  },
  "incremental-step": {
   "message": "stepSizePercent {step} is above maxSurgePercent {surge}",
-  "mend": "upgrade: {incremental: {stepSizePercent: {surge}\u007d}",
+  "fix": "upgrade: {incremental: {stepSizePercent: {surge}\u007d}",
   "since": "1.7.0"
  },
  "incremental-service": {
   "message": "with NewClusterWithIncrementalUpgrade there is no {name}-serve-svc: aliases and test have to follow the Gateway's Service",
-  "mend": "upgrade: {incremental: {gatewayService: {name}-gateway-istio.models.svc.cluster.local}\u007d",
+  "fix": "upgrade: {incremental: {gatewayService: {name}-gateway-istio.models.svc.cluster.local}\u007d",
   "since": "1.7.0"
  },
  "redis-address": {
   "message": "gcsFaultTolerance needs the address of a Redis that survives the head",
-  "mend": "gcsFaultTolerance: {redisAddress: \"redis.redis.svc:6379\"}"
+  "fix": "gcsFaultTolerance: {redisAddress: \"redis.redis.svc:6379\"}"
  },
  "redis-egress": {
   "message": "the network policy does not let the head out to its Redis",
-  "mend": "networkPolicy: {redis: {peer: {namespace: redis}\u007d}"
+  "fix": "networkPolicy: {redis: {peer: {namespace: redis}\u007d}"
  },
  "annotation-reserved": {
   "message": "the annotation {annotation} is refused by KubeRay beside gcsFaultTolerance, after it was accepted",
-  "mend": "gcsFaultTolerance: {enabled: true}"
+  "fix": "gcsFaultTolerance: {enabled: true}"
  },
  "initializing-timeout": {
   "message": "the annotation ray.io/initializing-timeout says {timeout}; KubeRay refuses it after it was accepted",
-  "mend": "annotations: {ray.io/initializing-timeout: 30m}   # or whole seconds"
+  "fix": "annotations: {ray.io/initializing-timeout: 30m}   # or whole seconds"
  },
  "incremental-test": {
   "message": "with NewClusterWithIncrementalUpgrade the test calls the Gateway, and the network policy lets it out to none",
-  "mend": "networkPolicy: {gateways: {istio: {namespace: models}\u007d}",
+  "fix": "networkPolicy: {gateways: {istio: {namespace: models}\u007d}",
   "since": "1.7.0"
  },
  "network-policy-reason": {
   "message": "without policies everybody in the cluster reaches an endpoint that has no authentication, so this needs a reason",
-  "mend": "networkPolicy: {enabled: false, reason: \"...\"}"
+  "fix": "networkPolicy: {enabled: false, reason: \"...\"}"
  },
  "dns-egress": {
   "message": "the network policy lets nobody ask the DNS, so no pod finds another",
-  "mend": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
+  "fix": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
  },
  "api-server-cidrs": {
   "message": "the autoscaler calls the Kubernetes API, whose address cannot be known here",
-  "mend": "# kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes -o jsonpath='{..addresses}'\nnetworkPolicy:\n  apiServer: {cidrs: [10.0.0.1/32]}\n"
+  "fix": "# kubectl get endpointslices -n default -l kubernetes.io/service-name=kubernetes -o jsonpath='{..addresses}'\nnetworkPolicy:\n  apiServer: {cidrs: [10.0.0.1/32]}\n"
  },
  "alias-callers": {
   "message": "the alias {alias} stands in namespace {namespace}, from where the network policy lets nobody in",
-  "mend": "networkPolicy: {gateways: \u007b{namespace}: {namespace: {namespace}\u007d}\u007d"
+  "fix": "networkPolicy: {gateways: \u007b{namespace}: {namespace: {namespace}\u007d}\u007d"
  }
 }
 {{- end }}

@@ -14,14 +14,14 @@
 {{- include "ray-service.validateEnv" (index . 1) }}
 {{- end }}
 
-{{- /* Fails with "<id>: <message>" and the mend, where the rule holds for this KubeRay. Takes (list values id words). */ -}}
+{{- /* Fails with "<id>: <message>" and the fix, where the rule holds for this KubeRay. Takes (list values id words). */ -}}
 {{- define "ray-service.refuse" -}}
 {{- $rule := get (include "ray-service.rules" . | fromJson) (index . 1) }}
 {{- $version := (index . 0).kuberay.version }}
 {{- $since := semverCompare (printf ">=%s" (get $rule "since" | default "0.0.0")) $version }}
 {{- $until := semverCompare (printf "<=%s" (get $rule "until" | default "999.0.0")) $version }}
 {{- if and $since $until }}
-{{- $text := printf "%s: %s\n%s" (index . 1) $rule.message ($rule.mend | trim | indent 2) }}
+{{- $text := printf "%s: %s\n%s" (index . 1) $rule.message ($rule.fix | trim | indent 2) }}
 {{- range $key, $value := index . 2 }}
 {{- $text = replace (printf "{%s}" $key) (kindIs "string" $value | ternary $value ($value | toJson)) $text }}
 {{- end }}

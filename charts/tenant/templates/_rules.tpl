@@ -3,107 +3,107 @@
 {
  "name-length": {
   "message": "the tenant's name {name} has {length} characters; as a label it may have 63",
-  "mend": "nameOverride: research   # at most 63 characters; names are never cut"
+  "fix": "nameOverride: research   # at most 63 characters; names are never cut"
  },
  "name-form": {
   "message": "the tenant's name {name} has to begin with a lower-case letter and hold only letters, digits and dashes",
-  "mend": "nameOverride: research"
+  "fix": "nameOverride: research"
  },
  "namespace-length": {
   "message": "the namespace {name} has {length} characters; Kubernetes allows 63",
-  "mend": "namespace: {name: research}   # at most 63 characters; names are never cut"
+  "fix": "namespace: {name: research}   # at most 63 characters; names are never cut"
  },
  "namespace-reserved": {
   "message": "{name} is no namespace for a tenant: Kubernetes itself, or everybody, lives in it",
-  "mend": "namespace: {name: research}"
+  "fix": "namespace: {name: research}"
  },
  "namespace-of-release": {
   "message": "the release lies in {name}, the namespace that it is to make: Helm cannot, and what it knows of the tenant would be among the tenant's own Secrets",
-  "mend": "helm upgrade --install {release} charts/tenant --namespace tenants --create-namespace\n# or, where somebody else makes and labels it: namespace: {manage: false}\n"
+  "fix": "helm upgrade --install {release} charts/tenant --namespace tenants --create-namespace\n# or, where somebody else makes and labels it: namespace: {manage: false}\n"
  },
  "label-reserved": {
   "message": "{path}: {name} is not yours to set: this chart, Helm or Kubernetes does",
-  "mend": "{path}: {example.com/team: research}   # podSecurity has the level and its version"
+  "fix": "{path}: {example.com/team: research}   # podSecurity has the level and its version"
  },
  "duplicate": {
   "message": "{path} names {name} twice",
-  "mend": "# take one {name} out of {path}"
+  "fix": "# take one {name} out of {path}"
  },
  "pod-security-reason": {
   "message": "podSecurity.level {level} lets a team run its pods as root, so it needs a reason",
-  "mend": "podSecurity: {level: {level}, reason: \"...\"}"
+  "fix": "podSecurity: {level: {level}, reason: \"...\"}"
  },
  "resource-unknown": {
   "message": "{path}: no card of this cluster is called {resource}; quota.cards has {known}",
-  "mend": "quota: {cards: {list}\u007d   # if a device plugin of yours calls it so"
+  "fix": "quota: {cards: {list}\u007d   # if a device plugin of yours calls it so"
  },
  "quota-under-plan": {
   "message": "quota.gpus.{resource}: the plan gives the tenant's services {planned} cards, and steady allows {steady}",
-  "mend": "quota: {gpus: \u007b{resource}: {steady: {planned}\u007d}\u007d   # or plan for fewer"
+  "fix": "quota: {gpus: \u007b{resource}: {steady: {planned}\u007d}\u007d   # or plan for fewer"
  },
  "limit-zero": {
   "message": "{path} is zero: {why}",
-  "mend": "{mend}"
+  "fix": "{fix}"
  },
  "priority-denied": {
   "message": "{path}: {name} is denied and bounded at once",
-  "mend": "quota: {priorityClasses: \u007b{name}: null}\u007d   # or take it out of quota.deniedPriorityClasses"
+  "fix": "quota: {priorityClasses: \u007b{name}: null}\u007d   # or take it out of quota.deniedPriorityClasses"
  },
  "priority-over-quota": {
   "message": "{path}: {cards} of {resource} are more than the tenant has, {sum} with upgrades: it would bound nothing",
-  "mend": "{path}: {gpus: \u007b{resource}: {sum}\u007d}"
+  "fix": "{path}: {gpus: \u007b{resource}: {sum}\u007d}"
  },
  "limit-range-min": {
   "message": "limits.container.min.{resource} {min} is above the {asks} of {who}: it would be refused for ever",
-  "mend": "limits: {container: {min: \u007b{resource}: {least}\u007d}\u007d   # at most"
+  "fix": "limits: {container: {min: \u007b{resource}: {least}\u007d}\u007d   # at most"
  },
  "limit-range-max": {
   "message": "limits.container.max.{resource} {max} is below the {asks} of {who}: it would be refused for ever",
-  "mend": "limits: {container: {max: \u007b{resource}: {most}\u007d}\u007d   # at least; a Ray worker needs far more"
+  "fix": "limits: {container: {max: \u007b{resource}: {most}\u007d}\u007d   # at least; a Ray worker needs far more"
  },
  "limit-range-order": {
   "message": "{low} {least} is above {high} {most}: Kubernetes refuses the LimitRange",
-  "mend": "# raise {high}, or lower {low}"
+  "fix": "# raise {high}, or lower {low}"
  },
  "dns-egress": {
   "message": "no DNS is named, so no pod could resolve a name",
-  "mend": "networkPolicy: {dns: {peer: {namespace: kube-system, podLabels: {k8s-app: kube-dns}\u007d}\u007d"
+  "fix": "networkPolicy: {dns: {peer: {namespace: kube-system, podLabels: {k8s-app: kube-dns}\u007d}\u007d"
  },
  "destination-nobody": {
   "message": "networkPolicy.destinations.{name} names nobody: pods are found by their namespace first",
-  "mend": "networkPolicy: {destinations: \u007b{name}: {peer: {namespace: ...}, ports: [8080]}\u007d}"
+  "fix": "networkPolicy: {destinations: \u007b{name}: {peer: {namespace: ...}, ports: [8080]}\u007d}"
  },
  "opening-everybody": {
   "message": "networkPolicy.openings.{name} has no podLabels: it would open every pod of the namespace",
-  "mend": "networkPolicy: {openings: \u007b{name}: {podLabels: {app: ...}\u007d}\u007d"
+  "fix": "networkPolicy: {openings: \u007b{name}: {podLabels: {app: ...}\u007d}\u007d"
  },
  "opening-nothing": {
   "message": "networkPolicy.openings.{name} names neither callers nor destinations: it opens nothing",
-  "mend": "networkPolicy: {openings: \u007b{name}: {callers: {gateway: {namespace: gateway}\u007d}\u007d}"
+  "fix": "networkPolicy: {openings: \u007b{name}: {callers: {gateway: {namespace: gateway}\u007d}\u007d}"
  },
  "opening-nobody": {
   "message": "networkPolicy.openings.{name}.{side}.{who} names nobody: pods are found by their namespace first",
-  "mend": "networkPolicy: {openings: \u007b{name}: \u007b{side}: \u007b{who}: \u007b{mend}\u007d}\u007d}\u007d"
+  "fix": "networkPolicy: {openings: \u007b{name}: \u007b{side}: \u007b{who}: \u007b{fix}\u007d}\u007d}\u007d"
  },
  "subject-of-the-system": {
   "message": "{path}: {name} is Kubernetes' own name, and means more than a team: everybody, or every pod, or an administrator",
-  "mend": "access: \u007b{role}: {groups: [research]}\u007d   # service accounts stand in serviceAccounts, as <namespace>/<name>"
+  "fix": "access: \u007b{role}: {groups: [research]}\u007d   # service accounts stand in serviceAccounts, as <namespace>/<name>"
  },
  "subject-inside": {
   "message": "{path}: {name} is an account of the tenant's own namespace: whoever may edit a RayService can run pods as it, and would have its rights",
-  "mend": "access: \u007b{role}: {serviceAccounts: [{namespace}-ci/{account}]}\u007d"
+  "fix": "access: \u007b{role}: {serviceAccounts: [{namespace}-ci/{account}]}\u007d"
  },
  "subject-duplicate": {
   "message": "{path} names {name} again, after {first}; an editor may all that a viewer may, and a deployer all that an editor may",
-  "mend": "# take {name} out of one of them"
+  "fix": "# take {name} out of one of them"
  },
  "queue-without-cluster-queue": {
   "message": "kueue.localQueue {name} draws on no ClusterQueue",
-  "mend": "kueue: {localQueue: {name}, clusterQueue: gpus}"
+  "fix": "kueue: {localQueue: {name}, clusterQueue: gpus}"
  },
  "queue-without-local-queue": {
   "message": "kueue.clusterQueue {name} is named, and no LocalQueue that draws on it",
-  "mend": "kueue: {localQueue: default, clusterQueue: {name}\u007d"
+  "fix": "kueue: {localQueue: default, clusterQueue: {name}\u007d"
  }
 }
 {{- end }}

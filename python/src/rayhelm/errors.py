@@ -1,7 +1,7 @@
 """What can go wrong, and the exit code of each.
 
 RayhelmError
- ├─ FleetError     1   the fleet, the values or a catalogue entry has problems; carries each one
+ ├─ FleetError     1   the fleet, the values or a catalog entry has problems; carries each one
  ├─ UsageError     2   the command was called wrongly
  └─ MissingError   3   a tool, package, cluster or machine feature is missing; says how to get it
 """
@@ -14,7 +14,7 @@ __all__ = ["FleetError", "MissingError", "Problem", "RayhelmError", "UsageError"
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an input file, told so that it can be mended at once."""
+    """One thing that is wrong with an input file, told so that it can be fixed at once."""
 
     message: str
     """What is wrong, in a sentence."""
@@ -23,7 +23,7 @@ class Problem:
     file: str = ""
     line: int | None = None
     """1-based line of the key in `file`."""
-    mend: str = ""
+    fix: str = ""
     """What to write instead: YAML that can be pasted, or a command."""
     rule: str = ""
     """Identifier of the rule that was broken, when it stands in the rules file."""
@@ -37,7 +37,7 @@ class Problem:
     def __str__(self) -> str:
         where = " ".join(part for part in (f"{self.place}:" if self.place else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        return f"{text}\n{_indented(self.mend)}" if self.mend else text
+        return f"{text}\n{_indented(self.fix)}" if self.fix else text
 
     def as_dict(self) -> dict[str, str | int | None]:
         return {
@@ -45,7 +45,7 @@ class Problem:
             "path": self.path,
             "file": self.file,
             "line": self.line,
-            "mend": self.mend,
+            "fix": self.fix,
             "rule": self.rule,
         }
 

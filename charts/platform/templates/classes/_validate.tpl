@@ -4,7 +4,7 @@
 {{- range $role := list "gateway" "head" "workers" "batch" }}
 {{- $class := get $classes $role }}
 {{- if hasKey $seen $class.name }}
-{{- include "platform.refuse" (list "duplicate" (dict "path" (printf "priorityClasses.%s.name" $role) "name" $class.name "first" (printf "priorityClasses.%s" (get $seen $class.name)) "mend" (printf "priorityClasses: {%s: {name: rayhelm-%s}}" $role $role))) }}
+{{- include "platform.refuse" (list "duplicate" (dict "path" (printf "priorityClasses.%s.name" $role) "name" $class.name "first" (printf "priorityClasses.%s" (get $seen $class.name)) "fix" (printf "priorityClasses: {%s: {name: rayhelm-%s}}" $role $role))) }}
 {{- end }}
 {{- $_ := set $seen $class.name $role }}
 {{- end }}

@@ -2,7 +2,7 @@
        after its last. Takes `metrics`. */ -}}
 {{- define "platform.adapterRules" -}}
 {{- $m := . }}
-{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $data := include "platform.metricCatalog" . | fromJson }}
 {{- $lists := dict "Pods" list "External" list }}
 {{- range $name, $rule := include "platform.metricRules" . | fromJson }}
 {{- $scope := get $data.scopes $rule.scope }}

@@ -1,8 +1,8 @@
-{{- /* Queries from the catalogue of metrics. What may be missing is made up for, per label: gauges of engines vanish some
+{{- /* Queries from the catalog of metrics. What may be missing is made up for, per label: gauges of engines vanish some
        20 s after the last request, and counters come with the first increment, which `rate` and `increase` do not see.
        Only where nothing of a scope is scraped is there no number: then nobody should decide. */ -}}
 
-{{- /* Takes (dict data rule window matchers by): the catalogue, {series aggregate quantile}, seconds, label matchers as a
+{{- /* Takes (dict data rule window matchers by): the catalog, {series aggregate quantile}, seconds, label matchers as a
        text, labels to group by. */ -}}
 {{- define "platform.query" -}}
 {{- $all := . }}
@@ -40,7 +40,7 @@ sum by ({{ .by }}) ({{ $rate }})
 {{- /* Rules by name, those of every cluster and those of the values, of the scopes that are scraped. Takes `metrics`. */ -}}
 {{- define "platform.metricRules" -}}
 {{- $m := . }}
-{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $data := include "platform.metricCatalog" . | fromJson }}
 {{- $scraped := dict "service" $m.services "gateway" $m.gateways }}
 {{- $rules := dict }}
 {{- range $name, $rule := merge (deepCopy $m.rules) $data.rules }}

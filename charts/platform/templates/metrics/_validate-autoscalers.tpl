@@ -1,7 +1,7 @@
 {{- /* Takes `metrics`. */ -}}
 {{- define "platform.validateAutoscalers" -}}
 {{- $m := . }}
-{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $data := include "platform.metricCatalog" . | fromJson }}
 {{- $rules := include "platform.metricRules" $m | fromJson }}
 {{- $ofServices := list }}
 {{- range $name, $rule := $rules }}

@@ -10,7 +10,7 @@
 
 {{- define "platform.validateMetricRules" -}}
 {{- $m := . }}
-{{- $data := include "platform.metricCatalogue" . | fromJson }}
+{{- $data := include "platform.metricCatalog" . | fromJson }}
 {{- $scraped := dict "service" $m.services "gateway" $m.gateways }}
 {{- range $name, $rule := .rules }}
 {{- $scopes := list }}

@@ -18,12 +18,12 @@
 {{- end }}
 {{- range $caller, $peer := $opening.callers }}
 {{- if not $peer.namespace }}
-{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "callers" "who" $caller "mend" "namespace: ...")) }}
+{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "callers" "who" $caller "fix" "namespace: ...")) }}
 {{- end }}
 {{- end }}
 {{- range $to, $destination := $opening.destinations }}
 {{- if include "tenant.nobody" $destination }}
-{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "destinations" "who" $to "mend" "cidrs: [...]")) }}
+{{- include "tenant.refuse" (list "opening-nobody" (dict "name" $name "side" "destinations" "who" $to "fix" "cidrs: [...]")) }}
 {{- end }}
 {{- end }}
 {{- end }}

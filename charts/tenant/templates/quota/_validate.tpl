@@ -9,20 +9,20 @@
 {{- include "tenant.refuse" (list "quota-under-plan" (dict "resource" $resource "planned" $cards.planned "steady" $cards.steady)) }}
 {{- end }}
 {{- if not $cards.steady }}
-{{- include "tenant.refuse" (list "limit-zero" (dict "path" $path "why" "not even one card could be held" "mend" (printf "quota: {gpus: {%s: null}}   # left out, it is denied" $resource))) }}
+{{- include "tenant.refuse" (list "limit-zero" (dict "path" $path "why" "not even one card could be held" "fix" (printf "quota: {gpus: {%s: null}}   # left out, it is denied" $resource))) }}
 {{- end }}
 {{- end }}
 {{- range $resource, $compute := $quota.compute }}
 {{- if not (float64 (include "tenant.number" $compute.steady)) }}
-{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "quota.compute.%s" $resource) "why" "no pod could start" "mend" (printf "quota: {compute: {%s: null}}   # left out, it has no bound" $resource))) }}
+{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "quota.compute.%s" $resource) "why" "no pod could start" "fix" (printf "quota: {compute: {%s: null}}   # left out, it has no bound" $resource))) }}
 {{- end }}
 {{- end }}
 {{- if not $quota.pods.steady }}
-{{- include "tenant.refuse" (list "limit-zero" (dict "path" "quota.pods.steady" "why" "no pod could start" "mend" "quota: {pods: {steady: 64}}")) }}
+{{- include "tenant.refuse" (list "limit-zero" (dict "path" "quota.pods.steady" "why" "no pod could start" "fix" "quota: {pods: {steady: 64}}")) }}
 {{- end }}
 {{- range list "rayServices" "services" "jobs" "configMaps" "secrets" }}
 {{- if not (get $quota.objects .) }}
-{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "quota.objects.%s" .) "why" "no release of ray-service could be installed" "mend" (printf "quota: {objects: {%s: 32}}" .))) }}
+{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "quota.objects.%s" .) "why" "no release of ray-service could be installed" "fix" (printf "quota: {objects: {%s: 32}}" .))) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -36,7 +36,7 @@
 {{- include "tenant.refuse" (list "priority-denied" (dict "path" $path "name" $name)) }}
 {{- end }}
 {{- if not $class.pods }}
-{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "%s.pods" $path) "why" "no pod could have the class" "mend" (printf "quota: {deniedPriorityClasses: %s}" (toJson (append $quota.deniedPriorityClasses $name))))) }}
+{{- include "tenant.refuse" (list "limit-zero" (dict "path" (printf "%s.pods" $path) "why" "no pod could have the class" "fix" (printf "quota: {deniedPriorityClasses: %s}" (toJson (append $quota.deniedPriorityClasses $name))))) }}
 {{- end }}
 {{- range $resource, $cards := $class.gpus }}
 {{- include "tenant.validateResource" (list $path $resource $quota) }}

@@ -15,7 +15,7 @@ from rayhelm.errors import MissingError
 __all__ = ["Verdict", "judge", "namespace_of", "namespaces_of"]
 
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
-MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<mend>.*)", re.DOTALL)
+MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix>.*)", re.DOTALL)
 """How each message of ours is built."""
 
 
@@ -30,7 +30,7 @@ class Verdict:
     """What the binding makes of it: `Deny`, `Warn`, `Audit`."""
     rule: str = ""
     what: str = ""
-    mend: str = ""
+    fix: str = ""
     fields: tuple[str, ...] = ()
     """Where the field may stand, the nearest first."""
 
@@ -104,8 +104,8 @@ def _refusal(policy: Policy, message: str) -> Verdict:
     found = MESSAGE.fullmatch(message)
     if not found:
         return Verdict(policy.name, message, policy.actions)
-    rule, what, mend = found["rule"], found["what"], found["mend"]
-    return Verdict(policy.name, message, policy.actions, rule, what, mend, policy.fields.get(rule, ()))
+    rule, what, fix = found["rule"], found["what"], found["fix"]
+    return Verdict(policy.name, message, policy.actions, rule, what, fix, policy.fields.get(rule, ()))
 
 
 class _Failed(Exception):

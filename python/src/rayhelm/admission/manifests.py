@@ -34,7 +34,7 @@ class Manifest:
         name = f"{self.item['kind']} {self.item['metadata'].get('name', '')}"
         line = self._line(path, verdict)
         what = verdict.what or verdict.message
-        return Problem(f"{name}: {what}", dotted(path), self.file, line, verdict.mend, verdict.rule)
+        return Problem(f"{name}: {what}", dotted(path), self.file, line, verdict.fix, verdict.rule)
 
     def _path(self, verdict: Verdict, within: Place) -> Place:
         """The nearest field of those that the policy names; of several alike the one whose value is told."""
@@ -119,8 +119,8 @@ def _objects(item: Any, whole: Manifest) -> Iterator[Manifest]:
     elif all(isinstance(item.get(key), kind) for key, kind in (("apiVersion", str), ("kind", str), ("metadata", dict))):
         yield whole
     elif item:
-        mend = "apiVersion: ray.io/v1\nkind: RayService\nmetadata: {name: chat}"
-        raise FleetError(Problem("not an object of Kubernetes", "", whole.file, whole.lines.get(()), mend))
+        fix = "apiVersion: ray.io/v1\nkind: RayService\nmetadata: {name: chat}"
+        raise FleetError(Problem("not an object of Kubernetes", "", whole.file, whole.lines.get(()), fix))
 
 
 def _keys(path: Place) -> list[str]:

@@ -39,7 +39,7 @@ class Catalog:
             return slice_of(card, int(part))
         if table := self.mig(card):
             return instance_of(card, table, part)
-        raise FleetError(Problem(f"{card.id} cannot be cut by MIG", mend=f"{card.id}/2   # one of two time slices"))
+        raise FleetError(Problem(f"{card.id} cannot be cut by MIG", fix=f"{card.id}/2   # one of two time slices"))
 
     def mig(self, card: Gpu) -> Mig | None:
         """How a card can be cut; None where it cannot."""
@@ -66,5 +66,5 @@ class Catalog:
 
 @cache
 def catalog() -> Catalog:
-    """The catalogue that rayhelm carries."""
+    """The catalog that rayhelm carries."""
     return Catalog()

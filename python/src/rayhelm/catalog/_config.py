@@ -1,4 +1,4 @@
-"""Turns a Hugging Face `config.json` into the catalogue's record."""
+"""Turns a Hugging Face `config.json` into the catalog's record."""
 
 import difflib
 from collections.abc import Callable, Mapping

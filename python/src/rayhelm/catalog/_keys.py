@@ -43,8 +43,8 @@ class Config:
     def flag(self, key: str, default: bool) -> bool:
         value = self._get(key, default)
         if not isinstance(value, bool):
-            mend = f'"{key}": {"true" if str(value).lower() in ("true", "1") else "false"}'
-            raise self.problem(key, f"is {shown(value)}, neither true nor false", mend)
+            fix = f'"{key}": {"true" if str(value).lower() in ("true", "1") else "false"}'
+            raise self.problem(key, f"is {shown(value)}, neither true nor false", fix)
         return value
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -57,8 +57,8 @@ class Config:
         """A list of texts, empty where it is left out."""
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            mend = f'"{key}": ["{shown(value)[1:-1]}"]' if isinstance(value, str) else ""
-            raise self.problem(key, f"is {shown(value)}, not a list of texts", mend)
+            fix = f'"{key}": ["{shown(value)[1:-1]}"]' if isinstance(value, str) else ""
+            raise self.problem(key, f"is {shown(value)}, not a list of texts", fix)
         return value
 
     def layers(self, key: str) -> list[int]:
@@ -98,8 +98,8 @@ class Config:
         written = {key: value for key, value in self._keys.items() if value is not None}
         return Config({**defaults, **written}, self._origin, self._inside)
 
-    def problem(self, key: str, message: str, mend: str = "") -> FleetError:
-        return self._origin.problem((*self._inside, key), message, mend)
+    def problem(self, key: str, message: str, fix: str = "") -> FleetError:
+        return self._origin.problem((*self._inside, key), message, fix)
 
     def _get(self, key: str, default: Any = None) -> Any:
         value = self._keys.get(key)

@@ -1,4 +1,4 @@
-"""Reads catalogue files: one record each, named after its id, read only when it is asked for."""
+"""Reads catalog files: one record each, named after its id, read only when it is asked for."""
 
 import difflib
 from collections.abc import Iterator
@@ -67,7 +67,7 @@ class Shelf(Generic[Record]):
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         some = ", ".join(near or [entry.id for entry in self.all()[:3]])
-        return Problem(f"unknown {kind} {shown(name)}", mend=f"{'nearest names' if near else 'named like'}: {some}")
+        return Problem(f"unknown {kind} {shown(name)}", fix=f"{'nearest names' if near else 'named like'}: {some}")
 
 
 def names(entry: Gpu | Mig | Model | Network) -> Iterator[str]:

@@ -25,9 +25,9 @@ class Origin:
     file: str
     text: str = field(default="", repr=False)
 
-    def problem(self, keys: tuple[str, ...], message: str, mend: str = "") -> FleetError:
+    def problem(self, keys: tuple[str, ...], message: str, fix: str = "") -> FleetError:
         line = line_of(self.text, keys) if self.text and keys else None
-        return FleetError(Problem(message, ".".join(keys), self.file, line, mend or _OWN_FILE))
+        return FleetError(Problem(message, ".".join(keys), self.file, line, fix or _OWN_FILE))
 
 
 def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:

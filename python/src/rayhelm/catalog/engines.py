@@ -126,7 +126,7 @@ def _read(path: Path) -> Engine:
 def _parse(version: str) -> tuple[int, ...]:
     match = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", version)
     if not match:
-        raise FleetError(Problem(f"{shown(version)} is no version of vLLM", mend="--vllm-version 0.29.0"))
+        raise FleetError(Problem(f"{shown(version)} is no version of vLLM", fix="--vllm-version 0.29.0"))
     return tuple(int(part or 0) for part in match.groups())
 
 

@@ -1,4 +1,4 @@
-"""Finds a model by whatever people call it: a name of the catalogue, a Hugging Face `config.json`, a hub id."""
+"""Finds a model by whatever people call it: a name of the catalog, a Hugging Face `config.json`, a hub id."""
 
 from __future__ import annotations
 
@@ -28,35 +28,35 @@ _MAX_BYTES = 1 << 20
 _LONGEST_NAME = 200
 
 _SAY_WHICH = (
-    "say which model a path, a bucket or a checkpoint that the catalogue lacks holds:\n"
-    "`architecture: path/to/config.json` (or a name of the catalogue) in the fleet,\n"
+    "say which model a path, a bucket or a checkpoint that the catalog lacks holds:\n"
+    "`architecture: path/to/config.json` (or a name of the catalog) in the fleet,\n"
     "`--config path/to/config.json` in `rayhelm fit`"
 )
 _OWN_FILE = "take the file as the model's publisher wrote it"
 
 
 def resolve(name: str, base: Path, known: Catalog | None = None) -> Model:
-    """The model called `name`: of the catalogue, or of a config.json, or of the folder with one, seen from `base`.
+    """The model called `name`: of the catalog, or of a config.json, or of the folder with one, seen from `base`.
 
-    Nobody is asked over the network. A folder never hides a name of the catalogue; `./name` is always the folder.
+    Nobody is asked over the network. A folder never hides a name of the catalog; `./name` is always the folder.
     """
     if _is_path(name):
         return _from_file(Path(name), base)
     if "://" in name:
-        raise FleetError(Problem(f"unknown model {shown(name)}", mend=_SAY_WHICH))
+        raise FleetError(Problem(f"unknown model {shown(name)}", fix=_SAY_WHICH))
     try:
         return (known or catalog()).model(name)
     except FleetError as error:
         if name and _holds_config(base / name):
             return _from_file(Path(name), base)
         near = error.problems[0]
-        raise FleetError(replace(near, mend=f"{near.mend}\n{_SAY_WHICH}")) from None
+        raise FleetError(replace(near, fix=f"{near.fix}\n{_SAY_WHICH}")) from None
 
 
 def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Model:
     """The record of a parsed config.json, of its path (or its folder's), or of a name: see `resolve`.
 
-    The hub is asked only for an id that the catalogue lacks; `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN` count.
+    The hub is asked only for an id that the catalog lacks; `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN` count.
     """
     if isinstance(source, Mapping):
         return model_of(source, _name(source, "config.json"), Origin("config.json"))
@@ -68,7 +68,7 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
 def resolve_online(
     name: str, base: Path, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
 ) -> Model:
-    """As `resolve`, and the hub is asked for an id that the catalogue lacks."""
+    """As `resolve`, and the hub is asked for an id that the catalog lacks."""
     try:
         return resolve(name, base, known)
     except FleetError as unknown:
@@ -107,7 +107,7 @@ def _read(path: Path, base: Path) -> tuple[Path, str]:
 
 
 def _unreadable(path: Path, why: str) -> FleetError:
-    return FleetError(Problem(why, file=_short(str(path)), mend=_SAY_WHICH))
+    return FleetError(Problem(why, file=_short(str(path)), fix=_SAY_WHICH))
 
 
 def _parse(text: str, file: str) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         keys = json.loads(text)
     except json.JSONDecodeError as error:
         why = f"is not JSON: {error.msg}, column {error.colno}"
-        raise FleetError(Problem(why, file=file, line=error.lineno, mend=_OWN_FILE)) from None
+        raise FleetError(Problem(why, file=file, line=error.lineno, fix=_OWN_FILE)) from None
     except (RecursionError, ValueError):
         why = "is not a model's config.json: it nests too deep, or has a number too long"
-        raise FleetError(Problem(why, file=file, mend=_OWN_FILE)) from None
+        raise FleetError(Problem(why, file=file, fix=_OWN_FILE)) from None
     if not isinstance(keys, dict):
-        raise FleetError(Problem("is not a model's config.json: its top is no object", file=file, mend=_OWN_FILE))
+        raise FleetError(Problem("is not a model's config.json: its top is no object", file=file, fix=_OWN_FILE))
     return keys
 
 

@@ -19,7 +19,7 @@ def instance_of(card: Gpu, table: Mig, profile: str) -> Gpu:
     """What an engine has in a MIG instance. Raises FleetError for a profile that the card lacks."""
     if profile not in table.profiles:
         known = ", ".join(table.profiles)
-        raise FleetError(Problem(f"{card.id} has no MIG profile `{profile}`", mend=f"it has: {known}"))
+        raise FleetError(Problem(f"{card.id} has no MIG profile `{profile}`", fix=f"it has: {known}"))
     found = table.profiles[profile]
     memory, compute = found.memory / table.memory_slices, found.compute / table.compute_slices
     whole = card.usable_gib or card.memory_gb
@@ -36,7 +36,7 @@ def instance_of(card: Gpu, table: Mig, profile: str) -> Gpu:
 def slice_of(card: Gpu, slices: int) -> Gpu:
     """What is left for an engine where so many have the card in turn, all of them busy. Raises FleetError."""
     if not 2 <= slices <= MOST_SLICES:
-        raise FleetError(Problem(f"{slices} time slices of {card.id}", mend=f"between 2 and {MOST_SLICES}"))
+        raise FleetError(Problem(f"{slices} time slices of {card.id}", fix=f"between 2 and {MOST_SLICES}"))
     share = 1 / slices
     return _part(card, str(slices), memory=share, compute=share).model_copy(
         update={
@@ -52,7 +52,7 @@ def resource_of_slices(card: Gpu) -> str:
     """Extended resource of a card's time slices. Raises FleetError for vendors whose plugin makes none."""
     if card.vendor not in ("nvidia", "intel"):
         message = f"the device plugin of {card.vendor} does not hand one {card.id} to several pods"
-        raise FleetError(Problem(message, mend="one service with several models shares a card by `gpuFraction`"))
+        raise FleetError(Problem(message, fix="one service with several models shares a card by `gpuFraction`"))
     return _SLICED.get(card.vendor, card.resource)
 
 

@@ -37,9 +37,9 @@ CHARTS: dict[str, type[BaseModel]] = {
 DATA: dict[tuple[str, str, str], Callable[[], object]] = {
     ("platform", "gpus/_counters.tpl", "platform.counters"): counters,
     ("platform", "gpus/_mig.tpl", "platform.mig"): mig_layouts,
-    ("platform", "metrics/_catalogue.tpl", "platform.metricCatalogue"): as_chart_data,
+    ("platform", "metrics/_catalog.tpl", "platform.metricCatalog"): as_chart_data,
 }
-"""Facts of the catalogue that templates look up: chart, file and name of the template that holds them."""
+"""Facts of the catalog that templates look up: chart, file and name of the template that holds them."""
 
 BEGIN = "<!-- values: generated -->\n"
 """In a README, before the table of all values."""
@@ -82,7 +82,7 @@ def _defaults(chart: str, model: type[BaseModel]) -> str:
 def _rules(chart: str) -> str:
     """Words of the rules by id: `_validate.tpl` holds the conditions alone."""
     told = {name: rule for name, rule in rules(chart).items() if "chart" in rule.layers}
-    fields = {"message", "mend", "since", "until"}
+    fields = {"message", "fix", "since", "until"}
     return _as_template(
         f"{chart}.rules", {name: rule.model_dump(include=fields, exclude_defaults=True) for name, rule in told.items()}
     )

@@ -123,8 +123,8 @@ def _environment(folder: str) -> dict[str, str]:
 def _problem(output: str, file: Path | None) -> Problem:
     name = str(file) if file and file.exists() else ""
     if found := RULE.search(output):
-        message, _, mend = found["message"].strip().partition("\n")
-        return Problem(message, rule=found["rule"], mend=_dedented(mend), file=name)
+        message, _, fix = found["message"].strip().partition("\n")
+        return Problem(message, rule=found["rule"], fix=_dedented(fix), file=name)
     return Problem(output.strip(), file=name)
 
 

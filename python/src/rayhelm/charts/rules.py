@@ -1,4 +1,4 @@
-"""Rules, each written once in `data/rules/<chart>.yaml`: who refuses what, with which words and which mend."""
+"""Rules, each written once in `data/rules/<chart>.yaml`: who refuses what, with which words and which fix."""
 
 from functools import cache
 from importlib.resources import files
@@ -16,7 +16,7 @@ class Rule(Closed):
 
     message: str
     """What is wrong; `{name}` is filled in by the chart."""
-    mend: str
+    fix: str
     """What to write instead, filled in alike."""
     layers: tuple[Literal["chart", "schema", "model", "policy"], ...]
     """Who refuses it: `_validate.tpl`, values.schema.json, the pydantic model, an admission policy by the same id."""

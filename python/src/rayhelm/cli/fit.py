@@ -19,7 +19,7 @@ def fit_command(
     gpu: Annotated[
         list[str], typer.Option("--gpu", help="Kind of card; once for each pipeline stage where they are unlike.")
     ],
-    model: Annotated[str | None, typer.Option(help="Model of the catalogue, or of the hub.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model of the catalog, or of the hub.")] = None,
     config: Annotated[str | None, typer.Option(help="A Hugging Face config.json instead.")] = None,
     tp: Annotated[int, typer.Option(min=1, max=MOST_RANKS, help="Tensor parallel size.")] = 1,
     pp: Annotated[
@@ -88,7 +88,7 @@ def _partition(layers: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in layers.strip("[] ").split(","))
     except ValueError:
-        raise FleetError(Problem(f"--layers {layers} is no list of numbers", mend="--layers 20,28")) from None
+        raise FleetError(Problem(f"--layers {layers} is no list of numbers", fix="--layers 20,28")) from None
 
 
 def _show(answer: "Fit") -> None:
@@ -110,7 +110,7 @@ def _show(answer: "Fit") -> None:
     out.print(Text(answer.reason))
     if answer.fits and not answer.fits_every_order:
         out.print("[yellow]Fits in this order of stages only, and vLLM orders ranks itself.[/]")
-    listed = (("What would fit:", answer.mends), ("Note:", answer.notes), ("Not known:", answer.unknown))
+    listed = (("What would fit:", answer.fixes), ("Note:", answer.notes), ("Not known:", answer.unknown))
     for heading, lines in listed:
         if lines:
             out.print(heading)

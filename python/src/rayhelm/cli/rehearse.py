@@ -119,7 +119,7 @@ def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tup
     for name in wanted:
         if name not in known:
             close = nearest(name, known) or known
-            raise FleetError(Problem(f"no service `{name}` in this fleet", mend=f"--service {close[0]}"))
+            raise FleetError(Problem(f"no service `{name}` in this fleet", fix=f"--service {close[0]}"))
     return tuple(wanted)
 
 

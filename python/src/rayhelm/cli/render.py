@@ -35,8 +35,8 @@ def render_command(
     rendered = render_fleet(path)
     files = files_of(rendered) | (manifests_of(rendered) if manifests else {})
     difference = compare(folder, files, rendered)
-    mend = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
-    problems = _stale(difference, folder, mend) if check else []
+    fix = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
+    problems = _stale(difference, folder, fix) if check else []
     if not check:
         write(folder, files, difference)
     warnings = list(rendered.plan.all_warnings)
@@ -53,13 +53,13 @@ def render_command(
         warn(text)
 
 
-def _stale(difference: "Difference", folder: Path, mend: str) -> list["Problem"]:
+def _stale(difference: "Difference", folder: Path, fix: str) -> list["Problem"]:
     from rayhelm.errors import Problem
 
     return [
-        *(Problem("is stale", file=str(folder / name), mend=mend) for name in difference.stale),
+        *(Problem("is stale", file=str(folder / name), fix=fix) for name in difference.stale),
         *(
-            Problem("is stale: the fleet has no such release any more", file=str(folder / name), mend=mend)
+            Problem("is stale: the fleet has no such release any more", file=str(folder / name), fix=fix)
             for name in difference.leftover
         ),
     ]

@@ -88,7 +88,7 @@ def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
         return [service for service in known if not _answers_for_others(rendered, service)]
     if wanted not in known:
         close = nearest(wanted, known) or known
-        raise FleetError(Problem(f"no service `{wanted}` in this fleet", mend=f"--service {close[0]}"))
+        raise FleetError(Problem(f"no service `{wanted}` in this fleet", fix=f"--service {close[0]}"))
     return [wanted]
 
 
@@ -126,7 +126,7 @@ def _values(
         write_checkpoint(family, home.stand_ins)
     served = {service: result.values for service, result in results.items() if result.values.serve.applications}
     if not served:
-        raise FleetError(Problem("nothing of this can be served without a GPU", mend="\n".join(notes[1:])))
+        raise FleetError(Problem("nothing of this can be served without a GPU", fix="\n".join(notes[1:])))
     return served, notes
 
 

@@ -26,7 +26,7 @@ def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[s
             continue
         found[name] = Model(task=task, operations=operations)
     if not found:
-        raise FleetError(Problem("nothing of this could be called through a gateway", mend="--no-gateway"))
+        raise FleetError(Problem("nothing of this could be called through a gateway", fix="--no-gateway"))
     return found
 
 

@@ -21,7 +21,7 @@ MENDS = {
     "model-revision": 'revision: "<40 hexadecimal digits of the commit>"   # or unpinnedReason: "..."',
     "image-source": "image: {digest: sha256:...}",
 }
-"""What to write in the fleet file; the mends of the policies are for manifests."""
+"""What to write in the fleet file; the fixes of the policies are for manifests."""
 OF_MODELS = ("model-revision", "trust-reason")
 """Rules whose words end in the names of models."""
 
@@ -79,4 +79,4 @@ def _problems(item: Mapping[str, Any], verdict: Verdict) -> Iterator[Problem]:
     for model in models.split(", "):
         told = f"{what}: {model}" if what else verdict.what or verdict.message
         name = f"{item['kind']} {item['metadata']['name']}"
-        yield Problem(f"{name}: {told}", mend=MENDS.get(verdict.rule, verdict.mend), rule=verdict.rule)
+        yield Problem(f"{name}: {told}", fix=MENDS.get(verdict.rule, verdict.fix), rule=verdict.rule)

@@ -35,12 +35,12 @@ def _policies(named: Path | None, manifests: list[Manifest]) -> tuple[Policy, ..
     found = tuple(policies_of(each.item for each in among))
     names = [policy.name for policy in found]
     if named and not found:
-        mend = "rayhelm lint manifests.yaml --policies policies/token-auth/policy.yaml"
-        raise FleetError(Problem("no policy with a binding in there", "", str(named), None, mend))
+        fix = "rayhelm lint manifests.yaml --policies policies/token-auth/policy.yaml"
+        raise FleetError(Problem("no policy with a binding in there", "", str(named), None, fix))
     if twice := next((name for name in names if names.count(name) > 1), ""):
         file = next(each for each in reversed(among) if each.item["metadata"]["name"] == twice).file
-        mend = f"rayhelm lint FOLDER --policies {file}   # of one cluster, with the objects of that cluster"
-        raise FleetError(Problem(f"policies of several clusters: {twice} stands twice", "", file, None, mend))
+        fix = f"rayhelm lint FOLDER --policies {file}   # of one cluster, with the objects of that cluster"
+        raise FleetError(Problem(f"policies of several clusters: {twice} stands twice", "", file, None, fix))
     return found or shipped()
 
 

@@ -110,16 +110,16 @@ def _not_running(home: Home) -> None:
         return
     endpoint = home.read()
     if endpoint and endpoint.ready:
-        raise FleetError(Problem(f"an endpoint of ours runs already at {endpoint.url}", mend="rayhelm down"))
-    raise FleetError(Problem("processes of an earlier `rayhelm up` are still there", mend="rayhelm down"))
+        raise FleetError(Problem(f"an endpoint of ours runs already at {endpoint.url}", fix="rayhelm down"))
+    raise FleetError(Problem("processes of an earlier `rayhelm up` are still there", fix="rayhelm down"))
 
 
 def _port(port: int) -> None:
     holder = processes.listener(port)
     if holder:
         taken: set[int] = set()
-        mend = f"rayhelm up ... --port {processes.free_port(taken)}"
-        raise FleetError(Problem(f"port {port} is taken by {holder}; nothing was started", mend=mend))
+        fix = f"rayhelm up ... --port {processes.free_port(taken)}"
+        raise FleetError(Problem(f"port {port} is taken by {holder}; nothing was started", fix=fix))
 
 
 def _memory(models: int) -> None:
@@ -137,7 +137,7 @@ def _too_few(gpus: float, cards: Cards | None) -> None:
     raise FleetError(
         Problem(
             f"the models book {gpus:g} GPUs, and there are {here}: Ray would wait for the others without an end",
-            mend="rayhelm up ... --service NAME    # one service alone\n"
+            fix="rayhelm up ... --service NAME    # one service alone\n"
             "CUDA_VISIBLE_DEVICES= rayhelm up ...    # tiny models on the CPU",
         )
     )

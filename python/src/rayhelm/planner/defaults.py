@@ -20,7 +20,7 @@ def per_stage(gpus: Sequence[Gpu], pp: int | None) -> tuple[Gpu, ...]:
         raise FleetError(
             Problem(
                 f"{len(gpus)} GPUs for {stages} pipeline stages",
-                mend="name one GPU for all stages, or one for each stage",
+                fix="name one GPU for all stages, or one for each stage",
             )
         )
     return tuple(gpus)
@@ -63,12 +63,12 @@ def _check(
     model: Model, *, utilization: float, fraction: float, context: int, counts: Iterable[tuple[str, int | None, int]]
 ) -> None:
     problems = [
-        Problem(f"{name} {value} is not between 0 and 1", mend=f"{name}: {usual}")
+        Problem(f"{name} {value} is not between 0 and 1", fix=f"{name}: {usual}")
         for name, value, usual in (("gpu_memory_utilization", utilization, 0.9), ("gpu_fraction", fraction, 0.5))
         if not 0 < value <= 1
     ]
     problems += [
-        Problem(f"{name} {count} is not between 1 and {most:,}", mend=f"{name}: {min(most, max(1, count))}")
+        Problem(f"{name} {count} is not between 1 and {most:,}", fix=f"{name}: {min(most, max(1, count))}")
         for name, count, most in counts
         if count is not None and not 1 <= count <= most
     ]
@@ -76,7 +76,7 @@ def _check(
         problems.append(
             Problem(
                 f"max_model_len {context} is beyond the {model.max_context} tokens that {model.id} takes",
-                mend=f"max_model_len: {model.max_context}",
+                fix=f"max_model_len: {model.max_context}",
             )
         )
     if problems:

@@ -10,9 +10,9 @@ from rayhelm.catalog.model import Model
 from rayhelm.closed import Closed
 from rayhelm.planner.defaults import ask_of, per_stage
 from rayhelm.planner.evaluate import Ask, Outcome, StageMemory, evaluate
+from rayhelm.planner.fixes import fixes, fixes_of_split
 from rayhelm.planner.layout import objections
 from rayhelm.planner.memory import GIB
-from rayhelm.planner.mends import mends, mends_of_split
 from rayhelm.planner.words import custom_reason, fit_reason, notes, unknown_figures
 from rayhelm.versions import versions
 
@@ -42,7 +42,7 @@ class Fit(Closed):
     """It fits, but errors of the estimate could turn it over, or the cache is what little remains beside the weights,
     or it holds fewer than two requests of full context."""
     reason: str
-    mends: tuple[str, ...] = ()
+    fixes: tuple[str, ...] = ()
     """What would make it fit; never empty when it does not."""
     model: str
     gpu: str
@@ -117,9 +117,9 @@ def fit(
     ask = replace(ask, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
     unknown = (*unknown_figures(ask), *((note,) if note else ()))
     if refused := objections(model, tp, ask.pp, constants):
-        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", mends_of_split(ask), unknown)
+        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", fixes_of_split(ask), unknown)
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in cards):
-        return _bare(ask, unknown[0], mends_of_split(ask), unknown)
+        return _bare(ask, unknown[0], fixes_of_split(ask), unknown)
     return _answer(evaluate(ask), unknown, catalog)
 
 
@@ -133,7 +133,7 @@ def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None)
             "fits": outcome.fits,
             "tight": tight,
             "reason": custom_reason(outcome) if bare else fit_reason(outcome, tight=tight),
-            "mends": () if outcome.fits else mends(outcome, catalog),
+            "fixes": () if outcome.fits else fixes(outcome, catalog),
             "weights_gib_per_gpu": weakest.weights / GIB,
             "activation_gib": None if bare else weakest.activation / GIB,
             "non_torch_gib": None if bare else weakest.non_torch / GIB,
@@ -156,7 +156,7 @@ def _bare(ask: Ask, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]
         fits=False,
         tight=False,
         reason=reason,
-        mends=ways,
+        fixes=ways,
         model=ask.model.id,
         gpu=names[0] if len(set(names)) == 1 else "+".join(names),
         vllm_version=ask.engine.version,

@@ -76,7 +76,7 @@ class KvCache:
 def kv_cache(model: Model, tp: int, partition: tuple[int, ...], kv_cache_dtype: str, engine: Engine) -> KvCache | None:
     """The layout, or None for a model that caches nothing (encoder-only) or that vLLM does not run."""
     if kv_cache_dtype not in _BYTES:
-        raise FleetError(Problem(f"unknown kv_cache_dtype {kv_cache_dtype!r}", mend=f"one of {', '.join(_BYTES)}"))
+        raise FleetError(Problem(f"unknown kv_cache_dtype {kv_cache_dtype!r}", fix=f"one of {', '.join(_BYTES)}"))
     if not model.causal or model.engine == "custom":
         return None
     block_size = engine.latent_block_size if model.attention.mla else engine.block_size

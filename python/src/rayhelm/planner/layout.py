@@ -28,7 +28,7 @@ def partition_of(model: Model, stages: int, given: tuple[int, ...] | None = None
         raise FleetError(
             Problem(
                 f"layers {list(given)} do not split the {model.layers} of {model.id} into {stages} stages",
-                mend=f"layers: {list(split_layers(model.layers, stages))}",
+                fix=f"layers: {list(split_layers(model.layers, stages))}",
             )
         )
     return given

@@ -104,7 +104,7 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> M
         return resolve_online(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
         raise FleetError(
-            [loaded.document.problem(path, problem.message, problem.mend) for problem in error.problems]
+            [loaded.document.problem(path, problem.message, problem.fix) for problem in error.problems]
         ) from None
 
 

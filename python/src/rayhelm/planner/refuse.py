@@ -44,7 +44,7 @@ def nothing_fits(
     nearest = min(refused, key=_nearness)
     where = "; ".join(f"{name}: {why}" for name, why in _best_of_each_pool(refused).items())
     message = f"`{wish.name}` ({wish.model.id}) fits nowhere. {where}"
-    return loaded.document.problem(path, message, "\n".join(_mends(wish, nearest.split, known)))
+    return loaded.document.problem(path, message, "\n".join(_fixes(wish, nearest.split, known)))
 
 
 def too_little_room(wish: Wish, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
@@ -61,18 +61,18 @@ def too_little_room(wish: Wish, found: Sequence[Candidate], loaded: LoadedFleet)
 
 def _ways_to_room(wish: Wish, best: Candidate, there: int) -> list[str]:
     pool = best.split.pool
-    mends = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
+    fixes = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
     if best.share < 1 and any(owner != wish.service for owner in pool.idle_shares):
         other = next(owner for owner in pool.idle_shares if owner != wish.service)
-        mends.append(f"or share a card: services do not, models of one service do:  service: {other}")
+        fixes.append(f"or share a card: services do not, models of one service do:  service: {other}")
     if wish.spec.traffic and there and wish.spec.replicas is None:
         rate = wish.spec.traffic.requests_per_second * there / best.replicas
-        mends.append(f"or plan for what fits:  requestsPerSecond: {rate:.3g}")
-        mends.append(f"or pin the replicas, and let requests wait:  replicas: {there}")
-    return mends
+        fixes.append(f"or plan for what fits:  requestsPerSecond: {rate:.3g}")
+        fixes.append(f"or pin the replicas, and let requests wait:  replicas: {there}")
+    return fixes
 
 
-def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
+def _fixes(wish: Wish, split: Split, known: Catalog) -> list[str]:
     pin = wish.spec.parallelism
     if pin and pin.tensor and objections(wish.model, split.tp, 1, wish.engine):
         return [_nearest_split(wish, split, pin.tensor)]
@@ -94,7 +94,7 @@ def _mends(wish: Wish, split: Split, known: Catalog) -> list[str]:
         catalog=known,
     )
     larger = ["a larger gpuFraction, or none"] if wish.spec.gpu_fraction and wish.spec.gpu_fraction < 1 else []
-    return larger + [_in_fleet_words(mend) for mend in told.mends]
+    return larger + [_in_fleet_words(fix) for fix in told.fixes]
 
 
 def _nearest_split(wish: Wish, split: Split, asked: int) -> str:
@@ -105,11 +105,11 @@ def _nearest_split(wish: Wish, split: Split, asked: int) -> str:
     return f"parallelism: {{tensor: {sizes[0]}}}" + (f"   # or {others}" if others else "")
 
 
-def _in_fleet_words(mend: str) -> str:
+def _in_fleet_words(fix: str) -> str:
     for pattern, words in _FLEET_WORDS:
-        if pattern.match(mend):
-            return pattern.sub(words, mend)
-    return mend
+        if pattern.match(fix):
+            return pattern.sub(words, fix)
+    return fix
 
 
 def _no_split(wish: Wish, pools: Sequence[PoolSite]) -> tuple[str, str]:
@@ -124,8 +124,8 @@ def _no_split(wish: Wish, pools: Sequence[PoolSite]) -> tuple[str, str]:
         for site in pools
     )
     most = max(max(host.cards for host in site.hosts) for site in pools)
-    mend = f"remove `parallelism`, or stay within the pool:  parallelism: {{tensor: {most}}}"
-    return f"`{wish.name}`: no pool has the hosts for {asked}: {have}", mend
+    fix = f"remove `parallelism`, or stay within the pool:  parallelism: {{tensor: {most}}}"
+    return f"`{wish.name}`: no pool has the hosts for {asked}: {have}", fix
 
 
 def _best_of_each_pool(refused: Sequence[Refusal]) -> dict[str, str]:

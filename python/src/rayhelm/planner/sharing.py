@@ -44,7 +44,7 @@ def cut_of(name: str, pool: Pool, card: Gpu, loaded: LoadedFleet, known: Catalog
         return _in_time(sharing, card)
     except FleetError as error:
         raise FleetError(
-            [loaded.document.problem((*path, told.path), told.message, told.mend) for told in error.problems]
+            [loaded.document.problem((*path, told.path), told.message, told.fix) for told in error.problems]
         ) from None
 
 
@@ -53,8 +53,8 @@ def _by_mig(sharing: Sharing, card: Gpu, known: Catalog) -> Cut:
     if table is None:
         message = f"{card.id} has no MIG, so nothing in the hardware keeps its users apart"
         with_mig = ", ".join(gpu.id for gpu in known.gpus() if gpu.mig)
-        mend = f"isolation: none   # time slices, for services that trust each other\n# or another `gpu`: {with_mig}"
-        raise FleetError(Problem(message, path="layout" if sharing.layout else "isolation", mend=mend))
+        fix = f"isolation: none   # time slices, for services that trust each other\n# or another `gpu`: {with_mig}"
+        raise FleetError(Problem(message, path="layout" if sharing.layout else "isolation", fix=fix))
     if sharing.layout:
         _has_room(sharing.layout, table, card)
         return _instances(sharing.layout, card, known, "`layout` is pinned in the fleet file")
@@ -62,7 +62,7 @@ def _by_mig(sharing: Sharing, card: Gpu, known: Catalog) -> Cut:
     if profile is None:
         most = max(table.most(profile) for profile in table.profiles)
         message = f"{card.id} has at most {most} MIG instances, and {shares} are asked for"
-        raise FleetError(Problem(message, path="shares", mend=f"shares: {most}"))
+        raise FleetError(Problem(message, path="shares", fix=f"shares: {most}"))
     because = f"isolation by hardware is asked, and {profile} is the largest profile of which {shares} fit"
     return _instances({profile: shares}, card, known, because)
 
@@ -72,14 +72,14 @@ def _has_room(layout: Mapping[str, int], table: Mig, card: Gpu) -> None:
     if unknown := [profile for profile in layout if profile not in table.profiles]:
         known = ", ".join(f"{profile} ({table.most(profile)})" for profile in table.profiles)
         message = f"{card.id} has no MIG profile `{unknown[0]}`"
-        raise FleetError(Problem(message, path="layout", mend=f"it has, and at most so many: {known}"))
+        raise FleetError(Problem(message, path="layout", fix=f"it has, and at most so many: {known}"))
     if not table.fits(layout):
         told = " + ".join(f"{count} x {profile}" for profile, count in layout.items())
         taken = sum(table.profiles[profile].memory * count for profile, count in layout.items())
         message = f"{told} have no room on {card.id}: they take {taken} of its {table.memory_slices} memory slices"
         if taken <= table.memory_slices:
             message += ", and a profile may begin at some of them only"
-        raise FleetError(Problem(message, path="layout", mend=_largest_that_fits(layout, table)))
+        raise FleetError(Problem(message, path="layout", fix=_largest_that_fits(layout, table)))
 
 
 def _largest_that_fits(layout: Mapping[str, int], table: Mig) -> str:
@@ -105,7 +105,7 @@ def _in_time(sharing: Sharing, card: Gpu) -> Cut:
         part = slice_of(card, slices)
     except FleetError as error:
         (told,) = error.problems
-        raise FleetError(Problem(told.message, path="shares", mend=told.mend)) from None
+        raise FleetError(Problem(told.message, path="shares", fix=told.fix)) from None
     because = (
         "isolation is not asked: the card's users have it in turn, and each engine is told to take no more than its"
         f" share of the memory, since nothing else bounds it; planned as if all {slices} were busy. Engines of one card"

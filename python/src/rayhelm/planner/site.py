@@ -63,7 +63,7 @@ class HostSite:
 
 @dataclass
 class PoolSite:
-    """One pool, resolved against the catalogue."""
+    """One pool, resolved against the catalog."""
 
     name: str
     pool: Pool
@@ -152,8 +152,8 @@ def _site(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolS
 
 def _gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Gpu:
     if "/" in name:
-        mend = f"gpu: {name.partition('/')[0]}\nsharing: {{shares: 2}}   # rayhelm explain pools.POOL.sharing"
-        raise FleetError(loaded.document.problem(path, "a pool is of whole cards; `sharing` cuts them", mend))
+        fix = f"gpu: {name.partition('/')[0]}\nsharing: {{shares: 2}}   # rayhelm explain pools.POOL.sharing"
+        raise FleetError(loaded.document.problem(path, "a pool is of whole cards; `sharing` cuts them", fix))
     try:
         return catalog.gpu(name)
     except FleetError as error:
@@ -173,4 +173,4 @@ def _link(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: 
 
 
 def _placed(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(path, problem.message, problem.mend)
+    return loaded.document.problem(path, problem.message, problem.fix)

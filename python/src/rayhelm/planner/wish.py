@@ -1,4 +1,4 @@
-"""What is asked for: a model of the fleet, resolved against the catalogue, and what its pins say."""
+"""What is asked for: a model of the fleet, resolved against the catalog, and what its pins say."""
 
 from dataclasses import dataclass
 from math import floor

@@ -64,8 +64,8 @@ def answering(kubectl: Kubectl) -> tuple[str, str]:
         kubectl("get", "--raw=/version", f"--request-timeout={PATIENCE}s")
     except KubectlError as error:
         where = f"{server} (context {context})" if context else server or "the cluster that kubectl takes"
-        mend = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
-        raise MissingError(f"{where} does not answer: {_last(error.said)}", f"{mend}\nor {ANOTHER}") from None
+        fix = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
+        raise MissingError(f"{where} does not answer: {_last(error.said)}", f"{fix}\nor {ANOTHER}") from None
     return server, context
 
 
@@ -89,12 +89,12 @@ def refuse_another(kubectl: Kubectl) -> None:
     there = record.read(kubectl) if record.left_behind(kubectl) else None
     if there is None:
         if record.left_behind(kubectl):
-            raise FleetError(Problem(f"the namespace {NAMESPACE} is left of another rehearsal", mend=record.CLEAN))
+            raise FleetError(Problem(f"the namespace {NAMESPACE} is left of another rehearsal", fix=record.CLEAN))
         return
     if there.runs:
-        raise FleetError(Problem(f"{there} runs on this cluster right now", mend="wait for its end, or end it: Ctrl-C"))
+        raise FleetError(Problem(f"{there} runs on this cluster right now", fix="wait for its end, or end it: Ctrl-C"))
     state = "was kept on this cluster" if there.kept else "was interrupted on this cluster, or runs on another computer"
-    raise FleetError(Problem(f"{there} {state}", mend=record.CLEAN))
+    raise FleetError(Problem(f"{there} {state}", fix=record.CLEAN))
 
 
 def objects_of(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
@@ -187,7 +187,7 @@ def _cards(found: Found) -> Iterator[Problem]:
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         yield Problem(
             f"the cluster has cards: {resource} on node {name}{more}; a rehearsal needs none, and belongs elsewhere",
-            mend=f"{ANOTHER}\nor --with-gpus, which uses none of them",
+            fix=f"{ANOTHER}\nor --with-gpus, which uses none of them",
         )
 
 
@@ -197,7 +197,7 @@ def _others(kubectl: Kubectl) -> Iterator[Problem]:
         names = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in items[:5])
         yield Problem(
             f"others have RayServices on this cluster: {names}{', ...' if len(items) > 5 else ''}",
-            mend=f"{ANOTHER}\nor --beside-others, which leaves them alone and takes room beside them",
+            fix=f"{ANOTHER}\nor --beside-others, which leaves them alone and takes room beside them",
         )
 
 
@@ -207,7 +207,7 @@ def _taken(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Ob
         name = name.removeprefix("namespace/")
         yield Problem(
             f"the namespace {name} is on this cluster already, and no rehearsal made it",
-            mend=f"{ANOTHER}\nor, where nobody needs what is in it: kubectl delete namespace {name}",
+            fix=f"{ANOTHER}\nor, where nobody needs what is in it: kubectl delete namespace {name}",
         )
     wide = [item for each in objects for item in each if _is_wide(item)]
     if wide:
@@ -215,7 +215,7 @@ def _taken(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Ob
         for name in kubectl("get", "--filename=-", "--ignore-not-found", "--output=name", text=text).split():
             yield Problem(
                 f"{name} is on this cluster already, and no rehearsal made it",
-                mend=f"{ANOTHER}\nor, where nobody needs it: kubectl delete {name}",
+                fix=f"{ANOTHER}\nor, where nobody needs it: kubectl delete {name}",
             )
 
 
@@ -241,7 +241,7 @@ def _room(
     yield Problem(
         f"not enough room: the stand-ins ask for {total} in {len(wanted)} pods{beside}, the largest for"
         f" {largest:.1f} GiB; {len(free)} nodes without taints have {most} left",
-        mend="--service S    # fewer services at a time\nor a larger cluster",
+        fix="--service S    # fewer services at a time\nor a larger cluster",
     )
 
 

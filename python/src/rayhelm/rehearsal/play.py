@@ -58,17 +58,17 @@ def cluster_of(rendered: Rendered, wanted: str) -> str:
         return wanted
     if wanted or len(known) > 1:
         what = f"no cluster `{wanted}` in this fleet" if wanted else f"the fleet has {len(known)} clusters"
-        raise FleetError(Problem(f"{what}: {', '.join(known)}", mend=f"--cluster {known[0]}"))
+        raise FleetError(Problem(f"{what}: {', '.join(known)}", fix=f"--cluster {known[0]}"))
     return known[0]
 
 
 def refuse_the_same(old: Rendered, new: Rendered, wish: Wish) -> None:
     """Raises FleetError where there is nothing to rehearse, or nothing to compare."""
     if old.plan.fleet != new.plan.fleet:
-        mend = f"fleet: {old.plan.fleet}"
-        raise FleetError(Problem(f"another fleet: {new.plan.fleet}, not {old.plan.fleet}", mend=mend))
+        fix = f"fleet: {old.plan.fleet}"
+        raise FleetError(Problem(f"another fleet: {new.plan.fleet}, not {old.plan.fleet}", fix=fix))
     if own_releases(old, wish) == own_releases(new, wish):
-        raise FleetError(Problem("nothing to rehearse: both render the same values", mend="--change NEW.yaml, edited"))
+        raise FleetError(Problem("nothing to rehearse: both render the same values", fix="--change NEW.yaml, edited"))
 
 
 def play_of(kubectl: Kubectl, old: Rendered, new: Rendered | None, wish: Wish) -> Play:
@@ -86,7 +86,7 @@ def play_of(kubectl: Kubectl, old: Rendered, new: Rendered | None, wish: Wish) -
     )
     first = on_its_own(cast_of(old, place, cluster=wish.cluster, services=wish.services))
     if not first.targets:
-        raise FleetError(Problem("nobody can be stood in for", mend="\n".join(first.notes)))
+        raise FleetError(Problem("nobody can be stood in for", fix="\n".join(first.notes)))
     if new is None:
         return Play(found, first, first, [], *_called(first, first))
     then = on_its_own(cast_of(new, place, cluster=wish.cluster, services=wish.services))

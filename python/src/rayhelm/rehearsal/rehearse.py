@@ -60,7 +60,7 @@ def clean(stage: Stage) -> int | None:
         return None
     there = record.read(stage.kubectl)
     if there and there.runs:
-        raise FleetError(Problem(f"{there} runs on this cluster right now", mend="end it: Ctrl-C, or kill -INT"))
+        raise FleetError(Problem(f"{there} runs on this cluster right now", fix="end it: Ctrl-C, or kill -INT"))
     return record.clear(stage, there)
 
 

@@ -81,8 +81,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _cannot(what: str, path: Path, error: OSError) -> Problem:
-    mend = "rayhelm render FLEET -o FOLDER   # a folder that you may write to, with room"
+    fix = "rayhelm render FLEET -o FOLDER   # a folder that you may write to, with room"
     why = str(error.strerror)
     if isinstance(error, (FileExistsError, NotADirectoryError)):
         why = "a file stands where a folder has to be"
-    return Problem(f"cannot be {what}: {why}", file=str(path), mend=mend)
+    return Problem(f"cannot be {what}: {why}", file=str(path), fix=fix)

@@ -26,9 +26,9 @@ class Record(ClosedCamel):
 class Refusal(ValueError):
     """Why a validator refuses a value, and what to write instead."""
 
-    def __init__(self, message: str, mend: str = "") -> None:
+    def __init__(self, message: str, fix: str = "") -> None:
         super().__init__(message)
-        self.mend = mend
+        self.fix = fix
 
 
 def short(value: object) -> str:

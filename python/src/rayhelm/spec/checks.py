@@ -67,7 +67,7 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 
 def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
-    """What needs no catalogue; the planner knows which parts a card has."""
+    """What needs no catalog; the planner knows which parts a card has."""
     sharing = pool.sharing
     if not sharing:
         return
@@ -137,8 +137,8 @@ def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Proble
             message = "code from a model repository would run in the server"
             yield document.problem((*path, key), message, ELSEWHERE[key])
         elif key in ELSEWHERE:
-            mend = ELSEWHERE[key].format(value=short(value))
-            yield document.problem((*path, key), "the fleet file has a word of its own for it", mend)
+            fix = ELSEWHERE[key].format(value=short(value))
+            yield document.problem((*path, key), "the fleet file has a word of its own for it", fix)
         elif not re.fullmatch("[a-z][a-z0-9_]*", key):
             spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
             yield document.problem((*path, key), f"`{short(key)}` is not how vLLM spells an argument", f"{spelled}: …")

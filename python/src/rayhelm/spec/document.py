@@ -35,8 +35,8 @@ class Document:
                 return line
         return None
 
-    def problem(self, path: yaml_nodes.Path, message: str, mend: str = "", rule: str = "") -> Problem:
-        return Problem(message, dotted(path), self.file, self.line(path), mend, rule)
+    def problem(self, path: yaml_nodes.Path, message: str, fix: str = "", rule: str = "") -> Problem:
+        return Problem(message, dotted(path), self.file, self.line(path), fix, rule)
 
 
 def read_document(path: Path) -> Document:
@@ -68,8 +68,8 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> Problem:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
         tab = mark and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])
-        mend = "indent with spaces, never with tabs" if tab else _WELL_FORMED
-        return Problem(f"not valid YAML: {what}", "", file, mark.line + 1 if mark else None, mend)
+        fix = "indent with spaces, never with tabs" if tab else _WELL_FORMED
+        return Problem(f"not valid YAML: {what}", "", file, mark.line + 1 if mark else None, fix)
     line = None
     if isinstance(error, yaml.reader.ReaderError):
         line = text.encode()[: error.position].count(b"\n") + 1
@@ -88,28 +88,28 @@ def read_text(path: Path) -> str:
         return read.decode()
     except FileNotFoundError:
         near = "\n".join(str(near) for near in sorted(Path().glob("values/*/fleet.yaml"))[:5])
-        mend = f"there are:\n{near}" if near else f"write one; the smallest is\n{_SMALLEST}"
-        raise FleetError(Problem("no such file", "", str(path), None, mend)) from None
+        fix = f"there are:\n{near}" if near else f"write one; the smallest is\n{_SMALLEST}"
+        raise FleetError(Problem("no such file", "", str(path), None, fix)) from None
     except UnicodeDecodeError as error:
         line = read[: error.start].count(b"\n") + 1
-        mend = f"iconv -f ISO-8859-1 -t UTF-8 {path}   # when that is what it was written in"
-        raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, mend)) from None
+        fix = f"iconv -f ISO-8859-1 -t UTF-8 {path}   # when that is what it was written in"
+        raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, fix)) from None
     except OSError as error:
-        mend = "name a fleet file that you may read"
-        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, mend)) from None
+        fix = "name a fleet file that you may read"
+        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, fix)) from None
 
 
 def _is_a_folder(path: Path) -> Problem:
     inside = sorted(path.glob("*.y*ml"))[:5] or sorted(path.glob("*/fleet.yaml"))[:5]
     near = "\n".join(map(str, inside))
-    mend = f"there are:\n{near}" if near else f"write {path / 'fleet.yaml'}; the smallest is\n{_SMALLEST}"
-    return Problem("is a directory without a `fleet.yaml`", "", str(path), None, mend)
+    fix = f"there are:\n{near}" if near else f"write {path / 'fleet.yaml'}; the smallest is\n{_SMALLEST}"
+    return Problem("is a directory without a `fleet.yaml`", "", str(path), None, fix)
 
 
 def _too_large(path: Path) -> Problem:
     size = f"{path.stat().st_size / 2**20:.1f} MiB: " if path.is_file() else ""
-    mend = "rayhelm schema fleet   # says what belongs into one; weights and logs do not"
-    return Problem(f"{size}a fleet file is at most {MAX_BYTES >> 20} MiB", "", str(path), 1, mend)
+    fix = "rayhelm schema fleet   # says what belongs into one; weights and logs do not"
+    return Problem(f"{size}a fleet file is at most {MAX_BYTES >> 20} MiB", "", str(path), 1, fix)
 
 
 _WELL_FORMED = "write `key: value` with a space after the colon, close brackets and quotes, and align keys of one level"

@@ -1,4 +1,4 @@
-"""From a file to a checked Fleet; every problem with file, line, cause and mend, all of them at once."""
+"""From a file to a checked Fleet; every problem with file, line, cause and fix, all of them at once."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -121,7 +121,7 @@ class ModelSpec(Record):
     unpinned_reason: str | None = Field(default=None, min_length=8, examples=["weights are of our own bucket"])
     """Why a model without `revision` is acceptable; the admission policy asks for it."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Catalogue entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
+    """Catalog entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
     task: Task = "chat"
     """What clients do with it."""
     application: OwnApplication | None = None

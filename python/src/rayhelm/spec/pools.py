@@ -72,7 +72,7 @@ class Cluster(Record):
 
 
 class Network(Record):
-    """A network between hosts, when it is not one of the catalogue's (`rdma-400g`, `ethernet-1g`, `internet` …)."""
+    """A network between hosts, when it is not one of the catalog's (`rdma-400g`, `ethernet-1g`, `internet` …)."""
 
     bandwidth: Bandwidth
     """Per host and direction."""
@@ -88,7 +88,7 @@ class Host(Record):
     """One host of a pool of unlike hosts."""
 
     gpu: str = Field(min_length=1, examples=["RTX-A5000-24GB"])
-    """GPU id of the catalogue."""
+    """GPU id of the catalog."""
     gpus: int = Field(default=1, ge=1, le=64, examples=[2])
     """Cards of that kind in the host."""
     name: Name | None = None
@@ -114,7 +114,7 @@ class Pool(Record):
     """Hosts with GPUs on one network: `gpu`, `nodes` and `gpusPerNode` for like hosts, `hosts` for unlike ones."""
 
     gpu: str | None = Field(default=None, min_length=1, examples=["L4-24GB"])
-    """GPU id of the catalogue: `H100-SXM-80GB`."""
+    """GPU id of the catalog: `H100-SXM-80GB`."""
     nodes: int | None = Field(default=None, ge=1, le=10_000, examples=[4])
     """Hosts in the pool."""
     gpus_per_node: int | None = Field(default=None, ge=1, le=64, examples=[8])
@@ -124,11 +124,11 @@ class Pool(Record):
     sharing: Sharing | None = Field(default=None, examples=[{"shares": 2, "isolation": "hardware"}])
     """Parts of cards for several services. Left out: a card belongs to one service, whose models share it."""
     network: str = Field(default="ethernet-10g", min_length=1, examples=["rdma-400g"])
-    """Network between the hosts: of the catalogue, or one named under `networks`."""
+    """Network between the hosts: of the catalog, or one named under `networks`."""
     cluster: Name = "main"
     """Cluster that the pool belongs to."""
     price: PricePerHour | None = None
-    """What one GPU costs per hour; the catalogue's price when left out."""
+    """What one GPU costs per hour; the catalog's price when left out."""
     spot: Literal["karpenter", "eks", "gke", "aks"] | None = None
     """Nodes may be taken away at any time; the provider decides their labels and taints, and the spot price counts."""
     cpus_per_node: float | None = Field(default=None, gt=0, le=4096, examples=[64])

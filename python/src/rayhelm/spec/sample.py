@@ -1,4 +1,4 @@
-"""A value that a field takes, for the mend of a wrong one."""
+"""A value that a field takes, for the fix of a wrong one."""
 
 from typing import Annotated, Any
 

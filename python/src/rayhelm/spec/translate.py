@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of the fleet file, each with its mend."""
+"""pydantic's errors in the words of the fleet file, each with its fix."""
 
 import re
 from typing import Any
@@ -47,40 +47,40 @@ def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, m
     if kind == "extra_forbidden":
         parent = model_at(model, path[:-1])
         known = list(fields(parent)) if parent else []
-        mend = did_you_mean(key, known) or "remove it; `rayhelm explain` lists the keys"
-        return document.problem(path, f"unknown key `{short(key)}`", mend)
+        fix = did_you_mean(key, known) or "remove it; `rayhelm explain` lists the keys"
+        return document.problem(path, f"unknown key `{short(key)}`", fix)
     if kind == "missing":
-        return document.problem(path, f"`{key}` is missing", _mend(model, path))
+        return document.problem(path, f"`{key}` is missing", _fix(model, path))
     if value is None and kind != "value_error":
-        return document.problem(path, f"`{key}` has no value", f"{_mend(model, path)}\nor remove the key")
+        return document.problem(path, f"`{key}` has no value", f"{_fix(model, path)}\nor remove the key")
     if kind == "literal_error":
         expected = str(context["expected"])
         words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-        mend = did_you_mean(short(value), words)
+        fix = did_you_mean(short(value), words)
         if isinstance(value, float) and str(value) in words:
-            mend = f'quote it: "{value}"; YAML reads it as a number'
-        return document.problem(path, f"`{short(value)}` is not one of {expected}", mend)
+            fix = f'quote it: "{value}"; YAML reads it as a number'
+        return document.problem(path, f"`{short(value)}` is not one of {expected}", fix)
     if kind == "string_pattern_mismatch":
         return document.problem(path, *_pattern(key, value))
     if kind == "value_error":
         refusal = context["error"]
-        return document.problem(path, str(refusal), refusal.mend if isinstance(refusal, Refusal) else "")
+        return document.problem(path, str(refusal), refusal.fix if isinstance(refusal, Refusal) else "")
     if kind == "string_type" and isinstance(value, (bool, int, float)):
-        mend = f'{key}: "{short(value)}"   # in quotes, as you wrote it'
-        return document.problem(path, f"YAML reads `{short(value)}` as no text", mend)
+        fix = f'{key}: "{short(value)}"   # in quotes, as you wrote it'
+        return document.problem(path, f"YAML reads `{short(value)}` as no text", fix)
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
         what = "a list" if isinstance(value, list) else "a mapping"
-        return document.problem(path, f"{_spoken(detail)}, not {what}", _mend(model, path))
-    return document.problem(path, f"{_spoken(detail)}, not `{short(value)}`", _mend(model, path))
+        return document.problem(path, f"{_spoken(detail)}, not {what}", _fix(model, path))
+    return document.problem(path, f"{_spoken(detail)}, not `{short(value)}`", _fix(model, path))
 
 
 def _pattern(key: str, value: object) -> tuple[str, str]:
     if key in _OTHER_FORMS:
         return f"`{short(value)}` {_OTHER_FORMS[key][0]}", _OTHER_FORMS[key][1]
-    mend = "lower-case letters, digits and `-`, beginning with a letter: it becomes a Kubernetes name"
+    fix = "lower-case letters, digits and `-`, beginning with a letter: it becomes a Kubernetes name"
     if isinstance(value, str) and (better := _as_name(value)):
-        mend += f"; for example `{better}`"
-    return f"`{short(value)}` cannot be a name", mend
+        fix += f"; for example `{better}`"
+    return f"`{short(value)}` cannot be a name", fix
 
 
 _OTHER_FORMS = {
@@ -121,7 +121,7 @@ _WORDS = {
 }
 
 
-def _mend(model: type[BaseModel], path: tuple[Step, ...]) -> str:
+def _fix(model: type[BaseModel], path: tuple[Step, ...]) -> str:
     """The key with an example and its meaning, as YAML."""
     found = field_at(model, path)
     if found is None:

@@ -98,8 +98,8 @@ class Builder:
                 continue
             key = key_node.value
             if key_node.tag == "tag:yaml.org,2002:merge":
-                mend = "write the keys out, or use one alias per value"
-                self._problem(path, line, "merge keys (`<<`) are not supported", mend)
+                fix = "write the keys out, or use one alias per value"
+                self._problem(path, line, "merge keys (`<<`) are not supported", fix)
                 continue
             if key in first:
                 message = f"key `{short(key)}` stands twice, first in line {first[key]}"
@@ -136,5 +136,5 @@ class Builder:
         message = f"nests deeper than {MAX_DEPTH} levels, or an alias stands inside of what it names"
         return Problem(message, "", self.file, line, "write the values out, without `*`; brackets have to be closed")
 
-    def _problem(self, path: Path, line: int, message: str, mend: str = "") -> None:
-        self.problems.append(Problem(message, dotted(path), self.file, line, mend))
+    def _problem(self, path: Path, line: int, message: str, fix: str = "") -> None:
+        self.problems.append(Problem(message, dotted(path), self.file, line, fix))

@@ -57,8 +57,8 @@ def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str
             continue
         if not pool.node_selector:
             message = "its nodes are set up by a label, and nothing tells which they are"
-            mend = f"nodeSelector: {{example.com/pool: {name}}}   # kubectl get nodes --show-labels"
-            raise FleetError(loaded.document.problem(("pools", name), message, mend))
+            fix = f"nodeSelector: {{example.com/pool: {name}}}   # kubectl get nodes --show-labels"
+            raise FleetError(loaded.document.problem(("pools", name), message, fix))
         yield name, (use, pool)
 
 

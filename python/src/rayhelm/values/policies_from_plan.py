@@ -38,7 +38,7 @@ def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[
         for name, application in each.serve.custom_applications.items():
             for hub, revision in application.hub_models.items():
                 if not revision and hub not in sources:
-                    yield hub, f"loaded beside {name}; the catalogue names no commit"
+                    yield hub, f"loaded beside {name}; the catalog names no commit"
 
 
 def _registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:

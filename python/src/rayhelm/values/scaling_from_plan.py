@@ -51,12 +51,12 @@ def missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
     """What the policy of a model needs of its cluster."""
     for name, model in plan.models.items():
         if model.scaling.policy == "engine-queue":
-            for why, mend in _lacking(model, plan, loaded):
-                yield loaded.document.problem(("models", name, "scaling"), why, mend)
+            for why, fix in _lacking(model, plan, loaded):
+                yield loaded.document.problem(("models", name, "scaling"), why, fix)
 
 
 def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, str]]:
-    """What is lacking, and what would mend it."""
+    """What is lacking, and what would fix it."""
     name, cluster = model.cluster, loaded.fleet.clusters[model.cluster]
     if not cluster.prometheus:
         url = "http://prometheus-operated.monitoring:9090"
@@ -64,8 +64,8 @@ def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tupl
         yield why, f"clusters: {{{name}: {{prometheus: {{url: {url}}}}}}}"
     anywhere = "Serve imports `engine-queue` on any node, and the image of"
     if not (cluster.image and cluster.image.rayhelm):
-        mend = f"clusters: {{{name}: {{image: {{repository: …, tag: …, rayhelm: true}}}}}}"
-        yield f"{anywhere} cluster `{name}` lacks rayhelm", mend
+        fix = f"clusters: {{{name}: {{image: {{repository: …, tag: …, rayhelm: true}}}}}}"
+        yield f"{anywhere} cluster `{name}` lacks rayhelm", fix
     for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
         if (image := loaded.fleet.pools[pool].image) and not image.rayhelm:
             yield f"{anywhere} pool `{pool}` lacks rayhelm", f"pools: {{{pool}: {{image: {{…, rayhelm: true}}}}}}"

@@ -24,7 +24,7 @@ class NvidiaPool(Values):
     node_selector: Labels
     """Labels that its nodes have, for that line."""
     card: str = ""
-    """Card of the catalogue (`H100-SXM-80GB`); required beside `mig`, which is checked against what the card can."""
+    """Card of the catalog (`H100-SXM-80GB`); required beside `mig`, which is checked against what the card can."""
     mig: dict[Profile, Annotated[int, Field(ge=1, le=8)]] = {}
     """MIG instances of each card, by profile. Pods ask for `nvidia.com/mig-<profile>`."""
     replicas: Annotated[int, Field(ge=0, le=48)] = 0

@@ -24,7 +24,7 @@ class Scraped(Values):
 
 
 class Rule(Values):
-    """One more number, of metrics of the catalogue (rayhelm/data/metrics)."""
+    """One more number, of metrics of the catalog (rayhelm/data/metrics)."""
 
     series: Annotated[list[SeriesName], Field(min_length=1)]
     """Names of metrics; several gauges or counters are added up. A histogram's is without `_bucket`."""

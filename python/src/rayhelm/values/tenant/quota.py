@@ -17,7 +17,7 @@ CARDS = (
     "habana.ai/gaudi",
     "google.com/tpu",
 )
-"""Extended resources of the catalogue's cards, and of NVIDIA's time slices."""
+"""Extended resources of the catalog's cards, and of NVIDIA's time slices."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Resource = Annotated[

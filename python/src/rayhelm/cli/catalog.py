@@ -1,4 +1,4 @@
-"""`rayhelm catalogue`: the GPUs, MIG profiles, models and networks that fleets can name."""
+"""`rayhelm catalog`: the GPUs, MIG profiles, models and networks that fleets can name."""
 
 import enum
 from typing import TYPE_CHECKING, Annotated
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
     from rayhelm.closed import Closed
 
-__all__ = ["catalogue_command"]
+__all__ = ["catalog_command"]
 
 
 class Shelf(enum.StrEnum):
-    """What the catalogue holds."""
+    """What the catalog holds."""
 
     gpus = "gpus"
     mig = "mig"
@@ -24,7 +24,7 @@ class Shelf(enum.StrEnum):
     networks = "networks"
 
 
-def catalogue_command(
+def catalog_command(
     what: Annotated[Shelf, typer.Argument(help="`gpus`, `mig`, `models` or `networks`.")],
     format: FormatOption = Format.text,
 ) -> None:

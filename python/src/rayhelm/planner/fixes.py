@@ -13,7 +13,7 @@ from rayhelm.catalog.tensors import weights
 from rayhelm.planner.evaluate import Ask, Outcome, evaluate
 from rayhelm.planner.layout import objections, valid_tensor_parallel_sizes
 
-__all__ = ["mends", "mends_of_split"]
+__all__ = ["fixes", "fixes_of_split"]
 
 _QUANTISED = re.compile(
     r"[-_.](fp8|awq|gptq|int[48]|w\d+a\d+|nvfp4|mxfp4|bnb|4bit|8bit|dynamic|block|quantized|marlin)(?=[-_.]|$)"
@@ -23,7 +23,7 @@ _LEAST_CONTEXT = 512
 _FEW_SEQUENCES = 16
 
 
-def mends(outcome: Outcome, catalog: Catalog | None) -> tuple[str, ...]:
+def fixes(outcome: Outcome, catalog: Catalog | None) -> tuple[str, ...]:
     """Ways out, the cheapest first."""
     found = [*_settings(outcome), *_splits(outcome.ask)]
     if catalog:
@@ -31,14 +31,14 @@ def mends(outcome: Outcome, catalog: Catalog | None) -> tuple[str, ...]:
     return tuple(found) or ("no setting, split or card that was tried holds it: take a smaller model or fewer bits",)
 
 
-def mends_of_split(ask: Ask) -> tuple[str, ...]:
+def fixes_of_split(ask: Ask) -> tuple[str, ...]:
     """Splits that vLLM takes, where the asked one is refused before memory matters."""
     sizes = valid_tensor_parallel_sizes(ask.model, ask.engine)
     if ask.tp not in sizes:
         return (f"tensor_parallel_size: {' or '.join(map(str, sizes))}",)
     if objections(ask.model, ask.tp, ask.pp, ask.engine):
         return (f"pipeline_parallel_size: 1, or at most {ask.model.layers} for models that vLLM can cut",)
-    return ("take a GPU of the catalogue whose memory is known and that vLLM runs on",)
+    return ("take a GPU of the catalog whose memory is known and that vLLM runs on",)
 
 
 def _settings(outcome: Outcome) -> Iterator[str]:

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from rayhelm.errors import RayhelmError, UsageError
 from rayhelm.versions import versions
-from testbed.tools.recipes import Catalogue, Recipe
+from testbed.tools.recipes import Catalog, Recipe
 from testbed.tools.site import Site
 
-__all__ = ["Module", "Tool", "catalogue", "module", "tool", "tools"]
+__all__ = ["Module", "Tool", "catalog", "module", "tool", "tools"]
 
 
 @dataclass(frozen=True)
@@ -102,18 +102,18 @@ class Tool:
         return ".".join(self.version.split(".")[:2])
 
 
-def catalogue(site: Site) -> Catalogue:
+def catalog(site: Site) -> Catalog:
     """Raises RayhelmError where tools.yaml is not as it has to be."""
     path = site.data / "tools.yaml"
     try:
-        return Catalogue.model_validate(yaml.safe_load(path.read_bytes()))
+        return Catalog.model_validate(yaml.safe_load(path.read_bytes()))
     except (OSError, yaml.YAMLError, ValidationError) as error:
         raise RayhelmError(f"{path}: {error}") from error
 
 
 def module(name: str, site: Site) -> Module:
     """Raises UsageError where a minor version is asked for that has no folder."""
-    recipe = catalogue(site).modules[name]
+    recipe = catalog(site).modules[name]
     if not recipe.variable:
         return Module(name, recipe, site.data / recipe.folder)
     minor = site.env.get(recipe.variable) or versions().kubernetes.default
@@ -126,7 +126,7 @@ def module(name: str, site: Site) -> Module:
 
 def tools(site: Site) -> dict[str, Tool]:
     """Every tool by name, in the order of tools.yaml."""
-    known = catalogue(site)
+    known = catalog(site)
     built = {
         program: Tool(program, source.version, recipe.ask, recipe.answer, source)
         for name, recipe in known.modules.items()
