@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.spec.pools import Pool
-from rayhelm.values.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_CARD
+from rayhelm.values.build.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_CARD
 
 __all__ = ["GIB", "RDMA_SHARES", "Host", "Size", "Taint", "size_of"]
 

@@ -12,8 +12,8 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
-from rayhelm.values.pod_kinds import hosts_of, names_of
-from rayhelm.values.worker_groups import resource_of
+from rayhelm.values.build.pod_kinds import hosts_of, names_of
+from rayhelm.values.build.worker_groups import resource_of
 from testbed.nodes import pool_of
 
 

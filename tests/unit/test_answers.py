@@ -11,9 +11,9 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.render.files import rendered_of
 from rayhelm.render.plan_page import plan_page
-from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.build.gateway import gateways_of_plan
+from rayhelm.values.build.ray_service import values_of_plan
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway_from_plan import gateways_of_plan
 from unit.fleets import load, plan
 from unit.small_fleet import problems, read, the_problem
 

@@ -7,7 +7,7 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
-from rayhelm.values.from_plan import values_of_plan
+from rayhelm.values.build.ray_service import values_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 
 FLEET = """\

@@ -15,8 +15,8 @@ from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
 from rayhelm.render.files import Rendered, render_fleet, rendered_of
 from rayhelm.spec.labels import Labels
+from rayhelm.values.build.pod_kinds import names_of
 from rayhelm.values.emit import changed
-from rayhelm.values.pod_kinds import names_of
 from testbed.nodes import cpu_nodes, pool_of, simulated, uniform, volumes
 from testbed.nodes.labels import labels_of, spot_marks
 from unit.fleets import load

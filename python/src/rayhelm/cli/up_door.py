@@ -15,8 +15,8 @@ def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[s
     """Task and paths of each model that is served here and can be called. Raises FleetError where none can."""
     from rayhelm.cli.output import warn
     from rayhelm.errors import FleetError, Problem
+    from rayhelm.values.build.gateway import operations_of
     from rayhelm.values.gateway.models import Model
-    from rayhelm.values.gateway_from_plan import operations_of
 
     found: dict[str, Model] = {}
     for name in prefixes:
@@ -35,8 +35,8 @@ def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: in
     from rayhelm import processes
     from rayhelm.charts.helm import template
     from rayhelm.local.gateway import Door, local_values, new_key
+    from rayhelm.values.build.gateway import RELEASE
     from rayhelm.values.emit import changed
-    from rayhelm.values.gateway_from_plan import RELEASE
 
     taken = {port}
     serve, metrics = processes.free_port(taken), processes.free_port(taken)

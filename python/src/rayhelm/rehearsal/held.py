@@ -9,9 +9,9 @@ from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.room import NOTHING, Room, requests
 from rayhelm.render.files import Rendered
-from rayhelm.values.pod_kinds import names_of
+from rayhelm.values.build.pod_kinds import names_of
+from rayhelm.values.build.worker_groups import resource_of
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.worker_groups import resource_of
 
 __all__ = ["Cards", "Watch", "cards_of", "has"]
 

@@ -14,13 +14,13 @@ from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
+from rayhelm.values.build.gateway import gateways_of_plan
+from rayhelm.values.build.platform import platforms_of_plan
+from rayhelm.values.build.ray_service import values_of_plan
+from rayhelm.values.build.tenant import tenants_of_plan
 from rayhelm.values.emit import as_yaml, changed
-from rayhelm.values.from_plan import values_of_plan
-from rayhelm.values.gateway_from_plan import gateways_of_plan
-from rayhelm.values.platform_from_plan import platforms_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
-from rayhelm.values.tenant_from_plan import tenants_of_plan
 
 __all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "names_of", "render_fleet", "rendered_of"]
 

@@ -7,11 +7,11 @@ from rayhelm.closed import Closed
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.check_tenants import RELEASES
 from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.build.gateway import RELEASE
+from rayhelm.values.build.platform import NAMESPACE
+from rayhelm.values.build.platform import RELEASE as PLATFORM
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway_from_plan import RELEASE
 from rayhelm.values.platform import PlatformValues
-from rayhelm.values.platform_from_plan import NAMESPACE
-from rayhelm.values.platform_from_plan import RELEASE as PLATFORM
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 

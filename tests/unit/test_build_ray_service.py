@@ -5,8 +5,8 @@ import yaml
 
 from rayhelm.errors import FleetError
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.values.build.ray_service import values_of_plan
 from rayhelm.values.emit import as_yaml, changed
-from rayhelm.values.from_plan import values_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.labels import Toleration
 from unit.fleets import load

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from rayhelm.render.files import render_fleet
+from rayhelm.values.build.metrics import metrics_of_plan
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.metrics_from_plan import metrics_of_plan
 
 FLEETS = sorted((Path(__file__).parents[2] / "values").glob("*/fleet.yaml"))
 

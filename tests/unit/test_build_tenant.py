@@ -10,11 +10,11 @@ from rayhelm.lint.fleet import lint_fleet
 from rayhelm.render.files import Rendered, files_of, render_fleet, rendered_of
 from rayhelm.render.releases import Release
 from rayhelm.spec.tenants import Tenant as Declared
+from rayhelm.values.build.worker_groups import resource_of
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.tenants import Tenant
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.quota import Pods
-from rayhelm.values.worker_groups import resource_of
 from unit.fleets import load
 
 VALUES = Path(__file__).parents[2] / "values"

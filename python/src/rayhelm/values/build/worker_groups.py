@@ -9,9 +9,9 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
-from rayhelm.values.applications import ingress_replicas
+from rayhelm.values.build.applications import ingress_replicas
 from rayhelm.values.platform.classes import PriorityClasses
-from rayhelm.values.pod_kinds import PodKind, hosts_of, kinds_of, names_of
+from rayhelm.values.build.pod_kinds import PodKind, hosts_of, kinds_of, names_of
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, Spread, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.labels import Toleration

@@ -2,7 +2,7 @@
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
-from rayhelm.values.gateway_from_plan import RELEASE
+from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.platform.metrics import Metrics, Scraped
 
 __all__ = ["metrics_of_plan"]

@@ -12,7 +12,7 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Aliases
-from rayhelm.values.applications import application, custom_application, is_hub_id
+from rayhelm.values.build.applications import application, custom_application, is_hub_id
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
@@ -22,8 +22,8 @@ from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, 
 from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import Claim, Download, Weights
-from rayhelm.values.scaling_from_plan import missing_for_policies, prometheus, prometheus_api
-from rayhelm.values.worker_groups import groups_of, worker_groups
+from rayhelm.values.build.scaling import missing_for_policies, prometheus, prometheus_api
+from rayhelm.values.build.worker_groups import groups_of, worker_groups
 
 __all__ = ["values_of_plan"]
 

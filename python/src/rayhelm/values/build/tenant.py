@@ -10,9 +10,9 @@ from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.tenants import Subjects as Declared
 from rayhelm.spec.tenants import Tenant
-from rayhelm.values.from_plan import GATEWAY_PODS
+from rayhelm.values.build.ray_service import GATEWAY_PODS
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway_from_plan import RELEASE
+from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
@@ -20,7 +20,7 @@ from rayhelm.values.tenant.access import Access, Subjects
 from rayhelm.values.tenant.namespace import Namespace
 from rayhelm.values.tenant.network import Destination, NetworkPolicy
 from rayhelm.values.tenant.quota import CARDS, Cards, Objects, Pods, Quota, Storage
-from rayhelm.values.worker_groups import resource_of
+from rayhelm.values.build.worker_groups import resource_of
 
 __all__ = ["tenants_of_plan"]
 

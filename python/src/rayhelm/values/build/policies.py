@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
-from rayhelm.values.applications import is_hub_id
+from rayhelm.values.build.applications import is_hub_id
 from rayhelm.values.platform.policies import ImageSource, ModelRevision, Policies, Policy
 from rayhelm.values.ray_service import RayServiceValues
 

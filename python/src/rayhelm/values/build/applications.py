@@ -17,7 +17,7 @@ from rayhelm.values.ray_service.serve import (
     Router,
 )
 from rayhelm.values.ray_service.weights import Weights
-from rayhelm.values.scaling_from_plan import pace, policy
+from rayhelm.values.build.scaling import pace, policy
 
 __all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
 
