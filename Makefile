@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind live-programs test-live test-live-short lint fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
+.PHONY: help demo test test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generat
 	@ci/stage actionlint ci/lint-workflows
 	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile
 	@ci/stage "generated files" ci/generate --check
+
+prose: setup ## check the language: words, phrases, names
+	@PYTHONPATH=ci $(bin)/python -m prose
 
 fmt: setup ## format, and fix what ruff can fix
 	@$(bin)/ruff format python tests testbed ci benchmarks
