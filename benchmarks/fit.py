@@ -8,7 +8,7 @@ import sys
 import time
 
 from rayhelm.catalog import catalog
-from rayhelm.planner.fit import fit
+from rayhelm.planner.memory.fit import fit
 
 
 def main(count: int) -> None:

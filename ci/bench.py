@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rayhelm.catalog import catalog
 from rayhelm.errors import FleetError
-from rayhelm.planner.fit import fit
+from rayhelm.planner.memory.fit import fit
 
 ROOT = Path(__file__).resolve().parent.parent
 RAYHELM = Path(sys.executable).with_name("rayhelm")

@@ -9,9 +9,9 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.engines import engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
-from rayhelm.planner.kv_cache import kv_cache
-from rayhelm.planner.layout import partition_of
-from rayhelm.planner.performance import decode_step_s, first_token_s, prefill_s
+from rayhelm.planner.memory.kv_cache import kv_cache
+from rayhelm.planner.memory.parallelism import partition_of
+from rayhelm.planner.placement.performance import decode_step_s, first_token_s, prefill_s
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.versions import versions
 

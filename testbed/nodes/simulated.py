@@ -6,7 +6,7 @@ from typing import Any
 from rayhelm.catalog import Catalog, catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.planner.sharing import Cut, cut_of
+from rayhelm.planner.placement.gpu_partitioning import Cut, cut_of
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of

@@ -7,9 +7,9 @@ import pytest
 from rayhelm.catalog import catalog
 from rayhelm.catalog.engines import engine
 from rayhelm.catalog.model import Model
-from rayhelm.planner.kv_cache import kv_cache
-from rayhelm.planner.layout import split_layers
-from rayhelm.planner.memory import GIB
+from rayhelm.planner.memory.gpu_memory import GIB
+from rayhelm.planner.memory.kv_cache import kv_cache
+from rayhelm.planner.memory.parallelism import split_layers
 
 pytestmark = pytest.mark.serve
 

@@ -11,7 +11,7 @@ import pytest
 from rayhelm.catalog import catalog
 from rayhelm.catalog.huggingface import read_config, resolve
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.fit import fit
+from rayhelm.planner.memory.fit import fit
 
 CONFIGS = sorted((Path(__file__).parent / "catalog_configs").glob("*.json"))
 ABOUT_THE_ENTRY = {"id", "aliases", "published", "source", "notes", "extra_source", "needs_token"}

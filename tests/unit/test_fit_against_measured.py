@@ -10,8 +10,8 @@ import pytest
 
 from rayhelm.catalog import catalog
 from rayhelm.catalog.model import Model, Quantization
-from rayhelm.planner.fit import Fit, fit
-from rayhelm.planner.memory import GIB
+from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.gpu_memory import GIB
 
 DATA = Path(__file__).parent / "data"
 BNB = Quantization(method="bitsandbytes", bits=4, group_size=64, scale_bits=8)

@@ -5,7 +5,7 @@ import pytest
 from rayhelm.catalog import catalog
 from rayhelm.catalog.engines import engine
 from rayhelm.errors import FleetError
-from rayhelm.planner.layout import objections, partition_of, split_layers, valid_tensor_parallel_sizes
+from rayhelm.planner.memory.parallelism import objections, partition_of, split_layers, valid_tensor_parallel_sizes
 
 ENGINE, _ = engine("0.29.0")
 

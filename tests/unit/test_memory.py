@@ -6,9 +6,9 @@ from rayhelm.catalog import catalog
 from rayhelm.catalog.engines import engine
 from rayhelm.catalog.tensors import weights
 from rayhelm.errors import FleetError
-from rayhelm.planner.kv_cache import KvCache, kv_cache
-from rayhelm.planner.layout import split_layers, valid_tensor_parallel_sizes
-from rayhelm.planner.memory import GIB, activation, cuda_graphs, non_torch, stage_weights
+from rayhelm.planner.memory.gpu_memory import GIB, activation, cuda_graphs, non_torch, stage_weights
+from rayhelm.planner.memory.kv_cache import KvCache, kv_cache
+from rayhelm.planner.memory.parallelism import split_layers, valid_tensor_parallel_sizes
 
 ENGINE, _ = engine("0.29.0")
 LLAMA_8B = catalog().model("meta-llama/Llama-3.1-8B-Instruct")

@@ -10,9 +10,9 @@ import pytest
 
 from rayhelm.catalog import catalog
 from rayhelm.catalog.engines import engine
-from rayhelm.planner.kv_cache import kv_cache
-from rayhelm.planner.layout import partition_of
-from rayhelm.planner.performance import decode_step_s, first_token_s, prefill_s, roofline
+from rayhelm.planner.memory.kv_cache import kv_cache
+from rayhelm.planner.memory.parallelism import partition_of
+from rayhelm.planner.placement.performance import decode_step_s, first_token_s, prefill_s, roofline
 
 ROWS = Path(__file__).parent / "data" / "vllm_speed_measured.csv"
 

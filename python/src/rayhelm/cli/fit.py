@@ -6,11 +6,11 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption, console
 from rayhelm.errors import FleetError, Problem, UsageError
-from rayhelm.planner.bounds import MOST_RANKS, MOST_TOKENS
+from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
 if TYPE_CHECKING:
     from rayhelm.catalog.model import Model
-    from rayhelm.planner.fit import Fit
+    from rayhelm.planner.memory.fit import Fit
 
 __all__ = ["fit_command"]
 
@@ -46,7 +46,7 @@ def fit_command(
 ) -> None:
     """Say whether a model fits a GPU, with each term of its memory, and what would make it fit."""
     from rayhelm.catalog import catalog
-    from rayhelm.planner.fit import fit
+    from rayhelm.planner.memory.fit import fit
 
     answer = fit(
         _model(model, config),

@@ -9,19 +9,19 @@ from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.candidates import Candidate, Refusal, candidates
-from rayhelm.planner.choose import Choice, choose
-from rayhelm.planner.describe import describe
-from rayhelm.planner.doors import doors_ajar, gateway_plans, tenant_plans
-from rayhelm.planner.layout import split_layers
-from rayhelm.planner.limits import limits_within_reach
-from rayhelm.planner.placement import place
+from rayhelm.planner.access.gateways import doors_ajar, gateway_plans, tenant_plans
+from rayhelm.planner.access.services import gated_without_token, images_to_bring, service_plans
+from rayhelm.planner.access.tenant_limits import idle_shares, owners_within_bounds
+from rayhelm.planner.explain.model_plan import describe
+from rayhelm.planner.explain.refusals import nothing_fits, too_little_room
+from rayhelm.planner.memory.parallelism import split_layers
+from rayhelm.planner.placement.allocate import place
+from rayhelm.planner.placement.candidates import Candidate, Refusal, candidates
+from rayhelm.planner.placement.choose import Choice, choose
+from rayhelm.planner.placement.inventory import PoolSite, sites_of
+from rayhelm.planner.placement.model_spec import Wish
+from rayhelm.planner.placement.replica_limits import limits_within_reach
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
-from rayhelm.planner.refuse import nothing_fits, too_little_room
-from rayhelm.planner.services import gated_without_token, images_to_bring, service_plans
-from rayhelm.planner.site import PoolSite, sites_of
-from rayhelm.planner.tenancy import idle_shares, owners_within_bounds
-from rayhelm.planner.wish import Wish
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import ModelSpec
 from rayhelm.versions import versions

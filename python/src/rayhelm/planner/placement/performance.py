@@ -52,7 +52,7 @@ class Roofline(Closed):
 
 @cache
 def roofline() -> Roofline:
-    path = Path(__file__).parent.parent / "data" / "performance" / "roofline.yaml"
+    path = Path(__file__).parents[2] / "data" / "performance" / "roofline.yaml"
     return Roofline.model_validate(yaml.safe_load(path.read_text()))
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 from math import floor
 
-from rayhelm.planner.evaluate import Ask, Outcome, evaluate
-from rayhelm.planner.splits import Split
-from rayhelm.planner.wish import Wish
+from rayhelm.planner.memory.accounting import Ask, Outcome, evaluate
+from rayhelm.planner.placement.model_spec import Wish
+from rayhelm.planner.placement.model_splits import Split
 
 __all__ = ["SEQUENCES", "settle"]
 

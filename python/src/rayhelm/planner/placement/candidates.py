@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from rayhelm.catalog.tensors import weights
-from rayhelm.planner.capacity import Capacity, capacity
-from rayhelm.planner.evaluate import Outcome
-from rayhelm.planner.layout import objections
-from rayhelm.planner.settle import settle
-from rayhelm.planner.site import PoolSite
-from rayhelm.planner.splits import Split, splits
-from rayhelm.planner.wish import Wish
+from rayhelm.planner.memory.accounting import Outcome
+from rayhelm.planner.memory.parallelism import objections
+from rayhelm.planner.placement.capacity import Capacity, capacity
+from rayhelm.planner.placement.inventory import PoolSite
+from rayhelm.planner.placement.model_spec import Wish
+from rayhelm.planner.placement.model_splits import Split, splits
+from rayhelm.planner.placement.resolve import settle
 
 __all__ = ["Candidate", "Refusal", "candidates"]
 

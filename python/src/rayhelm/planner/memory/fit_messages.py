@@ -1,7 +1,7 @@
 """The sentences of a fit: what was found, with its numbers."""
 
-from rayhelm.planner.evaluate import Ask, Outcome, StageMemory
-from rayhelm.planner.memory import GIB
+from rayhelm.planner.memory.accounting import Ask, Outcome, StageMemory
+from rayhelm.planner.memory.gpu_memory import GIB
 
 __all__ = ["custom_reason", "fit_reason", "notes", "unknown_figures"]
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from rayhelm.planner.placement.inventory import PoolSite
+from rayhelm.planner.placement.model_spec import Wish
 from rayhelm.planner.plan import ModelPlan, ServicePlan
-from rayhelm.planner.site import PoolSite
-from rayhelm.planner.wish import Wish
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.tenants import Service
 

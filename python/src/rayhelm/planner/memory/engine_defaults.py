@@ -6,8 +6,8 @@ from rayhelm.catalog.engines import Engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.bounds import MOST_RANKS, MOST_TOKENS
-from rayhelm.planner.evaluate import Ask
+from rayhelm.planner.memory.accounting import Ask
+from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
 __all__ = ["ask_of", "per_stage"]
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from rayhelm.planner.candidates import Candidate
-from rayhelm.planner.site import HostSite
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.inventory import HostSite
 
 __all__ = ["place", "room_for"]
 

@@ -10,8 +10,8 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.catalog.tensors import weights
-from rayhelm.planner.evaluate import Ask, Outcome, evaluate
-from rayhelm.planner.layout import objections, valid_tensor_parallel_sizes
+from rayhelm.planner.memory.accounting import Ask, Outcome, evaluate
+from rayhelm.planner.memory.parallelism import objections, valid_tensor_parallel_sizes
 
 __all__ = ["fixes", "fixes_of_split"]
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.cost import card_price
-from rayhelm.planner.sharing import Cut, cut_of
+from rayhelm.planner.placement.cost import card_price
+from rayhelm.planner.placement.gpu_partitioning import Cut, cut_of
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 

@@ -6,13 +6,13 @@ from math import floor
 
 from rayhelm.catalog import Catalog
 from rayhelm.errors import Problem
-from rayhelm.planner.candidates import Candidate, Refusal
-from rayhelm.planner.fit import fit
-from rayhelm.planner.layout import objections, valid_tensor_parallel_sizes
-from rayhelm.planner.placement import room_for
-from rayhelm.planner.site import PoolSite
-from rayhelm.planner.splits import Split, stages_of
-from rayhelm.planner.wish import Wish
+from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.memory.parallelism import objections, valid_tensor_parallel_sizes
+from rayhelm.planner.placement.allocate import room_for
+from rayhelm.planner.placement.candidates import Candidate, Refusal
+from rayhelm.planner.placement.inventory import PoolSite
+from rayhelm.planner.placement.model_spec import Wish
+from rayhelm.planner.placement.model_splits import Split, stages_of
 from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["nothing_fits", "too_little_room"]

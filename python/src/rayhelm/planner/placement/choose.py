@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rayhelm.planner.candidates import Candidate
-from rayhelm.planner.placement import room_for
+from rayhelm.planner.placement.allocate import room_for
+from rayhelm.planner.placement.candidates import Candidate
 
 __all__ = ["Choice", "choose"]
 

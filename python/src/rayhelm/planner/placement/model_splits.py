@@ -12,8 +12,8 @@ from itertools import combinations_with_replacement, groupby
 from rayhelm.catalog.engines import Engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
-from rayhelm.planner.layout import valid_tensor_parallel_sizes
-from rayhelm.planner.site import HostSite, PoolSite
+from rayhelm.planner.memory.parallelism import valid_tensor_parallel_sizes
+from rayhelm.planner.placement.inventory import HostSite, PoolSite
 from rayhelm.spec.models import Parallelism
 
 __all__ = ["Split", "splits", "stages_of"]

@@ -8,12 +8,12 @@ from rayhelm.catalog.engines import engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
 from rayhelm.closed import Closed
-from rayhelm.planner.defaults import ask_of, per_stage
-from rayhelm.planner.evaluate import Ask, Outcome, StageMemory, evaluate
-from rayhelm.planner.fixes import fixes, fixes_of_split
-from rayhelm.planner.layout import objections
-from rayhelm.planner.memory import GIB
-from rayhelm.planner.words import custom_reason, fit_reason, notes, unknown_figures
+from rayhelm.planner.memory.accounting import Ask, Outcome, StageMemory, evaluate
+from rayhelm.planner.memory.engine_defaults import ask_of, per_stage
+from rayhelm.planner.memory.fit_fixes import fixes, fixes_of_split
+from rayhelm.planner.memory.fit_messages import custom_reason, fit_reason, notes, unknown_figures
+from rayhelm.planner.memory.gpu_memory import GIB
+from rayhelm.planner.memory.parallelism import objections
 from rayhelm.versions import versions
 
 __all__ = ["Fit", "Stage", "fit"]

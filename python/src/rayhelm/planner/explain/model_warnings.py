@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from rayhelm.planner.candidates import Candidate
-from rayhelm.planner.performance import missing_figures
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.performance import missing_figures
 
 __all__ = ["unknown_of", "warnings_of"]
 

@@ -4,9 +4,9 @@ its reason; one that cannot act, because the replicas are fixed, is not told."""
 from collections.abc import Iterator
 from math import ceil, floor
 
-from rayhelm.planner.candidates import Candidate
-from rayhelm.planner.loading import load_seconds, loading, weights_per_node
-from rayhelm.planner.performance import roofline
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.load_time import load_seconds, loading, weights_per_node
+from rayhelm.planner.placement.performance import roofline
 from rayhelm.planner.plan import Reason, Scaling, Stage
 from rayhelm.spec.models import Replicas
 

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 from math import ceil
 
-from rayhelm.planner.kv_cache import kv_cache
-from rayhelm.planner.layout import partition_of
-from rayhelm.planner.performance import decode_step_s, first_token_s, link_gb_per_s, prefill_s, roofline
-from rayhelm.planner.splits import Split
-from rayhelm.planner.wish import Wish
+from rayhelm.planner.memory.kv_cache import kv_cache
+from rayhelm.planner.memory.parallelism import partition_of
+from rayhelm.planner.placement.model_spec import Wish
+from rayhelm.planner.placement.model_splits import Split
+from rayhelm.planner.placement.performance import decode_step_s, first_token_s, link_gb_per_s, prefill_s, roofline
 
 __all__ = ["Capacity", "capacity"]
 

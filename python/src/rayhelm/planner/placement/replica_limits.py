@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from math import floor
 
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.candidates import Candidate
+from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import Replicas

@@ -3,17 +3,17 @@
 from math import ceil
 
 from rayhelm.catalog.tensors import weights
-from rayhelm.planner.candidates import Candidate
-from rayhelm.planner.choose import Choice
-from rayhelm.planner.cost import price_per_million_output_tokens
-from rayhelm.planner.evaluate import Outcome
-from rayhelm.planner.layout import split_layers
-from rayhelm.planner.notes import unknown_of, warnings_of
-from rayhelm.planner.performance import roofline
+from rayhelm.planner.explain.model_warnings import unknown_of, warnings_of
+from rayhelm.planner.explain.reasons import reasons_of, routing_of
+from rayhelm.planner.memory.accounting import Outcome
+from rayhelm.planner.memory.parallelism import split_layers
+from rayhelm.planner.placement.autoscaling import scaling_of, scaling_reasons, target_of
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.choose import Choice
+from rayhelm.planner.placement.cost import price_per_million_output_tokens
+from rayhelm.planner.placement.inventory import HostSite
+from rayhelm.planner.placement.performance import roofline
 from rayhelm.planner.plan import Estimate, ModelPlan, Stage
-from rayhelm.planner.reasons import reasons_of, routing_of
-from rayhelm.planner.scaling import scaling_of, scaling_reasons, target_of
-from rayhelm.planner.site import HostSite
 from rayhelm.spec.models import STABLE, Replicas
 
 __all__ = ["describe"]

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import FleetError
+from rayhelm.planner.access.services import cards_of
+from rayhelm.planner.placement.inventory import PoolSite
 from rayhelm.planner.plan import Plan
-from rayhelm.planner.services import cards_of
-from rayhelm.planner.site import PoolSite
 from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["idle_shares", "owners_within_bounds"]

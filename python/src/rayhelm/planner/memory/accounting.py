@@ -8,9 +8,9 @@ from math import hypot
 from rayhelm.catalog.engines import Engine
 from rayhelm.catalog.gpu import Gpu
 from rayhelm.catalog.model import Model
-from rayhelm.planner.kv_cache import KvCache, kv_cache
-from rayhelm.planner.layout import partition_of
-from rayhelm.planner.memory import GIB, Term, activation, cuda_graphs, non_torch, stage_weights
+from rayhelm.planner.memory.gpu_memory import GIB, Term, activation, cuda_graphs, non_torch, stage_weights
+from rayhelm.planner.memory.kv_cache import KvCache, kv_cache
+from rayhelm.planner.memory.parallelism import partition_of
 
 __all__ = ["Ask", "Outcome", "StageMemory", "evaluate"]
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.tensors import weights
-from rayhelm.planner.candidates import IDLE_CONCURRENCY, Candidate
-from rayhelm.planner.choose import Choice
-from rayhelm.planner.performance import roofline
+from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
+from rayhelm.planner.placement.choose import Choice
+from rayhelm.planner.placement.performance import roofline
+from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
-from rayhelm.planner.settle import SEQUENCES
 from rayhelm.spec.models import Replicas
 
 __all__ = ["reasons_of", "routing_of"]
