@@ -1,0 +1,88 @@
+"""The prose check finds what should not be written, and allows only what has a reason."""
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+CI = Path(__file__).resolve().parents[2] / "ci"
+
+
+@pytest.fixture
+def prose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The check over a small repository, with its own words."""
+    monkeypatch.syspath_prepend(str(CI))
+    module = importlib.import_module("prose.__main__")
+    folder = tmp_path / "words"
+    folder.mkdir()
+    (folder / "words.txt").write_text((CI / "prose" / "words.txt").read_text())
+    (folder / "phrases.txt").write_text((CI / "prose" / "phrases.txt").read_text())
+    (folder / "skip").write_text("words/* | the words\n")
+    (folder / "allowed").write_text("# nothing\n")
+    subprocess.run(["git", "init", "--quiet", tmp_path], check=True)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "HERE", folder)
+    return module
+
+
+def run(prose: ModuleType, capsys: pytest.CaptureFixture[str], **files: str) -> tuple[int, list[str]]:
+    for name, text in files.items():
+        (prose.ROOT / f"{name}.md").write_text(text)
+    subprocess.run(["git", "-C", prose.ROOT, "add", "."], check=True)
+    return prose.main([]), capsys.readouterr().out.splitlines()
+
+
+def test_prose_check_passes_on_plain_text(prose: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(prose, capsys, page="The gateway retries the request.\n") == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("The door answers.", "'door'"),
+        ("Whoever calls it waits.", "'Whoever'"),
+        ("limits.lostAnswers: true, callersOf: 1", "'callers'"),
+        ("def open_door(): ...", "'door'"),
+        ("A way past\nthe gateway.", "'way past'"),
+        ("The color is the colour.", "'colour'"),
+        ("It recieves a request.", "'recieves'"),
+    ],
+)
+def test_prose_check_fails_on_a_planted_sentence(
+    prose: ModuleType, capsys: pytest.CaptureFixture[str], text: str, found: str
+) -> None:
+    code, lines = run(prose, capsys, page=f"First line.\n{text}\n")
+    assert code == 1
+    assert any(line.startswith("page.md:2: ") and found in line for line in lines), lines
+
+
+def test_prose_check_reads_file_names(prose: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    code, lines = run(prose, capsys, door="Plain.\n")
+    assert (code, lines[0].split(":")[0]) == (1, "door.md")
+
+
+def test_prose_check_allows_a_row_with_a_reason(prose: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    (prose.HERE / "allowed").write_text("page.md | door | the name of a product\n")
+    assert run(prose, capsys, page="The door.\n") == (0, [])
+
+
+def test_prose_check_refuses_a_row_without_a_reason(prose: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    (prose.HERE / "allowed").write_text("page.md | door\n")
+    with pytest.raises(SystemExit, match=r"allowed:1: 3 columns"):
+        run(prose, capsys, page="The door.\n")
+
+
+def test_prose_check_fails_on_a_row_that_allows_nothing(prose: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+    (prose.HERE / "allowed").write_text("page.md | door | no longer there\n")
+    code, lines = run(prose, capsys, page="Plain.\n")
+    assert (code, lines) == (1, ["ci/prose/allowed: `page.md | door` allows nothing: remove the row"])
+
+
+def test_prose_check_runs_as_a_module() -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "prose", "ci/prose"], cwd=CI, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
