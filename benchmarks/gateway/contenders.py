@@ -23,7 +23,7 @@ __all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_rob
 PEERS = Path(".cache/bench")
 """The environment with the peers, which benchmarks/gateway/peers makes."""
 KEY = "sk-bench-key"
-OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, one try": {"retries": {"lostAnswers": False}}}
+OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, one try": {"retries": {"emptyResponse": False}}}
 """Values of the chart beside its defaults: for a second try each request's buffer is copied, which costs most."""
 
 
@@ -96,7 +96,7 @@ def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dic
         "autoscaling": {"kind": "None"},
         "replicas": 1,
         "resources": {"cpu": str(cores)},
-        "networkPolicy": {"callers": {"bench": {"namespace": "bench"}}},
+        "networkPolicy": {"allowedClients": {"bench": {"namespace": "bench"}}},
         **own,
     }
     (found,) = [item for item in template("gateway", "bench", "bench", values) if item["kind"] == "ConfigMap"]

@@ -51,7 +51,7 @@ def test_they_say_which_services_have_to_let_it_in(notes: Any) -> None:
 
 def test_they_say_that_nobody_may_call_yet(notes: Any) -> None:
     assert "Nobody may call it yet" in notes()
-    assert "Nobody may call it yet" not in notes({"networkPolicy": {"callers": {"apps": {"namespace": "apps"}}}})
+    assert "Nobody may call it yet" not in notes({"networkPolicy": {"allowedClients": {"apps": {"namespace": "apps"}}}})
 
 
 def test_they_say_what_becomes_of_limits(notes: Any) -> None:
@@ -69,6 +69,6 @@ def test_they_warn_of_a_service_that_is_open_to_others(notes: Any) -> None:
     assert "is a LoadBalancer: keys and prompts travel to it in clear text" in notes(
         {
             "service": {"type": "LoadBalancer"},
-            "networkPolicy": {"callers": {"office": {"cidrs": ["10.6.0.0/16"]}}},
+            "networkPolicy": {"allowedClients": {"office": {"cidrs": ["10.6.0.0/16"]}}},
         }
     )

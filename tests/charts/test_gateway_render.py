@@ -276,8 +276,8 @@ def test_an_ingress_has_its_certificate_by_reference() -> None:
 
 def test_a_route_may_come_from_a_load_balancer_outside_of_the_cluster() -> None:
     route = {"kind": "Ingress", "hosts": ["ai.example.org"], "ingress": {"tlsSecret": "ai-tls"}}
-    callers = {"balancer": {"cidrs": ["130.211.0.0/22"]}}
-    (rule, *_) = spec("NetworkPolicy", {"exposure": route, "networkPolicy": {"callers": callers}})["ingress"]
+    clients = {"balancer": {"cidrs": ["130.211.0.0/22"]}}
+    (rule, *_) = spec("NetworkPolicy", {"exposure": route, "networkPolicy": {"allowedClients": clients}})["ingress"]
     assert rule["from"] == [{"ipBlock": {"cidr": "130.211.0.0/22"}}]
 
 

@@ -156,7 +156,7 @@ def test_a_pod_that_ends_under_load_loses_no_request():
 
 
 def test_no_stream_outlives_the_time_to_drain():
-    overlay = {"timeouts": {"silenceSeconds": 1}, "drain": {"seconds": 1}}
+    overlay = {"timeouts": {"serverSeconds": 1}, "drain": {"seconds": 1}}
     with sites("one") as (one,), gateway(smallest(one, overlay)) as door, door.line() as line:
         ended = one.gate()
 

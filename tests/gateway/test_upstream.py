@@ -110,7 +110,7 @@ def test_an_endpoint_with_too_much_of_it_yields(three):
 
 
 def test_without_affinity_the_one_with_the_fewest_requests_gets_the_next(three):
-    with gateway(values(*three, model={"affinity": {"kind": "None"}})) as door:
+    with gateway(values(*three, model={"loadBalancing": {"kind": "LeastConnections"}})) as door:
         assert crowd(door, three, 18) == [6, 6, 6]
 
 
@@ -223,7 +223,7 @@ def test_where_a_lost_answer_is_not_tried_again_no_second_endpoint_reads_it(thre
     """It may have fallen by that very request."""
     for site in three:
         site.answers = lost
-    with gateway(values(*three, health=SELDOM, retries={"lostAnswers": False})) as door:
+    with gateway(values(*three, health=SELDOM, retries={"emptyResponse": False})) as door:
         assert door.chat().status == status
     assert sum(len(site.asked) for site in three) == 1
 
@@ -259,7 +259,7 @@ def test_an_answer_that_blames_the_request_or_the_load_is_passed_on(three):
 
 def test_failures_have_the_shape_that_clients_know(three):
     one = three[0]
-    with gateway(values(one, health=SELDOM, timeouts={"silenceSeconds": 1})) as door:
+    with gateway(values(one, health=SELDOM, timeouts={"serverSeconds": 1})) as door:
         found = []
         for answers in (drop, never):
             one.answers = answers

@@ -21,7 +21,7 @@ def values(two, old=80, new=20):
     return {
         "tenants": {
             "acme": tenant("acme", ["llama"]),
-            "brave": tenant("brave", ["llama", "other"], pins={"llama": "canary"}),
+            "brave": tenant("brave", ["llama", "other"], pinnedVersions={"llama": "canary"}),
         },
         "models": {
             "llama": {"versions": {"stable": version(two[0], old), "canary": version(two[1], new)}},

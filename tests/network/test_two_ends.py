@@ -34,7 +34,7 @@ def callers(world: World, role: str, port: str) -> set[str]:
 
 
 def test_a_tenant_s_own_pods_reach_the_gateway_that_names_its_namespace_and_its_services_do_not() -> None:
-    world = edited("callers: [apps]", "callers: [lab]")
+    world = edited("allowedClients: [apps]", "allowedClients: [lab]")
     assert differences(world) == []
     assert callers(world, "gateway", "TCP 8080") == {"a pod without labels in lab"}
 
@@ -47,7 +47,7 @@ def test_a_tenant_s_own_pods_reach_a_service_by_its_aliases() -> None:
 
 
 def test_a_gateway_that_lets_in_a_tenant_whose_walls_let_nobody_out_is_told() -> None:
-    inside = {"networkPolicy": {"callers": {"own": {"namespace": "research"}}}}
+    inside = {"networkPolicy": {"allowedClients": {"own": {"namespace": "research"}}}}
     world = world_of([one("tenant", name="research"), one("gateway", inside, name="gateway", namespace="gateway")])
     (said,) = differences(world)
     assert said.startswith("open at one end alone, by flow `clients` of gateway gateway: ")

@@ -19,7 +19,7 @@ from unit.small_fleet import problems, read, the_problem
 
 BASE = """\
 fleet: small
-clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {callers: [web]}}}
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [web]}}}
 pools:
   gpu: {gpu: L4-24GB, nodes: 4}
   big: {gpu: RTX-A6000-48GB, nodes: 4}
@@ -244,7 +244,7 @@ def test_a_rollback_is_one_number() -> None:
 
 def test_a_tenant_s_pin_reaches_the_door() -> None:
     text = BASE.replace("[chat]}", "[chat], versions: {chat: next}}")
-    assert door(text + NEXT).tenants["a"].pins == {"chat": "next"}
+    assert door(text + NEXT).tenants["a"].pinned_versions == {"chat": "next"}
 
 
 def test_every_service_serves_it_under_the_name_that_clients_send() -> None:

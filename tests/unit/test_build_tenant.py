@@ -106,14 +106,14 @@ def test_the_paths_of_an_application_of_one_s_own_are_open() -> None:
     ],
 )
 def test_the_way_in_is_the_one_that_the_cluster_has(gateway: str, kind: str, names: tuple[str, str, str]) -> None:
-    exposure = door(FLEET % f", gateway: {{host: ai.example.com, callers: [front], {gateway}}}").exposure
+    exposure = door(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [front], {gateway}}}").exposure
     assert (exposure.kind, exposure.hosts) == (kind, ["ai.example.com"])
     assert (exposure.ingress.class_name, exposure.ingress.tls_secret, exposure.http_route.parent.name) == names
     assert exposure.annotations == ({"a.example/b": "c"} if kind == "Ingress" else {})
 
 
 def test_only_the_namespaces_that_the_fleet_names_may_knock() -> None:
-    callers = door(FLEET % ", gateway: {callers: [apps, nginx]}").network_policy.callers
+    callers = door(FLEET % ", gateway: {allowedClients: [apps, nginx]}").network_policy.allowed_clients
     assert {peer.namespace for peer in callers.values()} == {"apps", "nginx"}
 
 
@@ -186,8 +186,8 @@ def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> Non
 
 
 def test_the_walls_let_out_whom_the_gateway_lets_in() -> None:
-    assert not wall(FLEET % ", gateway: {callers: [apps]}").network_policy.destinations
-    (name, door), *_ = wall(FLEET % ", gateway: {callers: [owner]}").network_policy.destinations.items()
+    assert not wall(FLEET % ", gateway: {allowedClients: [apps]}").network_policy.destinations
+    (name, door), *_ = wall(FLEET % ", gateway: {allowedClients: [owner]}").network_policy.destinations.items()
     assert (name, door.peer.namespace, door.ports) == ("gateway", "gateway", [8080])
     assert door.peer.pod_labels == {"rayhelm.dev/gateway": "gateway"}
 
@@ -275,7 +275,7 @@ def test_cards_are_told_by_the_names_that_a_quota_counts() -> None:
 
 
 def test_the_page_tells_who_may_call_and_what_tenants_may_hold() -> None:
-    page = files_of(of(FLEET % ", gateway: {callers: [apps]}"))["plan.md"]
+    page = files_of(of(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
     assert "| main | http://gateway.gateway | gateway | chat, embed |" in page
     assert "| guest | chat | 7 | 2 | theirs |" in page
     assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 + 2 for upgrades |" in page

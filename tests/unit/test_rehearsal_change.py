@@ -22,7 +22,7 @@ FLEET = """\
       main:
         apiServer: {cidrs: [10.0.0.1/32]}
         weights: {storageClass: nfs}
-        gateway: {replicas: 1, callers: [apps]}
+        gateway: {replicas: 1, allowedClients: [apps]}
     pools:
       gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1}
     models:
@@ -215,8 +215,8 @@ def test_what_comes_is_installed_and_what_goes_is_uninstalled_last() -> None:
 
 def test_what_lies_outside_of_the_fleet_is_left_out_and_said() -> None:
     outside = FLEET.replace(
-        "gateway: {replicas: 1, callers: [apps]}",
-        "gateway: {replicas: 1, callers: [apps], host: ai.example, ingress: {className: nginx, tlsSecret: tls}}\n"
+        "gateway: {replicas: 1, allowedClients: [apps]}",
+        "gateway: {replicas: 1, allowedClients: [apps], host: a.example, ingress: {className: nginx, tlsSecret: tls}}\n"
         '        redis: {address: "redis.ray-state:6379", passwordSecret: {name: redis, key: password}}\n'
         "        prometheus: {url: http://prometheus.monitoring:9090}",
     )

@@ -100,7 +100,7 @@ def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
     [
         ("host: ai.example.com", "`host` leads nowhere", "ingress: {className: nginx, tlsSecret: ai-tls}"),
         ("ingress: {tlsSecret: tls}", "needs the name that clients use", "host: ai.example.com"),
-        ("host: x, ingress: {tlsSecret: tls}", "would lead nowhere", "callers: [ingress-nginx]"),
+        ("host: x, ingress: {tlsSecret: tls}", "would lead nowhere", "allowedClients: [ingress-nginx]"),
         ("host: x, ingress: {tlsSecret: tls}, httpRoute: {gateway: g}", "has one way in", "keep one of the two"),
         ("replicas: {min: 0, max: 3}", "answers nobody", "replicas: {min: 1, max: 3}"),
     ],
@@ -163,7 +163,9 @@ def test_a_cluster_has_a_door_where_somebody_may_call_something() -> None:
 
 
 def test_the_address_of_a_door_is_its_host() -> None:
-    gateway = "clusters: {main: {gateway: {host: ai.example.com, ingress: {tlsSecret: tls}, callers: [nginx]}}}\n"
+    gateway = (
+        "clusters: {main: {gateway: {host: ai.example.com, ingress: {tlsSecret: tls}, allowedClients: [nginx]}}}\n"
+    )
     (door,) = doors(gateway + "tenants: {a: {models: [chat]}}\n").gateways.values()
     assert door.url == "https://ai.example.com"
 
@@ -190,7 +192,7 @@ def test_what_is_left_open_or_shut_is_warned_of(more: str, warning: str) -> None
 
 
 def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
-    callers = "clusters: {main: {gateway: {callers: [apps]}}}\n"
+    callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     assert (
         doors(callers + OWNED + "tenants: {a: {models: [chat], gpus: 1, access: {editors: {groups: [a]}}}}\n").warnings
         == ()
@@ -207,6 +209,6 @@ def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
 )
 def test_limits_below_the_planned_load_are_warned_of(limit: str, warning: str) -> None:
     text = SMALL.replace("4096", "4096, traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}")
-    callers = "clusters: {main: {gateway: {callers: [apps]}}}\n"
+    callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     warnings = plan(text + callers + f"tenants: {{a: {{models: [chat], {limit}}}}}\n").warnings
     assert [bool(warning) and warning in told for told in warnings] == ([True] if warning else [])

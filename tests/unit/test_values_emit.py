@@ -9,7 +9,7 @@ from charts.kit import example, only
 from rayhelm.charts.helm import template
 from rayhelm.values.emit import as_yaml, changed
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.network import Caller, Dns, NetworkPolicy, Peer
+from rayhelm.values.gateway.network import AllowedClient, Dns, NetworkPolicy, Peer
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
 
 
@@ -20,8 +20,8 @@ def gateway(policy: NetworkPolicy) -> dict[str, Any]:
 
 def test_what_is_as_the_chart_has_it_is_not_written() -> None:
     assert "networkPolicy" not in gateway(NetworkPolicy())
-    assert changed(NetworkPolicy(callers={"apps": Caller(namespace="apps")})) == {
-        "callers": {"apps": {"namespace": "apps"}}
+    assert changed(NetworkPolicy(allowed_clients={"apps": AllowedClient(namespace="apps")})) == {
+        "allowedClients": {"apps": {"namespace": "apps"}}
     }
 
 

@@ -43,7 +43,7 @@
  },
  "pin-version-unknown": {
   "message": "tenant {tenant} is pinned to version {version} of {model}, which is not there; there are: {versions}",
-  "fix": "tenants: \u007b{tenant}: {pins: \u007b{model}: {first}\u007d}\u007d"
+  "fix": "tenants: \u007b{tenant}: {pinnedVersions: \u007b{model}: {first}\u007d}\u007d"
  },
  "models-missing": {
   "message": "there is no model to call",
@@ -141,13 +141,13 @@
   "message": "an Ingress without a certificate sends keys in clear text",
   "fix": "exposure: {ingress: {tlsSecret: ai-tls}\u007d   # or tlsReason: where the certificate comes from otherwise"
  },
- "service-callers": {
+ "service-clients": {
   "message": "service.type {type} leads to clients outside of the cluster, and the network policy lets none of them in",
-  "fix": "networkPolicy: {callers: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
+  "fix": "networkPolicy: {allowedClients: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
  },
- "exposure-callers": {
+ "exposure-clients": {
   "message": "{kind}: the network policy lets nobody in, so the route would lead nowhere",
-  "fix": "networkPolicy: {callers: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
+  "fix": "networkPolicy: {allowedClients: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
  }
 }
 {{- end }}

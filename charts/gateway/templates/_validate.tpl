@@ -65,7 +65,7 @@
 {{- include "gateway.refuse" (list "limit-zero" (dict "tenant" $name "limit" $key)) }}
 {{- end }}
 {{- end }}
-{{- range $model, $version := $tenant.pins }}
+{{- range $model, $version := $tenant.pinnedVersions }}
 {{- if not (has $model $tenant.models) }}
 {{- include "gateway.refuse" (list "pin-model-unknown" (dict "tenant" $name "model" $model "models" (join ", " $tenant.models))) }}
 {{- end }}

@@ -22,8 +22,8 @@
 {{- end }}
 {{- $_ := set $values.models $name $model }}
 {{- end }}
-{{- range $name, $peer := $values.networkPolicy.callers }}
-{{- $_ := set $values.networkPolicy.callers $name (mergeOverwrite (deepCopy $defaults.Caller) $peer) }}
+{{- range $name, $peer := $values.networkPolicy.allowedClients }}
+{{- $_ := set $values.networkPolicy.allowedClients $name (mergeOverwrite (deepCopy $defaults.AllowedClient) $peer) }}
 {{- end }}
 {{- include "gateway.validate" (list . $values) }}
 {{- $values | toJson }}

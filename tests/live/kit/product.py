@@ -19,7 +19,7 @@ from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import Place
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.network import Caller
+from rayhelm.values.gateway.network import AllowedClient
 from rayhelm.values.ray_service.image import Image
 from testbed.images.__main__ import build
 from testbed.node.images import give
@@ -102,11 +102,11 @@ def _with_way_in(release: Release, host: str) -> Release:
     values = release.values
     if not isinstance(values, GatewayValues):
         return release
-    callers = {**values.network_policy.callers, "this-computer": Caller(cidrs=[host])}
+    clients = {**values.network_policy.allowed_clients, "this-computer": AllowedClient(cidrs=[host])}
     everybody = values.tenants[CALLER]
     mine = everybody.model_copy(update={"models": [*everybody.models, FORBIDDEN]})
     opened = {
-        "network_policy": values.network_policy.model_copy(update={"callers": callers}),
+        "network_policy": values.network_policy.model_copy(update={"allowed_clients": clients}),
         "models": {**values.models, FORBIDDEN: next(iter(values.models.values()))},
         "tenants": {**values.tenants, CALLER: mine},
     }

@@ -7,11 +7,11 @@
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
 backend {{ include "gateway.backend" (list $id $name) }}
-  {{- if and $several (eq $model.task "chat") (eq $model.affinity.kind "Prefix") }}
+  {{- if and $several (eq $model.task "chat") (eq $model.loadBalancing.kind "PrefixHash") }}
   # `ok MODEL BEGINNING`
-  balance hash var(txn.read),bytes(0,{{ add 4 (len $id) (int $model.affinity.prefixBytes) }})
+  balance hash var(txn.read),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
   hash-type consistent
-  hash-balance-factor {{ int $model.affinity.loadPercent }}
+  hash-balance-factor {{ int $model.loadBalancing.loadPercent }}
   {{- else }}
   balance leastconn
   {{- end }}

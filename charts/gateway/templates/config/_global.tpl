@@ -21,8 +21,8 @@
 {{- define "gateway.beginningBytes" -}}
 {{- $bytes := 0 }}
 {{- range .models }}
-{{- if eq .affinity.kind "Prefix" }}
-{{- $bytes = max $bytes (int .affinity.prefixBytes) }}
+{{- if eq .loadBalancing.kind "PrefixHash" }}
+{{- $bytes = max $bytes (int .loadBalancing.prefixBytes) }}
 {{- end }}
 {{- end }}
 {{- $bytes }}

@@ -78,7 +78,7 @@
 {{- define "gateway.mapAccess" -}}
 {{- range $name, $tenant := .v.tenants }}
 {{- range $tenant.models | uniq }}
-{{ $name }}:{{ . }} {{ get $tenant.pins . | default (include "gateway.onlyVersion" (get $.v.models .)) }}
+{{ $name }}:{{ . }} {{ get $tenant.pinnedVersions . | default (include "gateway.onlyVersion" (get $.v.models .)) }}
 {{- end }}
 {{- end }}
 {{- end }}

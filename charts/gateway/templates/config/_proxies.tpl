@@ -5,7 +5,7 @@ defaults
   mode http
   timeout connect {{ int .timeouts.connectSeconds }}s
   timeout client {{ int .timeouts.clientSeconds }}s
-  timeout server {{ int .timeouts.silenceSeconds }}s
+  timeout server {{ int .timeouts.serverSeconds }}s
   timeout queue {{ int .timeouts.connectSeconds }}s
   timeout check {{ mulf .health.intervalSeconds 1000 | int }}ms
   timeout http-request {{ int .timeouts.headerSeconds }}s
@@ -23,7 +23,7 @@ defaults
   # What never reached a server is tried again, at another. What was read by one that broke off, or that says 500 (Serve,
   # of a replica that died over it), is kept until the first byte of an answer: that copies a buffer for each request.
   retries 2
-  retry-on conn-failure{{ if .retries.lostAnswers }} empty-response 500{{ end }}
+  retry-on conn-failure{{ if .retries.emptyResponse }} empty-response 500{{ end }}
   option redispatch 1
   {{- include "gateway.ownErrors" $ | trim | nindent 2 }}
 {{- end }}

@@ -8,12 +8,12 @@
 {{- end }}
 {{- $inside := list }}
 {{- $outside := list }}
-{{- range $policy.callers }}
+{{- range $policy.allowedClients }}
 {{- $inside = append $inside .namespace }}
 {{- $outside = concat $outside .cidrs }}
 {{- end }}
 {{- if and $policy.enabled (ne .service.type "ClusterIP") (not $outside) }}
-{{- include "gateway.refuse" (list "service-callers" (dict "type" .service.type)) }}
+{{- include "gateway.refuse" (list "service-clients" (dict "type" .service.type)) }}
 {{- end }}
 {{- $route := .exposure }}
 {{- if ne $route.kind "None" }}
@@ -27,7 +27,7 @@
 {{- include "gateway.refuse" (list "exposure-tls" dict) }}
 {{- end }}
 {{- if and $policy.enabled (not (concat (compact $inside) $outside)) }}
-{{- include "gateway.refuse" (list "exposure-callers" (dict "kind" $route.kind)) }}
+{{- include "gateway.refuse" (list "exposure-clients" (dict "kind" $route.kind)) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -2,8 +2,8 @@
 {{- if eq (int .listen.port) (int .listen.metricsPort) }}
 {{- include "gateway.refuse" (list "ports-equal" (dict "port" .listen.port)) }}
 {{- end }}
-{{- if lt .drain.seconds .timeouts.silenceSeconds }}
-{{- include "gateway.refuse" (list "drain-time" (dict "drain" .drain.seconds "silence" .timeouts.silenceSeconds)) }}
+{{- if lt .drain.seconds .timeouts.serverSeconds }}
+{{- include "gateway.refuse" (list "drain-time" (dict "drain" .drain.seconds "silence" .timeouts.serverSeconds)) }}
 {{- end }}
 {{- $need := include "gateway.memoryNeeded" . | int64 }}
 {{- if lt (include "gateway.bytes" .resources.memory | float64) (mulf $need 1048576) }}

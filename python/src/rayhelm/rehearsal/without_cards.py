@@ -15,7 +15,7 @@ from rayhelm.standin.cluster import (
     tenant_without_cards,
 )
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.network import Caller
+from rayhelm.values.gateway.network import AllowedClient
 from rayhelm.values.gateway.tenants import Tenant
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -96,7 +96,7 @@ def _service(values: RayServiceValues) -> RayServiceValues:
 def _gateway(values: GatewayValues) -> GatewayValues:
     """Lets the load in, with a key of its own and without limits that it could meet."""
     policy = values.network_policy
-    callers = {**policy.callers, CALLER: Caller(namespace=NAMESPACE)}
+    clients = {**policy.allowed_clients, CALLER: AllowedClient(namespace=NAMESPACE)}
     load = Tenant.model_validate(
         {
             "keys": {"secretName": f"gateway-keys-{CALLER}"},
@@ -107,7 +107,7 @@ def _gateway(values: GatewayValues) -> GatewayValues:
     )
     return values.model_copy(
         update={
-            "network_policy": policy.model_copy(update={"callers": callers}),
+            "network_policy": policy.model_copy(update={"allowed_clients": clients}),
             "tenants": {**values.tenants, CALLER: load},
         }
     )

@@ -52,7 +52,7 @@ class Gateway(Record):
     """The way in from outside, as an Ingress."""
     http_route: HttpRoute | None = None
     """The way in from outside, as a route of the Gateway API."""
-    callers: ListOf[Name] = Field(default=(), examples=[["ingress-nginx", "apps"]])
+    allowed_clients: ListOf[Name] = Field(default=(), examples=[["ingress-nginx", "apps"]])
     """Namespaces whose pods may knock: of the controller behind `ingress` or `httpRoute`, and of applications."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = Field(default=None, examples=[1])
     """Pods, or the bounds of autoscaling; two to six when left out."""
@@ -69,10 +69,10 @@ class Gateway(Record):
             raise Refusal("`host` leads nowhere: nobody is told to bring its requests here", _ROUTE)
         if routes and not self.host:
             raise Refusal("a way in from outside needs the name that clients use", "host: ai.example.com")
-        if routes and not self.callers:
+        if routes and not self.allowed_clients:
             raise Refusal(
                 "the gateway lets in nobody who is not named, so its way in from outside would lead nowhere",
-                "callers: [ingress-nginx]   # namespace of the pods behind `ingress` or `httpRoute`",
+                "allowedClients: [ingress-nginx]   # namespace of the pods behind `ingress` or `httpRoute`",
             )
         return self
 

@@ -95,10 +95,10 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     yield from _limits_below_the_load(models, fleet)
     yield from _shorter_contexts(models, fleet)
     for name in gateway_plans(models, fleet):
-        if not fleet.clusters[name].gateway.callers:
+        if not fleet.clusters[name].gateway.allowed_clients:
             yield (
                 f"nobody can reach the gateway of cluster `{name}`: its NetworkPolicy lets in the namespaces that"
-                " `gateway.callers` names, and it names none"
+                " `gateway.allowedClients` names, and it names none"
             )
 
 

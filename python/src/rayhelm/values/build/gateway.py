@@ -10,7 +10,7 @@ from rayhelm.spec.prometheus import Prometheus
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
-from rayhelm.values.gateway.network import Caller, NetworkPolicy, Peer
+from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy, Peer
 from rayhelm.values.gateway.operations import Autoscaling, PodMonitor, Scheduling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.platform.classes import PriorityClasses
@@ -43,7 +43,7 @@ def _values(
         scheduling=Scheduling(priority_class_name=PriorityClasses().gateway.name),
         exposure=_exposure(declared),
         network_policy=NetworkPolicy(
-            callers={name: Caller(namespace=name) for name in declared.callers},
+            allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},
             prometheus=Peer(namespace=scraped.namespace) if scraped else usual.network_policy.prometheus,
         ),
         pod_monitor=_pod_monitor(scraped),
@@ -57,7 +57,7 @@ def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
         models=[model for model in tenant.models if model in planned.models],
         requests_per_minute=tenant.requests_per_minute,
         concurrency=tenant.concurrency,
-        pins={model: version for model, version in tenant.versions.items() if model in planned.models},
+        pinned_versions={model: version for model, version in tenant.versions.items() if model in planned.models},
     )
 
 

@@ -78,7 +78,7 @@ def _destinations(
 ) -> dict[str, Destination]:
     """Who lets the namespace in, so that its own walls have to let it out: the gateway, and services with aliases."""
     found: dict[str, Destination] = {}
-    if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.callers:
+    if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
         door = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
         found[RELEASE] = Destination(peer=door, ports=[GatewayValues().listen.port])
     for service, planned in plan.services.items():

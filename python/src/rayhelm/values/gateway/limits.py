@@ -36,7 +36,7 @@ class Timeouts(Values):
     """For a client to send a JSON body."""
     client_seconds: Seconds = 60
     """For a client to take, or to send, the next bytes."""
-    silence_seconds: Seconds = 1260
+    server_seconds: Seconds = 1260
     """Silence of an upstream, before its answer and within it; more than `serve.requestTimeoutSeconds` of the
     `ray-service` release, whose own answer to that is a better one. A stream that goes on is never cut."""
     keep_alive_seconds: Seconds = 75
@@ -50,7 +50,7 @@ class Retries(Values):
     """What is tried again when an upstream is lost, at most twice. What never reached a server always is; after the
     first byte of an answer nothing is."""
 
-    lost_answers: bool = True
+    empty_response: bool = True
     """Also requests that a server has read, where it broke off before its answer, or answered 500: so Serve says of a
     replica that died over a request. The work may be done again, and a request that fells whoever reads it fells
     three; clients of OpenAI do the same by themselves. It copies a buffer, as large as `limits.bodyBytes`, for each

@@ -47,12 +47,12 @@ class Version(Values):
     """Who serves it, by name."""
 
 
-class Affinity(Values):
+class LoadBalancing(Values):
     """Which endpoint of a version gets a request, where there are several."""
 
-    kind: Literal["Prefix", "None"] = "Prefix"
-    """`Prefix` sends chats that begin alike to the endpoint that has the beginning cached; `None`, and every other
-    task than `chat`: to the one with the fewest requests."""
+    kind: Literal["PrefixHash", "LeastConnections"] = "PrefixHash"
+    """`PrefixHash` sends chats that start alike to the endpoint that has this prefix in its cache. `LeastConnections`
+    sends a request to the endpoint with the fewest requests in flight; every task other than `chat` uses it."""
     prefix_bytes: Annotated[int, Field(ge=16, le=4096)] = 256
     """Bytes of the first message that count as its beginning."""
     load_percent: Annotated[int, Field(ge=101, le=1000)] = 150
@@ -76,7 +76,7 @@ class Model(Values):
     """Path of its own; empty for `/<model>`."""
     versions: dict[Name, Version] = {}
     """Versions side by side. Clients may name one in the header `x-model-version`; a rollback is one weight."""
-    affinity: Affinity = Affinity()
+    load_balancing: LoadBalancing = LoadBalancing()
     """Which endpoint gets a request."""
     operations: dict[Path, Operation] = {}
     """Paths that a `custom` application has, below `<path>`: `/v1/images/generations`. Nothing else is let through."""

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.ray_service.base import Cidr, Name, Text, Values
 
-__all__ = ["Caller", "NetworkPolicy", "Peer", "Resolvers"]
+__all__ = ["AllowedClient", "NetworkPolicy", "Peer", "Resolvers"]
 
 
 class Peer(Values):
@@ -18,7 +18,7 @@ class Peer(Values):
     """Labels of the pods; empty for all pods of the namespace."""
 
 
-class Caller(Peer):
+class AllowedClient(Peer):
     """Somebody who may knock."""
 
     cidrs: list[Cidr] = []
@@ -42,7 +42,7 @@ class NetworkPolicy(Values):
     """Off: every pod may knock, and a gateway that was broken into reaches everything; say why below."""
     reason: str = ""
     """Why there is none; required when it is off."""
-    callers: dict[Name, Caller] = {}
+    allowed_clients: dict[Name, AllowedClient] = {}
     """Who may call the gateway, by name: the controller behind `exposure`, and applications inside the cluster."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics port."""

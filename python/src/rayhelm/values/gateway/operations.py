@@ -56,7 +56,7 @@ class Drain(Values):
     delay_seconds: Annotated[int, Field(ge=0, le=600)] = 10
     """Seconds in which it still takes connections: others learn late that it goes."""
     seconds: Annotated[int, Field(ge=1)] = 1320
-    """Seconds that the last answers may take; not below `timeouts.silenceSeconds`."""
+    """Seconds that the last answers may take; not below `timeouts.serverSeconds`."""
 
 
 class Scheduling(Values):

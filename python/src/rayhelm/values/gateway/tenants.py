@@ -34,5 +34,5 @@ class Tenant(Values):
     """Requests in any minute, over all pods; more get 429 with Retry-After."""
     concurrency: Annotated[int, Field(ge=0, le=1_000_000)] = 64
     """Requests at the same time, over all pods; more get 429 with Retry-After."""
-    pins: dict[ModelId, Name] = {}
+    pinned_versions: dict[ModelId, Name] = {}
     """Version that it gets of a model, whatever the weights say."""
