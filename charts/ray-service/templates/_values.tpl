@@ -2,6 +2,7 @@
        Every template reads them through here, so none is rendered from values that break a rule. By way of JSON, because
        `--set` gives int64 and a file float64, which templates do not compare. */ -}}
 {{- define "ray-service.values" -}}
+{{- include "ray-service.refuseRenamed" . }}
 {{- $defaults := include "ray-service.defaults" . | fromJson }}
 {{- $values := .Values | toJson | fromJson }}
 {{- range $name, $group := $values.workerGroups }}

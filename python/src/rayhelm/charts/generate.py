@@ -5,7 +5,7 @@ python -m rayhelm.charts.generate [--check]
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -19,6 +19,7 @@ from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_models
 from rayhelm.network import chart_flows
 from rayhelm.network.table import flows_table
+from rayhelm.renamed import Renamed, renamed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -45,15 +46,18 @@ BEGIN = "<!-- values: generated -->\n"
 """In a README, before the table of all values."""
 
 
-def generated(chart: str) -> dict[Path, str]:
-    """Path in the charts folder, and what has to stand there."""
+def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Path, str]:
+    """Path in the charts folder, and the text of each generated file. `old_keys`: in place of the chart's own table."""
     model, folder = CHARTS[chart], Path(chart)
+    old_keys = renamed(chart) if old_keys is None else old_keys
     readme = folder / "README.md"
     return {
         folder / "values.yaml": values_yaml(model),
-        folder / "values.schema.json": json.dumps(values_schema(model, chart), indent=1, ensure_ascii=False) + "\n",
+        folder / "values.schema.json": _json(values_schema(model, chart, old_keys)),
+        folder / "files/renamed.json": _json([row.model_dump(exclude_defaults=True) for row in old_keys]),
         folder / "templates/_defaults.tpl": _defaults(chart, model),
         folder / "templates/_rules.tpl": _rules(chart),
+        **_shared(chart),
         readme: _readme(chart, (charts_dir() / readme).read_text()),
         **{
             folder / "templates" / file: _as_template(name, data())
@@ -72,6 +76,20 @@ def stale(chart: str) -> list[Path]:
         for path, text in generated(chart).items()
         if not (root / path).is_file() or (root / path).read_text() != text
     ]
+
+
+def _shared(chart: str) -> dict[Path, str]:
+    """Copies of the templates that all charts share, under the chart's own names: why is in charts/lib/README.md."""
+    comment = "{{- /* Generated from charts/lib/%s by `make generate`. Do not edit. */ -}}\n"
+    return {
+        Path(chart, f"templates/lib/_{file.name}"): comment % file.name
+        + file.read_text().replace('"lib.', f'"{chart}.')
+        for file in sorted((charts_dir() / "lib").glob("*.tpl"))
+    }
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
 def _defaults(chart: str, model: type[BaseModel]) -> str:
@@ -123,6 +141,7 @@ def main(arguments: list[str]) -> int:
             if "--check" in arguments:
                 print(f"stale: {path}: run `make generate`")
                 continue
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(generated(chart)[path])
             print(f"wrote {path}")
     return 1 if "--check" in arguments and any(stale(chart) for chart in CHARTS) else 0

@@ -129,7 +129,7 @@ def _problem(output: str, file: Path | None) -> Problem:
 
 
 def _dedented(text: str) -> str:
-    lines = [line for line in text.splitlines() if not line.startswith("Use --debug")]
+    lines = [line for line in text.splitlines() if line != "fix:" and not line.startswith("Use --debug")]
     return "\n".join(line.removeprefix("  ") for line in lines).strip("\n")
 
 

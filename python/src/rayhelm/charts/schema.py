@@ -1,21 +1,28 @@
 """values.schema.json from a values model."""
 
+import copy
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
+
+from rayhelm.renamed import Renamed
 
 __all__ = ["values_schema"]
 
 Schema = dict[str, Any]
 
 
-def values_schema(model: type[BaseModel], title: str) -> Schema:
+def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed] = ()) -> Schema:
     """A closed schema in which sections require all of their keys: `a: null` in an overlay drops a default in silence,
-    and must not pass. Entries of maps may leave out what has a default.
+    and must not pass. Entries of maps may leave out what has a default. Old keys of `renamed` pass without a type: the
+    chart refuses them with the new key.
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}
     root = _section(_tidy(raw), definitions)
+    for row in renamed:
+        _admit(row, root, definitions)
     used = _reachable(root, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -30,6 +37,42 @@ def _section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
     """The schema with its nested sections put in place and every key required."""
     properties = {name: _inlined(node, definitions) for name, node in schema["properties"].items()}
     return {**schema, "properties": properties, "required": sorted(properties)}
+
+
+def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
+    """Let the old key pass, and the new one be absent beside it. Definitions on the way are copied into place: another
+    map that has entries of the same kind stays closed."""
+    *above, old = row.old.split(".")
+    node = root
+    for part in above:
+        node = _opened(node, part, definitions)
+    *above_new, new = row.new.split(".")
+    node.setdefault("properties", {})[old] = {}
+    if above_new == above and new in node.get("required", ()):
+        node["required"] = [key for key in node["required"] if key != new]
+        rest = {"if": {"required": [old]}, "else": {"required": [new]}}
+        node.setdefault("allOf", []).append(rest)
+
+
+def _opened(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
+    """The schema of a key, or of any name for `*`, as a copy in its place."""
+    if part == "*":
+        holder, key = _any_name(node)
+    else:
+        holder, key = node["properties"], part
+    holder[key] = copy.deepcopy(holder[key])
+    if name := _ref(holder[key]):
+        beside = {key: value for key, value in holder[key].items() if key != "$ref"}
+        holder[key] = {**copy.deepcopy(definitions[name]), **beside}
+    found: Schema = holder[key]
+    return found
+
+
+def _any_name(node: Schema) -> tuple[Schema, str]:
+    if patterns := node.get("patternProperties"):
+        (pattern,) = patterns
+        return patterns, pattern
+    return node, "additionalProperties"
 
 
 def _inlined(node: Schema, definitions: dict[str, Schema]) -> Schema:

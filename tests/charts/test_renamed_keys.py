@@ -1,0 +1,158 @@
+"""Old keys are refused with the new key, in each chart and by both Helms."""
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from charts.each_chart import CHARTS, Chart, Values, chart_of
+from charts.kit import HELMS, example, over
+from rayhelm.charts.generate import generated
+from rayhelm.charts.helm import charts_dir, render
+from rayhelm.charts.schema import values_schema
+from rayhelm.errors import FleetError, Problem
+from rayhelm.renamed import Renamed, renamed
+
+OLD_VALUE = "the old value"
+ROWS = [pytest.param(chart, row, id=f"{chart}-{row.old}") for chart in CHARTS for row in renamed(chart.name)]
+PLANTED = {
+    "tenant": (
+        Renamed(old="quota.kinds", new="quota.gpus"),
+        Renamed(old="networkPolicy.dns.peer.space", new="networkPolicy.dns.peer.namespace"),
+    ),
+    "platform": (
+        Renamed(old="nvidia.pools.*.model", new="nvidia.pools.*.card"),
+        Renamed(old="metrics.services.*.space", new="metrics.services.*.namespace"),
+        Renamed(old="classes", new="priorityClasses", fix="priorityClasses:\n  head: {value: 1}"),
+    ),
+    "gateway": (
+        Renamed(old="models.*.versions.*.share", new="models.*.versions.*.weight"),
+        Renamed(old="models.*.kind", new="models.*.task"),
+    ),
+}
+"""Rows that no table has: required keys, keys of one kind of entry in two places, several `*`."""
+PLANTED_ROWS = [
+    pytest.param(chart_of(name), row, id=f"{name}-{row.old}") for name, rows in PLANTED.items() for row in rows
+]
+
+
+def fullest(chart: Chart) -> Values:
+    return example("everything" if chart.name == "ray-service" else f"{chart.name}/everything")
+
+
+def with_old_key(chart: Chart, row: Renamed, *, both: bool = False) -> tuple[Values, str, str]:
+    """The fullest values with the old key in place of the new one, or beside it; the old and the new path."""
+    values = fullest(chart)
+    *above, key = row.old.split(".")
+    node, old, new = values, [], row.new
+    for part in above:
+        name = next(iter(node.get(part, {}) if part != "*" else node), "some") if part == "*" else part
+        new = new.replace("*", name, 1) if part == "*" else new
+        node, old = node.setdefault(name, {}), [*old, name]
+    node[key] = OLD_VALUE
+    *_, new_key = row.new.split(".")
+    if not both and row.new.split(".")[:-1] == above:
+        node.pop(new_key, None)
+    return values, ".".join([*old, key]), new
+
+
+def refusal(chart: str, values: Values, helm: str) -> Problem:
+    with pytest.raises(FleetError) as caught:
+        render(chart, "release", "release", values, helm=HELMS[helm])
+    return caught.value.problems[0]
+
+
+def assert_names_the_new_key(problem: Problem, row: Renamed, old: str, new: str) -> None:
+    assert problem.rule == "renamed-key", problem.message
+    assert problem.message == f"{old}: renamed in 0.2.0 to {new}"
+    fix = yaml.safe_load(problem.fix)
+    if row.fix:
+        assert fix == yaml.safe_load(row.fix)
+        return
+    parts = new.split(".")
+    node: Any = fix
+    for part in parts:
+        node = node[part]
+    assert node == OLD_VALUE
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(("chart", "row"), ROWS)
+def test_old_key_is_refused_with_the_new_key(chart: Chart, row: Renamed, helm: str) -> None:
+    values, old, new = with_old_key(chart, row)
+    assert_names_the_new_key(refusal(chart.name, values, helm), row, old, new)
+
+
+@pytest.mark.parametrize(("chart", "row"), ROWS)
+def test_old_key_is_refused_beside_the_new_key(chart: Chart, row: Renamed) -> None:
+    values, old, new = with_old_key(chart, row, both=True)
+    assert_names_the_new_key(refusal(chart.name, values, "4"), row, old, new)
+
+
+@pytest.mark.parametrize(("chart", "row"), ROWS)
+def test_old_key_is_gone_and_the_new_key_is_there(chart: Chart, row: Renamed) -> None:
+    """Without the table the schema knows the new key and refuses the old one."""
+    assert not row.old.endswith("*")
+    schema = Draft202012Validator(values_schema(chart.model, chart.name))
+    old, new = with_old_key(chart, row)[0], fullest(chart)
+    assert any("Additional properties" in error.message for error in schema.iter_errors(old))
+    assert not [error for error in schema.iter_errors(new) if "Additional properties" in error.message]
+
+
+@pytest.mark.parametrize(("chart", "row"), ROWS)
+def test_old_key_is_in_no_document(chart: Chart, row: Renamed) -> None:
+    path = row.old.replace("*", "<name>")
+    assert f"`{path}`" not in chart.readme
+
+
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Charts whose tables are PLANTED."""
+    folder = tmp_path_factory.mktemp("charts")
+    for name, rows in PLANTED.items():
+        shutil.copytree(charts_dir() / name, folder / name)
+        for path, text in generated(name, rows).items():
+            (folder / path).write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(("chart", "row"), PLANTED_ROWS)
+def test_planted_key_is_refused_with_the_new_key(planted: Path, chart: Chart, row: Renamed, helm: str) -> None:
+    for both in (False, True):
+        values, old, new = with_old_key(chart, row, both=both)
+        assert_names_the_new_key(refusal(str(planted / chart.name), values, helm), row, old, new)
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_chart_with_planted_keys_takes_the_same_values(planted: Path, name: str) -> None:
+    chart = chart_of(name)
+    for values in (chart.smallest(), fullest(chart)):
+        assert render(str(planted / name), chart.release, chart.namespace, values) == chart.text(values)
+
+
+def test_schema_with_planted_keys_admits_no_other_key() -> None:
+    chart = chart_of("tenant")
+    values = over(chart.smallest(), {"networkPolicy": {"openings": {"db": {"callers": {"x": {"space": "a"}}}}}})
+    schema = Draft202012Validator(values_schema(chart.model, "tenant", PLANTED["tenant"]))
+    assert any("'space' was unexpected" in error.message for error in schema.iter_errors(values))
+
+
+def test_schema_with_planted_keys_requires_the_new_key() -> None:
+    chart = chart_of("platform")
+    schema = Draft202012Validator(values_schema(chart.model, "platform", PLANTED["platform"]))
+    missing = {"metrics": {"services": {"chat": {}}}}
+    assert any("'namespace' is a required property" in error.message for error in schema.iter_errors(missing))
+
+
+def test_renamed_key_finds_every_old_key_of_values() -> None:
+    row = Renamed(old="tenants.*.pins", new="tenants.*.pinnedVersions")
+    values = {"tenants": {"acme": {"pins": {}}, "b": {}, "c": {"pins": 1}}}
+    assert list(row.found(values)) == [
+        ("tenants.acme.pins", "tenants.acme.pinnedVersions"),
+        ("tenants.c.pins", "tenants.c.pinnedVersions"),
+    ]
+    assert list(row.found({"tenants": None})) == []
