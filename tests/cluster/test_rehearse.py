@@ -123,7 +123,7 @@ def test_cards_foreign_services_taken_names_and_no_room_are_told_together(
             "the namespace gateway is on this cluster already",
         ):
             assert words in said
-        code, said = rehearse(str(FLEET), "--with-gpus", "--beside-others")
+        code, said = rehearse(str(FLEET), "--with-gpus", "--allow-existing")
         assert code == 1
         assert said.count("is on this cluster already") == 1
         assert "cards" not in said
@@ -185,7 +185,7 @@ def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehe
 def begun(rehearse: Rehearsal, cluster: Cluster) -> subprocess.Popen[str]:
     """One that has written its record, and waits for a pod that no simulated node completes."""
     # Services of tests before this one may still be on their way out.
-    process = rehearse.start(str(FLEET), "--beside-others")
+    process = rehearse.start(str(FLEET), "--allow-existing")
     ended = lambda: process.poll() is not None  # noqa: E731
     eventually(lambda: ended() or cluster.find("ConfigMap", "rehearsal", NAMESPACE), "the record")
     assert not ended(), process.communicate()

@@ -27,8 +27,8 @@ tenants: {a: {models: [chat]}}
 models:
   chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: gpu}
 """
-PLACE = "  chat-big: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: big, answersFor: {model: chat}}\n"
-NEXT = "  chat-next: {source: Qwen/Qwen3-8B, context: 4096, answersFor: {model: chat, version: next, weight: 20}}\n"
+PLACE = "  chat-big: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, pool: big, servedAs: {model: chat}}\n"
+NEXT = "  chat-next: {source: Qwen/Qwen3-8B, context: 4096, servedAs: {model: chat, version: next, weight: 20}}\n"
 LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 
 
@@ -44,59 +44,59 @@ def door(text: str) -> GatewayValues:
 
 def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
     fleet = read(BASE + PLACE + NEXT)
-    assert fleet.answering("chat") == ("chat", "chat-big", "chat-next")
+    assert fleet.served_as("chat") == ("chat", "chat-big", "chat-next")
     assert [fleet.version_of(model) for model in fleet.models] == ["stable", "stable", "next"]
-    assert fleet.callers_of("chat-next") == ("a",)
+    assert fleet.tenants_allowed("chat-next") == ("a",)
 
 
 @pytest.mark.parametrize(
     ("model", "path", "message", "fix"),
     [
         (
-            "{source: Qwen/Qwen3-8B, answersFor: {model: chatt, version: v2}}",
-            "models.other.answersFor.model",
+            "{source: Qwen/Qwen3-8B, servedAs: {model: chatt, version: v2}}",
+            "models.other.servedAs.model",
             "there is no other model `chatt`",
             "chat",
         ),
         (
-            "{source: Qwen/Qwen3-8B, answersFor: {model: other, version: v2}}",
-            "models.other.answersFor.model",
+            "{source: Qwen/Qwen3-8B, servedAs: {model: other, version: v2}}",
+            "models.other.servedAs.model",
             "there is no other model `other`",
             "",
         ),
         (
-            "{source: BAAI/bge-m3, task: embed, answersFor: {model: chat, version: v2}}",
-            "models.other.answersFor",
+            "{source: BAAI/bge-m3, task: embed, servedAs: {model: chat, version: v2}}",
+            "models.other.servedAs",
             "`other` does `embed`, and `chat` does `chat`",
-            "remove `answersFor`",
+            "remove `servedAs`",
         ),
         (
-            "{source: Qwen/Qwen3-8B, answersFor: {model: chat, version: stable}}",
-            "models.other.answersFor.version",
+            "{source: Qwen/Qwen3-8B, servedAs: {model: chat, version: stable}}",
+            "models.other.servedAs.version",
             "`stable` is `chat` itself",
             "version: next",
         ),
         (
-            "{source: Qwen/Qwen2.5-7B-Instruct, answersFor: {model: chat, weight: 20}}",
-            "models.other.answersFor.weight",
+            "{source: Qwen/Qwen2.5-7B-Instruct, servedAs: {model: chat, weight: 20}}",
+            "models.other.servedAs.weight",
             "a weight is for a version",
             "version: next",
         ),
         (
-            "{source: Qwen/Qwen3-8B, answersFor: {model: chat}}",
-            "models.other.answersFor",
+            "{source: Qwen/Qwen3-8B, servedAs: {model: chat}}",
+            "models.other.servedAs",
             "it has other weights than `chat`",
-            "answersFor: {model: chat, version: next, weight: 20}",
+            "servedAs: {model: chat, version: next, weight: 20}",
         ),
         (
-            "{source: Qwen/Qwen3-8B, service: chat, answersFor: {model: chat, version: v2}}",
+            "{source: Qwen/Qwen3-8B, service: chat, servedAs: {model: chat, version: v2}}",
             "models.other.service",
             "`chat` answers to `chat` in service `chat` already",
             "service: other",
         ),
         (
-            "{source: Qwen/Qwen3-8B, answersFor: {model: chat, version: v2, weight: 101}}",
-            "models.other.answersFor.weight",
+            "{source: Qwen/Qwen3-8B, servedAs: {model: chat, version: v2, weight: 101}}",
+            "models.other.servedAs.weight",
             "100",
             "weight",
         ),
@@ -110,23 +110,23 @@ def test_what_cannot_answer_for_another_is_refused(model: str, path: str, messag
 
 
 def test_who_answers_for_another_is_not_answered_for() -> None:
-    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat-next, version: v3}}\n"
+    text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat-next, version: v3}}\n"
     problem = the_problem(BASE + NEXT + text)
     assert "`chat-next` answers for `chat` itself" in problem.message
     assert problem.fix == "model: chat"
 
 
 def test_versions_have_no_more_than_all_requests() -> None:
-    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat, version: v3, weight: 90}}\n"
+    text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat, version: v3, weight: 90}}\n"
     problem = the_problem(BASE + NEXT + text)
-    assert problem.path == "models.third.answersFor.weight"
+    assert problem.path == "models.third.servedAs.weight"
     assert "110 percent (next 20, v3 90)" in problem.message
 
 
 def test_a_version_has_one_weight() -> None:
-    text = "  third: {source: Qwen/Qwen3-8B, answersFor: {model: chat, version: next, weight: 30}}\n"
+    text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat, version: next, weight: 30}}\n"
     problem = the_problem(BASE + NEXT + text)
-    assert (problem.path, problem.fix) == ("models.third.answersFor.weight", "weight: 20   # write it in one place")
+    assert (problem.path, problem.fix) == ("models.third.servedAs.weight", "weight: 20   # write it in one place")
 
 
 def test_one_name_stands_on_one_cluster() -> None:
@@ -142,13 +142,13 @@ def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their
     text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
     text = text.replace("models: [chat]", "models: [chat, search]")
     search = "  search: {source: BAAI/bge-m3, task: embed, service: side%s}\n"
-    beside = "  beside: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, service: side, answersFor: {model: chat}}\n"
+    beside = "  beside: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096, service: side, servedAs: {model: chat}}\n"
     problem = the_problem(text + search % ", pool: big" + beside)
     assert (problem.path, "on cluster `edge`" in problem.message) == ("models.beside", True)
     assert {model.cluster for model in plan(text + search % "" + beside).models.values()} == {"main"}
 
 
-def test_an_application_has_the_paths_of_the_one_that_it_answers_for() -> None:
+def test_an_application_has_the_paths_of_the_one_that_it_served_as() -> None:
     text = (
         BASE.replace("models: [chat]", "models: [chat, ocr]")
         + """\
@@ -157,7 +157,7 @@ def test_an_application_has_the_paths_of_the_one_that_it_answers_for() -> None:
     source: a/c
     task: custom
     application: {importPath: "a:b", deployment: A, paths: {/v2/ocr: POST}}
-    answersFor: {model: ocr, version: new}
+    servedAs: {model: ocr, version: new}
 """
     )
     problem = the_problem(text)
@@ -178,8 +178,8 @@ def test_tenants_name_what_clients_send() -> None:
     ],
 )
 def test_a_tenant_is_pinned_to_a_version_that_is_there(pins: str, message: str) -> None:
-    (problem,) = problems(BASE.replace("[chat]}", f"[chat], versions: {pins}}}") + NEXT)
-    assert problem.path.startswith("tenants.a.versions.")
+    (problem,) = problems(BASE.replace("[chat]}", f"[chat], pinnedVersions: {pins}}}") + NEXT)
+    assert problem.path.startswith("tenants.a.pinnedVersions.")
     assert message in problem.message
 
 
@@ -219,7 +219,7 @@ def test_the_plan_tells_who_answers_to_a_name() -> None:
 
 
 def test_a_tenant_s_pin_is_told_where_it_says_what_the_tenant_may_call() -> None:
-    rendered = rendered_of(load(BASE.replace("[chat]}", "[chat], versions: {chat: next}}") + NEXT))
+    rendered = rendered_of(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
     assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants)
     shown = StringIO()
     Console(width=200, file=shown).print(tenant_table(rendered.plan))
@@ -243,7 +243,7 @@ def test_a_rollback_is_one_number() -> None:
 
 
 def test_a_tenant_s_pin_reaches_the_door() -> None:
-    text = BASE.replace("[chat]}", "[chat], versions: {chat: next}}")
+    text = BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
     assert door(text + NEXT).tenants["a"].pinned_versions == {"chat": "next"}
 
 

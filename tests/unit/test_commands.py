@@ -215,7 +215,7 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
     assert problem["line"] == 9
-    assert "L4-24GB" in problem["message"] + problem["fix"]
+    assert "L4-24GB" in problem["message"] + problem["fix"]["text"]
 
 
 @pytest.mark.parametrize("words", [["--format", "json"], ["--format=json"]])

@@ -153,8 +153,8 @@ def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answer
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     (problem,) = obstacles(theirs)
     assert problem.message == "others have RayServices on this cluster: a/b"
-    assert "--beside-others" in problem.fix
-    refuse_what_is_there(theirs, FOUND, [], [], beside_others=True)
+    assert "--allow-existing" in problem.fix
+    refuse_what_is_there(theirs, FOUND, [], [], allow_existing=True)
 
 
 def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
@@ -163,7 +163,7 @@ def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
         {"kind": "Namespace", "metadata": {"name": "models"}},
         {"kind": "PriorityClass", "metadata": {"name": "workers"}},
     )
-    first, second = obstacles(theirs, objects=objects, with_gpus=True, beside_others=True)
+    first, second = obstacles(theirs, objects=objects, with_gpus=True, allow_existing=True)
     assert first.message.startswith("the namespace models is on this cluster already")
     assert "kubectl delete namespace models" in first.fix
     assert second.message.startswith("priorityclass.x/workers is on this cluster already")

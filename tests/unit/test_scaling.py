@@ -151,7 +151,7 @@ models:
     replicas: {{min: 1, max: 3}}
 """
 PROMETHEUS = "prometheus: {url: http://prometheus.metrics:9091, namespace: metrics}"
-IMAGE = "image: {repository: registry.example/ray, tag: ours, rayhelm: true}"
+IMAGE = "image: {repository: registry.example/ray, tag: ours, includesRayhelm: true}"
 
 
 def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> RayServiceValues:
@@ -179,7 +179,7 @@ def test_the_plan_says_who_asked_for_it() -> None:
     [
         ({"prometheus": "weights: {}"}, "cluster `main` has none"),
         ({"image": "redis: null"}, "the image of cluster `main` lacks rayhelm"),
-        ({"image": IMAGE.replace(", rayhelm: true", "")}, "the image of cluster `main` lacks rayhelm"),
+        ({"image": IMAGE.replace(", includesRayhelm: true", "")}, "the image of cluster `main` lacks rayhelm"),
         ({"pool": ", image: {repository: registry.example/rocm, tag: a}"}, "the image of pool `pool` lacks rayhelm"),
     ],
 )

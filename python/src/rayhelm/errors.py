@@ -1,20 +1,66 @@
-"""What can go wrong, and the exit code of each.
+"""Errors, their exit codes, and fixes.
 
 RayhelmError
  ├─ FleetError     1   the fleet, the values or a catalog entry has problems; carries each one
- ├─ UsageError     2   the command was called wrongly
+ ├─ UsageError     2   the command was called with wrong arguments
  └─ MissingError   3   a tool, package, cluster or machine feature is missing; says how to get it
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-__all__ = ["FleetError", "MissingError", "Problem", "RayhelmError", "UsageError"]
+__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "UsageError"]
+
+
+@dataclass(frozen=True)
+class Fix:
+    """A change of the input that solves a problem. It is data; `str` renders it for people, `as_dict` for programs.
+
+    Three forms: `value` at `path`; the removal of the key at `path` (`Fix.removal`); a `command` to run.
+    """
+
+    path: str = ""
+    """Key to write, dotted: `models.chat.context`. Documents complete a path that is relative to the problem's."""
+    value: Any = None
+    """Value to write there; plain YAML data."""
+    why: str = ""
+    """What else the reader has to know; in the text a comment behind the YAML."""
+    command: str = ""
+    """Command that solves the problem, where no key does."""
+    is_removal: bool = False
+    """The key at `path` has to be removed."""
+
+    @classmethod
+    def removal(cls, path: str = "", why: str = "") -> "Fix":
+        return cls(path, why=why, is_removal=True)
+
+    @property
+    def key(self) -> str:
+        """Last name in `path`, without the indexes of list items."""
+        return self.path.rpartition(".")[2].partition("[")[0]
+
+    def __str__(self) -> str:
+        """YAML that can be pasted beside the keys of the same level, or a command."""
+        if self.is_removal:
+            return f"# remove `{self.key}`" + (f": {self.why}" if self.why else "")
+        text = self.command or _as_yaml(self.key, self.value)
+        return f"{text}   # {self.why}" if self.why else text
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "path": self.path,
+            "value": self.value,
+            "remove": self.is_removal,
+            "command": self.command,
+            "why": self.why,
+            "text": str(self),
+        }
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with an input file, told so that it can be fixed at once."""
+    """One thing that is wrong with an input file, and how to fix it."""
 
     message: str
     """What is wrong, in a sentence."""
@@ -23,35 +69,36 @@ class Problem:
     file: str = ""
     line: int | None = None
     """1-based line of the key in `file`."""
-    fix: str = ""
-    """What to write instead: YAML that can be pasted, or a command."""
+    fix: Fix | str = ""
+    """What to write instead. A text is shown as it is; `Fix` is preferred, because programs can apply it."""
     rule: str = ""
-    """Identifier of the rule that was broken, when it stands in the rules file."""
+    """Identifier of the rule that was broken, if it is in the rules file."""
 
     @property
-    def place(self) -> str:
+    def location(self) -> str:
+        """`FILE:LINE`."""
         if not self.file:
             return ""
         return self.file if self.line is None else f"{self.file}:{self.line}"
 
     def __str__(self) -> str:
-        where = " ".join(part for part in (f"{self.place}:" if self.place else "", self.path) if part)
+        where = " ".join(part for part in (f"{self.location}:" if self.location else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        return f"{text}\n{_indented(self.fix)}" if self.fix else text
+        return f"{text}\n  fix:\n{_indent(str(self.fix))}" if self.fix else text
 
-    def as_dict(self) -> dict[str, str | int | None]:
+    def as_dict(self) -> dict[str, Any]:
         return {
             "message": self.message,
             "path": self.path,
             "file": self.file,
             "line": self.line,
-            "fix": self.fix,
+            "fix": self.fix.as_dict() if isinstance(self.fix, Fix) else {"text": self.fix} if self.fix else None,
             "rule": self.rule,
         }
 
 
 class RayhelmError(Exception):
-    """A failure that is told to the user in words, never as a traceback."""
+    """A failure that the user reads as a message, never as a traceback."""
 
     exit_code = 1
 
@@ -69,7 +116,7 @@ class FleetError(RayhelmError):
 
 
 class UsageError(RayhelmError):
-    """A command was called wrongly."""
+    """A command was called with wrong arguments."""
 
     exit_code = 2
 
@@ -81,8 +128,17 @@ class MissingError(RayhelmError):
 
     def __init__(self, what: str, how: str = "") -> None:
         self.what, self.how = what, how
-        super().__init__(f"{what}\n{_indented(how)}" if how else what)
+        super().__init__(f"{what}\n{_indent(how)}" if how else what)
 
 
-def _indented(text: str) -> str:
+def _as_yaml(key: str, value: Any) -> str:
+    """In one line, so that it can be pasted into either style of YAML."""
+    import yaml
+
+    flow = str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000))
+    value_text = flow.strip()[1:-1]
+    return f"{key}: {value_text}" if key else value_text
+
+
+def _indent(text: str) -> str:
     return "\n".join(f"    {line}" for line in text.splitlines())

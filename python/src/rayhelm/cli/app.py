@@ -59,6 +59,7 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False))
     except _WRONG_USAGE as error:
+        _name_new_option(error)
         if format_of(error.ctx) is Format.json:
             print(json.dumps({"error": error.format_message()}, indent=2))
         else:
@@ -66,6 +67,16 @@ def main() -> None:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
+
+
+def _name_new_option(error: Any) -> None:
+    """Let the error of an option that was renamed say its new name."""
+    from rayhelm.cli.renamed_options import new_option
+    from rayhelm.spec.renamed import describe_renamed
+
+    old = getattr(error, "option_name", None)
+    if old and error.ctx and (new := new_option(error.ctx.info_name, old)):
+        error.message, error.possibilities = describe_renamed(old, new), None
 
 
 def _hush() -> None:

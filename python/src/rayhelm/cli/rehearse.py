@@ -50,8 +50,8 @@ def rehearse_command(
         float, typer.Option("--seconds", min=1, max=3600, help="Seconds of load, before the change where there is one.")
     ] = 30,
     with_gpus: Annotated[bool, typer.Option("--with-gpus", help="The cluster may have GPUs; none is used.")] = False,
-    beside_others: Annotated[
-        bool, typer.Option("--beside-others", help="Others may have RayServices there; they are left alone.")
+    allow_existing: Annotated[
+        bool, typer.Option("--allow-existing", help="Others may have RayServices there; they are left alone.")
     ] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Leave it running, and say how to call and to end it.")] = False,
     clean: Annotated[
@@ -90,7 +90,7 @@ def rehearse_command(
         image=image,
         gateway_image=gateway_image,
         with_gpus=with_gpus,
-        beside_others=beside_others,
+        allow_existing=allow_existing,
         keep=keep,
         seconds=seconds,
     )

@@ -48,5 +48,5 @@ def _note(problem: Problem, verdict: Verdict, problems: list[Problem], checked: 
     """Once for each line: an object and the pod in it may break one rule together."""
     if not verdict.denies:
         checked.warnings.append(str(problem))
-    elif (problem.rule, problem.place) not in {(each.rule, each.place) for each in problems}:
+    elif (problem.rule, problem.location) not in {(each.rule, each.location) for each in problems}:
         problems.append(problem)

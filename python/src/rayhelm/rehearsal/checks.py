@@ -119,14 +119,14 @@ def refuse_what_is_there(
     *,
     twice: Sequence[Object] = (),
     with_gpus: bool = False,
-    beside_others: bool = False,
+    allow_existing: bool = False,
 ) -> None:
     """Raises FleetError with every obstacle. `objects` are those of `releases`; `twice` those of the service that is
     there twice for a while."""
     names = namespaces_of(releases, objects)
     problems = [
         *([] if with_gpus else _cards(found)),
-        *([] if beside_others else _others(kubectl)),
+        *([] if allow_existing else _others(kubectl)),
         *_taken(kubectl, names, objects),
         *_room(kubectl, found, objects, twice),
     ]
@@ -197,7 +197,7 @@ def _others(kubectl: Kubectl) -> Iterator[Problem]:
         names = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in items[:5])
         yield Problem(
             f"others have RayServices on this cluster: {names}{', ...' if len(items) > 5 else ''}",
-            fix=f"{ANOTHER}\nor --beside-others, which leaves them alone and takes room beside them",
+            fix=f"{ANOTHER}\nor --allow-existing, which leaves them alone and takes room beside them",
         )
 
 

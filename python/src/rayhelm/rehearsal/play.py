@@ -32,7 +32,7 @@ class Wish:
     services: tuple[str, ...] = ()
     gateway_image: str = ""
     with_gpus: bool = False
-    beside_others: bool = False
+    allow_existing: bool = False
     keep: bool = False
     seconds: float = 30
 

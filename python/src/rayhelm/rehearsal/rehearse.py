@@ -40,7 +40,7 @@ def rehearse(stage: Stage, old: Rendered, new: Rendered | None, wish: Wish) -> R
         objects,
         twice=twice,
         with_gpus=wish.with_gpus,
-        beside_others=wish.beside_others,
+        allow_existing=wish.allow_existing,
     )
     made = record.record_of(old.plan.fleet, releases, namespaces_of(releases, objects))
     record.write(stage.kubectl, made)

@@ -8,6 +8,7 @@ from typing import Annotated, TypeVar
 from pydantic import ConfigDict, Strict
 
 from rayhelm.closed import ClosedCamel
+from rayhelm.errors import Fix
 
 __all__ = ["ListOf", "Record", "Refusal", "short"]
 
@@ -26,7 +27,8 @@ class Record(ClosedCamel):
 class Refusal(ValueError):
     """Why a validator refuses a value, and what to write instead."""
 
-    def __init__(self, message: str, fix: str = "") -> None:
+    def __init__(self, message: str, fix: Fix | str = "") -> None:
+        """The path of `fix` is relative to the refused value."""
         super().__init__(message)
         self.fix = fix
 

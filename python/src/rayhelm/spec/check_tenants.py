@@ -42,18 +42,18 @@ def _calls(fleet: Fleet, document: Document) -> Iterator[Problem]:
         for index, model in enumerate(tenant.models):
             path = ("tenants", name, "models", index)
             yield from reference(document, path, model, fleet.models, "model")
-            if model in fleet.models and fleet.answers_to(model) != model:
-                known = fleet.answers_to(model)
+            if model in fleet.models and fleet.served_name(model) != model:
+                known = fleet.served_name(model)
                 yield document.problem(path, f"clients know `{model}` as `{known}`", f"models: [{known}]")
             if model in tenant.models[:index]:
                 models = ", ".join(dict.fromkeys(tenant.models))
                 yield document.problem(path, f"`{model}` stands twice", f"models: [{models}]")
     yield from _forgotten(fleet, document)
     for model, spec in fleet.models.items():
-        if spec.application and not spec.application.paths and fleet.callers_of(model):
+        if spec.application and not spec.application.paths and fleet.tenants_allowed(model):
             yield document.problem(
                 ("models", model, "application"),
-                f"`{fleet.callers_of(model)[0]}` may call `{model}`, and the gateway opens no path of it",
+                f"`{fleet.tenants_allowed(model)[0]}` may call `{model}`, and the gateway opens no path of it",
                 "paths: {/v1/ocr: POST}",
             )
 
@@ -62,11 +62,11 @@ def _forgotten(fleet: Fleet, document: Document) -> Iterator[Problem]:
     """A model beside others that may be called holds cards for nobody; aliases lead to it without a gateway."""
     callers = [name for name, tenant in fleet.tenants.items() if tenant.models]
     named = {model for tenant in fleet.tenants.values() for model in tenant.models}
-    if not callers or not named <= {model for model in fleet.models if fleet.answers_to(model) == model}:
+    if not callers or not named <= {model for model in fleet.models if fleet.served_name(model) == model}:
         return  # a name that leads nowhere may be meant for it
     for model, spec in fleet.models.items():
         service = fleet.services.get(fleet.service_of(model))
-        if fleet.callers_of(model) or spec.answers_for or (service and service.aliases):
+        if fleet.tenants_allowed(model) or spec.served_as or (service and service.aliases):
             continue
         models = ", ".join([*fleet.tenants[callers[0]].models, model])
         yield document.problem(

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from rayhelm.errors import Problem
 from rayhelm.spec.base import short
-from rayhelm.spec.check_answers import check_answers
+from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
 from rayhelm.spec.engine import ELSEWHERE
@@ -26,7 +26,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
-        *check_answers(fleet, document),
+        *check_served_as(fleet, document),
         *check_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)

@@ -3,13 +3,13 @@
 Duplicate keys, several documents, alias bombs and oversized files are refused, each with its line.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec import yaml_nodes
 from rayhelm.spec.yaml_nodes import Builder, dotted
 
@@ -35,8 +35,20 @@ class Document:
                 return line
         return None
 
-    def problem(self, path: yaml_nodes.Path, message: str, fix: str = "", rule: str = "") -> Problem:
+    def problem(self, path: yaml_nodes.Path, message: str, fix: Fix | str = "", rule: str = "") -> Problem:
+        """A problem of the key at `path`. The path of `fix` is relative to it, as `_absolute` says."""
+        if isinstance(fix, Fix) and not fix.command:
+            fix = replace(fix, path=_absolute(path, fix.path))
         return Problem(message, dotted(path), self.file, self.line(path), fix, rule)
+
+
+def _absolute(path: yaml_nodes.Path, relative: str) -> str:
+    """`relative` below `path`: `context`; `..` is the level above, `../x` a key beside it, `/x` one at the top."""
+    if relative.startswith("/"):
+        return relative[1:]
+    while relative == ".." or relative.startswith("../"):
+        path, relative = path[:-1], relative[3:]
+    return ".".join(part for part in (dotted(path), relative) if part)
 
 
 def read_document(path: Path) -> Document:

@@ -46,19 +46,19 @@ class Fleet(Record):
     def models_of(self, service: str) -> tuple[str, ...]:
         return tuple(name for name in self.models if self.service_of(name) == service)
 
-    def answers_to(self, model: str) -> str:
+    def served_name(self, model: str) -> str:
         """Name that clients send for `model`: its own, or that of the one that it answers for."""
-        other = self.models[model].answers_for
+        other = self.models[model].served_as
         return other.model if other else model
 
     def version_of(self, model: str) -> str:
         """Version of what clients name that `model` is."""
-        other = self.models[model].answers_for
+        other = self.models[model].served_as
         return (other.version if other else None) or STABLE
 
-    def answering(self, name: str) -> tuple[str, ...]:
+    def served_as(self, name: str) -> tuple[str, ...]:
         """Models that answer to a name: the one that is called so, then its other places and versions."""
-        return (name, *(model for model in self.models if model != name and self.answers_to(model) == name))
+        return (name, *(model for model in self.models if model != name and self.served_name(model) == name))
 
     def on_one_cluster_with(self, model: str) -> frozenset[str]:
         """Models that share a cluster with `model`, itself included: a RayService stands on one, and so does all that a
@@ -66,7 +66,7 @@ class Fleet(Record):
         found, new = {model}, [model]
         while new:
             one = new.pop()
-            near = {*self.models_of(self.service_of(one)), *self.answering(self.answers_to(one))} - found
+            near = {*self.models_of(self.service_of(one)), *self.served_as(self.served_name(one))} - found
             found |= near
             new += near
         return frozenset(found)
@@ -96,6 +96,6 @@ class Fleet(Record):
         """Secret with the hashes of a tenant's keys."""
         return self.tenants[tenant].keys.secret or f"gateway-keys-{tenant}"
 
-    def callers_of(self, model: str) -> tuple[str, ...]:
+    def tenants_allowed(self, model: str) -> tuple[str, ...]:
         """Tenants that may call a model, by the name that it answers to."""
-        return tuple(name for name, tenant in self.tenants.items() if self.answers_to(model) in tenant.models)
+        return tuple(name for name, tenant in self.tenants.items() if self.served_name(model) in tenant.models)

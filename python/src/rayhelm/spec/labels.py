@@ -100,7 +100,7 @@ class Image(Record):
         default=None, examples=["sha256:" + 64 * "0"]
     )
     """Digest, as the registry shows it."""
-    rayhelm: bool = False
+    includes_rayhelm: bool = False
     """The Python package rayhelm is in it, as models with `scaling: engine-queue` need it on every node."""
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
 from rayhelm.spec.units import Duration
 
-__all__ = ["STABLE", "AnswersFor", "ModelSpec", "Parallelism", "Replicas", "Slo", "Traffic"]
+__all__ = ["STABLE", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", "Traffic"]
 
 
 STABLE = "stable"
@@ -96,7 +96,7 @@ class OwnApplication(Record):
     """Paths that it answers, each with its method. The gateway opens them below `/<model>`, and no other."""
 
 
-class AnswersFor(Record):
+class ServedAs(Record):
     """Another model, whose requests this one answers too: they are joined by the gateway."""
 
     model: Name
@@ -131,7 +131,7 @@ class ModelSpec(Record):
     traffic: Traffic | None = None
     """Planned load; one replica is planned when left out."""
     slo: Slo = Slo()
-    answers_for: AnswersFor | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
+    served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
     """Another place of a model, or another version of it."""
     service: Name | None = None
     """Service that the model belongs to; one of its own, named after it, when left out."""

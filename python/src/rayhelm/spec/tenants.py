@@ -92,7 +92,7 @@ class Tenant(Record):
     gives, and what upgrades need beside that."""
     models: ListOf[Name] = ()
     """Models that it may call; the gateway answers 403 for others."""
-    versions: dict[Name, Name] = Field(default={}, examples=[{"chat": "next"}])
+    pinned_versions: dict[Name, Name] = Field(default={}, examples=[{"chat": "next"}])
     """Version that it gets of a model, whatever the weights say."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000, examples=[600])
     """Requests in any minute; the gateway answers 429 beyond them. In each cluster where it calls something."""

@@ -6,11 +6,12 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.spec.base import Refusal, short
 from rayhelm.spec.document import Document
 from rayhelm.spec.names import MAX_SERVICE_NAME
 from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.renamed import describe_renamed, new_key
 from rayhelm.spec.sample import as_yaml, sample
 from rayhelm.spec.walk import Step, field_at, fields, model_at
 
@@ -45,6 +46,8 @@ def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, m
     value = detail.get("input")
     key = str(path[-1]) if path else ""
     if kind == "extra_forbidden":
+        if new := new_key(path):
+            return document.problem(path, describe_renamed(key, new), Fix(f"../{new}", value))
         parent = model_at(model, path[:-1])
         known = list(fields(parent)) if parent else []
         fix = did_you_mean(key, known) or "remove it; `rayhelm explain` lists the keys"

@@ -16,7 +16,7 @@ def tenant_plans(fleet: Fleet) -> dict[str, TenantPlan]:
     return {
         name: TenantPlan(
             models=tenant.models,
-            versions=dict(tenant.versions),
+            versions=dict(tenant.pinned_versions),
             requests_per_minute=tenant.requests_per_minute,
             concurrency=tenant.concurrency,
             keys_secret=fleet.keys_of(name),
@@ -33,7 +33,7 @@ def gateway_plans(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
         behind = tuple(
             model
             for model in fleet.models
-            if fleet.answers_to(model) == model and models[model].cluster == name and fleet.callers_of(model)
+            if fleet.served_name(model) == model and models[model].cluster == name and fleet.tenants_allowed(model)
         )
         if not behind:
             continue
@@ -51,8 +51,8 @@ def versions_of(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dic
     """Of what clients call `name`; what no other version takes is its own."""
     held: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
-    for model in fleet.answering(name):
-        version, other = fleet.version_of(model), fleet.models[model].answers_for
+    for model in fleet.served_as(name):
+        version, other = fleet.version_of(model), fleet.models[model].served_as
         held.setdefault(version, []).append(model)
         weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
     weights[STABLE] = 100 - sum(weights.values())
@@ -79,7 +79,7 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
         )
         return
     for model in fleet.models:
-        if fleet.answers_to(model) == model and not fleet.callers_of(model):
+        if fleet.served_name(model) == model and not fleet.tenants_allowed(model):
             yield f"nobody may call `{model}`: no tenant names it among its `models`, so the gateway does not know it"
     for name, tenant in fleet.tenants.items():
         meant = [key for key, value in _OF_OWNERS.items() if value(tenant)]
@@ -105,7 +105,7 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
 def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Cards that are planned for requests which the gateway would refuse."""
     for model, spec in fleet.models.items():
-        callers = [fleet.tenants[name] for name in fleet.callers_of(model)]
+        callers = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
         if not callers or not spec.traffic:
             continue
         load = spec.traffic.requests_per_second * 60
@@ -118,8 +118,8 @@ def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Ite
 
 def _shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """A place that takes less than another refuses some of the requests that it gets in the other's stead."""
-    for name in {fleet.answers_to(model): None for model in fleet.models}:
-        places = [model for model in fleet.answering(name) if fleet.version_of(model) == STABLE]
+    for name in {fleet.served_name(model): None for model in fleet.models}:
+        places = [model for model in fleet.served_as(name) if fleet.version_of(model) == STABLE]
         longest = max(places, key=lambda model: models[model].max_model_len)
         for model in places:
             if (short := models[model].max_model_len) < (most := models[longest].max_model_len):

@@ -29,8 +29,8 @@ def describe(choice: Choice, hosts: tuple[HostSite, ...], read_gib_per_s: float 
     scaling = scaling_of(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=wish.name,
-        answers_to=spec.answers_for.model if spec.answers_for else wish.name,
-        version=(spec.answers_for.version if spec.answers_for else None) or STABLE,
+        answers_to=spec.served_as.model if spec.served_as else wish.name,
+        version=(spec.served_as.version if spec.served_as else None) or STABLE,
         service=wish.service,
         source=spec.source,
         revision=spec.revision,

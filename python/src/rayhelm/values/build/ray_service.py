@@ -125,7 +125,7 @@ def _image(cluster: Cluster) -> Image:
     if not cluster.image:
         return Image()
     named = cluster.image
-    return Image(repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.rayhelm)
+    return Image(repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.includes_rayhelm)
 
 
 def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:

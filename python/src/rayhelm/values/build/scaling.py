@@ -63,12 +63,12 @@ def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tupl
         why = f"`engine-queue` asks Prometheus, and cluster `{name}` has none"
         yield why, f"clusters: {{{name}: {{prometheus: {{url: {url}}}}}}}"
     anywhere = "Serve imports `engine-queue` on any node, and the image of"
-    if not (cluster.image and cluster.image.rayhelm):
-        fix = f"clusters: {{{name}: {{image: {{repository: …, tag: …, rayhelm: true}}}}}}"
+    if not (cluster.image and cluster.image.includes_rayhelm):
+        fix = f"clusters: {{{name}: {{image: {{repository: …, tag: …, includesRayhelm: true}}}}}}"
         yield f"{anywhere} cluster `{name}` lacks rayhelm", fix
     for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
-        if (image := loaded.fleet.pools[pool].image) and not image.rayhelm:
-            yield f"{anywhere} pool `{pool}` lacks rayhelm", f"pools: {{{pool}: {{image: {{…, rayhelm: true}}}}}}"
+        if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
+            yield f"{anywhere} pool `{pool}` lacks rayhelm", f"pools: {{{pool}: {{image: {{…, includesRayhelm: true}}}}}}"
 
 
 def _ask(models: Iterable[ModelPlan]) -> bool:

@@ -166,7 +166,7 @@ def _image(pool: Pool) -> ImageOverride:
         return ImageOverride()
     named = pool.image
     return ImageOverride(
-        repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.rayhelm
+        repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.includes_rayhelm
     )
 
 

@@ -6,34 +6,34 @@ from collections.abc import Iterator
 from rayhelm.errors import Problem
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.models import STABLE, AnswersFor
+from rayhelm.spec.models import STABLE, ServedAs
 from rayhelm.spec.references import reference
 
-__all__ = ["check_answers"]
+__all__ = ["check_served_as"]
 
 
-def check_answers(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def check_served_as(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, model in fleet.models.items():
-        if other := model.answers_for:
+        if other := model.served_as:
             yield from _one(name, other, fleet, document)
     for name in fleet.models:
-        if not fleet.models[name].answers_for:
+        if not fleet.models[name].served_as:
             yield from _together(name, fleet, document)
     yield from _pins(fleet, document)
 
 
-def _one(name: str, other: AnswersFor, fleet: Fleet, document: Document) -> Iterator[Problem]:
-    path = ("models", name, "answersFor")
+def _one(name: str, other: ServedAs, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    path = ("models", name, "servedAs")
     known = [model for model in fleet.models if model != name]
     if other.model not in known:
         yield from reference(document, (*path, "model"), other.model, known, "other model")
         return
     base, here = fleet.models[other.model], fleet.models[name]
-    if base.answers_for:
+    if base.served_as:
         yield document.problem(
             (*path, "model"),
-            f"`{other.model}` answers for `{base.answers_for.model}` itself, so no client knows its name",
-            f"model: {base.answers_for.model}",
+            f"`{other.model}` answers for `{base.served_as.model}` itself, so no client knows its name",
+            f"model: {base.served_as.model}",
         )
     if here.task != base.task:
         yield document.problem(path, f"`{name}` does `{here.task}`, and `{other.model}` does `{base.task}`", _TASK)
@@ -55,11 +55,11 @@ def _one(name: str, other: AnswersFor, fleet: Fleet, document: Document) -> Iter
         yield document.problem(
             path,
             f"it has other weights than `{other.model}`, and clients would get now these and now those",
-            f"answersFor: {{model: {other.model}, version: next, weight: 20}}   # or the same source and revision",
+            f"servedAs: {{model: {other.model}, version: next, weight: 20}}   # or the same source and revision",
         )
 
 
-_TASK = "a task of its own is a model of its own: remove `answersFor`"
+_TASK = "a task of its own is a model of its own: remove `servedAs`"
 
 
 def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
@@ -67,7 +67,7 @@ def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
     homes: dict[str, str] = {}
     weights: dict[str, int] = {}
     clusters: dict[str, str] = {}
-    for model in fleet.answering(name):
+    for model in fleet.served_as(name):
         spec = fleet.models[model]
         path = ("models", model)
         service, version = fleet.service_of(model), fleet.version_of(model)
@@ -77,10 +77,10 @@ def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"`{first}` answers to `{name}` in service `{service}` already, and a service has a name once",
                 f"service: {model}",
             )
-        weight = spec.answers_for.weight if spec.answers_for else None
+        weight = spec.served_as.weight if spec.served_as else None
         if weight is not None and weights.setdefault(version, weight) != weight:
             yield document.problem(
-                (*path, "answersFor", "weight"),
+                (*path, "servedAs", "weight"),
                 f"version `{version}` has the weight {weights[version]} already",
                 f"weight: {weights[version]}   # write it in one place",
             )
@@ -97,9 +97,9 @@ def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
                 )
     if (total := sum(weights.values())) > 100:
         told = ", ".join(f"{version} {weight}" for version, weight in weights.items())
-        last = [model for model in fleet.answering(name) if fleet.version_of(model) in weights][-1]
+        last = [model for model in fleet.served_as(name) if fleet.version_of(model) in weights][-1]
         yield document.problem(
-            ("models", last, "answersFor", "weight"),
+            ("models", last, "servedAs", "weight"),
             f"versions of `{name}` have {total} percent ({told}), and there are 100",
             "weight: 20",
         )
@@ -113,11 +113,11 @@ def _pinned(service: str, fleet: Fleet) -> str | None:
 
 def _pins(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
-        for model, version in tenant.versions.items():
-            path = ("tenants", name, "versions", model)
-            if model in fleet.models and (known := fleet.answers_to(model)) != model:
+        for model, version in tenant.pinned_versions.items():
+            path = ("tenants", name, "pinnedVersions", model)
+            if model in fleet.models and (known := fleet.served_name(model)) != model:
                 yield document.problem(
-                    path, f"clients know `{model}` as `{known}`", f"versions: {{{known}: {version}}}"
+                    path, f"clients know `{model}` as `{known}`", f"pinnedVersions: {{{known}: {version}}}"
                 )
                 continue
             if model not in tenant.models:
@@ -126,5 +126,5 @@ def _pins(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 continue
             if model not in fleet.models:
                 continue
-            versions = dict.fromkeys(fleet.version_of(each) for each in fleet.answering(model))
+            versions = dict.fromkeys(fleet.version_of(each) for each in fleet.served_as(model))
             yield from reference(document, path, version, versions, "version", lead=f"`{model}` has no version")
