@@ -18,11 +18,11 @@ from rich.console import Console
 
 from failures.page import PAGE, table, with_table
 from failures.rows import ROWS, Row
-from failures.scene import Scene, scene, stage_of
+from failures.scene import Scene, open_session, scene
 from rayhelm.errors import RayhelmError
-from rayhelm.rehearsal.checks import find
-from rayhelm.rehearsal.held import Watch
-from rayhelm.rehearsal.load import CALLERS, PAUSE, Outcome
+from rayhelm.rehearsal.checks import inspect_cluster
+from rayhelm.rehearsal.load import CLIENTS, PAUSE, LoadResult
+from rayhelm.rehearsal.usage import UsageMonitor
 
 ROOT = Path(__file__).parents[2]
 BEFORE, AFTER = 10.0, 15.0
@@ -58,9 +58,9 @@ def main() -> int:
 def _made(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
     console = Console(stderr=True, highlight=False, width=150)
     for setting, group in groupby(rows, lambda row: row.setting):
-        stage = stage_of(kubeconfig)
+        session = open_session(kubeconfig)
         console.print(f"==> {setting}")
-        with scene(setting, stage) as played:
+        with scene(setting, session) as played:
             for row in group:
                 made = _row(row, played)
                 console.print(f"    {row.name}: {made['answered']} answered, {made['lost']} lost, {made['cut']} cut")
@@ -70,8 +70,8 @@ def _made(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
 def _row(row: Row, played: Scene) -> dict[str, Any]:
     """Steady load, and something that happens."""
     service = played.service.name
-    where = {release.namespace for release in played.cast.releases}
-    with Watch(played.stage.kubectl, {service: Counter()}, {}, where) as watch, played.called() as load:
+    where = {release.namespace for release in played.stand_ins.releases}
+    with UsageMonitor(played.session.kubectl, {service: Counter()}, {}, where) as watch, played.called() as load:
         played.load, played.switched = load, None
         used = Memory()
         time.sleep(BEFORE)
@@ -89,16 +89,16 @@ def _row(row: Row, played: Scene) -> dict[str, Any]:
         "doors": row.setting.doors,
         "redis": row.setting.redis,
         "answered": len(outcome.answered),
-        "lost": sum(not seen.cut for seen in outcome.lost),
-        "cut": sum(seen.cut for seen in outcome.lost),
+        "lost": sum(not seen.interrupted for seen in outcome.failed),
+        "cut": sum(seen.interrupted for seen in outcome.failed),
         "slowest": round(outcome.slowest, 1),
         "switched": None if played.switched is None else round(played.switched - begin, 1),
         "seconds": round(seconds, 1),
-        "clusters_at_most": watch.clusters_at_most,
-        "pods_at_most": watch.pods_at_most,
-        "memory_gib": round(used.most / 2**30, 1),
+        "clusters_at_most": watch.peak_clusters,
+        "pods_at_most": watch.peak_pods,
+        "memory_gib": round(used.peak / 2**30, 1),
         "versions": _versions(outcome),
-        "losses": [asdict(seen) | {"begun": round(seen.begun - moment, 1)} for seen in outcome.lost[:TOLD]],
+        "losses": [asdict(seen) | {"begun": round(seen.started - moment, 1)} for seen in outcome.failed[:TOLD]],
     }
 
 
@@ -106,7 +106,7 @@ class Memory:
     """Memory that the whole computer uses at most: looked at where a row begins and ends, and between."""
 
     def __init__(self) -> None:
-        self.most = 0
+        self.peak = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
@@ -120,26 +120,26 @@ class Memory:
     def _run(self) -> None:
         while True:
             memory = psutil.virtual_memory()
-            self.most = max(self.most, memory.total - memory.available)
+            self.peak = max(self.peak, memory.total - memory.available)
             if self._ended.wait(1):
                 return
 
 
-def _versions(outcome: Outcome) -> dict[str, int]:
+def _versions(outcome: LoadResult) -> dict[str, int]:
     names = [seen.version for seen in outcome.answered]
     return {name: names.count(name) for name in sorted(set(names))}
 
 
 def _about(kubeconfig: Path) -> dict[str, Any]:
-    stage = stage_of(kubeconfig)
-    found = find(stage.kubectl)
+    session = open_session(kubeconfig)
+    found = inspect_cluster(session.kubectl)
     return {
         "how": "make bench-failures",
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "kuberay": found.kuberay,
         "cores": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
-        "callers": CALLERS,
+        "callers": CLIENTS,
         "pause_seconds": PAUSE,
     }
 

@@ -12,15 +12,15 @@ def config_changed(scene: Scene) -> None:
     (application,) = scene.service.values.model_dump()["serve"]["applications"]
     (model,) = scene.service.values.model_dump()["serve"]["applications"][application]["models"]
     change = {"serve": {"applications": {application: {"models": {model: {"engine": {"maxModelLen": 512}}}}}}}
-    scene.stage.install(scene.changed(scene.service, change))
+    scene.session.install(scene.changed(scene.service, change))
     scene.whole()
 
 
 def cluster_changed(scene: Scene) -> None:
     """The environment of the pods: another Ray cluster is built, and takes over."""
-    before = scene.stage.ray_clusters(scene.service)
-    scene.stage.install(scene.changed(scene.service, {"head": {"env": {"CHANGED": "1"}}}))
-    scene.stage.switched(scene.service, before)
+    before = scene.session.list_ray_clusters(scene.service)
+    scene.session.install(scene.changed(scene.service, {"head": {"env": {"CHANGED": "1"}}}))
+    scene.session.wait_for_switch(scene.service, before)
     scene.switched = time.time()
-    scene.stage.left(scene.service, before)
+    scene.session.wait_until_removed(scene.service, before)
     scene.whole()

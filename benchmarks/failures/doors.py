@@ -4,7 +4,7 @@ import time
 
 from failures.scene import Scene
 from rayhelm.errors import RayhelmError
-from rayhelm.rehearsal.without_cards import CALLER
+from rayhelm.rehearsal.without_gpus import LOAD_CLIENT
 from rayhelm.render.releases import Release
 
 __all__ = ["door_killed", "door_rolled", "key_rotated", "shares_moved"]
@@ -15,28 +15,28 @@ KNOWN = 120.0
 
 def door_killed(scene: Scene) -> None:
     """Without a grace: its connections end with it."""
-    name = scene.stage.pods(scene.door)[0]["metadata"]["name"]
+    name = scene.session.list_pods(scene.door)[0]["metadata"]["name"]
     where = f"--namespace={scene.door.namespace}"
-    scene.stage.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
+    scene.session.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
     time.sleep(2)
-    scene.stage.rolled(scene.door)
+    scene.session.wait_for_rollout(scene.door)
 
 
 def door_rolled(scene: Scene) -> None:
     deployment = f"deployment/{scene.door.name}"
-    scene.stage.kubectl("rollout", "restart", deployment, f"--namespace={scene.door.namespace}")
-    scene.stage.rolled(scene.door)
+    scene.session.kubectl("rollout", "restart", deployment, f"--namespace={scene.door.namespace}")
+    scene.session.wait_for_rollout(scene.door)
 
 
 def key_rotated(scene: Scene) -> None:
     """A second key beside the first, callers change to it, and the first is taken away: nobody knows it any more."""
     assert scene.load
-    first = scene.stage.keys[CALLER]
-    key = scene.stage.rotate(scene.door, CALLER)
+    first = scene.session.keys[LOAD_CLIENT]
+    key = scene.session.add_key(scene.door, LOAD_CLIENT)
     time.sleep(KNOWN)
     with scene.called("callers-with-another-key", key) as others:
-        scene.load.end()
-        scene.stage.only(scene.door, CALLER, key)
+        scene.load.stop()
+        scene.session.remove_other_keys(scene.door, LOAD_CLIENT, key)
         time.sleep(KNOWN)
         assert "401" in _refused(scene, first)
     scene.load.outcome += others.outcome
@@ -45,8 +45,8 @@ def key_rotated(scene: Scene) -> None:
 def shares_moved(scene: Scene) -> None:
     """80/20 for the version beside it, all of it, and back."""
     for share in (20, 100, 0):
-        scene.stage.install(_shares(scene, share))
-        scene.stage.rolled(scene.door)
+        scene.session.install(_shares(scene, share))
+        scene.session.wait_for_rollout(scene.door)
         time.sleep(20)
 
 

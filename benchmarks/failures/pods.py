@@ -28,8 +28,8 @@ def ingress_killed(scene: Scene) -> None:
 
 def operator_restarted(scene: Scene) -> None:
     where = "--namespace=kuberay-system"
-    scene.stage.kubectl("rollout", "restart", "deployment/kuberay-operator", where)
-    scene.stage.kubectl("rollout", "status", "deployment/kuberay-operator", where, "--timeout=300s")
+    scene.session.kubectl("rollout", "restart", "deployment/kuberay-operator", where)
+    scene.session.kubectl("rollout", "status", "deployment/kuberay-operator", where, "--timeout=300s")
     time.sleep(NOTICED)
     scene.whole()
 
@@ -38,14 +38,16 @@ def pods_drained(scene: Scene) -> None:
     """Each worker and each gateway is evicted, as `kubectl drain` does, the next one when the last is replaced."""
     for name in scene.pods("worker"):
         _evict(scene, scene.service.namespace, name)
-    for pod in scene.stage.pods(scene.door):
+    for pod in scene.session.list_pods(scene.door):
         _evict(scene, scene.door.namespace, pod["metadata"]["name"])
 
 
 def _evict(scene: Scene, where: str, name: str) -> None:
     meta = f'{{"name": "{name}", "namespace": "{where}"}}'
     eviction = f'{{"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {meta}}}'
-    scene.stage.kubectl("create", "--raw", f"/api/v1/namespaces/{where}/pods/{name}/eviction", "-f", "-", text=eviction)
+    scene.session.kubectl(
+        "create", "--raw", f"/api/v1/namespaces/{where}/pods/{name}/eviction", "-f", "-", text=eviction
+    )
     time.sleep(NOTICED)
     scene.whole()
 
@@ -53,7 +55,7 @@ def _evict(scene: Scene, where: str, name: str) -> None:
 def _kill(scene: Scene, name: str) -> None:
     """Without a grace: nothing in the pod learns of it."""
     where = f"--namespace={scene.service.namespace}"
-    scene.stage.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
+    scene.session.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
     time.sleep(NOTICED)
     scene.whole()
 

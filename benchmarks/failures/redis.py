@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from secrets import token_urlsafe
 
-from rayhelm.rehearsal.stage import RESTRICTED, Stage, namespace
+from rayhelm.rehearsal.cluster_session import RESTRICTED, ClusterSession, build_namespace
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
 from rayhelm.values.ray_service.network import Peer
@@ -14,11 +14,11 @@ NAME = "redis"
 IMAGE = "rayhelm.local/ray:redis"
 
 
-def redis(stage: Stage, users: Sequence[str]) -> None:
+def redis(session: ClusterSession, users: Sequence[str]) -> None:
     """Starts it, and gives each of those namespaces its password; returns when it answers."""
     password = token_urlsafe(24)
-    there = {item["metadata"]["name"] for item in stage.kubectl.get("namespaces")["items"]}
-    stage.kubectl.apply_objects(*(namespace(name, RESTRICTED) for name in {NAME, *users} - there))
+    there = {item["metadata"]["name"] for item in session.kubectl.get("namespaces")["items"]}
+    session.kubectl.apply_objects(*(build_namespace(name, RESTRICTED) for name in {NAME, *users} - there))
     secrets = [
         {
             "apiVersion": "v1",
@@ -28,8 +28,8 @@ def redis(stage: Stage, users: Sequence[str]) -> None:
         }
         for where in (NAME, *users)
     ]
-    stage.kubectl.apply_objects(*secrets, _pod(), _service())
-    stage.kubectl("wait", f"pod/{NAME}", f"--namespace={NAME}", "--for=condition=Ready", "--timeout=180s")
+    session.kubectl.apply_objects(*secrets, _pod(), _service())
+    session.kubectl("wait", f"pod/{NAME}", f"--namespace={NAME}", "--for=condition=Ready", "--timeout=180s")
 
 
 def with_redis(values: RayServiceValues) -> RayServiceValues:

@@ -10,14 +10,14 @@ from typing import Any
 from failures.redis import redis, with_redis
 from rayhelm.kube.kubectl import Kubectl, find_kubectl
 from rayhelm.rehearsal import record
-from rayhelm.rehearsal.caller import Target
-from rayhelm.rehearsal.checks import find, namespaces_of, objects_of
-from rayhelm.rehearsal.load import NAMESPACE, Load, load
-from rayhelm.rehearsal.stage import READY, Stage, namespace
-from rayhelm.rehearsal.without_cards import CALLER, Cast, cast_of
+from rayhelm.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
+from rayhelm.rehearsal.cluster_session import READY, ClusterSession, build_namespace
+from rayhelm.rehearsal.load import NAMESPACE, LoadGenerator, run_load
+from rayhelm.rehearsal.load_client import LoadTarget
+from rayhelm.rehearsal.without_gpus import LOAD_CLIENT, StandInSet, build_stand_ins
 from rayhelm.render.files import render_fleet
 from rayhelm.render.releases import Release
-from rayhelm.standin.cluster import Place
+from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
 
@@ -45,16 +45,16 @@ class Scene:
     """What runs."""
 
     setting: Setting
-    stage: Stage
-    cast: Cast
-    load: Load | None = None
+    session: ClusterSession
+    stand_ins: StandInSet
+    load: LoadGenerator | None = None
     """The one that runs now."""
     switched: float | None = None
     """When another Ray cluster had taken over, in seconds since the epoch; None where none did."""
 
     @property
     def services(self) -> list[Release]:
-        return [release for release in self.cast.releases if release.chart == "ray-service"]
+        return [release for release in self.stand_ins.releases if release.chart == "ray-service"]
 
     @property
     def service(self) -> Release:
@@ -62,20 +62,20 @@ class Scene:
 
     @property
     def door(self) -> Release:
-        (door,) = (release for release in self.cast.releases if release.chart == "gateway")
+        (door,) = (release for release in self.stand_ins.releases if release.chart == "gateway")
         return door
 
-    def targets(self, key: str = "") -> list[Target]:
-        return [replace(target, key=key or self.stage.keys[CALLER]) for target in self.cast.targets]
+    def targets(self, key: str = "") -> list[LoadTarget]:
+        return [replace(target, key=key or self.session.keys[LOAD_CLIENT]) for target in self.stand_ins.targets]
 
     @contextmanager
-    def called(self, name: str = "callers", key: str = "", patience: float = READY) -> Iterator[Load]:
-        with load(self.stage.kubectl, IMAGE, self.targets(key), patience=patience, name=name) as running:
+    def called(self, name: str = "callers", key: str = "", patience: float = READY) -> Iterator[LoadGenerator]:
+        with run_load(self.session.kubectl, IMAGE, self.targets(key), patience=patience, name=name) as running:
             yield running
 
     def pods(self, role: str) -> list[str]:
         """Names, oldest first."""
-        found = sorted(self.stage.pods(self.service, role), key=lambda pod: pod["metadata"]["creationTimestamp"])
+        found = sorted(self.session.list_pods(self.service, role), key=lambda pod: pod["metadata"]["creationTimestamp"])
         return [pod["metadata"]["name"] for pod in found]
 
     def whole(self) -> None:
@@ -83,19 +83,19 @@ class Scene:
         for release in self.services:
 
             def complete(release: Release = release) -> bool:
-                heads, workers = (self.stage.pods(release, role) for role in ("head", "worker"))
+                heads, workers = (self.session.list_pods(release, role) for role in ("head", "worker"))
                 statuses = [status for pod in heads + workers for status in pod["status"].get("containerStatuses", ())]
                 ready = bool(statuses) and all(status["ready"] for status in statuses)
                 return ready and (len(heads), len(workers)) == (1, self.setting.workers)
 
-            self.stage.wait(complete, f"all pods of {release.name}", release.namespace)
-            self.stage.settled(release)
-        self.stage.rolled(self.door)
+            self.session.wait(complete, f"all pods of {release.name}", release.namespace)
+            self.session.wait_until_settled(release)
+        self.session.wait_for_rollout(self.door)
 
     def inside(self, pod: str, script: str) -> None:
         """Runs a script in a worker."""
         where = (pod, f"--namespace={self.service.namespace}", "--container=ray-worker")
-        self.stage.kubectl("exec", *where, "--", "bash", "-c", script)
+        self.session.kubectl("exec", *where, "--", "bash", "-c", script)
 
     def changed(self, release: Release, change: Mapping[str, Any]) -> Release:
         """The release with other values laid over its own."""
@@ -104,45 +104,45 @@ class Scene:
 
 
 @contextmanager
-def scene(setting: Setting, stage: Stage) -> Iterator[Scene]:
+def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
     """Installs it, and takes it away."""
     rendered = render_fleet(FLEETS / f"{setting.fleet}.yaml")
-    found = find(stage.kubectl)
+    found = inspect_cluster(session.kubectl)
     repository, _, tag = IMAGE.rpartition(":")
     image = Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True})
-    place = Place(kuberay=found.kuberay, image=image, haproxy=DOOR_IMAGE, api_servers=tuple(found.api_servers))
+    place = StandInCluster(kuberay=found.kuberay, image=image, haproxy=DOOR_IMAGE, api_servers=tuple(found.api_servers))
     (cluster,) = rendered.loaded.fleet.clusters
-    cast = cast_of(rendered, place, cluster=cluster, workers=setting.workers, doors=setting.doors)
+    stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, doors=setting.doors)
     if setting.redis:
-        cast = replace(cast, releases=tuple(_with_redis(release) for release in cast.releases))
-    objects = objects_of(cast.releases)
-    made = record.record_of(rendered.plan.fleet, cast.releases, namespaces_of(cast.releases, objects))
-    stage.kubectl.apply_objects(namespace(NAMESPACE))
-    record.write(stage.kubectl, made)
+        stand_ins = replace(stand_ins, releases=tuple(_with_redis(release) for release in stand_ins.releases))
+    objects = render_objects(stand_ins.releases)
+    made = record.create_record(rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, objects))
+    session.kubectl.apply_objects(build_namespace(NAMESPACE))
+    record.write(session.kubectl, made)
     try:
         if setting.redis:
-            redis(stage, [release.namespace for release in cast.releases if release.chart == "ray-service"])
-        stage.raise_all(cast.releases)
-        played = Scene(setting, stage, cast)
+            redis(session, [release.namespace for release in stand_ins.releases if release.chart == "ray-service"])
+        session.install_all(stand_ins.releases)
+        played = Scene(setting, session, stand_ins)
         played.whole()
         yield played
     finally:
-        _end_at_once(stage, cast)
-        record.clear(stage, made)
+        _end_at_once(session, stand_ins)
+        record.remove_all(session, made)
         if setting.redis:
-            stage.kubectl("delete", "namespace", "redis", "--ignore-not-found")
+            session.kubectl("delete", "namespace", "redis", "--ignore-not-found")
 
 
-def _end_at_once(stage: Stage, cast: Cast) -> None:
+def _end_at_once(session: ClusterSession, stand_ins: StandInSet) -> None:
     """Nobody calls any more: pods need none of the time that they have to end requests."""
-    for release in (release for release in cast.releases if release.chart == "ray-service"):
+    for release in (release for release in stand_ins.releases if release.chart == "ray-service"):
         where = f"--namespace={release.namespace}"
-        stage.helm("uninstall", release.name, where, "--ignore-not-found")
-        stage.kubectl("delete", "pods", "--all", where, "--force", "--grace-period=0")
+        session.run_helm("uninstall", release.name, where, "--ignore-not-found")
+        session.kubectl("delete", "pods", "--all", where, "--force", "--grace-period=0")
 
 
-def stage_of(kubeconfig: Path) -> Stage:
-    return Stage(Kubectl(find_kubectl(), kubeconfig), kubeconfig)
+def open_session(kubeconfig: Path) -> ClusterSession:
+    return ClusterSession(Kubectl(find_kubectl(), kubeconfig), kubeconfig)
 
 
 def _with_redis(release: Release) -> Release:

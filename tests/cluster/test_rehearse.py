@@ -18,13 +18,13 @@ from cluster.kit.wait import eventually
 from rayhelm.charts.helm import charts_dir
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal import record
-from rayhelm.rehearsal.checks import namespaces_of, objects_of
+from rayhelm.rehearsal.checks import list_namespaces, render_objects
+from rayhelm.rehearsal.cluster_session import ClusterSession
+from rayhelm.rehearsal.external import remove_external
 from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.rehearsal.outside import on_its_own
-from rayhelm.rehearsal.stage import Stage
-from rayhelm.rehearsal.without_cards import cast_of
+from rayhelm.rehearsal.without_gpus import build_stand_ins
 from rayhelm.render.files import render_fleet
-from rayhelm.standin.cluster import Place
+from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.ray_service.image import Image
 from testbed.nodes import cpu_nodes, uniform
 from testbed.tools import program
@@ -164,15 +164,17 @@ def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster
 @pytest.mark.usefixtures("nodes")
 def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
     kubectl = Kubectl(program("kubectl"), cluster.place.kubeconfig)
-    place = Place(kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
-    releases = on_its_own(cast_of(render_fleet(FLEET), place, cluster="main")).releases
+    place = StandInCluster(
+        kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", rayhelm=True)
+    )
+    releases = remove_external(build_stand_ins(render_fleet(FLEET), place, cluster="main")).releases
     names, classes = namespaces(cluster), wide(cluster)
-    stage = Stage(kubectl, cluster.place.kubeconfig)
-    mine = record.record_of("two-workstations", releases, namespaces_of(releases, objects_of(releases)))
+    session = ClusterSession(kubectl, cluster.place.kubeconfig)
+    mine = record.create_record("two-workstations", releases, list_namespaces(releases, render_objects(releases)))
     record.write(kubectl, mine.model_copy(update={"created": 1.0}))
     with cluster.namespace() as of_others:
         for release in releases:
-            stage.install(release)
+            session.install(release)
         assert set(mine.namespaces) <= namespaces(cluster)
         assert len(wide(cluster)) > len(classes)
         code, said = rehearse("--clean")

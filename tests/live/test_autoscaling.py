@@ -44,13 +44,13 @@ pytestmark = pytest.mark.timeout(2400)
 @pytest.fixture(scope="module")
 def service(cluster: Cluster) -> Iterator[Service]:
     with serving(cluster, "grows", values(cluster, OVERLAY)) as found:
-        found.stage.ready(found.release)
+        found.session.wait_until_ready(found.release)
         yield found
 
 
 def test_a_worker_comes_with_the_load_and_goes_again_and_no_request_is_lost(service: Service) -> None:
     (first,) = workers(service)
-    kubectl, image, target = service.stage.kubectl, given(service.cluster), service.target()
+    kubectl, image, target = service.session.kubectl, given(service.cluster), service.target()
     long = replace(target, tokens=400)
     # Some go on after the rush: requests that could be lost when the second worker goes.
     with load(kubectl, image, [target], patience=PATIENCE, callers=1, name="steady") as steady:
@@ -80,5 +80,5 @@ def answers(service: Service, worker: str) -> float:
 def until(service: Service, so: Callable[[], bool], what: str) -> None:
     begin = time.monotonic()
     # Seldom: a look into a pod costs the replica that starts its time.
-    service.stage.wait(so, what, service.release.namespace, poll=5)
+    service.session.wait(so, what, service.release.namespace, poll=5)
     print(f"{what}: {time.monotonic() - begin:.0f} s")

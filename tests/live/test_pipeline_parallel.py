@@ -33,7 +33,7 @@ def service(cluster: Cluster) -> Iterator[Service]:
         "workerGroups": {GROUP: None, **dict.fromkeys(STAGES, group)},
     }
     with serving(cluster, "staged", values(cluster, overlay)) as found:
-        found.stage.ready(found.release)
+        found.session.wait_until_ready(found.release)
         yield found
 
 
@@ -56,7 +56,9 @@ def test_an_engine_that_dies_of_its_first_request_is_found_by_helm_where_kuberay
 ) -> None:
     """vLLM 0.29's CPU engine has no room for what the first stage sends on, unless it is compiled."""
     with pytest.raises(RayhelmError, match="staged-test failed"):
-        service.stage.helm("test", service.release.name, f"--namespace={service.release.namespace}", "--timeout=5m")
+        service.session.run_helm(
+            "test", service.release.name, f"--namespace={service.release.namespace}", "--timeout=5m"
+        )
     assert "EngineDeadError" in service.runs(pod_of(service, "first"), f"cat {LOGS}", "ray-worker")
 
 

@@ -17,7 +17,7 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.kube.kubectl import KubectlError
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
-MODEL, TENANT, CALLERS = "qwen3-32b", "lab", "apps"
+MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
 PATIENCE = 120
 """Seconds for an answer; a tiny model takes one."""
 
@@ -33,7 +33,7 @@ def product(cluster: Cluster) -> Iterator[Product]:
 @pytest.fixture
 def client(product: Product) -> Iterator[httpx.Client]:
     """A caller with a key of the tenant."""
-    headers = {"Authorization": f"Bearer {product.stage.keys[TENANT]}"}
+    headers = {"Authorization": f"Bearer {product.session.keys[TENANT]}"}
     with httpx.Client(base_url=product.door, headers=headers, timeout=PATIENCE, trust_env=False) as session:
         yield session
 
@@ -61,7 +61,9 @@ def test_a_stream_comes_in_pieces_and_to_its_end(client: httpx.Client) -> None:
 
 def test_helm_says_that_every_model_answers(product: Product) -> None:
     service = product.of("ray-service")
-    assert "Succeeded" in product.stage.helm("test", service.name, f"--namespace={service.namespace}", "--timeout=5m")
+    assert "Succeeded" in product.session.run_helm(
+        "test", service.name, f"--namespace={service.namespace}", "--timeout=5m"
+    )
 
 
 def test_a_caller_without_a_key_is_unknown(client: httpx.Client) -> None:
@@ -81,17 +83,17 @@ def test_pods_of_callers_reach_the_door_and_no_others_do(product: Product, names
     door = f"{gateway.name}.{gateway.namespace}.svc.cluster.local:80"
     served = f"{service.name}-serve-svc.{service.namespace}.svc.cluster.local:8000"
     cluster.start(namespace, "stranger", "pause")
-    with cluster.namespace(CALLERS):
-        cluster.start(CALLERS, "caller", "pause")
-        cluster.until(CALLERS, "caller", door, open=True)
-        assert not cluster.connects(CALLERS, "caller", served), "past the gateway there is no key"
+    with cluster.namespace(CLIENTS):
+        cluster.start(CLIENTS, "caller", "pause")
+        cluster.until(CLIENTS, "caller", door, open=True)
+        assert not cluster.connects(CLIENTS, "caller", served), "past the gateway there is no key"
     assert not cluster.connects(namespace, "stranger", door)
     assert not cluster.connects(namespace, "stranger", served)
 
 
 def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
     service = product.of("ray-service")
-    head = product.stage.pods(service, "head")[0]["metadata"]["name"]
+    head = product.session.list_pods(service, "head")[0]["metadata"]["name"]
     ask = "wget -q -O- -T 10 --server-response http://localhost:8265/api/serve/applications/ 2>&1 || true"
     said = product.cluster.kubectl(
         "exec", head, f"--namespace={service.namespace}", "--container=ray-head", "--", "bash", "-c", ask
@@ -101,7 +103,7 @@ def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
 
 def test_pods_run_without_rights_and_the_namespace_takes_no_others(product: Product) -> None:
     service = product.of("ray-service")
-    for item in product.stage.pods(service, "head") + product.stage.pods(service, "worker"):
+    for item in product.session.list_pods(service, "head") + product.session.list_pods(service, "worker"):
         for status in item["status"]["containerStatuses"]:
             assert status["ready"], status
             assert status["restartCount"] == 0, status
@@ -122,15 +124,15 @@ def test_a_stream_that_loses_its_replica_ends_with_an_error(product: Product, cl
     # A tiny model has said everything before a busy computer has brought the first piece: then the kill came too late.
     for _ in range(10):
         last = last_of_a_stream_that_loses_its_replica(product, client)
-        product.stage.wait(lambda: asked(client), "another replica", product.of("ray-service").namespace)
+        product.session.wait(lambda: asked(client), "another replica", product.of("ray-service").namespace)
         if last != "[DONE]":
             break
     assert "is gone" in json.loads(last)["error"]["message"]
 
 
 def last_of_a_stream_that_loses_its_replica(product: Product, client: httpx.Client) -> str:
-    service, stage = product.of("ray-service"), product.stage
-    (worker,) = (item["metadata"]["name"] for item in stage.pods(service, "worker"))
+    service, session = product.of("ray-service"), product.session
+    (worker,) = (item["metadata"]["name"] for item in session.list_pods(service, "worker"))
     where = (worker, f"--namespace={service.namespace}", "--container=ray-worker")
     kill = "pkill -9 -f '[S]erveReplica:.*LLMServer'"  # the bracket keeps the shell from finding itself
     with client.stream(
@@ -139,7 +141,7 @@ def last_of_a_stream_that_loses_its_replica(product: Product, client: httpx.Clie
         assert answer.status_code == 200, answer.read()
         pieces = answer.iter_bytes()
         seen = next(pieces)
-        stage.kubectl("exec", *where, "--", "bash", "-c", kill)
+        session.kubectl("exec", *where, "--", "bash", "-c", kill)
         seen += b"".join(pieces)
     return seen.rstrip(b"\n").rpartition(b"\n")[2].decode().removeprefix("data: ")
 
@@ -162,13 +164,13 @@ def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, c
 @pytest.mark.short
 def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: Product) -> None:
     """One worker each; the room for both is what the stand-in leaves free."""
-    service, stage = product.of("ray-service"), product.stage
-    before = stage.ray_clusters(service)
+    service, session = product.of("ray-service"), product.session
+    before = session.list_ray_clusters(service)
     change = {"upgrade": {"strategy": "NewCluster", "deletionDelaySeconds": 30}, "head": {"env": {"CHANGED": "1"}}}
     with product.called() as load:
-        stage.install(product.changed(service, change))
-        stage.switched(service, before)
-        stage.left(service, before)
+        session.install(product.changed(service, change))
+        session.wait_for_switch(service, before)
+        session.wait_until_removed(service, before)
     assert len(load.outcome.answered) > 50
     assert load.outcome.lost == ()
 

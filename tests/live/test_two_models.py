@@ -16,15 +16,17 @@ pytestmark = pytest.mark.timeout(1800)
 @pytest.fixture(scope="module")
 def service(cluster: Cluster) -> Iterator[Service]:
     with serving(cluster, "both", values(cluster, {}, MODELS)) as found:
-        found.stage.ready(found.release)
+        found.session.wait_until_ready(found.release)
         yield found
 
 
 def test_each_answers_under_its_own_path(service: Service) -> None:
     targets = [service.target(name, task) for name, (task, _) in MODELS.items()]
-    with load(service.stage.kubectl, given(service.cluster), targets, patience=120, callers=2, name="both") as seen:
-        service.stage.wait(
-            lambda: all(len([each for each in seen.look().answered if each.target == name]) > 5 for name in MODELS),
+    with load(service.session.kubectl, given(service.cluster), targets, patience=120, callers=2, name="both") as seen:
+        service.session.wait(
+            lambda: all(
+                len([each for each in seen.read_result().answered if each.target == name]) > 5 for name in MODELS
+            ),
             "answers of both",
             service.release.namespace,
         )
@@ -32,8 +34,8 @@ def test_each_answers_under_its_own_path(service: Service) -> None:
 
 
 def test_helm_asks_both(service: Service) -> None:
-    service.stage.helm("test", service.release.name, f"--namespace={service.release.namespace}", "--timeout=5m")
-    (asks,) = service.stage.kubectl.get(
+    service.session.run_helm("test", service.release.name, f"--namespace={service.release.namespace}", "--timeout=5m")
+    (asks,) = service.session.kubectl.get(
         "pods", "--selector=rayhelm.dev/role=test", namespace=service.release.namespace
     )["items"]
     assert {container["command"][-1] for container in asks["spec"]["containers"]} == {

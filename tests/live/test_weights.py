@@ -92,7 +92,7 @@ def volume(cluster: Cluster) -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def service(cluster: Cluster, mirror: str, volume: Path) -> Iterator[Service]:
     with serving(cluster, NAME, values(cluster, OVERLAY)) as found:
-        found.stage.ready(found.release)
+        found.session.wait_until_ready(found.release)
         yield found
 
 
@@ -101,7 +101,7 @@ def test_the_job_puts_each_file_where_its_source_and_revision_say(service: Servi
     assert job["status"]["succeeded"] == 1
     assert files(volume, FIRST) == FILES
     there = service.runs(worker(service), f"cd /models/{SOURCE}/{FIRST} && sha256sum model.safetensors", "ray-worker")
-    asked = service.stage.kubectl(
+    asked = service.session.kubectl(
         "exec", MIRROR, f"--namespace={HUB}", "--", "sha256sum", "/tmp/repository/model.safetensors"
     )
     assert there.split()[0] == asked.split()[0]
@@ -129,14 +129,14 @@ def test_an_upgrade_that_brings_no_weights_asks_the_mirror_for_nothing(service: 
     assert before
     change = {"serve": {"applications": {"tiny": {"models": {"tiny": {"maxQueuedRequests": 100}}}}}}
     service.upgrade(change)
-    service.stage.settled(service.release)
+    service.session.wait_until_settled(service.release)
     assert asked(service) == before
 
 
 def test_another_revision_is_there_before_servers_are_told_of_it(service: Service, volume: Path) -> None:
     changed = service.upgrade(of_revision(SECOND))
     assert files(volume, SECOND) == FILES, "helm returns only then"
-    changed.stage.settled(changed.release)
+    changed.session.wait_until_settled(changed.release)
     assert answers(changed)
     assert [line for line in asked(service) if SECOND in line]
 
@@ -166,13 +166,15 @@ def files(volume: Path, revision: str) -> set[str]:
 
 def asked(service: Service) -> list[str]:
     """What was asked of the mirror, line by line."""
-    return [line for line in service.stage.kubectl("logs", MIRROR, f"--namespace={HUB}").splitlines() if SOURCE in line]
+    return [
+        line for line in service.session.kubectl("logs", MIRROR, f"--namespace={HUB}").splitlines() if SOURCE in line
+    ]
 
 
 def answers(service: Service) -> bool:
     """Whether each model answers whom its policies let in."""
     try:
-        service.stage.helm("test", NAME, f"--namespace={service.release.namespace}", "--timeout=2m")
+        service.session.run_helm("test", NAME, f"--namespace={service.release.namespace}", "--timeout=2m")
     except RayhelmError:
         return False
     return True

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from rayhelm.rehearsal.change import MARK, Edit, edit_of, mirrored, steps
-from rayhelm.rehearsal.outside import on_its_own
-from rayhelm.rehearsal.without_cards import Cast, cast_of
+from rayhelm.rehearsal.change import EDIT_VARIABLE, ServiceEdit, classify_edit, mirror_edits, plan_steps
+from rayhelm.rehearsal.external import remove_external
+from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered, rendered_of
-from rayhelm.standin.cluster import GROUP, Place
+from rayhelm.standin.cluster import GROUP, StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
 from unit.fleets import load
 
-PLACE = Place(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
+PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
 FLEET = """\
     fleet: small
     clusters:
@@ -44,11 +44,11 @@ def rendered(text: str = FLEET) -> Rendered:
     return rendered_of(load(text))
 
 
-def cast(text: str = FLEET) -> Cast:
-    return on_its_own(cast_of(rendered(text), PLACE, cluster="main"))
+def stand_ins(text: str = FLEET) -> StandInSet:
+    return remove_external(build_stand_ins(rendered(text), PLACE, cluster="main"))
 
 
-def with_values(them: Cast, change: Callable[[RayServiceValues], RayServiceValues]) -> Cast:
+def with_values(them: StandInSet, change: Callable[[RayServiceValues], RayServiceValues]) -> StandInSet:
     """The same with other values of the service, as another fleet file would give them; its stand-in as it was."""
     return replace(them, services={name: change(values) for name, values in them.services.items()})
 
@@ -67,13 +67,15 @@ def of_group(values: RayServiceValues, **change: Any) -> RayServiceValues:
     return more(values, worker_groups={name: more(group, **change) for name, group in values.worker_groups.items()})
 
 
-def went(change: Callable[[RayServiceValues], RayServiceValues]) -> tuple[RayServiceValues, RayServiceValues, Edit]:
+def went(
+    change: Callable[[RayServiceValues], RayServiceValues],
+) -> tuple[RayServiceValues, RayServiceValues, ServiceEdit]:
     """Stand-ins before and after, and the edit."""
-    before, after, edits = mirrored(cast(), with_values(cast(), change))
+    before, after, edits = mirror_edits(stand_ins(), with_values(stand_ins(), change))
     return service(before), service(after), edits["one"]
 
 
-def service(them: Cast) -> RayServiceValues:
+def service(them: StandInSet) -> RayServiceValues:
     (values,) = (each.values for each in them.releases if isinstance(each.values, RayServiceValues))
     return values
 
@@ -83,8 +85,8 @@ def model(values: RayServiceValues) -> Any:
 
 
 def does_to_the_stand_in(before: RayServiceValues, after: RayServiceValues) -> str:
-    release = next(each for each in cast().releases if each.chart == "ray-service")
-    return edit_of(release, before, after).does
+    release = next(each for each in stand_ins().releases if each.chart == "ray-service")
+    return classify_edit(release, before, after).effect
 
 
 def of_memory(values: RayServiceValues, memory: str) -> RayServiceValues:
@@ -106,34 +108,34 @@ POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
 @pytest.mark.parametrize("edit", POD_EDITS)
 def test_an_edit_of_pods_builds_a_new_cluster_of_stand_ins_too(edit: str) -> None:
     before, after, what = went(POD_EDITS[edit])
-    assert what.does == "new cluster"
-    assert after.head.env[MARK] == after.worker_groups[GROUP].env[MARK] == what.mark
-    assert MARK not in before.head.env
+    assert what.effect == "new cluster"
+    assert after.head.env[EDIT_VARIABLE] == after.worker_groups[GROUP].env[EDIT_VARIABLE] == what.mark
+    assert EDIT_VARIABLE not in before.head.env
     assert does_to_the_stand_in(before, after) == "new cluster"
 
 
 def test_an_edit_of_pods_under_none_is_held_back_and_says_how_to_fix_it() -> None:
     none = lambda values: more(values, upgrade=more(values.upgrade, strategy="None"))  # noqa: E731
     before, after, what = went(lambda values: none(POD_EDITS["another image"](values)))
-    assert what.does == "held back"
-    assert "helm uninstall" in what.says[0]
+    assert what.effect == "held back"
+    assert "helm uninstall" in what.details[0]
     assert does_to_the_stand_in(before, none(after)) == "held back"
 
 
 def test_the_engine_is_told_something_else_where_the_fleets_is() -> None:
-    engine = model(cast().services["one"]).engine
+    engine = model(stand_ins().services["one"]).engine
     before, after, what = went(lambda values: of_model(values, engine=more(engine, max_model_len=4096)))
-    assert what.does == "serve config"
-    assert what.says == ("Ray Serve is told another configuration of chat",)
+    assert what.effect == "serve config"
+    assert what.details == ("Ray Serve is told another configuration of chat",)
     assert model(before).engine.seed is None
     assert model(after).engine.seed is not None
     assert does_to_the_stand_in(before, after) == "serve config"
 
 
 def test_autoscaling_is_carried_and_leaves_the_engine_alone() -> None:
-    own = model(cast().services["one"]).autoscaling
+    own = model(stand_ins().services["one"]).autoscaling
     before, after, what = went(lambda values: of_model(values, autoscaling=more(own, upscale_delay_seconds=77)))
-    assert what.does == "serve config"
+    assert what.effect == "serve config"
     assert model(after).engine == model(before).engine
     assert model(after).autoscaling.upscale_delay_seconds == 77
     assert does_to_the_stand_in(before, after) == "serve config"
@@ -146,13 +148,13 @@ def test_requests_have_the_time_to_end_that_the_fleet_gives_them() -> None:
 
 
 def test_other_bounds_of_replicas_are_an_edit_of_autoscaling_without_more_replicas() -> None:
-    own = model(cast().services["one"]).autoscaling
+    own = model(stand_ins().services["one"]).autoscaling
     before, after, what = went(
         lambda values: of_group(of_model(values, autoscaling=more(own, max_replicas=3)), max_replicas=3)
     )
     assert model(after).autoscaling.max_replicas == 1
     assert model(after).autoscaling != model(before).autoscaling
-    assert any("one replica of each model stands in" in sentence for sentence in what.says)
+    assert any("one replica of each model stands in" in sentence for sentence in what.details)
 
 
 def test_an_edit_around_the_models_deploys_them_anew() -> None:
@@ -162,14 +164,14 @@ def test_an_edit_around_the_models_deploys_them_anew() -> None:
         return more(values, serve=more(values.serve, applications={"chat": more(application, ingress=ingress)}))
 
     before, after, what = went(more_of_it)
-    assert what.does == "serve config"
+    assert what.effect == "serve config"
     assert model(after).engine.seed != model(before).engine.seed
 
 
 def test_bounds_of_workers_do_nothing_to_the_cluster_that_serves() -> None:
     before, after, what = went(lambda values: of_group(values, max_replicas=4))
-    assert what.does == "values"
-    assert "from the next new cluster on" in what.says[0]
+    assert what.effect == "values"
+    assert "from the next new cluster on" in what.details[0]
     assert does_to_the_stand_in(before, after) == "values"
 
 
@@ -182,35 +184,35 @@ def test_a_group_at_the_end_is_added_in_place() -> None:
         return more(values, worker_groups=groups)
 
     before, after, what = went(more_of_it)
-    assert (what.does, what.added) == ("in place", ("more",))
+    assert (what.effect, what.added) == ("in place", ("more",))
     assert list(after.worker_groups) == [GROUP, f"{GROUP}-more"]
     assert after.worker_groups[f"{GROUP}-more"].min_replicas == 0
     assert does_to_the_stand_in(before, after) == "in place"
 
 
 def test_another_model_in_a_service_gets_its_room_beforehand() -> None:
-    old, new = cast(FLEET), cast(wider("one"))
+    old, new = stand_ins(FLEET), stand_ins(wider("one"))
     groups = of_group(new.services["one"], min_replicas=1).worker_groups
     roomy = replace(old, services={"one": more(old.services["one"], worker_groups=groups)})
-    before, after, edits = mirrored(roomy, new)
-    assert edits["one"].does == "serve config"
+    before, after, edits = mirror_edits(roomy, new)
+    assert edits["one"].effect == "serve config"
     assert service(before).worker_groups == service(after).worker_groups
     assert set(service(after).serve.applications) == {"chat", "search"}
 
 
 def test_the_same_fleet_has_no_steps() -> None:
-    before, after, edits = mirrored(cast(), cast())
+    before, after, edits = mirror_edits(stand_ins(), stand_ins())
     assert before == after
-    assert steps(before, after, edits) == []
+    assert plan_steps(before, after, edits) == []
 
 
 def test_what_comes_is_installed_and_what_goes_is_uninstalled_last() -> None:
     two = wider("two")
-    come = steps(*mirrored(cast(FLEET), cast(two)))
-    made = [(step.release.chart, step.does) for step in come]
+    come = plan_steps(*mirror_edits(stand_ins(FLEET), stand_ins(two)))
+    made = [(step.release.chart, step.effect) for step in come]
     assert made.index(("ray-service", "install")) < made.index(("gateway", "values"))
-    go = steps(*mirrored(cast(two), cast(FLEET)))
-    assert (go[-1].release.name, go[-1].does) == ("two", "uninstall")
+    go = plan_steps(*mirror_edits(stand_ins(two), stand_ins(FLEET)))
+    assert (go[-1].release.name, go[-1].effect) == ("two", "uninstall")
 
 
 def test_what_lies_outside_of_the_fleet_is_left_out_and_said() -> None:
@@ -220,7 +222,7 @@ def test_what_lies_outside_of_the_fleet_is_left_out_and_said() -> None:
         '        redis: {address: "redis.ray-state:6379", passwordSecret: {name: redis, key: password}}\n'
         "        prometheus: {url: http://prometheus.monitoring:9090}",
     )
-    alone = cast(outside)
+    alone = stand_ins(outside)
     assert not service(alone).gcs_fault_tolerance.enabled
     assert not service(alone).pod_monitor.enabled
     for words in ("no Redis", "PodMonitors are left out", "way in from outside"):

@@ -13,9 +13,9 @@ import pytest
 
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.kube.kubectl import Kubectl
-from rayhelm.rehearsal.checks import Found, find, refuse_another, refuse_what_is_there
-from rayhelm.rehearsal.record import Record
-from rayhelm.rehearsal.room import Room, asked, left, places
+from rayhelm.rehearsal.capacity import Capacity, can_schedule, list_free_capacity, list_pod_requests
+from rayhelm.rehearsal.checks import ClusterFacts, inspect_cluster, refuse_obstacles, refuse_other_rehearsal
+from rayhelm.rehearsal.record import RehearsalRecord
 
 PROGRAM = """\
 #!{python}
@@ -37,7 +37,7 @@ NODE = {
 }
 OPERATOR = {"metadata": {"name": "kuberay-operator", "namespace": "kuberay"}, "status": {"availableReplicas": 1}}
 SLICE = {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]}
-FOUND = Found(server="https://there", context="trial", kuberay="1.6.2", api_servers=(), nodes=(NODE,))
+FOUND = ClusterFacts(server="https://there", context="trial", kuberay="1.6.2", api_servers=(), nodes=(NODE,))
 Answers = Callable[..., Kubectl]
 
 
@@ -80,15 +80,15 @@ def kubectl(tmp_path: Path) -> Answers:
 
 def missing(kubectl: Kubectl) -> MissingError:
     with pytest.raises(MissingError) as caught:
-        find(kubectl)
+        inspect_cluster(kubectl)
     return caught.value
 
 
 def obstacles(
-    kubectl: Kubectl, found: Found = FOUND, objects: tuple[dict[str, Any], ...] = (), **wish: bool
+    kubectl: Kubectl, found: ClusterFacts = FOUND, objects: tuple[dict[str, Any], ...] = (), **options: bool
 ) -> tuple[Problem, ...]:
     with pytest.raises(FleetError) as caught:
-        refuse_what_is_there(kubectl, found, [], [objects], **wish)  # type: ignore[arg-type]
+        refuse_obstacles(kubectl, found, [], [objects], **options)  # type: ignore[arg-type]
     return caught.value.problems
 
 
@@ -107,13 +107,13 @@ def service(memory: str, workers: int = 1) -> dict[str, Any]:
 
 
 def test_a_cluster_is_told_by_server_context_operator_and_addresses(kubectl: Answers) -> None:
-    found = find(kubectl())
+    found = inspect_cluster(kubectl())
     assert (found.server, found.context, found.kuberay) == ("https://there", "trial", "1.6.2")
     assert found.api_servers == ("10.0.0.1/32",)
 
 
 def test_the_operators_version_is_read_from_fields_that_it_alone_has(kubectl: Answers) -> None:
-    assert find(kubectl(get_crd=crd({"suspend": {}}, V1))).kuberay == "1.7.0"
+    assert inspect_cluster(kubectl(get_crd=crd({"suspend": {}}, V1))).kuberay == "1.7.0"
     assert "older than 1.6.2" in missing(kubectl(get_crd=crd({}, {}))).what
 
 
@@ -137,16 +137,16 @@ def test_an_operator_that_does_not_run_is_none(kubectl: Answers, items: list[Any
 
 
 def test_nothing_in_the_way_is_no_refusal(kubectl: Answers) -> None:
-    refuse_what_is_there(kubectl(), FOUND, [], [[service("8Gi")]])
+    refuse_obstacles(kubectl(), FOUND, [], [[service("8Gi")]])
 
 
 def test_a_cluster_with_cards_is_refused_unless_told_otherwise(kubectl: Answers) -> None:
     node = {**NODE, "status": {**NODE["status"], "capacity": {"nvidia.com/gpu": "8"}}}  # type: ignore[dict-item]
-    found = Found(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
+    found = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     (problem,) = obstacles(kubectl(), found)
     assert "nvidia.com/gpu on node node" in problem.message
     assert "--with-gpus" in problem.fix
-    refuse_what_is_there(kubectl(), found, [], [], with_gpus=True)
+    refuse_obstacles(kubectl(), found, [], [], with_gpus=True)
 
 
 def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answers) -> None:
@@ -154,7 +154,7 @@ def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answer
     (problem,) = obstacles(theirs)
     assert problem.message == "others have RayServices on this cluster: a/b"
     assert "--allow-existing" in problem.fix
-    refuse_what_is_there(theirs, FOUND, [], [], allow_existing=True)
+    refuse_obstacles(theirs, FOUND, [], [], allow_existing=True)
 
 
 def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
@@ -171,7 +171,7 @@ def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
 
 def test_every_obstacle_is_told_at_once(kubectl: Answers) -> None:
     node = {**NODE, "status": {"capacity": {"amd.com/gpu": "1"}}}
-    found = Found(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
+    found = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     assert len(obstacles(theirs, found, (service("1Gi"),))) == 3
 
@@ -185,44 +185,44 @@ def test_too_little_room_is_told_with_what_is_asked_and_what_is_left(kubectl: An
 
 
 def test_a_service_that_is_there_twice_needs_its_room_twice(kubectl: Answers) -> None:
-    refuse_what_is_there(kubectl(), FOUND, [], [[service("7Gi")]])
+    refuse_obstacles(kubectl(), FOUND, [], [[service("7Gi")]])
     with pytest.raises(FleetError, match="one service of them twice"):
-        refuse_what_is_there(kubectl(), FOUND, [], [[service("8Gi")]], twice=[service("8Gi")])
+        refuse_obstacles(kubectl(), FOUND, [], [[service("8Gi")]], twice=[service("8Gi")])
 
 
 def test_pods_that_are_over_and_nodes_with_taints_do_not_count() -> None:
     over = {"spec": pod("10Gi", nodeName="node"), "status": {"phase": "Succeeded"}}
     tainted = {**NODE, "spec": {"taints": [{"effect": "NoSchedule"}]}}
-    assert left([NODE, tainted], [over]) == [Room(16 * 2**30, 2)]
+    assert list_free_capacity([NODE, tainted], [over]) == [Capacity(16 * 2**30, 2)]
 
 
 def test_a_pod_does_not_fit_into_two_halves() -> None:
-    assert places([Room(4, 1)], [Room(4, 1)])
-    assert not places([Room(4, 1)], [Room(3, 1), Room(3, 1)])
+    assert can_schedule([Capacity(4, 1)], [Capacity(4, 1)])
+    assert not can_schedule([Capacity(4, 1)], [Capacity(3, 1), Capacity(3, 1)])
 
 
 def test_a_pod_asks_for_its_largest_init_container_where_that_is_more() -> None:
     spec = pod("1Gi", initContainers=[{"resources": {"limits": {"memory": "2Gi", "cpu": "100m"}}}])
     deployment = {"kind": "Deployment", "spec": {"replicas": 2, "template": {"spec": spec}}}
-    assert asked([deployment]) == [Room(2 * 2**30, 0.2)] * 2
+    assert list_pod_requests([deployment]) == [Capacity(2 * 2**30, 0.2)] * 2
 
 
 def record(**change: Any) -> str:
     usual = {
         "fleet": "small",
-        "begun": "2026-01-01T00:00:00+00:00",
+        "started": "2026-01-01T00:00:00+00:00",
         "host": socket.gethostname(),
         "pid": os.getpid(),
         "created": psutil.Process().create_time(),
         "releases": (),
         "namespaces": (),
     }
-    return Record.model_validate({**usual, **change}).model_dump_json()
+    return RehearsalRecord.model_validate({**usual, **change}).model_dump_json()
 
 
 def refused(kubectl: Kubectl) -> Problem:
     with pytest.raises(FleetError) as caught:
-        refuse_another(kubectl)
+        refuse_other_rehearsal(kubectl)
     return caught.value.problems[0]
 
 
@@ -251,4 +251,4 @@ def test_a_namespace_without_a_record_is_left_of_one_too(kubectl: Answers) -> No
 
 
 def test_a_cluster_without_a_rehearsal_is_free(kubectl: Answers) -> None:
-    refuse_another(kubectl())
+    refuse_other_rehearsal(kubectl())

@@ -6,19 +6,19 @@ from typing import Any
 
 from rich.console import Console
 
-from rayhelm.rehearsal.caller import Seen
-from rayhelm.rehearsal.report import CardsHeld, Change, Report, Requests, Service, lost_of
-from rayhelm.rehearsal.report_page import as_markdown, print_report
+from rayhelm.rehearsal.load_client import RequestResult
+from rayhelm.rehearsal.report import ChangeReport, PoolUsage, Report, RequestSummary, ServiceReport, list_failures
+from rayhelm.rehearsal.report_page import format_markdown, print_report
 
-NONE = Requests.of([], [])
+NONE = RequestSummary.of([], [])
 
 
-def seen(begun: float = 0.0, took: float = 0.1, wrong: str = "") -> Seen:
-    return Seen(begun=begun, took=took, target="chat", kind="short", version="", wrong=wrong)
+def seen(started: float = 0.0, seconds: float = 0.1, error: str = "") -> RequestResult:
+    return RequestResult(started=started, seconds=seconds, target="chat", kind="short", version="", error=error)
 
 
 def report(**change: Any) -> Report:
-    cards = CardsHeld(pool="gpu", gpu="L4-24GB", resource="nvidia.com/gpu", before=1, most=2, after=1, has=2)
+    gpus = PoolUsage(pool="gpu", gpu="L4-24GB", resource="nvidia.com/gpu", before=1, peak=2, after=1, capacity=2)
     usual = {
         "fleet": "small",
         "file": "fleet.yaml",
@@ -27,24 +27,24 @@ def report(**change: Any) -> Report:
         "server": "https://10.0.0.1:6443",
         "context": "trial",
         "kuberay": "1.6.2",
-        "services": (Service(name="one", models=("chat",), ready_seconds=52.6),),
+        "services": (ServiceReport(name="one", models=("chat",), ready_seconds=52.6),),
         "changes": (
-            Change(
+            ChangeReport(
                 chart="ray-service",
                 name="one",
-                does="new cluster",
-                says=("its pods change",),
+                effect="new cluster",
+                details=("its pods change",),
                 switched_seconds=70.2,
                 seconds=141.0,
             ),
         ),
-        "cards": (cards,),
-        "clusters_at_most": 2,
-        "pods_at_most": 5,
-        "memory_gib_at_most": 18.5,
-        "before": Requests.of([seen(took=n / 100) for n in range(1, 101)], []),
-        "during": Requests.of([seen(took=0.5)], []),
-        "lost": (),
+        "gpus": (gpus,),
+        "peak_clusters": 2,
+        "peak_pods": 5,
+        "peak_memory_gib": 18.5,
+        "before": RequestSummary.of([seen(seconds=n / 100) for n in range(1, 101)], []),
+        "during": RequestSummary.of([seen(seconds=0.5)], []),
+        "failures": (),
         "warnings": (),
         "notes": ("chat: a tiny model stands in",),
     }
@@ -92,7 +92,7 @@ not as in the fleet
 
 def test_markdown_is_what_a_pull_request_shows() -> None:
     assert (
-        as_markdown(report(change="", changes=(), during=None))
+        format_markdown(report(change="", changes=(), during=None))
         == """\
 ### small: no request lost of 100
 
@@ -125,16 +125,16 @@ def test_json_has_a_verdict_and_comes_back_as_it_was() -> None:
 
 
 def test_each_lost_request_is_told_with_what_was_wrong_and_no_cell_breaks_the_table() -> None:
-    lost = [seen(begun=float(n), took=2.0, wrong="503 a|b\nc") for n in range(12)]
-    bad = report(during=Requests.of([], lost), lost=lost_of(lost))
+    lost = [seen(started=float(n), seconds=2.0, error="503 a|b\nc") for n in range(12)]
+    bad = report(during=RequestSummary.of([], lost), failures=list_failures(lost))
     assert not bad.ok
-    assert len(bad.lost) == 10
-    assert "| 1970-01-01T00:00:09+00:00 | chat | short | 503 a\\|b c | 2.0 s |" in as_markdown(bad)
+    assert len(bad.failures) == 10
+    assert "| 1970-01-01T00:00:09+00:00 | chat | short | 503 a\\|b c | 2.0 s |" in format_markdown(bad)
     assert text(bad).startswith("small, changed to new.yaml: 12 requests lost of 112")
 
 
 def test_a_change_that_did_not_settle_is_no_success_and_says_why() -> None:
-    failed = report(failed="RayService one: not ready after 900 s\npod one-2 Pending")
+    failed = report(error="RayService one: not ready after 900 s\npod one-2 Pending")
     assert not failed.ok
     assert "the change did not come to its end" in text(failed).splitlines()[0]
     assert "  pod one-2 Pending" in text(failed)
@@ -143,7 +143,7 @@ def test_a_change_that_did_not_settle_is_no_success_and_says_why() -> None:
 def test_a_key_is_told_to_whoever_runs_it_and_to_no_pull_request() -> None:
     kept = report(kept=("curl -H 'Authorization: Bearer secret'",))
     assert "Bearer secret" in text(kept)
-    assert "secret" not in as_markdown(kept)
+    assert "secret" not in format_markdown(kept)
 
 
 def test_requests_that_nobody_made_have_no_times() -> None:

@@ -11,11 +11,11 @@ from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import (
     GROUP,
-    Place,
-    gateway_without_cards,
-    platform_without_cards,
-    service_without_cards,
-    tenant_without_cards,
+    StandInCluster,
+    adapt_gateway,
+    adapt_platform,
+    adapt_service,
+    adapt_tenant,
 )
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
@@ -26,7 +26,7 @@ from rayhelm.values.tenant import TenantValues
 
 VALUES = charts_dir().parent / "values"
 FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
-PLACE = Place(
+PLACE = StandInCluster(
     kuberay="1.6.2",
     image=Image(repository="here.example/ray", tag="cpu", rayhelm=True),
     haproxy="here.example:5000/haproxy:2.8",
@@ -43,13 +43,13 @@ def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
     match release.values:
         case RayServiceValues() as values:
             architectures = {plan.answers_to: plan.architecture for plan in rendered.plan.of_service(release.name)}
-            return service_without_cards(values, architectures, PLACE, workers=workers).values
+            return adapt_service(values, architectures, PLACE, workers=workers).values
         case GatewayValues() as values:
-            return gateway_without_cards(values, PLACE)
+            return adapt_gateway(values, PLACE)
         case TenantValues() as values:
-            return tenant_without_cards(values)
+            return adapt_tenant(values)
         case PlatformValues() as values:
-            return platform_without_cards(values, PLACE)
+            return adapt_platform(values, PLACE)
     raise AssertionError(release.chart)
 
 
@@ -142,8 +142,8 @@ def test_the_door_keeps_its_routes_keys_and_limits() -> None:
 def test_a_door_without_an_image_of_the_place_has_the_charts() -> None:
     (release,) = (item for item in fleet("single-gpu").releases if item.chart == "gateway")
     assert isinstance(release.values, GatewayValues)
-    plain = Place(kuberay="1.6.2", image=PLACE.image)
-    assert gateway_without_cards(release.values, plain).image == release.values.image
+    plain = StandInCluster(kuberay="1.6.2", image=PLACE.image)
+    assert adapt_gateway(release.values, plain).image == release.values.image
 
 
 def test_a_tenant_is_denied_every_card() -> None:

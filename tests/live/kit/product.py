@@ -10,13 +10,13 @@ from typing import Any
 from charts.kit import over
 from live.kit.cluster import Cluster
 from rayhelm.rehearsal import record
-from rayhelm.rehearsal.checks import find, namespaces_of, objects_of
-from rayhelm.rehearsal.load import NAMESPACE, Load, load
-from rayhelm.rehearsal.stage import READY, Stage, namespace
-from rayhelm.rehearsal.without_cards import CALLER, Cast, cast_of
+from rayhelm.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
+from rayhelm.rehearsal.cluster_session import READY, ClusterSession, build_namespace
+from rayhelm.rehearsal.load import NAMESPACE, LoadGenerator, run_load
+from rayhelm.rehearsal.without_gpus import LOAD_CLIENT, StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
-from rayhelm.standin.cluster import Place
+from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient
@@ -37,26 +37,26 @@ class Product:
 
     cluster: Cluster
     rendered: Rendered
-    stage: Stage
-    cast: Cast
+    session: ClusterSession
+    stand_ins: StandInSet
     image: str
     """Of the load."""
 
     def of(self, chart: str) -> Release:
         """The one release of a chart."""
-        (release,) = (release for release in self.cast.releases if release.chart == chart)
+        (release,) = (release for release in self.stand_ins.releases if release.chart == chart)
         return release
 
     @property
     def door(self) -> str:
         """URL of one pod of the gateway: this computer is let in by address, which a Service's would hide."""
-        return f"http://{self.stage.pods(self.of('gateway'))[0]['status']['podIP']}:8080"
+        return f"http://{self.session.list_pods(self.of('gateway'))[0]['status']['podIP']}:8080"
 
     @contextmanager
-    def called(self) -> Iterator[Load]:
+    def called(self) -> Iterator[LoadGenerator]:
         """Steady load from a pod, through the gateway's Service, from when every model has answered once."""
-        targets = [replace(target, key=self.stage.keys[CALLER]) for target in self.cast.targets]
-        with load(self.stage.kubectl, self.image, targets, patience=READY) as running:
+        targets = [replace(target, key=self.session.keys[LOAD_CLIENT]) for target in self.stand_ins.targets]
+        with run_load(self.session.kubectl, self.image, targets, patience=READY) as running:
             yield running
 
     def changed(self, release: Release, overlay: Mapping[str, Any]) -> Release:
@@ -68,13 +68,13 @@ class Product:
 def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     """Installs everything of a fleet in the order of its releases, and takes it away: whoever comes next has the names
     and the memory."""
-    stage = Stage(cluster.kubectl, cluster.node.home.kubeconfig)
+    session = ClusterSession(cluster.kubectl, cluster.node.home.kubeconfig)
     install_operator(cluster.kubectl)
     layout = build()
     image, haproxy = (give(cluster.node.home, cluster.pid, layout, tag) for tag in ("cpu", "haproxy"))
     repository, _, tag = image.rpartition(":")
-    found = find(cluster.kubectl)
-    place = Place(
+    found = inspect_cluster(cluster.kubectl)
+    place = StandInCluster(
         kuberay=found.kuberay,
         image=Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True}),
         haproxy=haproxy,
@@ -82,20 +82,22 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     )
     rendered = render_fleet(fleet)
     (name,) = rendered.loaded.fleet.clusters
-    cast = cast_of(rendered, place, cluster=name)
+    stand_ins = build_stand_ins(rendered, place, cluster=name)
     host = f"{cluster.node.network.host}/32"
-    cast = replace(cast, releases=tuple(_with_way_in(release, host) for release in cast.releases))
-    made = record.record_of(rendered.plan.fleet, cast.releases, namespaces_of(cast.releases, objects_of(cast.releases)))
-    cluster.kubectl.apply_objects(namespace(NAMESPACE))
+    stand_ins = replace(stand_ins, releases=tuple(_with_way_in(release, host) for release in stand_ins.releases))
+    made = record.create_record(
+        rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, render_objects(stand_ins.releases))
+    )
+    cluster.kubectl.apply_objects(build_namespace(NAMESPACE))
     record.write(cluster.kubectl, made)
     try:
-        stage.raise_all(cast.releases)
-        product = Product(cluster, rendered, stage, cast, image)
+        session.install_all(stand_ins.releases)
+        product = Product(cluster, rendered, session, stand_ins, image)
         with product.called():
             pass  # until its DNS has found a new Service, the door answers 503
         yield product
     finally:
-        record.clear(stage, made)
+        record.remove_all(session, made)
 
 
 def _with_way_in(release: Release, host: str) -> Release:
@@ -103,11 +105,11 @@ def _with_way_in(release: Release, host: str) -> Release:
     if not isinstance(values, GatewayValues):
         return release
     clients = {**values.network_policy.allowed_clients, "this-computer": AllowedClient(cidrs=[host])}
-    everybody = values.tenants[CALLER]
+    everybody = values.tenants[LOAD_CLIENT]
     mine = everybody.model_copy(update={"models": [*everybody.models, FORBIDDEN]})
     opened = {
         "network_policy": values.network_policy.model_copy(update={"allowed_clients": clients}),
         "models": {**values.models, FORBIDDEN: next(iter(values.models.values()))},
-        "tenants": {**values.tenants, CALLER: mine},
+        "tenants": {**values.tenants, LOAD_CLIENT: mine},
     }
     return replace(release, values=values.model_copy(update=opened))

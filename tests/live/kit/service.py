@@ -8,11 +8,11 @@ from typing import Any
 
 from charts.kit import over
 from live.kit.cluster import Cluster
-from rayhelm.rehearsal.caller import Target
+from rayhelm.rehearsal.cluster_session import ClusterSession, build_namespace
 from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.rehearsal.stage import Stage, namespace
+from rayhelm.rehearsal.load_client import LoadTarget
 from rayhelm.render.releases import Release
-from rayhelm.standin.cluster import Place, service_without_cards
+from rayhelm.standin.cluster import StandInCluster, adapt_service
 from rayhelm.values.emit import changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
@@ -35,23 +35,23 @@ class Service:
     """One that was installed."""
 
     cluster: Cluster
-    stage: Stage
+    session: ClusterSession
     release: Release
 
     @property
     def host(self) -> str:
         return f"{self.release.name}-serve-svc.{self.release.namespace}.svc.cluster.local"
 
-    def target(self, model: str = TINY, task: str = "chat") -> Target:
-        return Target(name=model, url=f"http://{self.host}:8000/{model}", model=model, task=task)
+    def target(self, model: str = TINY, task: str = "chat") -> LoadTarget:
+        return LoadTarget(name=model, url=f"http://{self.host}:8000/{model}", model=model, task=task)
 
     def pods(self, role: str) -> list[dict[str, Any]]:
-        return self.stage.pods(self.release, role)
+        return self.session.list_pods(self.release, role)
 
     def runs(self, pod: str, command: str, container: str = "") -> str:
         """What a shell in a pod says."""
         where = [pod, f"--namespace={self.release.namespace}", *([f"--container={container}"] if container else [])]
-        return self.stage.kubectl("exec", *where, "--", "bash", "-c", command)
+        return self.session.kubectl("exec", *where, "--", "bash", "-c", command)
 
     def replicas(self, deployment: str) -> dict[str, str]:
         """Addresses of the pods by those replicas that run, as Ray's dashboard tells whoever has its token."""
@@ -66,7 +66,7 @@ class Service:
         """The same with other values laid over its own."""
         merged = over(changed(self.release.values), dict(overlay))
         release = replace(self.release, values=RayServiceValues.model_validate(merged))
-        self.stage.install(release)
+        self.session.install(release)
         return replace(self, release=release)
 
 
@@ -80,7 +80,7 @@ def values(
 ) -> RayServiceValues:
     """Of a service of `models`, with tiny ones in their place, in small pods, and `overlay` over all that."""
     repository, _, tag = given(cluster).rpartition(":")
-    place = Place(
+    place = StandInCluster(
         kuberay=found("kuberay-operator").version,
         image=Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True}),
         api_servers=(f"{cluster.node.network.node}/32",),
@@ -97,7 +97,7 @@ def values(
         "upgrade": {"deletionDelaySeconds": 10},
     }  # fmt: skip
     families = {name: family for name, (_, family) in models.items()}
-    small = service_without_cards(RayServiceValues.model_validate(plain), families, place).values
+    small = adapt_service(RayServiceValues.model_validate(plain), families, place).values
     return RayServiceValues.model_validate(over(changed(small), dict(overlay)))
 
 
@@ -105,11 +105,11 @@ def values(
 def serving(cluster: Cluster, name: str, wanted: RayServiceValues) -> Iterator[Service]:
     """Installed by Helm into a namespace that enforces Pod Security `restricted`; taken away on leaving, pods too: the
     next one needs their memory. Does not wait until it is ready."""
-    stage = Stage(cluster.kubectl, cluster.node.home.kubeconfig)
-    stage.kubectl.apply_objects(namespace(NAMESPACE), namespace(f"live-{name}"))
+    session = ClusterSession(cluster.kubectl, cluster.node.home.kubeconfig)
+    session.kubectl.apply_objects(build_namespace(NAMESPACE), build_namespace(f"live-{name}"))
     release = Release("ray-service", name, f"live-{name}", "", wanted, "", "", "")
     try:
-        stage.install(release)
-        yield Service(cluster, stage, release)
+        session.install(release)
+        yield Service(cluster, session, release)
     finally:
-        stage.kubectl("delete", "namespace", release.namespace, "--ignore-not-found", "--timeout=300s")
+        session.kubectl("delete", "namespace", release.namespace, "--ignore-not-found", "--timeout=300s")

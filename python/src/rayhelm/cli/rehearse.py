@@ -10,8 +10,8 @@ from rayhelm.cli.fleet_commands import fleet_file
 from rayhelm.cli.output import PageFormat, PageFormatOption, console, shown
 
 if TYPE_CHECKING:
+    from rayhelm.rehearsal.cluster_session import ClusterSession
     from rayhelm.rehearsal.report import Report
-    from rayhelm.rehearsal.stage import Stage
     from rayhelm.render.files import Rendered
 
 __all__ = ["rehearse_command"]
@@ -67,9 +67,9 @@ def rehearse_command(
     import signal
 
     from rayhelm.errors import UsageError
-    from rayhelm.rehearsal.play import Wish, cluster_of, refuse_the_same
     from rayhelm.rehearsal.rehearse import clean as take_away
     from rayhelm.rehearsal.rehearse import rehearse
+    from rayhelm.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
     from rayhelm.render.files import render_fleet
 
     # Whoever ends it politely has it cleaned up, as Ctrl-C does.
@@ -84,8 +84,8 @@ def rehearse_command(
         raise UsageError("which fleet? rayhelm rehearse FLEET")
     old = render_fleet(fleet_file(fleet))
     new = render_fleet(fleet_file(change)) if change else None
-    wish = Wish(
-        cluster=cluster_of(old, cluster),
+    options = RehearsalOptions(
+        cluster=select_cluster(old, cluster),
         services=_services(old, new, service or []),
         image=image,
         gateway_image=gateway_image,
@@ -95,20 +95,20 @@ def rehearse_command(
         seconds=seconds,
     )
     if new:
-        refuse_the_same(old, new, wish)
+        refuse_identical(old, new, options)
     with shown(format) as say:
-        report = rehearse(_stage(kubeconfig, context, say), old, new, wish)
+        report = rehearse(_stage(kubeconfig, context, say), old, new, options)
     _print(report, format)
     if not report.ok:
         raise typer.Exit(1)
 
 
-def _stage(kubeconfig: Path | None, context: str, say: Callable[[str], None]) -> "Stage":
+def _stage(kubeconfig: Path | None, context: str, say: Callable[[str], None]) -> "ClusterSession":
     from rayhelm.kube.kubectl import Kubectl, find_kubectl
-    from rayhelm.rehearsal.stage import Stage
+    from rayhelm.rehearsal.cluster_session import ClusterSession
 
     file = kubeconfig.absolute() if kubeconfig else None
-    return Stage(Kubectl(find_kubectl(), file, context=context), file, context, say)
+    return ClusterSession(Kubectl(find_kubectl(), file, context=context), file, context, say)
 
 
 def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
@@ -124,13 +124,13 @@ def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tup
 
 
 def _print(report: "Report", format: PageFormat) -> None:
-    from rayhelm.rehearsal.report_page import as_markdown, print_report
+    from rayhelm.rehearsal.report_page import format_markdown, print_report
 
     match format:
         case PageFormat.json:
             print(report.model_dump_json(indent=2))
         case PageFormat.markdown:
-            print(as_markdown(report), end="")
+            print(format_markdown(report), end="")
         case PageFormat.text:
             print_report(report, console())
 

@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
 from rayhelm.charts.helm import template
-from rayhelm.rehearsal.without_cards import Cast
+from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import GROUP
 from rayhelm.values.emit import changed
@@ -23,12 +23,12 @@ from rayhelm.values.ray_service.serve import Model as Served
 
 Pods = TypeVar("Pods", Head, WorkerGroup)
 
-__all__ = ["MARK", "Does", "Edit", "Step", "edit_of", "mirrored", "steps"]
+__all__ = ["EDIT_VARIABLE", "ChangeStep", "Effect", "ServiceEdit", "classify_edit", "mirror_edits", "plan_steps"]
 
-MARK = "RAYHELM_REHEARSED"
+EDIT_VARIABLE = "RAYHELM_REHEARSED"
 """Environment variable that stands for whatever the edit changes in pods."""
 
-Does = Literal[
+Effect = Literal[
     "install",
     "uninstall",
     "new cluster",  # KubeRay builds a second Ray cluster, and moves the traffic
@@ -51,11 +51,11 @@ _IDLE = WorkerGroup(
 
 
 @dataclass(frozen=True)
-class Edit:
+class ServiceEdit:
     """What becomes of one RayService."""
 
-    does: Does
-    says: tuple[str, ...]
+    effect: Effect
+    details: tuple[str, ...]
     """A sentence each."""
     mark: str = ""
     """Digest of the RayService that is asked for."""
@@ -68,17 +68,17 @@ class Edit:
 
 
 @dataclass(frozen=True)
-class Step:
+class ChangeStep:
     """One thing that is done to the cluster."""
 
     release: Release
-    does: Does
-    says: tuple[str, ...] = ()
+    effect: Effect
+    details: tuple[str, ...] = ()
     again: frozenset[str] = frozenset()
     """Models whose replicas Serve starts again."""
 
 
-def edit_of(release: Release, old: RayServiceValues, new: RayServiceValues) -> Edit:
+def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues) -> ServiceEdit:
     """The fleet's own values, before and after. Raises FleetError where the chart refuses them for the operator that
     the release names."""
     assert isinstance(release.values, RayServiceValues)
@@ -89,82 +89,82 @@ def edit_of(release: Release, old: RayServiceValues, new: RayServiceValues) -> E
     told = before["serveConfigV2"] != after["serveConfigV2"]
     added = _added(was, asked)
     mark = sha256(json.dumps(after, sort_keys=True).encode()).hexdigest()[:12]
-    says = []
+    details = []
     if was == asked:
-        does: Does = "serve config" if told else "values"
+        effect: Effect = "serve config" if told else "values"
         if old.worker_groups != new.worker_groups:
-            says.append(
+            details.append(
                 "the bounds of worker groups change, which KubeRay does not tell the cluster that serves: they hold"
                 " from the next new cluster on"
             )
     elif added:
-        does = "in place"
-        says.append(f"KubeRay adds {', '.join(added)} to the cluster that serves; no pod is in them here")
+        effect = "in place"
+        details.append(f"KubeRay adds {', '.join(added)} to the cluster that serves; no pod is in them here")
     elif new.upgrade.strategy == "None":
-        does = "held back"
-        says.append(
+        effect = "held back"
+        details.append(
             "its pods change, and nothing happens: `upgrade.strategy` is None, for a second cluster has no room."
             " More cards in the pool let it be NewCluster; without them: helm uninstall, and install anew"
         )
     else:
-        does = "new cluster"
-        says.append("its pods change: KubeRay builds a second cluster, and moves the traffic when that is ready")
-    if told and does != "new cluster":
+        effect = "new cluster"
+        details.append("its pods change: KubeRay builds a second cluster, and moves the traffic when that is ready")
+    if told and effect != "new cluster":
         names = ", ".join(sorted({*(model for models in applications.values() for model in models), *scaling}))
-        says.append(f"Ray Serve is told another configuration{f' of {names}' if names else ''}")
+        details.append(f"Ray Serve is told another configuration{f' of {names}' if names else ''}")
     if old.weights != new.weights or _sources(old) != _sources(new):
-        says.append("weights are not fetched in a rehearsal")
+        details.append("weights are not fetched in a rehearsal")
     if scaling or _bounds(old) != _bounds(new):
-        says.append("one replica of each model stands in: bounds of replicas change nothing here")
-    return Edit(does, tuple(says), mark, applications, frozenset(scaling), added)
+        details.append("one replica of each model stands in: bounds of replicas change nothing here")
+    return ServiceEdit(effect, tuple(details), mark, applications, frozenset(scaling), added)
 
 
-def mirrored(old: Cast, new: Cast) -> tuple[Cast, Cast, dict[str, Edit]]:
+def mirror_edits(old: StandInSet, new: StandInSet) -> tuple[StandInSet, StandInSet, dict[str, ServiceEdit]]:
     """Both casts, changed such that going from one to the other asks of KubeRay and Serve what going from the old fleet
     to the new one does; and the edit of each service that is in both."""
-    edits: dict[str, Edit] = {}
+    edits: dict[str, ServiceEdit] = {}
     olds, news = _services(old), _services(new)
     for key in olds.keys() & news.keys():
         name = news[key].name
-        edit = edits[name] = edit_of(news[key], old.services[name], new.services[name])
+        edit = edits[name] = classify_edit(news[key], old.services[name], new.services[name])
         before, after = _carried(olds[key].values, old.services[name]), _carried(news[key].values, new.services[name])
-        if edit.does not in ("new cluster", "held back"):
+        if edit.effect not in ("new cluster", "held back"):
             before, after = _same_cluster(before, after)
         olds[key] = replace(olds[key], values=before)
         news[key] = replace(news[key], values=_marked(before, after, edit))
     return _with(old, olds), _with(new, news), edits
 
 
-def steps(old: Cast, new: Cast, edits: Mapping[str, Edit]) -> list[Step]:
+def plan_steps(old: StandInSet, new: StandInSet, edits: Mapping[str, ServiceEdit]) -> list[ChangeStep]:
     """In the order in which they are made: what stays or comes, ground first; then what goes, the other way round."""
     there = {_key(release): release for release in old.releases}
     wanted = {_key(release): release for release in new.releases}
     return [
         *(step for key, release in wanted.items() for step in _step(there.get(key), release, edits)),
-        *(Step(release, "uninstall") for key, release in reversed(there.items()) if key not in wanted),
+        *(ChangeStep(release, "uninstall") for key, release in reversed(there.items()) if key not in wanted),
     ]
 
 
-def _step(there: Release | None, wanted: Release, edits: Mapping[str, Edit]) -> Iterator[Step]:
+def _step(there: Release | None, wanted: Release, edits: Mapping[str, ServiceEdit]) -> Iterator[ChangeStep]:
     if there is None:
-        yield Step(wanted, "install")
+        yield ChangeStep(wanted, "install")
         return
     edit = edits.get(wanted.name) if wanted.chart == "ray-service" else None
-    if there.values != wanted.values or (edit and edit.says):
+    if there.values != wanted.values or (edit and edit.details):
         again = frozenset(model for models in edit.applications.values() for model in models) if edit else frozenset()
-        yield Step(wanted, edit.does if edit else "values", edit.says if edit else (), again)
+        yield ChangeStep(wanted, edit.effect if edit else "values", edit.details if edit else (), again)
 
 
 def _key(release: Release) -> tuple[str, str, str]:
     return release.chart, release.namespace, release.name
 
 
-def _services(cast: Cast) -> dict[tuple[str, str, str], Any]:
-    return {_key(release): release for release in cast.releases if isinstance(release.values, RayServiceValues)}
+def _services(stand_ins: StandInSet) -> dict[tuple[str, str, str], Any]:
+    return {_key(release): release for release in stand_ins.releases if isinstance(release.values, RayServiceValues)}
 
 
-def _with(cast: Cast, services: Mapping[tuple[str, str, str], Release]) -> Cast:
-    return replace(cast, releases=tuple(services.get(_key(release), release) for release in cast.releases))
+def _with(stand_ins: StandInSet, services: Mapping[tuple[str, str, str], Release]) -> StandInSet:
+    return replace(stand_ins, releases=tuple(services.get(_key(release), release) for release in stand_ins.releases))
 
 
 def _ray_service(release: Release, values: RayServiceValues) -> dict[str, Any]:
@@ -280,7 +280,7 @@ def _models_in(values: RayServiceValues) -> int:
     return sum(len(application.models) for application in values.serve.applications.values())
 
 
-def _marked(before: RayServiceValues, after: RayServiceValues, edit: Edit) -> RayServiceValues:
+def _marked(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit) -> RayServiceValues:
     """`after` with something in place of each thing that the stand-in swallowed."""
     seed = int(edit.mark, 16) % 2**31
 
@@ -294,7 +294,7 @@ def _marked(before: RayServiceValues, after: RayServiceValues, edit: Edit) -> Ra
         return model
 
     changed = _each_model(after, seeded)
-    if edit.does in ("new cluster", "held back"):
+    if edit.effect in ("new cluster", "held back"):
         groups = {name: _named(group, edit.mark) for name, group in changed.worker_groups.items()}
         return changed.model_copy(update={"head": _named(changed.head, edit.mark), "worker_groups": groups})
     if edit.added:
@@ -312,7 +312,7 @@ def _autoscaling(values: RayServiceValues, application: str, name: str) -> Autos
 
 
 def _named(pods: Pods, mark: str) -> Pods:
-    return pods.model_copy(update={"env": {**pods.env, MARK: mark}})
+    return pods.model_copy(update={"env": {**pods.env, EDIT_VARIABLE: mark}})
 
 
 def _each_model(values: RayServiceValues, change: Callable[[str, str, Served], Served]) -> RayServiceValues:

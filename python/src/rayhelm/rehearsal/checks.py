@@ -10,20 +10,20 @@ from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.rehearsal import record
+from rayhelm.rehearsal.capacity import ZERO, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.rehearsal.room import NOTHING, asked, left, places
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
 __all__ = [
     "ANOTHER",
-    "Found",
-    "answering",
-    "find",
-    "namespaces_of",
-    "objects_of",
-    "refuse_another",
-    "refuse_what_is_there",
+    "ClusterFacts",
+    "check_reachable",
+    "inspect_cluster",
+    "list_namespaces",
+    "refuse_obstacles",
+    "refuse_other_rehearsal",
+    "render_objects",
 ]
 
 ANOTHER = "another cluster: `make node` makes one of this computer, `kind create cluster` one in Docker"
@@ -38,7 +38,7 @@ Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Found:
+class ClusterFacts:
     """A cluster, as far as a rehearsal has to know it."""
 
     server: str
@@ -57,7 +57,7 @@ class Found:
         return set.intersection(*each) if each else set()
 
 
-def answering(kubectl: Kubectl) -> tuple[str, str]:
+def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
     """Server and context of the cluster. Raises MissingError where it does not answer."""
     server, context = _named(kubectl)
     try:
@@ -69,9 +69,9 @@ def answering(kubectl: Kubectl) -> tuple[str, str]:
     return server, context
 
 
-def find(kubectl: Kubectl) -> Found:
+def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
     """Raises MissingError where there is no cluster, or no KubeRay on it."""
-    server, context = answering(kubectl)
+    server, context = check_reachable(kubectl)
     version = _kuberay(kubectl)
     _operator(kubectl, version)
     slices = kubectl.get("endpointslices", "--selector=kubernetes.io/service-name=kubernetes", namespace="default")
@@ -81,23 +81,25 @@ def find(kubectl: Kubectl) -> Found:
         for endpoint in item.get("endpoints") or ()
         for address in endpoint["addresses"]
     }
-    return Found(server, context, version, tuple(sorted(addresses)), tuple(kubectl.get("nodes")["items"]))
+    return ClusterFacts(server, context, version, tuple(sorted(addresses)), tuple(kubectl.get("nodes")["items"]))
 
 
-def refuse_another(kubectl: Kubectl) -> None:
+def refuse_other_rehearsal(kubectl: Kubectl) -> None:
     """Raises FleetError where a rehearsal is on the cluster already."""
-    there = record.read(kubectl) if record.left_behind(kubectl) else None
+    there = record.read(kubectl) if record.is_left_behind(kubectl) else None
     if there is None:
-        if record.left_behind(kubectl):
-            raise FleetError(Problem(f"the namespace {NAMESPACE} is left of another rehearsal", fix=record.CLEAN))
+        if record.is_left_behind(kubectl):
+            raise FleetError(
+                Problem(f"the namespace {NAMESPACE} is left of another rehearsal", fix=record.CLEAN_COMMAND)
+            )
         return
     if there.runs:
         raise FleetError(Problem(f"{there} runs on this cluster right now", fix="wait for its end, or end it: Ctrl-C"))
     state = "was kept on this cluster" if there.kept else "was interrupted on this cluster, or runs on another computer"
-    raise FleetError(Problem(f"{there} {state}", fix=record.CLEAN))
+    raise FleetError(Problem(f"{there} {state}", fix=record.CLEAN_COMMAND))
 
 
-def objects_of(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
+def render_objects(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
     """What the charts make of each. Raises FleetError where one of them refuses its values."""
     return [
         template(each.chart, each.name, each.namespace, changed(each.values), kube_version=each.kubernetes)
@@ -105,15 +107,15 @@ def objects_of(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
     ]
 
 
-def namespaces_of(releases: Collection[Release], objects: Sequence[Sequence[Object]]) -> list[str]:
+def list_namespaces(releases: Collection[Release], objects: Sequence[Sequence[Object]]) -> list[str]:
     """That the releases live in or make."""
     made = [item["metadata"]["name"] for each in objects for item in each if item["kind"] == "Namespace"]
     return list(dict.fromkeys([*(release.namespace for release in releases), *made]))
 
 
-def refuse_what_is_there(
+def refuse_obstacles(
     kubectl: Kubectl,
-    found: Found,
+    found: ClusterFacts,
     releases: Collection[Release],
     objects: Sequence[Sequence[Object]],
     *,
@@ -123,7 +125,7 @@ def refuse_what_is_there(
 ) -> None:
     """Raises FleetError with every obstacle. `objects` are those of `releases`; `twice` those of the service that is
     there twice for a while."""
-    names = namespaces_of(releases, objects)
+    names = list_namespaces(releases, objects)
     problems = [
         *([] if with_gpus else _cards(found)),
         *([] if allow_existing else _others(kubectl)),
@@ -174,7 +176,7 @@ def _names(deployment: Object) -> set[str]:
     return {meta["name"], meta.get("labels", {}).get("app.kubernetes.io/name", "")}
 
 
-def _cards(found: Found) -> Iterator[Problem]:
+def _cards(found: ClusterFacts) -> Iterator[Problem]:
     vendors = {card.resource.partition("/")[0] for card in catalog().gpus()}
     held = {
         node["metadata"]["name"]: resource
@@ -229,13 +231,13 @@ _WIDE = ("PriorityClass", "RuntimeClass", "ClusterRole", "ClusterRoleBinding", "
 
 
 def _room(
-    kubectl: Kubectl, found: Found, objects: Sequence[Sequence[Object]], twice: Sequence[Object]
+    kubectl: Kubectl, found: ClusterFacts, objects: Sequence[Sequence[Object]], twice: Sequence[Object]
 ) -> Iterator[Problem]:
-    wanted = [*(room for each in objects for room in asked(each)), *asked(twice)]
-    free = left(found.nodes, kubectl.get("pods", "--all-namespaces")["items"])
-    if places(wanted, free):
+    wanted = [*(room for each in objects for room in list_pod_requests(each)), *list_pod_requests(twice)]
+    free = list_free_capacity(found.nodes, kubectl.get("pods", "--all-namespaces")["items"])
+    if can_schedule(wanted, free):
         return
-    total, most = (sum(rooms, start=NOTHING) for rooms in (wanted, free))
+    total, most = (sum(rooms, start=ZERO) for rooms in (wanted, free))
     largest = max((room.memory for room in wanted), default=0.0) / 2**30
     beside = ", one service of them twice while its cluster is replaced" if twice else ""
     yield Problem(

@@ -13,13 +13,23 @@ import psutil
 from rayhelm.closed import Closed
 from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl, KubectlError
+from rayhelm.rehearsal.cluster_session import ClusterSession, build_namespace
 from rayhelm.rehearsal.load import NAMESPACE
-from rayhelm.rehearsal.stage import Stage, namespace
 from rayhelm.render.releases import Release
 
-__all__ = ["CLEAN", "Made", "Record", "clear", "keep", "left_behind", "read", "record_of", "write"]
+__all__ = [
+    "CLEAN_COMMAND",
+    "InstalledRelease",
+    "RehearsalRecord",
+    "create_record",
+    "is_left_behind",
+    "mark_kept",
+    "read",
+    "remove_all",
+    "write",
+]
 
-CLEAN = "rayhelm rehearse --clean    # takes all of it away"
+CLEAN_COMMAND = "rayhelm rehearse --clean    # takes all of it away"
 NAME = "rehearsal"
 _ENTRY = "rehearsal.json"
 _KEY = _ENTRY.replace(".", r"\.")
@@ -27,7 +37,7 @@ GONE = 600.0
 """Seconds; pods end their requests first."""
 
 
-class Made(Closed):
+class InstalledRelease(Closed):
     """A release of Helm."""
 
     chart: str
@@ -35,17 +45,17 @@ class Made(Closed):
     namespace: str
 
 
-class Record(Closed):
+class RehearsalRecord(Closed):
     """A rehearsal on a cluster."""
 
     fleet: str
-    begun: str
+    started: str
     host: str
     """Who makes it, and where."""
     pid: int
     created: float
     """Start of that process, seconds since 1970: numbers are used again."""
-    releases: tuple[Made, ...]
+    releases: tuple[InstalledRelease, ...]
     """In the order of their install; not all need be there yet."""
     namespaces: tuple[str, ...]
     """That nobody had before."""
@@ -62,15 +72,17 @@ class Record(Closed):
         return False
 
     def __str__(self) -> str:
-        return f"a rehearsal of {self.fleet} from {self.begun}, by process {self.pid} on {self.host}"
+        return f"a rehearsal of {self.fleet} from {self.started}, by process {self.pid} on {self.host}"
 
 
-def record_of(fleet: str, releases: Sequence[Release], namespaces: Sequence[str]) -> Record:
+def create_record(fleet: str, releases: Sequence[Release], namespaces: Sequence[str]) -> RehearsalRecord:
     """Of this process."""
-    made = dict.fromkeys(Made(chart=each.chart, name=each.name, namespace=each.namespace) for each in releases)
-    return Record(
+    made = dict.fromkeys(
+        InstalledRelease(chart=each.chart, name=each.name, namespace=each.namespace) for each in releases
+    )
+    return RehearsalRecord(
         fleet=fleet,
-        begun=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
         host=socket.gethostname(),
         pid=os.getpid(),
         created=psutil.Process().create_time(),
@@ -79,7 +91,7 @@ def record_of(fleet: str, releases: Sequence[Release], namespaces: Sequence[str]
     )
 
 
-def read(kubectl: Kubectl) -> Record | None:
+def read(kubectl: Kubectl) -> RehearsalRecord | None:
     """None where no rehearsal is on the cluster."""
     said = kubectl(
         "get",
@@ -89,55 +101,55 @@ def read(kubectl: Kubectl) -> Record | None:
         "--ignore-not-found",
         f"--output=jsonpath={{.data.{_KEY}}}",
     )
-    return Record.model_validate_json(said) if said else None
+    return RehearsalRecord.model_validate_json(said) if said else None
 
 
-def write(kubectl: Kubectl, record: Record) -> None:
+def write(kubectl: Kubectl, record: RehearsalRecord) -> None:
     """Raises RayhelmError where another one was written meanwhile: one cluster bears one rehearsal."""
-    kubectl.apply_objects(namespace(NAMESPACE))
+    kubectl.apply_objects(build_namespace(NAMESPACE))
     try:
         kubectl("create", "--filename=-", text=json.dumps(_config_map(record)))
     except KubectlError as error:
         if "AlreadyExists" in error.said:
-            raise RayhelmError(f"another rehearsal has just begun on this cluster\n    {CLEAN}") from None
+            raise RayhelmError(f"another rehearsal has just begun on this cluster\n    {CLEAN_COMMAND}") from None
         raise
 
 
-def keep(kubectl: Kubectl, record: Record) -> None:
+def mark_kept(kubectl: Kubectl, record: RehearsalRecord) -> None:
     """Says that it runs on, and that nobody is at it."""
     kubectl.apply_objects(_config_map(record.model_copy(update={"kept": True})))
 
 
-def left_behind(kubectl: Kubectl) -> bool:
+def is_left_behind(kubectl: Kubectl) -> bool:
     """Whether the namespace of rehearsals is there, with a record or without."""
     return bool(kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name"))
 
 
-def clear(stage: Stage, record: Record | None) -> int:
+def remove_all(session: ClusterSession, record: RehearsalRecord | None) -> int:
     """Takes away all of it, doors first, ground last, the record at the very end; returns how many releases there were.
     May be begun again after any interruption."""
     removed = 0
     for made in reversed(record.releases if record else ()):
-        stage.say(f"{made.chart} {made.name}: uninstall")
-        said = stage.helm("uninstall", made.name, f"--namespace={made.namespace}", "--ignore-not-found")
+        session.report_progress(f"{made.chart} {made.name}: uninstall")
+        said = session.run_helm("uninstall", made.name, f"--namespace={made.namespace}", "--ignore-not-found")
         removed += "uninstalled" in said
-    _gone(stage, record.namespaces if record else ())
-    _gone(stage, [NAMESPACE])
+    _gone(session, record.namespaces if record else ())
+    _gone(session, [NAMESPACE])
     return removed
 
 
-def _gone(stage: Stage, names: Sequence[str]) -> None:
+def _gone(session: ClusterSession, names: Sequence[str]) -> None:
     if not names:
         return
     # A namespace that still has pods is looked at again only after half of the time that they may take.
     for name in names:
         with suppress(KubectlError):
-            stage.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=180s")
-    stage.kubectl("delete", "namespace", *names, "--ignore-not-found", "--wait=false")
-    gone = lambda: not stage.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
-    stage.wait(gone, f"the end of {', '.join(names)}", names[0], timeout=GONE)
+            session.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=180s")
+    session.kubectl("delete", "namespace", *names, "--ignore-not-found", "--wait=false")
+    gone = lambda: not session.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
+    session.wait(gone, f"the end of {', '.join(names)}", names[0], timeout=GONE)
 
 
-def _config_map(record: Record) -> dict[str, object]:
+def _config_map(record: RehearsalRecord) -> dict[str, object]:
     meta = {"name": NAME, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {_ENTRY: record.model_dump_json()}}

@@ -7,16 +7,16 @@ from typing import Self
 from pydantic import computed_field
 
 from rayhelm.closed import Closed
-from rayhelm.rehearsal.caller import Seen
-from rayhelm.rehearsal.change import Does
+from rayhelm.rehearsal.change import Effect
+from rayhelm.rehearsal.load_client import RequestResult
 
-__all__ = ["CardsHeld", "Change", "Lost", "Report", "Requests", "Service", "lost_of"]
+__all__ = ["ChangeReport", "FailedRequest", "PoolUsage", "Report", "RequestSummary", "ServiceReport", "list_failures"]
 
 TOLD = 10
 """Lost requests that are told one by one."""
 
 
-class Service(Closed):
+class ServiceReport(Closed):
     """A RayService that played."""
 
     name: str
@@ -25,13 +25,13 @@ class Service(Closed):
     """From its install until it was ready."""
 
 
-class Change(Closed):
+class ChangeReport(Closed):
     """One release that was changed."""
 
     chart: str
     name: str
-    does: Does
-    says: tuple[str, ...] = ()
+    effect: Effect
+    details: tuple[str, ...] = ()
     """What that means, a sentence each."""
     switched_seconds: float | None = None
     """Until another Ray cluster served; null where none was built."""
@@ -39,7 +39,7 @@ class Change(Closed):
     """Until all that it does was done; null where it was not."""
 
 
-class CardsHeld(Closed):
+class PoolUsage(Closed):
     """Cards that the real thing would have held in a pool, at the least number of workers."""
 
     pool: str
@@ -47,38 +47,38 @@ class CardsHeld(Closed):
     resource: str
     """Extended resource; parts of cards count as such."""
     before: int
-    most: int
+    peak: int
     after: int
-    has: int
+    capacity: int
     """What the pool offers."""
 
 
-class Lost(Closed):
+class FailedRequest(Closed):
     """A request without the answer that it should have had. Nothing was tried twice."""
 
     at: str
     target: str
     kind: str
     after_seconds: float
-    wrong: str
+    error: str
 
 
-class Requests(Closed):
+class RequestSummary(Closed):
     """Requests of some time."""
 
     answered: int
-    lost: int
+    failed: int
     p50_seconds: float | None
     """Of those that were answered, until the last byte."""
     p99_seconds: float | None
     slowest_seconds: float | None
 
     @classmethod
-    def of(cls, answered: Sequence[Seen], lost: Sequence[Seen]) -> Self:
-        took = sorted(seen.took for seen in answered)
+    def of(cls, answered: Sequence[RequestResult], lost: Sequence[RequestResult]) -> Self:
+        took = sorted(seen.seconds for seen in answered)
         shares = (0.5, 0.99, 1)
         p50, p99, slowest = (took[min(len(took) - 1, int(len(took) * share))] if took else None for share in shares)
-        return cls(answered=len(answered), lost=len(lost), p50_seconds=p50, p99_seconds=p99, slowest_seconds=slowest)
+        return cls(answered=len(answered), failed=len(lost), p50_seconds=p50, p99_seconds=p99, slowest_seconds=slowest)
 
 
 class Report(Closed):
@@ -94,21 +94,21 @@ class Report(Closed):
     """API server that it was rehearsed on."""
     context: str
     kuberay: str
-    services: tuple[Service, ...]
-    changes: tuple[Change, ...]
-    cards: tuple[CardsHeld, ...]
-    clusters_at_most: int
+    services: tuple[ServiceReport, ...]
+    changes: tuple[ChangeReport, ...]
+    gpus: tuple[PoolUsage, ...]
+    peak_clusters: int
     """Ray clusters at the same time."""
-    pods_at_most: int
+    peak_pods: int
     """Of the stand-ins."""
-    memory_gib_at_most: float
+    peak_memory_gib: float
     """That those pods asked for."""
-    before: Requests
-    during: Requests | None
+    before: RequestSummary
+    during: RequestSummary | None
     """From the change until all of it was done; null where nothing was changed."""
-    lost: tuple[Lost, ...]
+    failures: tuple[FailedRequest, ...]
     """The first ten."""
-    failed: str = ""
+    error: str = ""
     """Why the change did not come to its end; empty where it did."""
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
@@ -119,18 +119,18 @@ class Report(Closed):
     @property
     def ok(self) -> bool:
         """Nothing was lost, and the change came to its end."""
-        return not self.failed and not self.before.lost and not (self.during and self.during.lost)
+        return not self.error and not self.before.failed and not (self.during and self.during.failed)
 
 
-def lost_of(seen: Sequence[Seen]) -> tuple[Lost, ...]:
+def list_failures(seen: Sequence[RequestResult]) -> tuple[FailedRequest, ...]:
     """The first ones, in the order in which they were asked."""
     return tuple(
-        Lost(
-            at=datetime.fromtimestamp(each.begun, UTC).isoformat(timespec="seconds"),
+        FailedRequest(
+            at=datetime.fromtimestamp(each.started, UTC).isoformat(timespec="seconds"),
             target=each.target,
             kind=each.kind,
-            after_seconds=each.took,
-            wrong=each.wrong,
+            after_seconds=each.seconds,
+            error=each.error,
         )
-        for each in sorted(seen, key=lambda each: each.begun)[:TOLD]
+        for each in sorted(seen, key=lambda each: each.started)[:TOLD]
     )

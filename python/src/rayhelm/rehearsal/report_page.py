@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rayhelm.rehearsal.report import Report, Requests
+from rayhelm.rehearsal.report import Report, RequestSummary
 
-__all__ = ["as_markdown", "print_report"]
+__all__ = ["format_markdown", "print_report"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def print_report(report: Report, out: Console) -> None:
             out.print(f"  {line}", soft_wrap=True, markup=False)
 
 
-def as_markdown(report: Report) -> str:
+def format_markdown(report: Report) -> str:
     """Ends with a line break."""
     parts = [f"### {_verdict(report)}", _where(report)]
     for rows in _tables(report):
@@ -65,19 +65,19 @@ def _cell(text: str) -> str:
 
 def _verdict(report: Report) -> str:
     what = f"{report.fleet}, changed to {report.change}" if report.change else report.fleet
-    if report.failed:
+    if report.error:
         return f"{what}: the change did not come to its end"
-    lost = report.before.lost + (report.during.lost if report.during else 0)
+    lost = report.before.failed + (report.during.failed if report.during else 0)
     answered = report.before.answered + (report.during.answered if report.during else 0)
     return f"{what}: {lost or 'no'} request{'s' if lost > 1 else ''} lost of {lost + answered}"
 
 
 def _where(report: Report) -> str:
     context = f" (context {report.context})" if report.context else ""
-    clusters = f"{report.clusters_at_most} Ray cluster{'s' if report.clusters_at_most > 1 else ''}"
+    clusters = f"{report.peak_clusters} Ray cluster{'s' if report.peak_clusters > 1 else ''}"
     return (
         f"cluster {report.cluster}, rehearsed on {report.server}{context} with KubeRay {report.kuberay}\n"
-        f"at most {clusters}, {report.pods_at_most} pods that asked for {report.memory_gib_at_most:.1f} GiB"
+        f"at most {clusters}, {report.peak_pods} pods that asked for {report.peak_memory_gib:.1f} GiB"
     )
 
 
@@ -86,27 +86,27 @@ def _tables(report: Report) -> Iterator[_Rows]:
     yield _Rows(("service", "models", "ready after"), 1, services)
     if report.changes:
         changes = tuple(
-            (f"{each.chart} {each.name}", each.does, _seconds(each.switched_seconds), _seconds(each.seconds))
+            (f"{each.chart} {each.name}", each.effect, _seconds(each.switched_seconds), _seconds(each.seconds))
             for each in report.changes
         )
         yield _Rows(("changed", "what happens", "switched after", "done after"), 2, changes)
-    cards = tuple(
-        (each.pool, each.gpu, *map(str, (each.before, each.most, each.after, each.has))) for each in report.cards
+    gpus = tuple(
+        (each.pool, each.gpu, *map(str, (each.before, each.peak, each.after, each.capacity))) for each in report.gpus
     )
-    yield _Rows(("pool", "cards of the real thing", "before", "at most", "after", "the pool has"), 4, cards)
+    yield _Rows(("pool", "cards of the real thing", "before", "at most", "after", "the pool has"), 4, gpus)
     requests = [_row("before" if report.during else "steady load", report.before)]
     requests += [_row("during the change", report.during)] if report.during else []
     yield _Rows(("requests", "answered", "lost", "p50", "p99", "slowest"), 5, tuple(requests))
-    if report.lost:
+    if report.failures:
         lost = tuple(
-            (each.at, each.target, each.kind, each.wrong, f"{each.after_seconds:.1f} s") for each in report.lost
+            (each.at, each.target, each.kind, each.error, f"{each.after_seconds:.1f} s") for each in report.failures
         )
         yield _Rows(("lost at", "model", "kind", "what was wrong", "after"), 1, lost)
 
 
 def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
-    meaning = [f"{each.chart} {each.name}: {sentence}" for each in report.changes for sentence in each.says]
-    failed = report.failed.splitlines()
+    meaning = [f"{each.chart} {each.name}: {sentence}" for each in report.changes for sentence in each.details]
+    failed = report.error.splitlines()
     lists = {
         "what the change means": meaning,
         "it did not come to its end": failed,
@@ -117,9 +117,9 @@ def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield from ((title, lines) for title, lines in lists.items() if lines)
 
 
-def _row(name: str, requests: Requests) -> tuple[str, ...]:
+def _row(name: str, requests: RequestSummary) -> tuple[str, ...]:
     times = (requests.p50_seconds, requests.p99_seconds, requests.slowest_seconds)
-    return (name, str(requests.answered), str(requests.lost), *("-" if t is None else f"{t:.2f} s" for t in times))
+    return (name, str(requests.answered), str(requests.failed), *("-" if t is None else f"{t:.2f} s" for t in times))
 
 
 def _seconds(value: float | None) -> str:

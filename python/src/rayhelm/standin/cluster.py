@@ -22,8 +22,8 @@ from rayhelm.values.ray_service.image import Image
 from rayhelm.values.ray_service.serve import Application, Ingress
 from rayhelm.values.tenant import TenantValues
 
-__all__ = ["GROUP", "MODELS", "Place", "gateway_without_cards", "platform_without_cards", "service_without_cards",
-           "tenant_without_cards"]  # fmt: skip
+__all__ = ["GROUP", "MODELS", "StandInCluster", "adapt_gateway", "adapt_platform", "adapt_service",
+           "adapt_tenant"]  # fmt: skip
 
 MODELS = Path("/models")
 """Folder of the tiny models in the image."""
@@ -52,7 +52,7 @@ _ENGINE_GIB = 3
 
 
 @dataclass(frozen=True)
-class Place:
+class StandInCluster:
     """The cluster, as its values name it."""
 
     kuberay: str
@@ -65,8 +65,8 @@ class Place:
     """Addresses of the Kubernetes API, as CIDRs."""
 
 
-def service_without_cards(
-    values: RayServiceValues, architectures: Mapping[str, str], place: Place, *, workers: int = 1
+def adapt_service(
+    values: RayServiceValues, architectures: Mapping[str, str], place: StandInCluster, *, workers: int = 1
 ) -> StandIn:
     """Values of chart `ray-service`. `architectures` is as for `stand_in`; each of the `workers` serves a replica of
     every model, and as many ingresses are there, so that each of them could be lost."""
@@ -91,7 +91,7 @@ def service_without_cards(
     return StandIn(changed, small.families, small.notes)
 
 
-def gateway_without_cards(values: GatewayValues, place: Place, *, replicas: int = 1) -> GatewayValues:
+def adapt_gateway(values: GatewayValues, place: StandInCluster, *, replicas: int = 1) -> GatewayValues:
     """Values of chart `gateway`: the same routes, keys and limits in small pods."""
     image = values.image
     if place.haproxy:
@@ -109,13 +109,13 @@ def gateway_without_cards(values: GatewayValues, place: Place, *, replicas: int 
     )
 
 
-def tenant_without_cards(values: TenantValues) -> TenantValues:
+def adapt_tenant(values: TenantValues) -> TenantValues:
     """Values of chart `tenant`: no card at all may be asked for; pods, objects and storage stay counted as they are."""
     quota = values.quota.model_copy(update={"gpus": {}, "priority_classes": {}})
     return values.model_copy(update={"quota": quota})
 
 
-def platform_without_cards(values: PlatformValues, place: Place) -> PlatformValues:
+def adapt_platform(values: PlatformValues, place: StandInCluster) -> PlatformValues:
     """Values of chart `platform`: the same classes and policies, which let the stand-in's image pass; no cards."""
     sources = values.policies.image_source
     trusted = {**sources.registries, place.image.repository: "stands in for Ray's image"}

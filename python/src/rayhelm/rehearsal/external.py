@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from rayhelm.rehearsal.without_cards import Cast
+from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
@@ -11,7 +11,7 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
 from rayhelm.values.ray_service.operations import PodMonitor
 
-__all__ = ["on_its_own"]
+__all__ = ["remove_external"]
 
 
 @dataclass
@@ -25,11 +25,11 @@ class _Left:
             self.notes[note] = None
 
 
-def on_its_own(cast: Cast) -> Cast:
+def remove_external(stand_ins: StandInSet) -> StandInSet:
     """The same without its Redis, its Prometheus, its ways in from outside and names in foreign namespaces."""
     left = _Left({})
-    releases = tuple(_alone(release, left) for release in cast.releases)
-    return replace(cast, releases=releases, notes=(*cast.notes, *left.notes))
+    releases = tuple(_alone(release, left) for release in stand_ins.releases)
+    return replace(stand_ins, releases=releases, notes=(*stand_ins.notes, *left.notes))
 
 
 def _alone(release: Release, left: _Left) -> Release:

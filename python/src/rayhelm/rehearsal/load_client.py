@@ -17,7 +17,7 @@ from typing import Any
 
 import httpx
 
-__all__ = ["Seen", "Target", "main"]
+__all__ = ["LoadTarget", "RequestResult", "main"]
 
 _CUT = "cut"
 TOKENS = 8
@@ -25,7 +25,7 @@ TOKENS = 8
 
 
 @dataclass(frozen=True)
-class Target:
+class LoadTarget:
     """A model, and how to reach it."""
 
     name: str
@@ -43,28 +43,28 @@ class Target:
 
 
 @dataclass(frozen=True)
-class Seen:
+class RequestResult:
     """One request."""
 
-    begun: float
+    started: float
     """Seconds since the epoch."""
-    took: float
+    seconds: float
     """Seconds to the last byte, or to what went wrong."""
     target: str
     kind: str
     """`short`, or `stream`."""
     version: str
     """The version that answered, as the gateway names it."""
-    wrong: str
+    error: str
     """What is wrong with the answer; empty where nothing is."""
-    cut: bool = False
+    interrupted: bool = False
     """A stream that had begun: whoever sent it is gone, and nobody else can go on with it."""
 
 
 def main(plan: Path) -> int:
     """`plan` is JSON: targets, callers of each, seconds of pause, of patience, and until the first answers."""
     told: dict[str, Any] = json.loads(plan.read_text())
-    targets = [Target(**target) for target in told["targets"]]
+    targets = [LoadTarget(**target) for target in told["targets"]]
     ended = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: ended.set())
     begin = time.monotonic()
@@ -87,7 +87,7 @@ def main(plan: Path) -> int:
     return 0
 
 
-def _first(target: Target, until: float, ended: threading.Event) -> str:
+def _first(target: LoadTarget, until: float, ended: threading.Event) -> str:
     """Waits for the first good answer: a service that is coming up is not what is measured. Returns what was wrong with
     the last one, empty when it was good."""
     with _client(target, patience=60) as client:
@@ -97,7 +97,7 @@ def _first(target: Target, until: float, ended: threading.Event) -> str:
                 return wrong
 
 
-def _call(target: Target, number: int, told: Mapping[str, Any], ended: threading.Event) -> None:
+def _call(target: LoadTarget, number: int, told: Mapping[str, Any], ended: threading.Event) -> None:
     """Every other caller asks for streams, of models that have such."""
     stream = target.task == "chat" and number % 2 == 1
     answers = _stream if stream else _ANSWERS[target.task]
@@ -107,11 +107,11 @@ def _call(target: Target, number: int, told: Mapping[str, Any], ended: threading
             wrong, version = _asked(lambda: answers(client, target))
             took = round(time.monotonic() - begin, 3)
             cut = wrong.startswith(_CUT)
-            seen = Seen(begun, took, target.name, "stream" if stream else "short", version, wrong, cut)
+            seen = RequestResult(begun, took, target.name, "stream" if stream else "short", version, wrong, cut)
             _say(asdict(seen))
 
 
-def _client(target: Target, *, patience: float) -> httpx.Client:
+def _client(target: LoadTarget, *, patience: float) -> httpx.Client:
     headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
     if target.version:
         headers["x-model-version"] = target.version
@@ -125,7 +125,7 @@ def _asked(ask: Callable[[], tuple[str, str]]) -> tuple[str, str]:
         return repr(error)[:300], ""
 
 
-def _chat(client: httpx.Client, target: Target) -> tuple[str, str]:
+def _chat(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     """What is wrong with the answer, and the version that gave it."""
     answer = client.post("/v1/chat/completions", json=_body(target))
     if wrong := _refused(answer):
@@ -134,7 +134,7 @@ def _chat(client: httpx.Client, target: Target) -> tuple[str, str]:
     return "" if tokens == target.tokens else f"{tokens} tokens in place of {target.tokens}", _version(answer)
 
 
-def _stream(client: httpx.Client, target: Target) -> tuple[str, str]:
+def _stream(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     with client.stream("POST", "/v1/chat/completions", json={**_body(target), "stream": True}) as answer:
         if answer.status_code != 200:
             answer.read()
@@ -164,7 +164,7 @@ def _lines(body: bytes) -> list[str]:
     return [line.removeprefix("data: ") for line in body.decode(errors="replace").split("\n") if line]
 
 
-def _embed(client: httpx.Client, target: Target) -> tuple[str, str]:
+def _embed(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/embeddings", json={"model": target.model, "input": "hello"})
     if wrong := _refused(answer):
         return wrong, _version(answer)
@@ -172,7 +172,7 @@ def _embed(client: httpx.Client, target: Target) -> tuple[str, str]:
     return "" if entry["embedding"] else "an empty embedding", _version(answer)
 
 
-def _rerank(client: httpx.Client, target: Target) -> tuple[str, str]:
+def _rerank(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/score", json={"model": target.model, "text_1": "hello", "text_2": "world"})
     if wrong := _refused(answer):
         return wrong, _version(answer)
@@ -180,14 +180,14 @@ def _rerank(client: httpx.Client, target: Target) -> tuple[str, str]:
     return "" if isinstance(entry["score"], float) else f"no score: {entry}", _version(answer)
 
 
-_ANSWERS: Mapping[str, Callable[[httpx.Client, Target], tuple[str, str]]] = {
+_ANSWERS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] = {
     "chat": _chat,
     "embed": _embed,
     "rerank": _rerank,
 }
 
 
-def _body(target: Target) -> dict[str, Any]:
+def _body(target: LoadTarget) -> dict[str, Any]:
     messages = [{"role": "user", "content": "hi"}]
     return {"model": target.model, "messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
 

@@ -8,8 +8,8 @@ import pytest
 
 from rayhelm.charts.helm import charts_dir
 from rayhelm.kube.kubectl import Kubectl
-from rayhelm.rehearsal.held import Watch, cards_of, has
-from rayhelm.rehearsal.room import Room
+from rayhelm.rehearsal.capacity import Capacity
+from rayhelm.rehearsal.usage import UsageMonitor, count_gpus, count_pool_gpus
 from rayhelm.render.files import render_fleet
 
 VALUES = charts_dir().parent / "values"
@@ -37,9 +37,9 @@ class Cluster(Kubectl):
         return {"items": [pod] * count}
 
 
-def watch(cluster: Cluster, old: int = 1, new: int = 2) -> Watch:
+def watch(cluster: Cluster, old: int = 1, new: int = 2) -> UsageMonitor:
     cards = {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})}
-    return Watch(cluster, *cards, ["ours"])
+    return UsageMonitor(cluster, *cards, ["ours"])
 
 
 @pytest.mark.parametrize("name", FLEETS)
@@ -47,7 +47,7 @@ def test_a_ray_cluster_holds_what_the_plan_says_of_its_service_or_less_where_tha
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     for service, values in rendered.values.items():
         held: Counter[str] = Counter()
-        for (_, resource), count in cards_of(service, rendered, values).items():
+        for (_, resource), count in count_gpus(service, rendered, values).items():
             held[resource] += count
         planned = Counter(rendered.plan.services[service].cards)
         scales = any(model.min_replicas < model.replicas for model in rendered.plan.of_service(service))
@@ -61,51 +61,51 @@ def test_every_pool_has_room_for_what_the_plan_puts_there(name: str) -> None:
         held: Counter[tuple[str, str]] = Counter()
         for service, values in rendered.values.items():
             if rendered.plan.services[service].cluster == cluster:
-                held += cards_of(service, rendered, values)
-        assert held <= has(rendered, cluster)
+                held += count_gpus(service, rendered, values)
+        assert held <= count_pool_gpus(rendered, cluster)
 
 
 def test_two_clusters_hold_the_old_cards_and_the_new_ones() -> None:
     cluster = Cluster(a="one")
     seen = watch(cluster)
-    assert seen.look()[POOL] == 1
-    seen.begin()
+    assert seen.observe()[POOL] == 1
+    seen.mark_change()
     cluster.clusters = {"a": "one", "b": "one"}
-    assert seen.look()[POOL] == 3
+    assert seen.observe()[POOL] == 3
     cluster.clusters = {"b": "one"}
-    assert seen.look()[POOL] == 2
-    assert (seen.most[POOL], seen.clusters_at_most) == (3, 2)
+    assert seen.observe()[POOL] == 2
+    assert (seen.peak[POOL], seen.peak_clusters) == (3, 2)
 
 
 def test_a_cluster_that_is_changed_in_place_holds_the_new_cards() -> None:
     seen = watch(Cluster(a="one"))
-    seen.begin()
-    assert seen.look()[POOL] == 1
+    seen.mark_change()
+    assert seen.observe()[POOL] == 1
     seen.in_place.add("one")
-    assert seen.look()[POOL] == 2
+    assert seen.observe()[POOL] == 2
 
 
 def test_a_service_that_comes_holds_its_cards_and_those_of_others_are_not_counted() -> None:
     cluster = Cluster(a="one")
     seen = watch(cluster)
-    seen.begin()
+    seen.mark_change()
     cluster.clusters = {"a": "one", "c": "two", "d": "foreign"}
-    assert seen.look()[POOL] == 6
-    assert seen.clusters_at_most == 2
+    assert seen.observe()[POOL] == 6
+    assert seen.peak_clusters == 2
 
 
 def test_pods_and_their_memory_are_told_at_their_most() -> None:
     cluster = Cluster(pods=4, a="one")
     seen = watch(cluster)
-    seen.look()
+    seen.observe()
     cluster.pods = 2
-    seen.look()
-    assert (seen.pods_at_most, seen.room_at_most) == (4, Room(4 * 2**30, 4))
+    seen.observe()
+    assert (seen.peak_pods, seen.peak_requests) == (4, Capacity(4 * 2**30, 4))
 
 
 def test_what_others_have_beside_it_is_not_counted() -> None:
     cluster = Cluster(pods=3, a="one")
     cluster.namespace = "theirs"
     seen = watch(cluster)
-    assert seen.look() == Counter()
-    assert (seen.clusters_at_most, seen.pods_at_most) == (0, 0)
+    assert seen.observe() == Counter()
+    assert (seen.peak_clusters, seen.peak_pods) == (0, 0)

@@ -13,11 +13,11 @@ import pytest
 
 from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
-from rayhelm.rehearsal import caller
-from rayhelm.rehearsal.caller import Seen, Target
-from rayhelm.rehearsal.load import Load
+from rayhelm.rehearsal import load_client
+from rayhelm.rehearsal.load import LoadGenerator
+from rayhelm.rehearsal.load_client import LoadTarget, RequestResult
 
-TARGET = Target(name="tiny", url="", model="tiny", tokens=8)
+TARGET = LoadTarget(name="tiny", url="", model="tiny", tokens=8)
 
 
 def piece(text: str = "a", finish: str = "") -> bytes:
@@ -31,7 +31,7 @@ ERROR = b'data: {"error": {"message": "the replica is gone"}}\n\n'
 
 
 @contextmanager
-def answering(body: bytes, *, status: int = 200, promised: int = 0) -> Iterator[Target]:
+def check_reachable(body: bytes, *, status: int = 200, promised: int = 0) -> Iterator[LoadTarget]:
     """A model that gives this answer to everybody; `promised` are bytes that never come."""
 
     class Handler(BaseHTTPRequestHandler):
@@ -51,22 +51,22 @@ def answering(body: bytes, *, status: int = 200, promised: int = 0) -> Iterator[
         server.shutdown()
 
 
-def wrong(target: Target, kind: str) -> str:
+def wrong(target: LoadTarget, kind: str) -> str:
     """What a caller finds wrong with the answer."""
-    asks = caller._stream if kind == "stream" else caller._ANSWERS[kind]
-    with caller._client(target, patience=10) as client:
-        said, _ = caller._asked(lambda: asks(client, target))
+    asks = load_client._stream if kind == "stream" else load_client._ANSWERS[kind]
+    with load_client._client(target, patience=10) as client:
+        said, _ = load_client._asked(lambda: asks(client, target))
     return said
 
 
 def test_a_stream_with_its_end_is_whole() -> None:
-    with answering(piece() + END + DONE) as target:
+    with check_reachable(piece() + END + DONE) as target:
         assert wrong(target, "stream") == ""
 
 
 @pytest.mark.parametrize("odd", ["\x85", "\u2028", "\x1c", "\x0b"])
 def test_what_unicode_calls_the_end_of_a_line_ends_none(odd: str) -> None:
-    with answering(piece(f"a{odd}b") + END + DONE) as target:
+    with check_reachable(piece(f"a{odd}b") + END + DONE) as target:
         assert wrong(target, "stream") == ""
 
 
@@ -80,41 +80,41 @@ def test_what_unicode_calls_the_end_of_a_line_ends_none(odd: str) -> None:
     ],
 )
 def test_a_stream_that_broke_off_is_cut(body: bytes, promised: int, said: str) -> None:
-    with answering(body, promised=promised) as target:
+    with check_reachable(body, promised=promised) as target:
         assert wrong(target, "stream").startswith(said)
 
 
 @pytest.mark.parametrize(("promised", "said"), [(0, "an empty stream"), (1000, "silent after 0 pieces")])
 def test_a_stream_that_never_began_is_lost_and_not_cut(promised: int, said: str) -> None:
-    with answering(b"", promised=promised) as target:
+    with check_reachable(b"", promised=promised) as target:
         assert wrong(target, "stream").startswith(said)
 
 
 def test_a_stream_that_gives_no_reason_for_its_end_is_wrong() -> None:
-    with answering(piece() + DONE) as target:
+    with check_reachable(piece() + DONE) as target:
         assert wrong(target, "stream") == "a stream without an end"
 
 
 @pytest.mark.parametrize("kind", ["chat", "stream", "embed", "rerank"])
 def test_a_refusal_is_told_with_its_text(kind: str) -> None:
-    with answering(b"nobody is here", status=503) as target:
+    with check_reachable(b"nobody is here", status=503) as target:
         assert wrong(target, kind) == "503 nobody is here"
 
 
 @pytest.mark.parametrize("kind", ["chat", "embed", "rerank"])
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b'{"usage": 1, "data": [{"score": 1}]}'])
 def test_an_answer_of_another_shape_is_wrong(kind: str, body: bytes) -> None:
-    with answering(body) as target:
+    with check_reachable(body) as target:
         assert wrong(target, kind)
 
 
 def test_an_answer_of_another_length_is_wrong() -> None:
-    with answering(b'{"usage": {"completion_tokens": 3}}') as target:
+    with check_reachable(b'{"usage": {"completion_tokens": 3}}') as target:
         assert wrong(target, "chat") == "3 tokens in place of 8"
 
 
 def test_a_connection_that_nobody_takes_is_wrong() -> None:
-    with answering(b"") as target:
+    with check_reachable(b"") as target:
         pass
     assert "ConnectError" in wrong(target, "chat")
 
@@ -122,10 +122,10 @@ def test_a_connection_that_nobody_takes_is_wrong() -> None:
 def test_a_log_whose_beginning_is_gone_is_no_account(monkeypatch: pytest.MonkeyPatch) -> None:
     """A kubelet starts another file after ten MiB, and tells of the newest alone."""
     first = json.dumps({"first": "chat", "after": 1.0})
-    seen = json.dumps(asdict(Seen(1.0, 0.5, "chat", "short", "stable", "")))
-    said = Load(Kubectl(Path("kubectl"), None), "callers")
+    seen = json.dumps(asdict(RequestResult(1.0, 0.5, "chat", "short", "stable", "")))
+    said = LoadGenerator(Kubectl(Path("kubectl"), None), "callers")
     monkeypatch.setattr(said, "_said", lambda: f"{first}\n{seen}\n")
-    assert len(said.look().answered) == 1
+    assert len(said.read_result().answered) == 1
     monkeypatch.setattr(said, "_said", lambda: f"{seen[20:]}\n{seen}\n")
     with pytest.raises(RayhelmError, match="more than the log of their pod keeps"):
-        said.look()
+        said.read_result()

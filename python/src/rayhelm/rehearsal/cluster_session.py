@@ -18,7 +18,7 @@ from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 from rayhelm.values.gateway import GatewayValues
 
-__all__ = ["RESTRICTED", "Stage"]
+__all__ = ["RESTRICTED", "ClusterSession"]
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 READY = 900.0
@@ -29,13 +29,13 @@ STEADY = 10.0
 
 
 @dataclass
-class Stage:
+class ClusterSession:
     """What was installed on one cluster."""
 
     kubectl: Kubectl
     kubeconfig: Path | None = None
     context: str = ""
-    say: Callable[[str], None] = lambda _: None
+    report_progress: Callable[[str], None] = lambda _: None
     """Told what is being waited for."""
     keys: dict[str, str] = field(default_factory=dict)
     """A key of each tenant of the gateway; made here."""
@@ -44,7 +44,7 @@ class Stage:
     installed: dict[str, Release] = field(default_factory=dict)
     """By chart and name, in order."""
 
-    def helm(self, *arguments: str, text: str = "", wait: float = 600) -> str:
+    def run_helm(self, *arguments: str, text: str = "", wait: float = 600) -> str:
         options = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
         options += [f"--kube-context={self.context}"] if self.context else []
         command = [str(find_helm()), *options, *arguments]
@@ -56,7 +56,7 @@ class Stage:
     def install(self, release: Release) -> None:
         """`helm upgrade --install`, as the README says: the namespace of a service is there, with the labels that chart
         `tenant` gives it, and nobody is to make it again."""
-        self.say(f"{release.chart} {release.name}: install")
+        self.report_progress(f"{release.chart} {release.name}: install")
         self.installed[f"{release.chart}/{release.name}"] = release
         if release.chart == "ray-service":
             self._ensure_namespace(release.namespace)
@@ -66,25 +66,25 @@ class Stage:
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
         # Namespaces of services have labels of their tenant, which Helm 4 would take away.
         options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
-        self.helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
+        self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
 
-    def raise_all(self, releases: Collection[Release]) -> None:
+    def install_all(self, releases: Collection[Release]) -> None:
         """Installs in order; returns when services and doors are ready."""
         for release in releases:
             if release.chart == "ray-service":
-                self.counted(release.namespace)
+                self.wait_for_quota(release.namespace)
             began = time.monotonic()
             self.install(release)
             self.seconds[release.name] = -began
         for release in releases:
             if release.chart == "ray-service":
-                self.ready(release)
+                self.wait_until_ready(release)
                 self.seconds[release.name] += time.monotonic()
             if release.chart == "gateway":
-                self.rolled(release)
+                self.wait_for_rollout(release)
         self.seconds = {name: took for name, took in self.seconds.items() if took > 0}
 
-    def counted(self, namespace: str) -> None:
+    def wait_for_quota(self, namespace: str) -> None:
         """Waits until a tenant's quotas count RayServices: until then none may be made. Where the kind is younger than
         the quota, Kubernetes takes up to five minutes."""
 
@@ -98,11 +98,13 @@ class Stage:
 
         self.wait(in_force, f"the quotas of {namespace}", namespace)
 
-    def ready(self, release: Release) -> None:
+    def wait_until_ready(self, release: Release) -> None:
         """Waits for the RayService; fails with what the cluster says of it."""
-        self.wait(lambda: _condition(self.service(release), "Ready"), f"RayService {release.name}", release.namespace)
+        self.wait(
+            lambda: _condition(self.get_service(release), "Ready"), f"RayService {release.name}", release.namespace
+        )
 
-    def settled(self, release: Release) -> None:
+    def wait_until_settled(self, release: Release) -> None:
         """Waits until an edit of the RayService has done all that it does: one cluster, and its applications run."""
         steady = 0.0
 
@@ -117,7 +119,7 @@ class Stage:
         self.wait(still, f"RayService {release.name} at rest", release.namespace)
 
     def _at_rest(self, release: Release) -> bool:
-        item = self.service(release)
+        item = self.get_service(release)
         status = item.get("status", {})
         active = status.get("activeServiceStatus", {})
         applications = active.get("applicationStatuses", {}).values()
@@ -127,37 +129,37 @@ class Stage:
             and not _condition(item, "UpgradeInProgress")
             and bool(applications)
             and all(each["status"] == "RUNNING" for each in applications)
-            and self.ray_clusters(release) == {active["rayClusterName"]}
+            and self.list_ray_clusters(release) == {active["rayClusterName"]}
         )
 
-    def rolled(self, release: Release) -> None:
+    def wait_for_rollout(self, release: Release) -> None:
         """Waits for the pods of a gateway."""
         where = f"--namespace={release.namespace}"
         self.kubectl("rollout", "status", f"deployment/{release.name}", where, "--timeout=300s")
 
-    def switched(self, release: Release, before: Collection[str]) -> None:
+    def wait_for_switch(self, release: Release, before: Collection[str]) -> None:
         """Waits until another Ray cluster serves."""
 
         def serves_another() -> bool:
-            active = self.service(release)["status"]["activeServiceStatus"]
+            active = self.get_service(release)["status"]["activeServiceStatus"]
             return active.get("rayClusterName", "") not in before
 
         self.wait(serves_another, f"another cluster of {release.name}", release.namespace)
 
-    def left(self, release: Release, before: Collection[str]) -> None:
+    def wait_until_removed(self, release: Release, before: Collection[str]) -> None:
         """Waits until those Ray clusters are gone."""
-        gone = lambda: not set(before) & self.ray_clusters(release)  # noqa: E731
+        gone = lambda: not set(before) & self.list_ray_clusters(release)  # noqa: E731
         self.wait(gone, f"the end of {', '.join(before)}", release.namespace)
 
-    def service(self, release: Release) -> dict[str, Any]:
+    def get_service(self, release: Release) -> dict[str, Any]:
         return self.kubectl.get("rayservice", release.name, namespace=release.namespace)
 
-    def ray_clusters(self, release: Release) -> set[str]:
+    def list_ray_clusters(self, release: Release) -> set[str]:
         items = self.kubectl.get("raycluster", namespace=release.namespace)["items"]
         owners = {item["metadata"]["name"]: item["metadata"].get("ownerReferences", ()) for item in items}
         return {name for name, owned in owners.items() if release.name in {owner["name"] for owner in owned}}
 
-    def pods(self, release: Release, role: str = "") -> list[dict[str, Any]]:
+    def list_pods(self, release: Release, role: str = "") -> list[dict[str, Any]]:
         """Of a service or a gateway, without those that are being ended."""
         label = {"ray-service": "rayhelm.dev/service", "gateway": "rayhelm.dev/gateway"}[release.chart]
         wanted = f"--selector={label}={release.name}" + (f",rayhelm.dev/role={role}" if role else "")
@@ -165,19 +167,19 @@ class Stage:
         return [item for item in items if not item["metadata"].get("deletionTimestamp")]
 
     def wait(self, so: Callable[[], bool], what: str, namespace: str, timeout: float = READY, poll: float = 1) -> None:
-        self.say(what)
+        self.report_progress(what)
         try:
             wait_until(lambda: so() or None, what=what, timeout=timeout, poll=poll)
         except RayhelmError as error:
-            raise RayhelmError(f"{error}\n{self.tells(namespace)}") from error
+            raise RayhelmError(f"{error}\n{self.describe_namespace(namespace)}") from error
 
-    def tells(self, namespace: str) -> str:
+    def describe_namespace(self, namespace: str) -> str:
         """Pods and events, for whoever reads why it failed."""
         pods = self.kubectl("get", "pods", f"--namespace={namespace}", "--output=wide")
         events = self.kubectl("get", "events", f"--namespace={namespace}", "--sort-by=.lastTimestamp")
         return f"{pods}\n{events}"
 
-    def rotate(self, release: Release, tenant: str) -> str:
+    def add_key(self, release: Release, tenant: str) -> str:
         """Gives a tenant another key beside its own; returns it."""
         assert isinstance(release.values, GatewayValues)
         key = token_urlsafe(24)
@@ -186,7 +188,7 @@ class Stage:
         self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, lines))
         return key
 
-    def only(self, release: Release, tenant: str, key: str) -> None:
+    def remove_other_keys(self, release: Release, tenant: str, key: str) -> None:
         """Leaves a tenant this key alone."""
         assert isinstance(release.values, GatewayValues)
         keys = release.values.tenants[tenant].keys
@@ -196,7 +198,7 @@ class Stage:
     def _ensure_namespace(self, name: str) -> None:
         there = {item["metadata"]["name"] for item in self.kubectl.get("namespaces")["items"]}
         if name not in there:
-            self.kubectl.apply_objects(namespace(name))
+            self.kubectl.apply_objects(build_namespace(name))
 
     def _ensure_keys(self, where: str, values: GatewayValues) -> None:
         for name, tenant in values.tenants.items():
@@ -206,7 +208,7 @@ class Stage:
                 self.kubectl.apply_objects(_secret(where, tenant.keys.secret_name, tenant.keys.secret_key, [line]))
 
 
-def namespace(name: str, labels: Mapping[str, str] = RESTRICTED) -> dict[str, Any]:
+def build_namespace(name: str, labels: Mapping[str, str] = RESTRICTED) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
 
 

@@ -3,16 +3,16 @@
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from rayhelm.rehearsal.caller import Target
 from rayhelm.rehearsal.load import NAMESPACE
+from rayhelm.rehearsal.load_client import LoadTarget
 from rayhelm.render.files import Rendered
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import (
-    Place,
-    gateway_without_cards,
-    platform_without_cards,
-    service_without_cards,
-    tenant_without_cards,
+    StandInCluster,
+    adapt_gateway,
+    adapt_platform,
+    adapt_service,
+    adapt_tenant,
 )
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient
@@ -22,21 +22,21 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
 
-__all__ = ["CALLER", "Cast", "cast_of"]
+__all__ = ["LOAD_CLIENT", "StandInSet", "build_stand_ins"]
 
-CALLER = "rehearsal"
+LOAD_CLIENT = "rehearsal"
 """The tenant of the load, who may call every model, and the name of its way in."""
 DELETION_DELAY = 60
 """Seconds that a cluster which was replaced lives on at most: nobody waits for ten minutes in a rehearsal."""
 
 
 @dataclass(frozen=True)
-class Cast:
+class StandInSet:
     """Who plays."""
 
     releases: tuple[Release, ...]
     """In the order of their install."""
-    targets: tuple[Target, ...]
+    targets: tuple[LoadTarget, ...]
     """Models that somebody stands in for; without keys."""
     notes: tuple[str, ...]
     """What is not as in the fleet, a sentence each."""
@@ -44,15 +44,15 @@ class Cast:
     """The fleet's own values of each service that plays."""
 
 
-def cast_of(
+def build_stand_ins(
     rendered: Rendered,
-    place: Place,
+    place: StandInCluster,
     *,
     cluster: str,
     services: Collection[str] = (),
     workers: int = 1,
     doors: int = 1,
-) -> Cast:
+) -> StandInSet:
     """The releases of one of the fleet's clusters; `services` are all when left out. `workers` have room for a replica
     of every model each."""
     notes: list[str] = []
@@ -66,25 +66,25 @@ def cast_of(
                     continue
                 plans = rendered.plan.of_service(release.name)
                 architectures = {plan.answers_to: plan.architecture for plan in plans}
-                small = service_without_cards(values, architectures, place, workers=workers)
+                small = adapt_service(values, architectures, place, workers=workers)
                 notes += small.notes
                 if small.values.serve.applications:
                     own[release.name] = values
                     played.append(replace(release, values=_service(small.values)))
             case GatewayValues():
-                played.append(replace(release, values=_gateway(gateway_without_cards(values, place, replicas=doors))))
+                played.append(replace(release, values=_gateway(adapt_gateway(values, place, replicas=doors))))
             case TenantValues():
-                played.append(replace(release, values=tenant_without_cards(values)))
+                played.append(replace(release, values=adapt_tenant(values)))
             case PlatformValues():
-                played.append(replace(release, values=platform_without_cards(values, place)))
-    return Cast(tuple(played), tuple(_targets(played, rendered)), tuple(notes), own)
+                played.append(replace(release, values=adapt_platform(values, place)))
+    return StandInSet(tuple(played), tuple(_targets(played, rendered)), tuple(notes), own)
 
 
 def _service(values: RayServiceValues) -> RayServiceValues:
     """Lets the load in past a gateway that is not there, and replaces clusters quicker."""
     policy = values.network_policy
     delay = min(DELETION_DELAY, values.upgrade.deletion_delay_seconds)
-    gateways = policy.gateways or {CALLER: Peer(namespace=NAMESPACE)}
+    gateways = policy.gateways or {LOAD_CLIENT: Peer(namespace=NAMESPACE)}
     return values.model_copy(
         update={
             "upgrade": values.upgrade.model_copy(update={"deletion_delay_seconds": delay}),
@@ -96,10 +96,10 @@ def _service(values: RayServiceValues) -> RayServiceValues:
 def _gateway(values: GatewayValues) -> GatewayValues:
     """Lets the load in, with a key of its own and without limits that it could meet."""
     policy = values.network_policy
-    clients = {**policy.allowed_clients, CALLER: AllowedClient(namespace=NAMESPACE)}
+    clients = {**policy.allowed_clients, LOAD_CLIENT: AllowedClient(namespace=NAMESPACE)}
     load = Tenant.model_validate(
         {
-            "keys": {"secretName": f"gateway-keys-{CALLER}"},
+            "keys": {"secretName": f"gateway-keys-{LOAD_CLIENT}"},
             "models": list(values.models),
             "requestsPerMinute": 1_000_000,
             "concurrency": 10_000,
@@ -108,12 +108,12 @@ def _gateway(values: GatewayValues) -> GatewayValues:
     return values.model_copy(
         update={
             "network_policy": policy.model_copy(update={"allowed_clients": clients}),
-            "tenants": {**values.tenants, CALLER: load},
+            "tenants": {**values.tenants, LOAD_CLIENT: load},
         }
     )
 
 
-def _targets(played: list[Release], rendered: Rendered) -> Iterator[Target]:
+def _targets(played: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
     tasks = {plan.answers_to: str(plan.task) for plan in rendered.plan.models.values()}
     doors = [release for release in played if isinstance(release.values, GatewayValues)]
     seen: set[str] = set()
@@ -126,7 +126,7 @@ def _targets(played: list[Release], rendered: Rendered) -> Iterator[Target]:
                 if model in seen:
                     continue
                 seen.add(model)
-                yield Target(name=model, url=_url(release, name, values, doors), model=model, task=tasks[model])
+                yield LoadTarget(name=model, url=_url(release, name, values, doors), model=model, task=tasks[model])
 
 
 def _url(release: Release, application: str, values: RayServiceValues, doors: list[Release]) -> str:
