@@ -109,10 +109,15 @@ def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], h
         if isinstance(values, Mapping):
             files[0].write_text(json.dumps(values))
         command = [str(helm or find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment(folder))
+        done = run_helm(command, _environment(folder))
     if done.returncode:
         raise FleetError(_problem(done.stderr or done.stdout, files[0] if files else None))
     return done.stdout
+
+
+def run_helm(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
+    """Run one helm command. The tests put a cache in its place."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def _environment(folder: str) -> dict[str, str]:
