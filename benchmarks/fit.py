@@ -7,12 +7,12 @@ import random
 import sys
 import time
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.planner.memory.fit import fit
 
 
 def main(count: int) -> None:
-    known = catalog()
+    known = load_catalog()
     models, gpus = known.models(), known.gpus()
     choose = random.Random(0)
     asked = [(choose.choice(models), choose.choice(gpus), choose.choice((1, 2, 4, 8))) for _ in range(count)]

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
 from rayhelm.planner.memory.fit import fit
 
@@ -55,13 +55,13 @@ def ask_at_random(count: int) -> None:
     """Every question is one that the command could be asked; one that is refused in words is an answer too."""
     dice = random.Random(1)
     known: tuple[Sequence[str], ...] = (
-        [model.id for model in catalog().models()],
-        [gpu.id for gpu in catalog().gpus()],
+        [model.id for model in load_catalog().models()],
+        [gpu.id for gpu in load_catalog().gpus()],
     )
     for _ in range(count):
         model, gpu = (dice.choice(names) for names in known)
         try:
-            fit(catalog().model(model), [catalog().gpu(gpu)], dice.choice((1, 2, 4, 8)))
+            fit(load_catalog().model(model), [load_catalog().gpu(gpu)], dice.choice((1, 2, 4, 8)))
         except FleetError:
             continue
 

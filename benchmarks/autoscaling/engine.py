@@ -6,12 +6,12 @@ from heapq import heappop, heappush
 
 from autoscaling.trace import Request
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import engine
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
-from rayhelm.planner.memory.kv_cache import kv_cache
-from rayhelm.planner.memory.parallelism import partition_of
-from rayhelm.planner.placement.performance import decode_step_s, first_token_s, prefill_s
+from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.placement.performance import estimate_decode_step_s, estimate_first_token_s, estimate_prefill_s
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.versions import versions
 
@@ -22,8 +22,8 @@ __all__ = ["Machine", "Replica"]
 class Machine:
     """What all replicas are: a model on a card."""
 
-    model: Model
-    gpu: Gpu
+    model: Checkpoint
+    gpu: GpuKind
     kv_bytes: float
     """Of one token."""
     kv_tokens: int
@@ -37,23 +37,23 @@ class Machine:
         """A replica of one card."""
         assert plan.tensor_parallel_size == plan.pipeline_parallel_size == 1
         model = known.model(plan.source)
-        constants, _ = engine(versions().vllm)
-        cache = kv_cache(model, 1, partition_of(model, 1, None), "auto", constants)
+        constants, _ = find_engine(versions().vllm)
+        cache = lay_out_kv_cache(model, 1, find_partition(model, 1, None), "auto", constants)
         assert cache
         assert plan.kv_cache_tokens
         return cls(model, known.gpu(plan.gpu), cache.token_bytes(0), plan.kv_cache_tokens, plan.max_num_seqs, slower)
 
     def step(self, running: float, context: float, reuse: float) -> float:
         """Seconds of one decode step; `reuse`: prompt tokens computed for each output token."""
-        seconds = decode_step_s(self.model, (self.gpu,), 1, running, context, self.kv_bytes, reuse)
+        seconds = estimate_decode_step_s(self.model, (self.gpu,), 1, running, context, self.kv_bytes, reuse)
         assert seconds
         return seconds * self.slower
 
     def first_token(self, prompt: int, step: float, running: float) -> float:
         """Seconds from the engine's taking a request to its first token."""
-        alone = prefill_s(self.model, (self.gpu,), 1, prompt, None)
+        alone = estimate_prefill_s(self.model, (self.gpu,), 1, prompt, None)
         assert alone
-        return first_token_s(alone * self.slower, step, running)
+        return estimate_first_token_s(alone * self.slower, step, running)
 
 
 @dataclass(eq=False)

@@ -12,7 +12,7 @@ from autoscaling.engine import Machine
 from autoscaling.report import Run
 from autoscaling.service import Service, Terms
 from autoscaling.trace import Trace, requests, trace
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
@@ -55,7 +55,7 @@ def run(job: Job) -> Run:
     of, plan = trace(name), planned(name)
     terms, config = terms_of(plan, of), config_of(plan, factor)
     with deciding(policy, config, TTFT_S) as decide:
-        service = Service(Machine.of_plan(plan, catalog(), slower), terms, seed)
+        service = Service(Machine.of_plan(plan, load_catalog(), slower), terms, seed)
         outcome = service.run(requests(seed, of), of.seconds, decide)
     hours, share = round(outcome.card_s / 3600, 3), round(outcome.in_time(TTFT_S), 4)
     return Run(name, policy, factor, slower, seed, hours, share, outcome.started)

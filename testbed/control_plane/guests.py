@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.errors import MissingError, UsageError
 from rayhelm.kube.kubectl import MANAGER, Kubectl, KubectlError
 from rayhelm.versions import versions
@@ -123,7 +123,7 @@ def _others(kubectl: Kubectl, home: Home) -> Iterator[str]:
     """What here is somebody else's, one line each."""
     if (mark := _mark(kubectl)) and mark != str(home.folder):
         yield f"it is the testbed of {mark}"
-    domains = {gpu.resource.partition("/")[0] for gpu in catalog().gpus()}
+    domains = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}
     for node in _items(kubectl, "nodes", f"--selector=!{SIMULATED}"):
         cards = [name for name in node["status"].get("capacity", {}) if name.partition("/")[0] in domains]
         if cards:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.spec.pools import Pool
 from rayhelm.values.build.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_CARD
 
@@ -42,7 +42,7 @@ class Host:
     size: Size
     region: str
     """The cluster's name: fleets do not tell regions."""
-    card: Gpu | None = None
+    card: GpuKind | None = None
     """None for a host without cards."""
     cards: int = 0
     parts: dict[str, int] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.closed import Closed
 
 __all__ = ["Labeller", "SpotMark", "facts_of", "labeller", "labels_of", "spot_marks"]
@@ -38,7 +38,7 @@ class SpotMark(Closed):
     """Whether the label is a taint as well."""
 
 
-def labels_of(card: Gpu, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
+def labels_of(card: GpuKind, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
     """Labels of a host with `count` such cards, as its vendor's discovery writes them; none where it has none here.
 
     `mig`: MIG instances of each card by profile. `slices`: pods that each card is offered to."""
@@ -58,7 +58,7 @@ def labels_of(card: Gpu, count: int, mig: Mapping[str, int] | None = None, slice
     return labels
 
 
-def facts_of(card: Gpu, count: int) -> dict[str, str]:
+def facts_of(card: GpuKind, count: int) -> dict[str, str]:
     """What labels can tell of a card; the catalog's product label wins over the labeller's file."""
     facts = {"count": str(count), "mig": str(bool(card.mig)).lower()}
     if known := labeller(card.vendor):

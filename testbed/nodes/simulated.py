@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rayhelm.catalog import Catalog, catalog
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog import Catalog, load_catalog
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.planner.placement.gpu_partitioning import Cut, cut_of
+from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
@@ -25,7 +25,7 @@ def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = No
     cuts is offered in its parts, as after the nodes' labels have been set.
 
     Raises UsageError for a cluster that the fleet does not have, FleetError for cards that no chart asks for."""
-    region, known, names = cluster_of(loaded, cluster), known or catalog(), set[str]()
+    region, known, names = cluster_of(loaded, cluster), known or load_catalog(), set[str]()
     pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
     return [node(host) for name, pool in pools for host in _hosts(name, pool, loaded, known, names)]
 
@@ -42,7 +42,7 @@ def uniform(
     """Many like nodes, without a fleet: 1,000 GPUs unless told otherwise.
 
     Raises FleetError for a card that the catalog does not know."""
-    card, like = catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
+    card, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
     size, taints = size_of(like, per_node), (_vendors_taint(card),)
     hosts = (
         Host(f"{pool}-{index}", pool, size, "main", card=card, cards=per_node, taints=taints) for index in range(nodes)
@@ -71,7 +71,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
             problem = loaded.document.problem(("pools", name), f"no chart asks for {card.resource} ({card.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
-        cut = cut_of(name, pool, card, loaded, known)
+        cut = partition_gpus(name, pool, card, loaded, known)
         yield Host(
             name=_unlike(own or f"{name}-{index}", names),
             pool=name,
@@ -92,7 +92,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
         )
 
 
-def _chosen(pool: str, cut: Cut | None) -> dict[str, str]:
+def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
     """The label by which somebody chose how the cards are shared: what the chart platform's NOTES say."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
@@ -107,7 +107,7 @@ def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dic
         yield from [(pool.gpu or "", pool.gpus_per_node or 1, None, {})] * (pool.nodes or 1)
 
 
-def _vendors_taint(card: Gpu) -> Taint:
+def _vendors_taint(card: GpuKind) -> Taint:
     """As clouds set it on nodes with cards, so that nothing else takes their place."""
     return Taint(card.resource, "present")
 

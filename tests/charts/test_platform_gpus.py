@@ -12,8 +12,8 @@ import yaml
 from charts import kit
 from charts.kit import only, over
 from charts.oracles import validator_of
-from rayhelm.catalog import catalog
-from rayhelm.catalog.operators import amd, intel, nvidia
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.operators import load_amd, load_intel, load_nvidia
 from rayhelm.errors import MissingError
 from rayhelm.values.platform.gpus import Operands
 from testbed.tools.crds import crd_files
@@ -65,7 +65,7 @@ def test_the_cluster_policy_is_what_nvidia_s_operator_took_four_years_ago() -> N
 
 
 def test_the_cluster_policy_is_what_nvidia_s_operator_takes_today() -> None:
-    file = from_folder(f"gpu-operator-{nvidia().version}/{POLICY}")
+    file = from_folder(f"gpu-operator-{load_nvidia().version}/{POLICY}")
     assert complaints(only(rendered(), "ClusterPolicy"), file) == []
 
 
@@ -85,7 +85,7 @@ def test_intel_s_plugins_are_what_intel_s_operator_takes() -> None:
 
 
 def test_amd_s_device_config_is_what_amd_s_operator_takes() -> None:
-    file = from_folder(f"amd-gpu-operator-{amd().version}/amd.com_deviceconfigs.yaml")
+    file = from_folder(f"amd-gpu-operator-{load_amd().version}/amd.com_deviceconfigs.yaml")
     device = only(rendered(), "DeviceConfig")
     assert complaints(device, file) == []
     assert complaints(over(device, {"spec": {"devicePlugin": {"arguments": {}}}}), file)
@@ -129,10 +129,10 @@ def test_every_pool_with_mig_is_an_entry_and_nodes_can_be_made_whole_again() -> 
     assert found["all-disabled"][0]["mig-enabled"] is False
 
 
-@pytest.mark.parametrize("card", [gpu.id for gpu in catalog().gpus() if gpu.mig])
+@pytest.mark.parametrize("card", [gpu.id for gpu in load_catalog().gpus() if gpu.mig])
 def test_every_largest_layout_of_a_card_is_rendered(card: str) -> None:
     """The chart and the catalog agree on what fits, for each layout to which nothing can be added."""
-    table = catalog().mig(catalog().gpu(card))
+    table = load_catalog().mig(load_catalog().gpu(card))
     assert table
     pools = {
         f"p{number}": {"nodeSelector": {"pool": "a"}, "card": card, "mig": layout}
@@ -195,7 +195,7 @@ def counters(*, profiling: bool) -> list[list[str]]:
 
 def test_each_counter_is_a_line_of_three_as_the_exporter_reads_it() -> None:
     lines = counters(profiling=True)
-    assert len(lines) == len(nvidia().counters) + len(nvidia().profiling)
+    assert len(lines) == len(load_nvidia().counters) + len(load_nvidia().profiling)
     for field, kind, text in lines:
         assert re.fullmatch(r"DCGM_FI_(DEV|PROF|DRIVER)_[A-Z0-9_]+", field)
         assert kind in ("gauge", "counter", "label")
@@ -222,9 +222,9 @@ def test_the_cluster_policy_points_to_the_config_maps_in_the_operator_s_namespac
 
 def test_every_operand_has_an_image_because_the_operator_knows_none() -> None:
     spec = only(rendered({"nvidia": {"clusterPolicy": {"operands": None}}}), "ClusterPolicy")["spec"]
-    for name, operand in nvidia().operands.items():
+    for name, operand in load_nvidia().operands.items():
         assert {key: spec[name][key] for key in ("repository", "image", "version")} == operand.model_dump()
-    assert set(Operands().model_dump(by_alias=True)) == set(nvidia().operands)
+    assert set(Operands().model_dump(by_alias=True)) == set(load_nvidia().operands)
 
 
 def test_without_a_cluster_policy_of_ours_the_config_maps_are_there_all_the_same() -> None:
@@ -243,10 +243,10 @@ def test_amd_s_profiles_say_how_each_card_of_a_node_is_cut() -> None:
     assert profiles == {
         "eighths": {"profiles": [{"computePartition": "CPX", "memoryPartition": "NPS4", "numGPUsAssigned": 8}]}
     }
-    modes = {f"{cut.compute}_{cut.memory}" for cut in amd().partitions.values()}
-    assert modes == set(amd().partitions)
+    modes = {f"{cut.compute}_{cut.memory}" for cut in load_amd().partitions.values()}
+    assert modes == set(load_amd().partitions)
 
 
 def test_the_resources_of_the_vendors_are_those_of_the_catalog() -> None:
-    known = {gpu.resource for gpu in catalog().gpus()}
-    assert {amd().resource, intel().resources["xe"], intel().resources["i915"]} <= known
+    known = {gpu.resource for gpu in load_catalog().gpus()}
+    assert {load_amd().resource, load_intel().resources["xe"], load_intel().resources["i915"]} <= known

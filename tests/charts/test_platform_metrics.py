@@ -10,8 +10,8 @@ from charts import kit
 from charts.kit import kinds, only
 from charts.oracles import validator_of
 from charts.pod_security import violations
-from rayhelm.catalog.metrics import metrics
-from rayhelm.catalog.scaling import scaling
+from rayhelm.catalog.metrics import load_metrics
+from rayhelm.catalog.scaling import load_scaling_rules
 from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import MissingError
 from testbed.tools.crds import crd_files
@@ -61,10 +61,10 @@ def test_there_are_no_rules_where_nothing_is_scraped() -> None:
 
 
 def test_rules_are_those_of_what_is_scraped() -> None:
-    of_services = {name for name in scaling().rules if name.startswith("rayhelm_")}
+    of_services = {name for name in load_scaling_rules().rules if name.startswith("rayhelm_")}
     assert set(rules(SERVICE)) == of_services
     assert set(rules(GATEWAY)) == {"haproxy_requests_in_flight"}
-    assert set(rules(SERVICE, GATEWAY)) == set(scaling().rules)
+    assert set(rules(SERVICE, GATEWAY)) == set(load_scaling_rules().rules)
 
 
 def test_the_gateways_hpa_reads_a_number_that_there_is() -> None:
@@ -73,7 +73,7 @@ def test_the_gateways_hpa_reads_a_number_that_there_is() -> None:
         "HorizontalPodAutoscaler",
     )
     named = [metric["pods"]["metric"]["name"] for metric in hpa["spec"]["metrics"] if metric["type"] == "Pods"]
-    assert named == [name for name, rule in scaling().rules.items() if name in rules(GATEWAY)] != []
+    assert named == [name for name, rule in load_scaling_rules().rules.items() if name in rules(GATEWAY)] != []
 
 
 def test_keda_asks_for_the_same_requests_in_flight_at_the_gateway() -> None:
@@ -89,7 +89,7 @@ def test_keda_asks_for_the_same_requests_in_flight_at_the_gateway() -> None:
 
 def test_a_number_is_found_by_a_metric_that_stays_when_a_service_is_idle() -> None:
     for rule in rules(SERVICE, GATEWAY).values():
-        assert metrics()[rule["seriesQuery"].partition("{")[0]].availability == "always"
+        assert load_metrics()[rule["seriesQuery"].partition("{")[0]].availability == "always"
 
 
 def test_a_metric_that_vanishes_is_made_up_for_and_one_that_stays_is_not() -> None:
@@ -128,7 +128,7 @@ def test_pods_are_told_by_namespace_and_name_and_services_by_namespace() -> None
 def test_the_readme_tells_every_number_that_is_always_there() -> None:
     readme = (charts_dir() / "platform/README.md").read_text()
     told = re.findall(r"^\| `(\w+)` \| a ", readme, re.MULTILINE)
-    assert set(told) == set(scaling().rules)
+    assert set(told) == set(load_scaling_rules().rules)
 
 
 # -- adapter ---------------------------------------------------------------------------------------------------------
@@ -273,5 +273,5 @@ def test_scraped_series_have_the_labels_that_rules_and_pod_monitors_name() -> No
         assert all(re.fullmatch(mapped, f"__meta_kubernetes_pod_label_{label}") for label in labels)
         kept = [rule["regex"] for rule in ours if rule.get("source_labels") == [PORT_NAME]]
         assert kept == ["|".join(end["port"] for end in monitor["spec"]["podMetricsEndpoints"])]
-        of_rules = {label for scope in scaling().scopes.values() for label in scope.by}
+        of_rules = {label for scope in load_scaling_rules().scopes.values() for label in scope.by}
         assert {f"rayhelm_dev_{job.removeprefix('rayhelm-').removesuffix('s')}"} & of_rules <= labels

@@ -3,7 +3,7 @@
 from typing import Any
 
 from charts.kit import example, parsed
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import render
 from rayhelm.values.tenant.quota import CARDS
 
@@ -13,7 +13,7 @@ def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
 
 
 def test_every_card_of_the_catalog_is_denied_where_it_is_not_given() -> None:
-    assert {gpu.resource for gpu in catalog().gpus()} <= set(CARDS)
+    assert {gpu.resource for gpu in load_catalog().gpus()} <= set(CARDS)
     (denied,) = [item for item in rendered(example("tenant/minimal")) if item["metadata"]["name"] == "research-denied"]
     given = {"nvidia.com/gpu"}
     for resource in set(CARDS) - given:

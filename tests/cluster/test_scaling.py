@@ -18,8 +18,8 @@ from cluster.kit.helm import Helm
 from cluster.kit.metrics import Adapter, Exposition, Prometheus, adapter, exposition, prometheus
 from cluster.kit.place import Testbed
 from cluster.kit.wait import eventually
-from rayhelm.catalog.metrics import metrics
-from rayhelm.catalog.scaling import scaling
+from rayhelm.catalog.metrics import load_metrics
+from rayhelm.catalog.scaling import load_scaling_rules
 from testbed.control_plane.ports import free_port
 from testbed.nodes import cpu_nodes
 
@@ -37,7 +37,7 @@ OWN = {"rayhelm_preemptions": {"series": ["ray_vllm_num_preemptions_total"], "ag
 
 def without(*availability: str) -> str:
     """The scrape of a live service, without what is there only at times."""
-    gone = [name for name, metric in metrics().items() if metric.availability in availability]
+    gone = [name for name, metric in load_metrics().items() if metric.availability in availability]
     named = "|".join(map(re.escape, gone))
     those = re.compile(rf"(# TYPE )?({named})(_bucket|_sum|_count)?[ {{]")
     return "".join(line for line in SCRAPE.splitlines(keepends=True) if not those.match(line))
@@ -210,7 +210,7 @@ def deployment(name: str) -> Object:
 
 # -- numbers ---------------------------------------------------------------------------------------------------------
 
-OF_SERVICES = [*(name for name in scaling().rules if name.startswith("rayhelm_")), *OWN]
+OF_SERVICES = [*(name for name in load_scaling_rules().rules if name.startswith("rayhelm_")), *OWN]
 
 
 def test_every_rule_is_listed(world: World) -> None:
@@ -317,5 +317,5 @@ def test_kinds_that_an_autoscaler_may_name_have_a_scale_subresource_and_others_h
         return {kinds[item["name"].removesuffix("/scale")] for item in found if item["name"].endswith("/scale")}
 
     served = scaled("apps/v1") | scaled("batch/v1") | scaled("ray.io/v1")
-    assert set(scaling().scalable) <= served
-    assert not set(scaling().unscalable) & served
+    assert set(load_scaling_rules().scalable) <= served
+    assert not set(load_scaling_rules().unscalable) & served

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from charts import kit
-from rayhelm.catalog.scaling import scaling
+from rayhelm.catalog.scaling import load_scaling_rules
 from scaling.kit import GATEWAY, SERVICES, Answer, Series, answers, asked, check_expressions, check_scrapes, numbers
 
 CHAT = {"namespace": "search", "rayhelm_dev_service": "chat"}
@@ -17,7 +17,7 @@ OWN = {
         "rayhelm_prompt_tokens": {"series": ["ray_vllm_prompt_tokens_total"], "aggregate": "Rate"},
     }
 }
-OF_SERVICES = [*(name for name in scaling().rules if name.startswith("rayhelm_")), *OWN["rules"]]
+OF_SERVICES = [*(name for name in load_scaling_rules().rules if name.startswith("rayhelm_")), *OWN["rules"]]
 
 
 @cache

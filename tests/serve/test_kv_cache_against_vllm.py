@@ -4,11 +4,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.engines import engine
-from rayhelm.catalog.model import Model
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.memory.gpu_memory import GIB
-from rayhelm.planner.memory.kv_cache import kv_cache
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import split_layers
 
 pytestmark = pytest.mark.serve
@@ -34,9 +34,9 @@ AVAILABLE = 5 * GIB
 def test_the_pool_is_vllms_own(name: str, tp: int, pp: int, context: int) -> None:
     from vllm.v1.core import kv_cache_utils as theirs
 
-    model, constants = catalog().model(name), engine("0.29.0")[0]
+    model, constants = load_catalog().model(name), find_engine("0.29.0")[0]
     partition = split_layers(model.layers, pp)
-    ours = kv_cache(model, tp, partition, "auto", constants)
+    ours = lay_out_kv_cache(model, tp, partition, "auto", constants)
     assert ours is not None
     in_flight = BATCH * (pp + 1)
     config = _config(context, in_flight)
@@ -70,7 +70,7 @@ def _config(context: int, in_flight: int) -> SimpleNamespace:
     )
 
 
-def _specs(model: Model, tp: int, partition: tuple[int, ...], latent_block: int) -> list[dict[str, object]]:
+def _specs(model: Checkpoint, tp: int, partition: tuple[int, ...], latent_block: int) -> list[dict[str, object]]:
     """vLLM's spec of every layer, by stage; which layers are windowed is taken over from ours."""
     import torch
     from vllm.v1.kv_cache_interface import CrossAttentionSpec, FullAttentionSpec, MLAAttentionSpec, SlidingWindowSpec

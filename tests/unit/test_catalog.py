@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rayhelm.catalog import Catalog, catalog
+from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog._load import names, read_record, stem
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError
 
 DATA = Path(__file__).parents[2] / "python/src/rayhelm/data"
 
 
 def test_it_carries_thirty_gpus_and_thirty_models_at_least() -> None:
-    assert len(catalog().gpus()) >= 30
-    assert len(catalog().models()) >= 30
+    assert len(load_catalog().gpus()) >= 30
+    assert len(load_catalog().models()) >= 30
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_it_carries_thirty_gpus_and_thirty_models_at_least() -> None:
     ],
 )
 def test_a_gpu_is_found_by_the_spellings_that_people_use(spelling: str, gpu: str) -> None:
-    assert catalog().gpu(spelling).id == gpu
+    assert load_catalog().gpu(spelling).id == gpu
 
 
 @pytest.mark.parametrize(
@@ -49,53 +49,57 @@ def test_a_gpu_is_found_by_the_spellings_that_people_use(spelling: str, gpu: str
     ],
 )
 def test_a_model_is_found_by_hub_id_alias_or_short_name(spelling: str, model: str) -> None:
-    assert catalog().model(spelling).id == model
+    assert load_catalog().model(spelling).id == model
 
 
 def test_an_unknown_gpu_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
-        catalog().gpu("H100-SXN-80GB")
+        load_catalog().gpu("H100-SXN-80GB")
     assert "unknown gpu 'H100-SXN-80GB'" in str(error.value)
     assert "H100-SXM-80GB" in error.value.problems[0].fix
 
 
 def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
-        catalog().model("meta-llama/Lama-3.1-8B-Instruct")
+        load_catalog().model("meta-llama/Lama-3.1-8B-Instruct")
     assert "meta-llama/Llama-3.1-8B-Instruct" in error.value.problems[0].fix
 
 
 @pytest.mark.parametrize("name", ["../gpus/t4-16gb", "", "/etc/passwd"])
 def test_a_name_never_leaves_its_folder(name: str) -> None:
     with pytest.raises(FleetError, match="unknown model"):
-        catalog().model(name)
+        load_catalog().model(name)
 
 
 @pytest.mark.parametrize("kind", ["gpus", "models", "networks"])
 def test_no_spelling_means_two_things(kind: str) -> None:
-    entries = getattr(catalog(), kind)()
+    entries = getattr(load_catalog(), kind)()
     spellings = Counter(spelling for entry in entries for spelling in {stem(name) for name in names(entry)})
     assert [spelling for spelling, count in spellings.items() if count > 1] == []
 
 
 def test_every_figure_tells_where_it_was_read() -> None:
-    for gpu in catalog().gpus():
+    for gpu in load_catalog().gpus():
         assert gpu.source, gpu.id
         assert bool(gpu.usable_gib) == bool(gpu.usable_source), gpu.id
         assert gpu.price.on_demand is None or gpu.price.on_demand_source, gpu.id
         assert gpu.price.spot is None or gpu.price.spot_source, gpu.id
-    assert all(network.effective_source for network in catalog().networks() if network.effective_gb_per_s)
-    assert all(model.source and model.published for model in catalog().models())
+    assert all(network.effective_source for network in load_catalog().networks() if network.effective_gb_per_s)
+    assert all(model.source and model.published for model in load_catalog().models())
 
 
 def test_a_card_never_shows_more_memory_than_its_data_sheet() -> None:
-    for gpu in catalog().gpus():
+    for gpu in load_catalog().gpus():
         if gpu.usable_gib and gpu.memory_gb:
             assert gpu.usable_gib <= gpu.memory_gb, gpu.id
 
 
 def test_a_figure_that_nobody_found_stays_unknown() -> None:
-    radeon, spark, internet = catalog().gpu("Radeon-680M"), catalog().gpu("DGX-Spark-128GB"), catalog().network("wan")
+    radeon, spark, internet = (
+        load_catalog().gpu("Radeon-680M"),
+        load_catalog().gpu("DGX-Spark-128GB"),
+        load_catalog().network("wan"),
+    )
     assert radeon.memory_gb is None
     assert radeon.usable_gib is None
     assert radeon.engine == "none"
@@ -104,7 +108,7 @@ def test_a_figure_that_nobody_found_stays_unknown() -> None:
 
 
 def test_networks_without_rdma_keep_nccl_on_sockets() -> None:
-    for network in catalog().networks():
+    for network in load_catalog().networks():
         assert network.rdma == (network.env.get("NCCL_IB_DISABLE") != "1"), network.id
 
 
@@ -118,7 +122,7 @@ def test_a_new_entry_is_one_new_file(tmp_path: Path) -> None:
 def test_a_file_is_named_after_its_id(tmp_path: Path) -> None:
     _write(tmp_path / "other.yaml", _entry("gpus/l4-24gb.yaml"))
     with pytest.raises(FleetError, match=r"other\.yaml:1: id: the file of 'L4-24GB' is named l4-24gb\.yaml"):
-        read_record(tmp_path / "other.yaml", Gpu)
+        read_record(tmp_path / "other.yaml", GpuKind)
 
 
 @pytest.mark.parametrize(
@@ -133,7 +137,7 @@ def test_a_file_is_named_after_its_id(tmp_path: Path) -> None:
 def test_a_wrong_gpu_is_refused_by_file_line_and_key(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = _write(tmp_path / "l4-24gb.yaml", _entry("gpus/l4-24gb.yaml") | change)
     with pytest.raises(FleetError) as error:
-        read_record(path, Gpu)
+        read_record(path, GpuKind)
     problem = error.value.problems[0]
     assert message in f"{problem.path}: {problem.message}"
     assert problem.file == str(path)
@@ -164,7 +168,7 @@ def test_a_model_that_contradicts_itself_is_refused(tmp_path: Path, change: dict
     name = "meta-llama--llama-3.1-8b-instruct.yaml"
     path = _write(tmp_path / name, _entry(f"models/{name}") | change)
     with pytest.raises(FleetError) as error:
-        read_record(path, Model)
+        read_record(path, Checkpoint)
     assert message in str(error.value)
     assert error.value.problems[0].file == str(path)
 
@@ -174,7 +178,7 @@ def test_a_file_that_holds_no_entry_is_one_clear_message(tmp_path: Path, text: s
     path = tmp_path / "l4-24gb.yaml"
     path.write_text(text)
     with pytest.raises(FleetError, match=r"l4-24gb\.yaml"):
-        read_record(path, Gpu)
+        read_record(path, GpuKind)
 
 
 def _entry(name: str) -> dict[str, object]:

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.catalog.huggingface import read_config, resolve
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.memory.fit import fit
@@ -25,7 +25,7 @@ def config(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
 def test_a_config_gives_the_architecture_of_the_catalog_entry(path: Path) -> None:
-    known = catalog().model(path.stem.replace("--", "/"))
+    known = load_catalog().model(path.stem.replace("--", "/"))
     assert read_config(path).model_dump(exclude=ABOUT_THE_ENTRY) == known.model_dump(exclude=ABOUT_THE_ENTRY)
 
 
@@ -42,7 +42,7 @@ def test_a_parsed_config_needs_no_file() -> None:
 
 
 def test_a_hub_id_that_the_catalog_knows_asks_nobody() -> None:
-    assert read_config("Qwen/Qwen3-14B", transport=refusing()) is catalog().model("Qwen/Qwen3-14B")
+    assert read_config("Qwen/Qwen3-14B", transport=refusing()) is load_catalog().model("Qwen/Qwen3-14B")
 
 
 def test_the_head_dimension_follows_from_the_heads_where_it_is_left_out() -> None:
@@ -208,7 +208,7 @@ NONSENSE: list[Any] = [
 @pytest.mark.parametrize("name", ["gemma-3-27b-it", "DeepSeek-V3", "Qwen3-32B-AWQ", "405B-Instruct-FP8-dynamic"])
 def test_nonsense_under_any_key_is_read_or_refused_in_words(name: str) -> None:
     """Whatever is read can be accounted for; whatever is not is told by key, on a line or two, with a fix."""
-    whole, card = config(name), [catalog().gpu("H100-SXM-80GB")]
+    whole, card = config(name), [load_catalog().gpu("H100-SXM-80GB")]
     for path in keys_of(whole):
         for nonsense in NONSENSE:
             try:
@@ -244,13 +244,13 @@ def test_a_model_is_resolved_from_the_folder_it_is_named_in(tmp_path: Path) -> N
     (tmp_path / "mine" / "config.json").write_text(json.dumps(config("phi-4")))
     for name in ("mine", "./mine", "mine/config.json", str(tmp_path / "mine")):
         assert resolve(name, tmp_path).layers == 40
-    assert resolve("Phi-4", tmp_path) is catalog().model("microsoft/phi-4")
+    assert resolve("Phi-4", tmp_path) is load_catalog().model("microsoft/phi-4")
 
 
 def test_a_folder_never_hides_a_model_of_the_catalog(tmp_path: Path) -> None:
     (tmp_path / "phi-4").mkdir()
     (tmp_path / "phi-4" / "config.json").write_text("{}")
-    assert resolve("phi-4", tmp_path) is catalog().model("phi-4")
+    assert resolve("phi-4", tmp_path) is load_catalog().model("phi-4")
     with pytest.raises(FleetError, match="architectures"):
         resolve("./phi-4", tmp_path)
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from gateway.kit import gateway, sites, smallest
-from rayhelm.catalog.metrics import Metric, exporters, metrics
-from rayhelm.catalog.operators import nvidia
-from rayhelm.catalog.scaling import scaling
+from rayhelm.catalog.metrics import Metric, load_exporters, load_metrics
+from rayhelm.catalog.operators import load_nvidia
+from rayhelm.catalog.scaling import load_scaling_rules
 
 SCRAPE = Path(__file__).parents[1] / "scaling/scrapes/ray-service.prom"
 SUFFIXES = {"histogram": "_count", "gauge": "", "counter": ""}
@@ -30,7 +30,7 @@ def series(scrape: str) -> Series:
 def of(scraped: str) -> dict[str, Metric]:
     return {
         name: metric
-        for exporter in exporters().values()
+        for exporter in load_exporters().values()
         if exporter.scraped == scraped
         for name, metric in exporter.metrics.items()
     }
@@ -39,7 +39,7 @@ def of(scraped: str) -> dict[str, Metric]:
 def unlike(scraped: str, scrape: str) -> list[str]:
     """Where the catalog and a scrape say something else."""
     there, labels, found = types(scrape), series(scrape), []
-    for exporter in exporters().values():
+    for exporter in load_exporters().values():
         if exporter.scraped != scraped:
             continue
         for name, metric in exporter.metrics.items():
@@ -65,7 +65,7 @@ def test_names_types_and_labels_are_those_of_the_gateway() -> None:
 def test_matchers_pick_the_backends_of_models_alone() -> None:
     with sites("here") as (site,), gateway(smallest(site)) as door:
         proxies = set(re.findall(r'^haproxy_backend_\w+\{proxy="([^"]+)"', door.watch("/metrics")[1], re.MULTILINE))
-    matcher = metrics()["haproxy_backend_current_sessions"].where
+    matcher = load_metrics()["haproxy_backend_current_sessions"].where
     pattern = re.fullmatch(r'proxy=~"(.+)"', matcher)
     assert pattern
     assert {proxy for proxy in proxies if re.fullmatch(pattern[1], proxy)} == {"llama:stable"} < proxies
@@ -73,19 +73,19 @@ def test_matchers_pick_the_backends_of_models_alone() -> None:
 
 def test_cards_are_asked_for_every_metric_of_theirs() -> None:
     """The chart platform tells DCGM's exporter which fields to read."""
-    asked = nvidia().counters | nvidia().profiling
-    assert {name: metric.type for name, metric in exporters()["dcgm"].metrics.items()} == {
-        name: asked[name].type for name in exporters()["dcgm"].metrics
+    asked = load_nvidia().counters | load_nvidia().profiling
+    assert {name: metric.type for name, metric in load_exporters()["dcgm"].metrics.items()} == {
+        name: asked[name].type for name in load_exporters()["dcgm"].metrics
     }
 
 
 def test_a_name_stands_in_one_exporter_only() -> None:
-    assert len(metrics()) == sum(len(exporter.metrics) for exporter in exporters().values()) > 60
+    assert len(load_metrics()) == sum(len(exporter.metrics) for exporter in load_exporters().values()) > 60
 
 
-@pytest.mark.parametrize("name", metrics())
+@pytest.mark.parametrize("name", load_metrics())
 def test_a_name_has_the_form_of_its_type(name: str) -> None:
-    metric = metrics()[name]
+    metric = load_metrics()[name]
     if metric.type == "counter" and not name.startswith("DCGM_"):
         assert name.endswith("_total")
     assert not name.endswith(("_bucket", "_sum", "_count"))
@@ -93,11 +93,11 @@ def test_a_name_has_the_form_of_its_type(name: str) -> None:
 
 
 def test_what_is_absent_is_in_no_exporter_and_leads_to_something_that_is() -> None:
-    for exporter in exporters().values():
-        assert not set(exporter.absent) & set(metrics())
-        assert set(exporter.absent.values()) <= set(metrics())
+    for exporter in load_exporters().values():
+        assert not set(exporter.absent) & set(load_metrics())
+        assert set(exporter.absent.values()) <= set(load_metrics())
 
 
 def test_what_tells_that_a_number_exists_stays_and_is_of_its_scope() -> None:
-    for scraped, scope in scaling().scopes.items():
+    for scraped, scope in load_scaling_rules().scopes.items():
         assert of(scraped)[scope.stays].availability == "always"

@@ -2,16 +2,16 @@
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.mig import Mig
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.mig import MigTable
 from rayhelm.errors import FleetError
 
-CUT = [gpu for gpu in catalog().gpus() if gpu.mig]
-TABLES = {gpu.mig: catalog().mig(gpu) for gpu in CUT}
+CUT = [gpu for gpu in load_catalog().gpus() if gpu.mig]
+TABLES = {gpu.mig: load_catalog().mig(gpu) for gpu in CUT}
 
 
-def table(gpu: str) -> Mig:
-    found = catalog().mig(catalog().gpu(gpu))
+def table(gpu: str) -> MigTable:
+    found = load_catalog().mig(load_catalog().gpu(gpu))
     assert found
     return found
 
@@ -80,18 +80,18 @@ def test_more_shares_than_slices_are_of_no_profile() -> None:
 
 @pytest.mark.parametrize("gpu", [gpu.id for gpu in CUT])
 def test_no_instance_has_more_than_its_share_of_the_card_and_none_lacks_more_than_a_tenth_of_it(gpu: str) -> None:
-    whole, found = catalog().gpu(gpu), table(gpu)
+    whole, found = load_catalog().gpu(gpu), table(gpu)
     card = whole.usable_gib or whole.memory_gb
     assert card
     for profile, cut in found.profiles.items():
         share = card * cut.memory / found.memory_slices
-        part = catalog().gpu(f"{gpu}/{profile}")
+        part = load_catalog().gpu(f"{gpu}/{profile}")
         assert part.usable_gib is not None
         assert 0.9 * share <= part.usable_gib <= share * 1.004, profile
 
 
 def test_a_part_is_a_card_of_its_own() -> None:
-    part, whole = catalog().gpu("H100-SXM-80GB/3g.40gb"), catalog().gpu("H100-SXM-80GB")
+    part, whole = load_catalog().gpu("H100-SXM-80GB/3g.40gb"), load_catalog().gpu("H100-SXM-80GB")
     assert (part.resource, part.usable_gib, part.of) == ("nvidia.com/mig-3g.40gb", 39.5, whole.id)
     assert part.memory_bandwidth_gb_per_s == whole.memory_bandwidth_gb_per_s * 4 / 8  # type: ignore[operator]
     assert part.bf16_tflops == pytest.approx(whole.bf16_tflops * 3 / 7)  # type: ignore[operator]
@@ -100,12 +100,12 @@ def test_a_part_is_a_card_of_its_own() -> None:
 
 
 def test_a_time_slice_sees_the_memory_of_the_whole_card() -> None:
-    part = catalog().gpu("l4/4")
+    part = load_catalog().gpu("l4/4")
     assert (part.id, part.resource, part.part, part.memory_seen) == ("L4-24GB/4", "nvidia.com/gpu.shared", 0.25, 0.25)
 
 
 def test_intel_s_plugin_calls_shares_what_it_calls_cards() -> None:
-    assert catalog().gpu("Arc-Pro-B60-24GB/2").resource == "gpu.intel.com/xe"
+    assert load_catalog().gpu("Arc-Pro-B60-24GB/2").resource == "gpu.intel.com/xe"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_intel_s_plugin_calls_shares_what_it_calls_cards() -> None:
 )
 def test_a_part_that_there_is_not_is_refused(name: str, message: str) -> None:
     with pytest.raises(FleetError) as caught:
-        catalog().gpu(name)
+        load_catalog().gpu(name)
     (problem,) = caught.value.problems
     assert message in problem.message
     assert problem.fix

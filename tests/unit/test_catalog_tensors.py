@@ -2,25 +2,25 @@
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.model import Model, Quantization
-from rayhelm.catalog.tensors import Tensor, Weights, weights
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.model import Checkpoint, Quantization
+from rayhelm.catalog.tensors import ModelWeights, Tensor, count_weights
 
 GIB = 2**30
 
 
-def of(name: str) -> Weights:
-    return weights(catalog().model(name))
+def of(name: str) -> ModelWeights:
+    return count_weights(load_catalog().model(name))
 
 
 def tensor(name: str, part: tuple[Tensor, ...]) -> Tensor:
     return next(tensor for tensor in part if tensor.name == name)
 
 
-@pytest.mark.parametrize("model", catalog().models(), ids=lambda model: model.id)
-def test_the_count_from_the_architecture_meets_the_published_one(model: Model) -> None:
+@pytest.mark.parametrize("model", load_catalog().models(), ids=lambda model: model.id)
+def test_the_count_from_the_architecture_meets_the_published_one(model: Checkpoint) -> None:
     assert model.published is not None
-    assert weights(model).parameters == pytest.approx(model.published.parameters, rel=0.005)
+    assert count_weights(model).parameters == pytest.approx(model.published.parameters, rel=0.005)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_mxfp4_quantises_experts_and_nothing_else() -> None:
 
 def test_bitsandbytes_puts_64_weights_under_one_scale() -> None:
     nf4 = Quantization(method="bitsandbytes", bits=4, group_size=64, scale_bits=32)
-    layer = weights(catalog().model("microsoft/phi-4").model_copy(update={"quantization": nf4})).layers[0]
+    layer = count_weights(load_catalog().model("microsoft/phi-4").model_copy(update={"quantization": nf4})).layers[0]
     assert tensor("mlp.down", layer).bytes == tensor("mlp.down", layer).parameters * (0.5 + 4 / 64)
 
 
@@ -115,7 +115,7 @@ def test_vllm_holds_float32_checkpoints_in_16_bits_and_custom_applications_do_no
 
 def test_speech_and_transcription_share_an_8_gb_card() -> None:
     together = of("microsoft/speecht5_tts").bytes + of("openai/whisper-large-v3").bytes
-    usable = catalog().gpu("RTX-2070-8GB").usable_gib
+    usable = load_catalog().gpu("RTX-2070-8GB").usable_gib
     assert usable is not None
     assert of("microsoft/speecht5_tts").bytes < usable / 2 * GIB
     assert together < usable * GIB

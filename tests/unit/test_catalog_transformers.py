@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.model import Model
-from rayhelm.catalog.tensors import weights
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tensors import count_weights
 
 pytestmark = pytest.mark.serve
 
@@ -40,15 +40,15 @@ def built(keys: dict[str, Any]) -> int:
     "path", [path for path in CONFIGS if not any(name in path.stem for name in BIG)], ids=lambda path: path.stem
 )
 def test_the_count_is_that_of_transformers(path: Path) -> None:
-    model = catalog().model(path.stem.replace("--", "/"))
-    assert built(json.loads(path.read_text())) == weights(model).parameters
+    model = load_catalog().model(path.stem.replace("--", "/"))
+    assert built(json.loads(path.read_text())) == count_weights(model).parameters
 
 
 def test_latent_attention_and_shared_experts_are_counted_as_transformers_does() -> None:
     """DeepSeek V3 with 4 layers in place of 61. The router's correction is a buffer there, not a parameter."""
     keys = json.loads(next(path for path in CONFIGS if "DeepSeek-V3" in path.stem).read_text())
-    model = catalog().model("deepseek-ai/DeepSeek-V3").model_copy(update={"layers": 4})
-    assert built(keys | {"num_hidden_layers": 4}) == weights(model).parameters - _corrections(model)
+    model = load_catalog().model("deepseek-ai/DeepSeek-V3").model_copy(update={"layers": 4})
+    assert built(keys | {"num_hidden_layers": 4}) == count_weights(model).parameters - _corrections(model)
 
 
 def test_speecht5_and_its_vocoder_are_counted_whole() -> None:
@@ -56,9 +56,9 @@ def test_speecht5_and_its_vocoder_are_counted_whole() -> None:
 
     speech = parameters(lambda: SpeechT5ForTextToSpeech(SpeechT5Config()))
     vocoder = parameters(lambda: SpeechT5HifiGan(SpeechT5HifiGanConfig()))
-    assert speech + vocoder == weights(catalog().model("microsoft/speecht5_tts")).parameters
+    assert speech + vocoder == count_weights(load_catalog().model("microsoft/speecht5_tts")).parameters
 
 
-def _corrections(model: Model) -> int:
+def _corrections(model: Checkpoint) -> int:
     assert model.experts is not None
     return (model.layers - model.experts.dense_layers) * model.experts.count

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.cli.fit import fit_command
 from rayhelm.errors import FleetError, RayhelmError
 from rayhelm.planner.memory.fit import Fit, fit
@@ -21,7 +21,7 @@ ARTICLE = {"gpu_memory_utilization": 0.9, "max_num_seqs": 256, "enforce_eager": 
 
 
 def ask(model: str, *gpus: str, **settings) -> Fit:
-    return fit(catalog().model(model), [catalog().gpu(gpu) for gpu in gpus], **settings)
+    return fit(load_catalog().model(model), [load_catalog().gpu(gpu) for gpu in gpus], **settings)
 
 
 @pytest.mark.parametrize("context", [4096, 16384])
@@ -68,7 +68,7 @@ def test_both_workstations_hold_the_long_context_in_either_order(gpus, settings)
 
 def test_figures_are_the_weakest_stages_and_the_sampler_is_on_the_last() -> None:
     first, last = (ask(AWQ, *gpus, max_model_len=16384, **ARTICLE) for gpus in ((A4000, A5000), (A5000, A4000)))
-    small = catalog().gpu(A4000).usable_gib
+    small = load_catalog().gpu(A4000).usable_gib
     for answer in (first, last):
         assert answer.kv_available_gib_per_gpu < 0.9 * small - answer.weights_gib_per_gpu
     sampler_state = 256 * 151_936 * 4.125 / 2**30
@@ -130,7 +130,7 @@ def test_the_terms_add_up_to_the_share_of_the_card() -> None:
         answer.cuda_graph_gib,
         answer.kv_available_gib_per_gpu,
     )
-    assert sum(terms) == pytest.approx(0.8 * catalog().gpu(H100).usable_gib)
+    assert sum(terms) == pytest.approx(0.8 * load_catalog().gpu(H100).usable_gib)
 
 
 def test_half_a_card_is_half_the_share() -> None:
@@ -160,14 +160,14 @@ def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
 
 
 def test_a_card_of_unknown_memory_is_not_guessed() -> None:
-    blank = catalog().gpu(H100).model_copy(update={"usable_gib": None})
-    answer = fit(catalog().model(LLAMA.format("8B")), [blank])
+    blank = load_catalog().gpu(H100).model_copy(update={"usable_gib": None})
+    answer = fit(load_catalog().model(LLAMA.format("8B")), [blank])
     assert (answer.fits, answer.kv_available_gib_per_gpu) == (False, None)
     assert "is not known" in answer.reason
 
 
 def test_fixes_come_from_the_catalog_and_hold() -> None:
-    answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=catalog())
+    answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=load_catalog())
     assert any(fix.startswith("source: ") and "FP8" in fix for fix in answer.fixes)
     assert "pipeline_parallel_size: 2 (16 x H100-SXM-80GB)" in answer.fixes
     card = next(fix for fix in answer.fixes if fix.startswith("gpu: ")).split()[1]
@@ -207,13 +207,13 @@ def test_cards_are_one_kind_or_one_for_each_stage() -> None:
 
 def _some_asks(count: int) -> list[tuple[str, str, int]]:
     choose = random.Random(7)
-    models, gpus = [m.id for m in catalog().models()], [g.id for g in catalog().gpus()]
+    models, gpus = [m.id for m in load_catalog().models()], [g.id for g in load_catalog().gpus()]
     return [(choose.choice(models), choose.choice(gpus), choose.choice((1, 2, 4, 8))) for _ in range(count)]
 
 
 @pytest.mark.parametrize(("model", "gpu", "tp"), _some_asks(150))
 def test_what_holds_for_any_model_on_any_card(model, gpu, tp) -> None:
-    top = catalog().model(model).max_context
+    top = load_catalog().model(model).max_context
     short, long = (ask(model, gpu, tp=tp, max_model_len=max(1, top // part)) for part in (8, 1))
     for answer in (short, long):
         assert answer.fits or answer.fixes

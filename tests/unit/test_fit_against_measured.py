@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.model import Model, Quantization
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.model import Checkpoint, Quantization
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.gpu_memory import GIB
 
@@ -28,14 +28,14 @@ def _having(*columns: str) -> list[object]:
     return [pytest.param(row, id=row["case"]) for row in _rows() if all(row[column] for column in columns)]
 
 
-def _model(row: Row) -> Model:
+def _model(row: Row) -> Checkpoint:
     name, _, method = row["model"].partition("+")
-    model = catalog().model(name)
+    model = load_catalog().model(name)
     return model.model_copy(update={"quantization": BNB}) if method == "bnb" else model
 
 
 def _fit(row: Row) -> Fit:
-    gpu = catalog().gpu(row["gpu"]).model_copy(update={"usable_gib": float(row["usable_gib"])})
+    gpu = load_catalog().gpu(row["gpu"]).model_copy(update={"usable_gib": float(row["usable_gib"])})
     return fit(
         _model(row),
         [gpu],
@@ -98,8 +98,8 @@ def test_tokens_are_within_two_percent(row: Row) -> None:
 def test_what_vllm_refused_is_refused() -> None:
     refused = next(row for row in _rows() if row["case"] == "4")
     assert not _fit(refused).fits
-    h100 = catalog().gpu("H100-SXM-80GB")
-    assert not fit(catalog().model("deepseek-ai/DeepSeek-R1"), [h100], vllm_version="0.11.0").fits
+    h100 = load_catalog().gpu("H100-SXM-80GB")
+    assert not fit(load_catalog().model("deepseek-ai/DeepSeek-R1"), [h100], vllm_version="0.11.0").fits
 
 
 def test_the_pool_does_not_depend_on_the_context() -> None:

@@ -2,12 +2,17 @@
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.engines import engine
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.engines import find_engine
 from rayhelm.errors import FleetError
-from rayhelm.planner.memory.parallelism import objections, partition_of, split_layers, valid_tensor_parallel_sizes
+from rayhelm.planner.memory.parallelism import (
+    find_partition,
+    list_split_errors,
+    list_tensor_parallel_sizes,
+    split_layers,
+)
 
-ENGINE, _ = engine("0.29.0")
+ENGINE, _ = find_engine("0.29.0")
 
 
 @pytest.mark.parametrize(
@@ -36,7 +41,7 @@ def test_the_rest_goes_to_the_stages_before_the_last(layers: int, stages: int, e
     ],
 )
 def test_a_refused_tensor_split_says_what_does_not_divide(model: str, tp: int, said: str) -> None:
-    assert any(said in objection for objection in objections(catalog().model(model), tp, 1, ENGINE))
+    assert any(said in objection for objection in list_split_errors(load_catalog().model(model), tp, 1, ENGINE))
 
 
 @pytest.mark.parametrize(
@@ -50,24 +55,28 @@ def test_a_refused_tensor_split_says_what_does_not_divide(model: str, tp: int, s
     ],
 )
 def test_valid_tensor_parallel_sizes(model: str, sizes: tuple[int, ...]) -> None:
-    assert valid_tensor_parallel_sizes(catalog().model(model), ENGINE) == sizes
+    assert list_tensor_parallel_sizes(load_catalog().model(model), ENGINE) == sizes
 
 
 def test_an_odd_vocabulary_is_padded_and_refuses_no_power_of_two() -> None:
-    odd = catalog().model("meta-llama/Llama-3.1-8B-Instruct").model_copy(update={"vocab": 128_257})
-    assert objections(odd, 8, 1, ENGINE) == ()
+    odd = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct").model_copy(update={"vocab": 128_257})
+    assert list_split_errors(odd, 8, 1, ENGINE) == ()
 
 
 @pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
 def test_encoders_have_no_pipeline(model: str) -> None:
-    assert any("no pipeline parallelism" in said for said in objections(catalog().model(model), 1, 2, ENGINE))
+    assert any(
+        "no pipeline parallelism" in said for said in list_split_errors(load_catalog().model(model), 1, 2, ENGINE)
+    )
 
 
 def test_more_stages_than_layers_are_refused() -> None:
-    assert any("cannot fill" in said for said in objections(catalog().model("Qwen/Qwen3-14B"), 1, 41, ENGINE))
+    assert any(
+        "cannot fill" in said for said in list_split_errors(load_catalog().model("Qwen/Qwen3-14B"), 1, 41, ENGINE)
+    )
 
 
 @pytest.mark.parametrize("given", [(40,), (20, 19), (41, -1), (40, 0)])
 def test_a_partition_that_is_none_is_refused_with_vllms_own(given: tuple[int, ...]) -> None:
     with pytest.raises(FleetError, match=r"layers: \[20, 20\]"):
-        partition_of(catalog().model("Qwen/Qwen3-14B"), 2, given)
+        find_partition(load_catalog().model("Qwen/Qwen3-14B"), 2, given)

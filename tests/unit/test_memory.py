@@ -2,72 +2,83 @@
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.engines import engine
-from rayhelm.catalog.tensors import weights
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError
-from rayhelm.planner.memory.gpu_memory import GIB, activation, cuda_graphs, non_torch, stage_weights
-from rayhelm.planner.memory.kv_cache import KvCache, kv_cache
-from rayhelm.planner.memory.parallelism import split_layers, valid_tensor_parallel_sizes
+from rayhelm.planner.memory.gpu_memory import (
+    GIB,
+    count_stage_weights,
+    estimate_activation,
+    estimate_cuda_graphs,
+    estimate_non_torch,
+)
+from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import list_tensor_parallel_sizes, split_layers
 
-ENGINE, _ = engine("0.29.0")
-LLAMA_8B = catalog().model("meta-llama/Llama-3.1-8B-Instruct")
-LLAMA_3B = catalog().model("meta-llama/Llama-3.2-3B-Instruct")
-QWEN_AWQ = catalog().model("Qwen/Qwen3-32B-AWQ")
-DEEPSEEK = catalog().model("deepseek-ai/DeepSeek-V3")
-GEMMA = catalog().model("google/gemma-3-27b-it")
-GPT_OSS = catalog().model("openai/gpt-oss-120b")
-WHISPER = catalog().model("openai/whisper-large-v3")
-BGE = catalog().model("BAAI/bge-large-en-v1.5")
+ENGINE, _ = find_engine("0.29.0")
+LLAMA_8B = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct")
+LLAMA_3B = load_catalog().model("meta-llama/Llama-3.2-3B-Instruct")
+QWEN_AWQ = load_catalog().model("Qwen/Qwen3-32B-AWQ")
+DEEPSEEK = load_catalog().model("deepseek-ai/DeepSeek-V3")
+GEMMA = load_catalog().model("google/gemma-3-27b-it")
+GPT_OSS = load_catalog().model("openai/gpt-oss-120b")
+WHISPER = load_catalog().model("openai/whisper-large-v3")
+BGE = load_catalog().model("BAAI/bge-large-en-v1.5")
 
 
 def cache_of(model, tp=1, pp=1, dtype="auto", version="0.29.0") -> KvCache:
-    found = kv_cache(model, tp, split_layers(model.layers, pp), dtype, engine(version)[0])
+    found = lay_out_kv_cache(model, tp, split_layers(model.layers, pp), dtype, find_engine(version)[0])
     assert found is not None
     return found
 
 
 def test_one_card_holds_every_byte() -> None:
-    assert stage_weights(LLAMA_8B, 1, (32,), ENGINE) == (weights(LLAMA_8B).bytes,)
+    assert count_stage_weights(LLAMA_8B, 1, (32,), ENGINE) == (count_weights(LLAMA_8B).bytes,)
 
 
 def test_stages_hold_all_layers_once() -> None:
-    untied = stage_weights(QWEN_AWQ, 1, (32, 32), ENGINE)
-    assert sum(untied) == pytest.approx(weights(QWEN_AWQ).bytes)
+    untied = count_stage_weights(QWEN_AWQ, 1, (32, 32), ENGINE)
+    assert sum(untied) == pytest.approx(count_weights(QWEN_AWQ).bytes)
 
 
 def test_a_tied_embedding_lies_on_the_last_stage_again() -> None:
     assert LLAMA_3B.tied_embeddings
     embedding = LLAMA_3B.vocab * LLAMA_3B.hidden * 2
-    assert sum(stage_weights(LLAMA_3B, 1, (14, 14), ENGINE)) == pytest.approx(weights(LLAMA_3B).bytes + embedding)
+    assert sum(count_stage_weights(LLAMA_3B, 1, (14, 14), ENGINE)) == pytest.approx(
+        count_weights(LLAMA_3B).bytes + embedding
+    )
 
 
 def test_tensor_parallelism_pads_the_vocabulary_and_keeps_norms_whole() -> None:
     odd = LLAMA_8B.model_copy(update={"vocab": LLAMA_8B.vocab - 1})
-    assert stage_weights(odd, 4, (32,), ENGINE) == pytest.approx(stage_weights(LLAMA_8B, 4, (32,), ENGINE))
+    assert count_stage_weights(odd, 4, (32,), ENGINE) == pytest.approx(count_stage_weights(LLAMA_8B, 4, (32,), ENGINE))
     norms = (2 * 32 + 1) * 4096 * 2
-    expected = (weights(LLAMA_8B).bytes - norms) / 4 + norms
-    assert stage_weights(LLAMA_8B, 4, (32,), ENGINE) == pytest.approx((expected,))
+    expected = (count_weights(LLAMA_8B).bytes - norms) / 4 + norms
+    assert count_stage_weights(LLAMA_8B, 4, (32,), ENGINE) == pytest.approx((expected,))
 
 
 def test_beyond_its_heads_key_and_value_weights_are_replicated() -> None:
     heads = LLAMA_8B.attention
     key_and_value = 32 * 2 * 4096 * heads.kv_heads * heads.head_dim * 2
-    at_8, at_16 = stage_weights(LLAMA_8B, 8, (32,), ENGINE)[0], stage_weights(LLAMA_8B, 16, (32,), ENGINE)[0]
+    at_8, at_16 = (
+        count_stage_weights(LLAMA_8B, 8, (32,), ENGINE)[0],
+        count_stage_weights(LLAMA_8B, 16, (32,), ENGINE)[0],
+    )
     replicated = key_and_value / 8 + (2 * 32 + 1) * 4096 * 2
     assert at_16 - replicated == pytest.approx((at_8 - replicated) / 2)
 
 
-@pytest.mark.parametrize("model", catalog().models(), ids=lambda model: model.id)
+@pytest.mark.parametrize("model", load_catalog().models(), ids=lambda model: model.id)
 def test_more_tensor_parallelism_never_adds_weights(model) -> None:
-    sizes = valid_tensor_parallel_sizes(model, ENGINE)
-    held = [stage_weights(model, tp, (model.layers,), ENGINE)[0] for tp in sizes]
+    sizes = list_tensor_parallel_sizes(model, ENGINE)
+    held = [count_stage_weights(model, tp, (model.layers,), ENGINE)[0] for tp in sizes]
     assert held == sorted(held, reverse=True)
 
 
 def test_mxfp4_experts_are_padded_as_their_kernels_pad_them() -> None:
-    assert stage_weights(GPT_OSS, 1, (36,), ENGINE)[0] / GIB == pytest.approx(64.38, abs=0.2)
-    assert weights(GPT_OSS).bytes / GIB == pytest.approx(60.8, abs=0.1)
+    assert count_stage_weights(GPT_OSS, 1, (36,), ENGINE)[0] / GIB == pytest.approx(64.38, abs=0.2)
+    assert count_weights(GPT_OSS).bytes / GIB == pytest.approx(60.8, abs=0.1)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +124,7 @@ def test_an_encoder_decoder_caches_what_it_heard_too() -> None:
 
 
 def test_encoders_cache_nothing() -> None:
-    assert kv_cache(BGE, 1, (BGE.layers,), "auto", ENGINE) is None
+    assert lay_out_kv_cache(BGE, 1, (BGE.layers,), "auto", ENGINE) is None
 
 
 def test_an_unknown_cache_dtype_is_refused_with_those_there_are() -> None:
@@ -122,42 +133,48 @@ def test_an_unknown_cache_dtype_is_refused_with_those_there_are() -> None:
 
 
 def test_the_sampler_grows_with_sequences_and_vocabulary_on_the_last_stage_alone() -> None:
-    old, _ = engine("0.11.0")
+    old, _ = find_engine("0.11.0")
     logits = 1024 * LLAMA_8B.vocab
-    last = activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=old)
+    last = estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=old)
     assert last.bytes == pytest.approx(38.5 * logits)
-    first = activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=False, engine=old)
+    first = estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=False, engine=old)
     assert first.bytes == pytest.approx(8192 * 2 * (3 * 14_336 + 3 * 4096))
 
 
 def test_no_more_rows_are_sampled_than_tokens_run() -> None:
     few, many = (
-        activation(LLAMA_8B, 1, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes for seqs in (64, 1024)
+        estimate_activation(LLAMA_8B, 1, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes
+        for seqs in (64, 1024)
     )
     assert few == many
 
 
 def test_activations_fell_by_sixty_percent_with_the_new_sampler() -> None:
     before, after = (
-        activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=engine(version)[0]).bytes
+        estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=find_engine(version)[0]).bytes
         for version in ("0.16.0", "0.17.0")
     )
     assert after / before == pytest.approx(0.4, abs=0.01)
 
 
 def test_models_without_a_vocabulary_head_run_no_sampler() -> None:
-    few, many = (activation(BGE, 1, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes for seqs in (1, 1024))
+    few, many = (
+        estimate_activation(BGE, 1, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes for seqs in (1, 1024)
+    )
     assert few == many
 
 
 def test_graphs_count_since_0_21_and_never_when_eager() -> None:
-    assert cuda_graphs(eager=False, engine=engine("0.20.0")[0]).bytes == 0
-    assert cuda_graphs(eager=False, engine=engine("0.21.0")[0]).bytes > 0
-    assert cuda_graphs(eager=True, engine=ENGINE).bytes == 0
+    assert estimate_cuda_graphs(eager=False, engine=find_engine("0.20.0")[0]).bytes == 0
+    assert estimate_cuda_graphs(eager=False, engine=find_engine("0.21.0")[0]).bytes > 0
+    assert estimate_cuda_graphs(eager=True, engine=ENGINE).bytes == 0
 
 
 def test_eager_leaves_nothing_of_torch_compile_behind() -> None:
-    assert non_torch(1, 1, eager=True, engine=ENGINE).bytes < non_torch(1, 1, eager=False, engine=ENGINE).bytes
+    assert (
+        estimate_non_torch(1, 1, eager=True, engine=ENGINE).bytes
+        < estimate_non_torch(1, 1, eager=False, engine=ENGINE).bytes
+    )
 
 
 @pytest.mark.parametrize(
@@ -165,7 +182,7 @@ def test_eager_leaves_nothing_of_torch_compile_behind() -> None:
     [("0.29.0", "0.29.0", ""), ("0.18.0", "0.17.0", "nearest lower"), ("0.2.7", "0.6.5", "oldest known")],
 )
 def test_another_versions_constants_are_named(asked, used, said) -> None:
-    constants, note = engine(asked)
+    constants, note = find_engine(asked)
     assert constants.version == used
     assert said in note
     assert bool(note) == (asked != used)
@@ -173,7 +190,7 @@ def test_another_versions_constants_are_named(asked, used, said) -> None:
 
 def test_what_is_no_version_is_refused() -> None:
     with pytest.raises(FleetError, match="no version of vLLM"):
-        engine("latest")
+        find_engine("latest")
 
 
 @pytest.mark.parametrize(
@@ -186,5 +203,5 @@ def test_what_is_no_version_is_refused() -> None:
     ],
 )
 def test_defaults_follow_the_card_as_in_vllm(gpu, seqs, tokens) -> None:
-    default = ENGINE.defaults_for(catalog().gpu(gpu))
+    default = ENGINE.defaults_for(load_catalog().gpu(gpu))
     assert (default.max_num_seqs, default.max_num_batched_tokens) == (seqs, tokens)

@@ -339,7 +339,7 @@ def test_a_card_that_one_model_shares_with_nobody_is_told() -> None:
         """
     )
     warning, _ = found.warnings
-    assert "0.6 card of pool `gpu` lie idle" in warning
+    assert "pool `gpu`: 0.6 GPU allocated to service" in warning
 
 
 def test_a_share_that_another_service_holds_the_rest_of_is_refused_with_the_way_to_share() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
@@ -61,7 +61,7 @@ def test_values_hold_the_gpus_of_the_plan(name: str) -> None:
 
 def _part(model: ModelPlan) -> float:
     """Of a card, what one replica's pod asks for."""
-    return catalog().gpu(model.gpu).part if "/" in model.gpu else 1.0
+    return load_catalog().gpu(model.gpu).part if "/" in model.gpu else 1.0
 
 
 @pytest.mark.parametrize("name", FLEETS)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
 from rayhelm.render.files import Rendered, render_fleet, rendered_of
@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 VALUES = Path(__file__).parents[2] / "values"
 FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))
-CARDS = [card for card in catalog().gpus() if card.vendor != "google"]
+CARDS = [card for card in load_catalog().gpus() if card.vendor != "google"]
 MAIN = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"
 MODEL = "{chat: {source: meta-llama/Llama-3.1-8B-Instruct, context: 4096, unpinnedReason: a test of nodes}}"
 
@@ -323,7 +323,7 @@ def test_a_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> No
 
 
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.id)
-def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(card: Gpu) -> None:
+def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(card: GpuKind) -> None:
     loaded = load(f"fleet: one\npools: {{pool: {{gpu: {card.id}, nodes: 1, gpusPerNode: 2}}}}\nmodels: {MODEL}")
     (node,) = simulated(loaded)
     assert room(node)[card.resource] == 2
@@ -348,6 +348,6 @@ def pod_of(group: Object) -> Object:
 
 
 def test_labels_count_the_cards_of_the_host() -> None:
-    labels = labels_of(catalog().gpu("H100-SXM-80GB"), 8)
+    labels = labels_of(load_catalog().gpu("H100-SXM-80GB"), 8)
     assert (labels["nvidia.com/gpu.count"], labels["nvidia.com/gpu.family"]) == ("8", "hopper")
     assert (labels["nvidia.com/gpu.compute.major"], labels["nvidia.com/mig.capable"]) == ("9", "true")

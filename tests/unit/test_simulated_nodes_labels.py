@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from testbed.nodes import simulated
 from testbed.nodes.__main__ import main
 from testbed.nodes.kwok import STAGES, kwok_arguments, kwok_environment
@@ -28,7 +28,7 @@ def read(vendor: str) -> Labeller:
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_card_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_from(vendor: str) -> None:
     for name, facts in read(vendor).cards.items():
-        card = catalog().gpu(name)
+        card = load_catalog().gpu(name)
         assert (card.id, card.vendor) == (name, vendor)
         assert facts["source"].startswith(("seen: ", "derived: ")), name
 
@@ -36,21 +36,21 @@ def test_a_card_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_f
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_file_does_not_repeat_what_the_catalog_knows(vendor: str) -> None:
     for name, facts in read(vendor).cards.items():
-        assert not ("product" in facts and catalog().gpu(name).product_label), name
+        assert not ("product" in facts and load_catalog().gpu(name).product_label), name
 
 
 def test_every_compute_capability_of_the_catalog_has_a_family() -> None:
-    used = {card.compute for card in catalog().gpus() if card.vendor == "nvidia"}
+    used = {card.compute for card in load_catalog().gpus() if card.vendor == "nvidia"}
     assert used == read("nvidia").by_compute.keys()
 
 
 def test_a_label_that_the_labeller_could_not_read_is_left_out() -> None:
-    assert "nvidia.com/gpu.memory" in labels_of(catalog().gpu("RTX-4090-24GB"), 1)
-    assert "nvidia.com/gpu.memory" not in labels_of(catalog().gpu("DGX-Spark-128GB"), 1)
+    assert "nvidia.com/gpu.memory" in labels_of(load_catalog().gpu("RTX-4090-24GB"), 1)
+    assert "nvidia.com/gpu.memory" not in labels_of(load_catalog().gpu("DGX-Spark-128GB"), 1)
 
 
 def test_an_arc_card_has_no_product_label() -> None:
-    labels = labels_of(catalog().gpu("Arc-A770-16GB"), 2)
+    labels = labels_of(load_catalog().gpu("Arc-A770-16GB"), 2)
     assert labels == {
         "intel.feature.node.kubernetes.io/gpu": "true",
         "gpu.intel.com/device-id.0300-56a0.present": "true",
@@ -60,17 +60,17 @@ def test_an_arc_card_has_no_product_label() -> None:
 
 
 def test_gaudi_is_no_gpu_and_has_no_labels_of_one() -> None:
-    assert labels_of(catalog().gpu("Gaudi-3-128GB"), 8) == {}
+    assert labels_of(load_catalog().gpu("Gaudi-3-128GB"), 8) == {}
 
 
 def test_an_amd_product_is_spelled_with_underscores() -> None:
-    labels = labels_of(catalog().gpu("MI300X-192GB"), 8)
+    labels = labels_of(load_catalog().gpu("MI300X-192GB"), 8)
     assert labels["amd.com/gpu.product-name"] == "AMD_Instinct_MI300X_OAM"
     assert (labels["amd.com/gpu.vram"], labels["amd.com/gpu.cu-count"]) == ("192G", "304")
 
 
 def test_the_catalog_s_product_wins_over_the_file_s() -> None:
-    card = catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
+    card = load_catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
     assert facts_of(card, 1)["product"] == "AMD_Instinct_MI300X_VF"
 
 

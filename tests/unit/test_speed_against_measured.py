@@ -8,11 +8,16 @@ from typing import NamedTuple
 
 import pytest
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.engines import engine
-from rayhelm.planner.memory.kv_cache import kv_cache
-from rayhelm.planner.memory.parallelism import partition_of
-from rayhelm.planner.placement.performance import decode_step_s, first_token_s, prefill_s, roofline
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.engines import find_engine
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.placement.performance import (
+    estimate_decode_step_s,
+    estimate_first_token_s,
+    estimate_prefill_s,
+    load_roofline,
+)
 
 ROWS = Path(__file__).parent / "data" / "vllm_speed_measured.csv"
 
@@ -34,15 +39,17 @@ def errors() -> dict[tuple[str, str], list[Errors]]:
 
 
 def _errors(row: dict[str, str]) -> Errors:
-    model, gpus, tp = catalog().model(row["model"]), (catalog().gpu(row["gpu"]),), int(row["tp"])
+    model, gpus, tp = load_catalog().model(row["model"]), (load_catalog().gpu(row["gpu"]),), int(row["tp"])
     prompt, answer, concurrency = int(row["input_tokens"]), int(row["output_tokens"]), float(row["concurrency"])
-    cache = kv_cache(model, tp, partition_of(model, 1), "auto", engine("0.29.0")[0])
+    cache = lay_out_kv_cache(model, tp, find_partition(model, 1), "auto", find_engine("0.29.0")[0])
     assert cache
-    step = decode_step_s(model, gpus, tp, concurrency, prompt + answer / 2, cache.token_bytes(0), prompt / answer)
-    alone = prefill_s(model, gpus, tp, prompt, None)
+    step = estimate_decode_step_s(
+        model, gpus, tp, concurrency, prompt + answer / 2, cache.token_bytes(0), prompt / answer
+    )
+    alone = estimate_prefill_s(model, gpus, tp, prompt, None)
     assert step
     assert alone
-    first = first_token_s(alone, step, concurrency)
+    first = estimate_first_token_s(alone, step, concurrency)
     return Errors(abs(first * 1e3 / float(row["ttft_ms"]) - 1), abs(step * 1e3 / float(row["tpot_ms"]) - 1))
 
 
@@ -53,12 +60,12 @@ def everything() -> list[Errors]:
 def test_time_per_token_errs_as_the_plan_says() -> None:
     assert statistics.median(error.tpot for error in everything()) == pytest.approx(0.11, abs=0.01)
     assert statistics.mean(error.tpot for error in everything()) == pytest.approx(0.23, abs=0.01)
-    assert "11 % in the median and 23 % in the mean of 355" in roofline().tpot_error
+    assert "11 % in the median and 23 % in the mean of 355" in load_roofline().tpot_error
 
 
 def test_time_to_first_token_errs_as_the_plan_says() -> None:
     assert statistics.mean(error.ttft for error in everything()) == pytest.approx(0.28, abs=0.01)
-    assert "28 % in the mean of 355" in roofline().ttft_error
+    assert "28 % in the mean of 355" in load_roofline().ttft_error
 
 
 def test_dense_models_err_by_less_than_a_fifth_per_token() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.standin.checkpoint import write_checkpoint
 from rayhelm.standin.families import POSITIONS, VOCABULARY, config, families
 from rayhelm.standin.model import StandIn, local, stand_in
@@ -123,7 +123,7 @@ def test_applications_of_your_own_are_left_out_and_told() -> None:
 def test_every_model_of_the_catalog_has_one_or_a_reason() -> None:
     reasons = {
         record.architecture: stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
-        for record in catalog().models()
+        for record in load_catalog().models()
         if "speak" not in record.tasks
     }
     unexplained = {name: note for name, note in reasons.items() if "no tiny model" in note}

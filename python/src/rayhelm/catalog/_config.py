@@ -11,21 +11,21 @@ from rayhelm.catalog import _decoders as decoders
 from rayhelm.catalog import _encoders as encoders
 from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import Origin, shown
-from rayhelm.catalog._quantized import quantization_of
-from rayhelm.catalog.model import Model
+from rayhelm.catalog._quantized import parse_quantization
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["model_of"]
+__all__ = ["parse_model"]
 
 
-def model_of(keys: Mapping[str, Any], name: str, origin: Origin) -> Model:
+def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoint:
     """The record of `keys`, a parsed config.json; `name` becomes its id."""
     config = Config(keys, origin)
     architecture = _architecture(config)
     record = _FAMILIES[architecture](config)
-    quantization = quantization_of(config, record["layers"])
+    quantization = parse_quantization(config, record["layers"])
     try:
-        return Model.model_validate(
+        return Checkpoint.model_validate(
             {"id": name, "architecture": architecture, "quantization": quantization, "source": origin.file, **record}
         )
     except ValidationError as error:

@@ -10,15 +10,15 @@ import yaml
 from pydantic import ValidationError
 
 from rayhelm.catalog._origin import line_of, shown
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.mig import Mig
-from rayhelm.catalog.model import Model
-from rayhelm.catalog.network import Network
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.mig import MigTable
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.network import NetworkKind
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["Shelf", "read_record", "stem"]
+__all__ = ["CatalogFolder", "read_record", "stem"]
 
-Record = TypeVar("Record", Gpu, Mig, Model, Network)
+Record = TypeVar("Record", GpuKind, MigTable, Checkpoint, NetworkKind)
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -28,11 +28,12 @@ def stem(name: str) -> str:
     return "-".join(name.lower().replace("_", " ").split()).replace("/", "--")
 
 
-class Shelf(Generic[Record]):
+class CatalogFolder(Generic[Record]):
     """All entries of one kind."""
 
-    def __init__(self, folder: Path, kind: type[Record]) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, kind: type[Record], label: str) -> None:
+        """`label`: what messages call one entry."""
+        self._folder, self._label = folder, label
         self._kind: type[Record] = kind
         self._read: dict[Path, Record] = {}
 
@@ -63,14 +64,14 @@ class Shelf(Generic[Record]):
         return {stem(name): entry for entry in self.all() for name in names(entry)}
 
     def _unknown(self, name: str) -> Problem:
-        kind = self._kind.__name__.lower()
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         some = ", ".join(near or [entry.id for entry in self.all()[:3]])
-        return Problem(f"unknown {kind} {shown(name)}", fix=f"{'nearest names' if near else 'named like'}: {some}")
+        fix = f"{'nearest names' if near else 'named like'}: {some}"
+        return Problem(f"unknown {self._label} {shown(name)}", fix=fix)
 
 
-def names(entry: Gpu | Mig | Model | Network) -> Iterator[str]:
+def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]:
     """Every spelling that finds an entry."""
     yield entry.id
     yield from entry.aliases

@@ -7,12 +7,12 @@ from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import shown
 from rayhelm.catalog.model import Quantization
 
-__all__ = ["quantization_of"]
+__all__ = ["parse_quantization"]
 
 Stored = dict[str, Any]
 
 
-def quantization_of(config: Config, layers: int) -> Quantization | None:
+def parse_quantization(config: Config, layers: int) -> Quantization | None:
     """What `quantization_config` says, or None when there is none."""
     key = "quantization_config" if config.has("quantization_config") else "compression_config"
     if not config.has(key):

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from math import ceil
 from typing import Literal
 
-from rayhelm.catalog.model import Model, Quantization
+from rayhelm.catalog.model import Checkpoint, Quantization
 
-__all__ = ["Shard", "Store", "Tensor", "element_bytes"]
+__all__ = ["Shard", "Tensor", "TensorBuilder", "element_bytes"]
 
 Shard = Literal["split", "kv", "vocab", "replicated"]
 """split: divided by TP · kv: divided by TP up to the KV heads, then replicated · vocab: divided after padding the
@@ -28,13 +28,13 @@ class Tensor:
     shard: Shard
 
 
-def element_bytes(model: Model) -> int:
+def element_bytes(model: Checkpoint) -> int:
     """Bytes of one unquantised weight on the card. vLLM's `dtype: auto` casts float32 checkpoints to 16 bits."""
     return 4 if model.dtype == "float32" and model.engine == "custom" else 2
 
 
 @dataclass(frozen=True)
-class Store:
+class TensorBuilder:
     """Makes tensors of one part of a model; `quantization` is None where that part stays in the model's dtype."""
 
     width: int
@@ -42,20 +42,20 @@ class Store:
     quantization: Quantization | None
 
     @classmethod
-    def plain(cls, model: Model) -> Store:
+    def plain(cls, model: Checkpoint) -> TensorBuilder:
         return cls(element_bytes(model), None)
 
     @classmethod
-    def of(cls, model: Model) -> Store:
+    def of(cls, model: Checkpoint) -> TensorBuilder:
         return cls(element_bytes(model), model.quantization)
 
-    def for_attention(self) -> Store:
+    def for_attention(self) -> TensorBuilder:
         return self._only(lambda q: q.attention and not q.only_experts)
 
-    def for_dense_mlp(self) -> Store:
+    def for_dense_mlp(self) -> TensorBuilder:
         return self._only(lambda q: not q.only_experts)
 
-    def for_head(self) -> Store:
+    def for_head(self) -> TensorBuilder:
         return self._only(lambda q: q.lm_head)
 
     def table(self, name: str, rows: int, columns: int, shard: Shard = "replicated") -> Tensor:
@@ -73,7 +73,7 @@ class Store:
         stored = _matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
         return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard)
 
-    def _only(self, applies: Callable[[Quantization], bool]) -> Store:
+    def _only(self, applies: Callable[[Quantization], bool]) -> TensorBuilder:
         if self.quantization is None or applies(self.quantization):
             return self
         return replace(self, quantization=None)

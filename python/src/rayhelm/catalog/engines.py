@@ -13,11 +13,11 @@ import yaml
 from pydantic import Field
 
 from rayhelm.catalog._origin import shown
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["Activation", "Constant", "Defaults", "Engine", "NonTorch", "engine"]
+__all__ = ["Activation", "Constant", "EngineConstants", "EngineDefaults", "NonTorch", "find_engine"]
 
 _FOLDER = Path(__file__).parent.parent / "data" / "engines"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,7 +32,7 @@ class Constant(Closed):
     source: str
 
 
-class Defaults(Closed):
+class EngineDefaults(Closed):
     """What vLLM chooses for an API server when nothing is asked for."""
 
     memory_gib: float = Field(ge=0)
@@ -67,7 +67,7 @@ class NonTorch(Closed):
     """Two or more cards in tensor parallelism."""
 
 
-class Engine(Closed):
+class EngineConstants(Closed):
     """One version of vLLM."""
 
     version: str
@@ -87,7 +87,7 @@ class Engine(Closed):
     """One block is held back when the start-up check asks whether the context fits."""
     batches_in_flight: int = Field(gt=0)
     """Batches scheduled ahead on one stage; each stage more adds one. Windowed layers keep their tokens."""
-    defaults: tuple[Defaults, ...]
+    defaults: tuple[EngineDefaults, ...]
     """First that applies."""
     activation: Activation
     non_torch: NonTorch
@@ -96,12 +96,12 @@ class Engine(Closed):
     cuda_graph_gib: Constant | None
     """Estimate of CUDA graphs that is taken off the cache; None: not counted, they come on top of the share."""
 
-    def defaults_for(self, gpu: Gpu) -> Defaults:
+    def defaults_for(self, gpu: GpuKind) -> EngineDefaults:
         memory = gpu.usable_gib or gpu.memory_gb or 0.0
         return next(d for d in self.defaults if memory >= d.memory_gib and not _excepted(gpu, d.except_gpu))
 
 
-def engine(version: str) -> tuple[Engine, str]:
+def find_engine(version: str) -> tuple[EngineConstants, str]:
     """The constants for a version, and a note when they are another version's."""
     wanted = _parse(version)
     lower = [path for parsed, path in _files() if parsed <= wanted]
@@ -118,8 +118,8 @@ def _files() -> tuple[tuple[tuple[int, ...], Path], ...]:
 
 
 @cache
-def _read(path: Path) -> Engine:
-    return Engine.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER))
+def _read(path: Path) -> EngineConstants:
+    return EngineConstants.model_validate(yaml.load(path.read_text(encoding="utf-8"), Loader=_LOADER))
 
 
 @cache
@@ -130,5 +130,5 @@ def _parse(version: str) -> tuple[int, ...]:
     return tuple(int(part or 0) for part in match.groups())
 
 
-def _excepted(gpu: Gpu, part: str | None) -> bool:
+def _excepted(gpu: GpuKind, part: str | None) -> bool:
     return part is not None and part.lower() in gpu.id.lower()

@@ -6,12 +6,12 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Gpu", "Link", "Price"]
+__all__ = ["GpuKind", "GpuLink", "GpuPrice"]
 
 Vendor = Literal["nvidia", "amd", "intel", "google"]
 
 
-class Link(Closed):
+class GpuLink(Closed):
     """How cards of one host talk to each other."""
 
     kind: str
@@ -24,7 +24,7 @@ class Link(Closed):
     """Cards that one link domain joins (2 by an NVLink bridge, 8 on an NVSwitch board); None: all of the host's."""
 
 
-class Price(Closed):
+class GpuPrice(Closed):
     """What one card costs for one hour, USD, and where that was read."""
 
     on_demand: float | None = Field(default=None, gt=0)
@@ -33,7 +33,7 @@ class Price(Closed):
     spot_source: str = ""
 
 
-class Gpu(Closed):
+class GpuKind(Closed):
     """One kind of accelerator."""
 
     id: str
@@ -61,7 +61,7 @@ class Gpu(Closed):
     """Computes in bfloat16 (without it engines need dtype half)."""
     fp8: bool
     """Computes in FP8 in hardware."""
-    link: Link
+    link: GpuLink
     pcie_gb_per_s: float | None = Field(default=None, gt=0)
     unified_memory: bool = False
     """Memory is shared with the CPU (APUs, GB10)."""
@@ -73,7 +73,7 @@ class Gpu(Closed):
     """Name in `ray.util.accelerators`, where Ray knows the card; consumer cards have none."""
     product_label: str | None = None
     """Value of the vendor's node label (`nvidia.com/gpu.product`), where it is known."""
-    price: Price = Price()
+    price: GpuPrice = GpuPrice()
     of: str = Field(default="", exclude=True)
     """Card that it is a part of (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole one."""
     part: float = Field(default=1.0, gt=0, le=1, exclude=True)

@@ -10,10 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rayhelm.catalog import Catalog, catalog
-from rayhelm.catalog._config import model_of
+from rayhelm.catalog import Catalog, load_catalog
+from rayhelm.catalog._config import parse_model
 from rayhelm.catalog._origin import Origin, shown
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _SAY_WHICH = (
 _OWN_FILE = "take the file as the model's publisher wrote it"
 
 
-def resolve(name: str, base: Path, known: Catalog | None = None) -> Model:
+def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
     """The model called `name`: of the catalog, or of a config.json, or of the folder with one, seen from `base`.
 
     Nobody is asked over the network. A folder never hides a name of the catalog; `./name` is always the folder.
@@ -45,7 +45,7 @@ def resolve(name: str, base: Path, known: Catalog | None = None) -> Model:
     if "://" in name:
         raise FleetError(Problem(f"unknown model {shown(name)}", fix=_SAY_WHICH))
     try:
-        return (known or catalog()).model(name)
+        return (known or load_catalog()).model(name)
     except FleetError as error:
         if name and _holds_config(base / name):
             return _from_file(Path(name), base)
@@ -53,13 +53,13 @@ def resolve(name: str, base: Path, known: Catalog | None = None) -> Model:
         raise FleetError(replace(near, fix=f"{near.fix}\n{_SAY_WHICH}")) from None
 
 
-def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Model:
+def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Checkpoint:
     """The record of a parsed config.json, of its path (or its folder's), or of a name: see `resolve`.
 
     The hub is asked only for an id that the catalog lacks; `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN` count.
     """
     if isinstance(source, Mapping):
-        return model_of(source, _name(source, "config.json"), Origin("config.json"))
+        return parse_model(source, _name(source, "config.json"), Origin("config.json"))
     if isinstance(source, Path):
         return _from_file(source)
     return resolve_online(source, Path(), transport=transport)
@@ -67,7 +67,7 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
 
 def resolve_online(
     name: str, base: Path, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
-) -> Model:
+) -> Checkpoint:
     """As `resolve`, and the hub is asked for an id that the catalog lacks."""
     try:
         return resolve(name, base, known)
@@ -81,11 +81,11 @@ def _is_path(name: str) -> bool:
     return name.endswith(".json") or name.startswith((".", "/", "~"))
 
 
-def _from_file(path: Path, base: Path = Path()) -> Model:
+def _from_file(path: Path, base: Path = Path()) -> Checkpoint:
     path, text = _read(path, base)
     keys = _parse(text, str(path))
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
-    return model_of(keys, _name(keys, name), Origin(str(path), text))
+    return parse_model(keys, _name(keys, name), Origin(str(path), text))
 
 
 def _read(path: Path, base: Path) -> tuple[Path, str]:
@@ -142,7 +142,7 @@ def _holds_config(folder: Path) -> bool:
         return False
 
 
-def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Model:
+def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
         raise _unreachable(unknown, "and HF_HUB_OFFLINE forbids asking the hub")
     import httpx  # only this branch needs it, and it takes long to import
@@ -161,7 +161,7 @@ def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | N
         keys = _parse(text, url)
     except FleetError:
         raise _unreachable(unknown, f"and {_endpoint()} answers no config.json") from None
-    return model_of(keys, name, Origin(f"{_endpoint()}/{name}", text))
+    return parse_model(keys, name, Origin(f"{_endpoint()}/{name}", text))
 
 
 def _unreachable(unknown: FleetError, why: str) -> FleetError:

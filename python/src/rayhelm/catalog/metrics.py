@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Exporter", "Metric", "exporters", "metrics"]
+__all__ = ["Exporter", "Metric", "load_exporters", "load_metrics"]
 
 Availability = Literal["always", "first", "idle", "once", "device"]
 
@@ -49,7 +49,7 @@ class Exporter(Closed):
 
 
 @cache
-def exporters() -> dict[str, Exporter]:
+def load_exporters() -> dict[str, Exporter]:
     """Every exporter by the name of its file."""
     folder = files("rayhelm").joinpath("data/metrics")
     paths = sorted((path for path in folder.iterdir() if path.name.endswith(".yaml")), key=lambda path: path.name)
@@ -61,6 +61,6 @@ def exporters() -> dict[str, Exporter]:
 
 
 @cache
-def metrics() -> dict[str, Metric]:
+def load_metrics() -> dict[str, Metric]:
     """Every metric by name."""
-    return {name: metric for exporter in exporters().values() for name, metric in exporter.metrics.items()}
+    return {name: metric for exporter in load_exporters().values() for name, metric in exporter.metrics.items()}

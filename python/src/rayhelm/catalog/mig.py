@@ -12,12 +12,12 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Mig", "Profile"]
+__all__ = ["MigProfile", "MigTable"]
 
 Slices = Annotated[int, Field(ge=1, le=8)]
 
 
-class Profile(Closed):
+class MigProfile(Closed):
     """One profile: `3g.40gb`."""
 
     compute: Slices
@@ -30,7 +30,7 @@ class Profile(Closed):
     """Memory as the driver tells it, GiB; None where nobody has shown it."""
 
 
-class Mig(Closed):
+class MigTable(Closed):
     """The profiles of cards with the same memory."""
 
     id: str
@@ -39,7 +39,7 @@ class Mig(Closed):
     """Whom it holds for."""
     compute_slices: Slices
     memory_slices: Slices
-    profiles: dict[str, Profile]
+    profiles: dict[str, MigProfile]
     source: str
     """Where names, places and memory were read."""
 
@@ -70,7 +70,7 @@ class Mig(Closed):
                 found.append({name: count for name, count in layout.items() if count})
         return tuple(found)
 
-    def _placed(self, wanted: list[Profile], taken: int) -> bool:
+    def _placed(self, wanted: list[MigProfile], taken: int) -> bool:
         """`taken`: a bit for each memory slice."""
         if not wanted:
             return True

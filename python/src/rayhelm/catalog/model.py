@@ -9,7 +9,18 @@ from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Attention", "Companion", "Encoder", "Experts", "Mla", "Model", "Norms", "Published", "Quantization", "Task"]
+__all__ = [
+    "Attention",
+    "Checkpoint",
+    "Companion",
+    "Encoder",
+    "Experts",
+    "Mla",
+    "Norms",
+    "Published",
+    "Quantization",
+    "Task",
+]
 
 Task = Literal["chat", "embed", "rerank", "transcribe", "speak", "custom"]
 
@@ -149,7 +160,7 @@ class Published(Closed):
     source: str
 
 
-class Model(Closed):
+class Checkpoint(Closed):
     """One checkpoint."""
 
     id: str

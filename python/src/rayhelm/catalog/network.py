@@ -6,10 +6,10 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Network"]
+__all__ = ["NetworkKind"]
 
 
-class Network(Closed):
+class NetworkKind(Closed):
     """A kind of link between hosts, as one card of a pool sees it."""
 
     id: str

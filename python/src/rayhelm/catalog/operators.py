@@ -9,12 +9,21 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Amd", "Counter", "Intel", "Nvidia", "Operand", "amd", "intel", "nvidia"]
+__all__ = [
+    "AmdOperator",
+    "DcgmCounter",
+    "IntelOperator",
+    "NvidiaOperator",
+    "OperandImage",
+    "load_amd",
+    "load_intel",
+    "load_nvidia",
+]
 
 _FOLDER = Path(__file__).parent.parent / "data" / "operators"
 
 
-class Operand(Closed):
+class OperandImage(Closed):
     """Image of something that an operator runs."""
 
     repository: str
@@ -22,26 +31,26 @@ class Operand(Closed):
     version: str
 
 
-class Counter(Closed):
+class DcgmCounter(Closed):
     """One of DCGM's fields, as dcgm-exporter is told."""
 
     type: Literal["gauge", "counter", "label"]
     help: str
 
 
-class Nvidia(Closed):
+class NvidiaOperator(Closed):
     """NVIDIA's GPU operator."""
 
     version: str
     source: str
-    operands: dict[str, Operand]
+    operands: dict[str, OperandImage]
     """By their key in a ClusterPolicy."""
-    counters: dict[str, Counter]
-    profiling: dict[str, Counter]
+    counters: dict[str, DcgmCounter]
+    profiling: dict[str, DcgmCounter]
     """Counters that not every card has."""
 
 
-class Partition(Closed):
+class AmdPartition(Closed):
     """How an AMD card is cut."""
 
     compute: Literal["SPX", "CPX"]
@@ -52,18 +61,18 @@ class Partition(Closed):
     """What the device plugin calls them where it tells partitions apart."""
 
 
-class Amd(Closed):
+class AmdOperator(Closed):
     """AMD's GPU operator."""
 
     version: str
     source: str
     resource: str
-    partitions: Annotated[dict[str, Partition], Field(min_length=1)]
+    partitions: Annotated[dict[str, AmdPartition], Field(min_length=1)]
     label: str
     """Of a node: the profile that it is cut by."""
 
 
-class Intel(Closed):
+class IntelOperator(Closed):
     """Intel's device plugin operator."""
 
     version: str
@@ -73,18 +82,18 @@ class Intel(Closed):
 
 
 @cache
-def nvidia() -> Nvidia:
-    return Nvidia.model_validate(_read("nvidia"))
+def load_nvidia() -> NvidiaOperator:
+    return NvidiaOperator.model_validate(_read("nvidia"))
 
 
 @cache
-def amd() -> Amd:
-    return Amd.model_validate(_read("amd"))
+def load_amd() -> AmdOperator:
+    return AmdOperator.model_validate(_read("amd"))
 
 
 @cache
-def intel() -> Intel:
-    return Intel.model_validate(_read("intel"))
+def load_intel() -> IntelOperator:
+    return IntelOperator.model_validate(_read("intel"))
 
 
 def _read(vendor: str) -> object:

@@ -6,15 +6,15 @@ from typing import Any, Literal
 
 import yaml
 
-from rayhelm.catalog.metrics import exporters
+from rayhelm.catalog.metrics import load_exporters
 from rayhelm.closed import Closed
 
-__all__ = ["Scaling", "Scope", "as_chart_data", "scaling"]
+__all__ = ["ScalingRules", "ScalingScope", "as_chart_data", "load_scaling_rules"]
 
 Aggregate = Literal["Sum", "Max", "Rate", "Quantile"]
 
 
-class Scope(Closed):
+class ScalingScope(Closed):
     """Whose number it is."""
 
     api: Literal["Pods", "External"]
@@ -25,7 +25,7 @@ class Scope(Closed):
     """Metric that is there for as long as its pods are."""
 
 
-class Rule(Closed):
+class ScalingRule(Closed):
     """One number."""
 
     series: tuple[str, ...]
@@ -34,12 +34,12 @@ class Rule(Closed):
     meaning: str
 
 
-class Scaling(Closed):
+class ScalingRules(Closed):
     """All of scaling.yaml."""
 
-    scopes: dict[Literal["gateway", "service"], Scope]
+    scopes: dict[Literal["gateway", "service"], ScalingScope]
     """By what is scraped."""
-    rules: dict[str, Rule]
+    rules: dict[str, ScalingRule]
     """By the name that HPAs call it."""
     aggregates: dict[Aggregate, Literal["gauge", "counter", "histogram"]]
     """Type that each takes."""
@@ -50,15 +50,15 @@ class Scaling(Closed):
 
 
 @cache
-def scaling() -> Scaling:
+def load_scaling_rules() -> ScalingRules:
     text = files("rayhelm").joinpath("data/scaling.yaml").read_text(encoding="utf-8")
-    return Scaling.model_validate(yaml.safe_load(text))
+    return ScalingRules.model_validate(yaml.safe_load(text))
 
 
 def as_chart_data() -> dict[str, Any]:
     """What the templates of the chart platform need to know of all this."""
-    every = exporters().values()
-    return scaling().model_dump(mode="json") | {
+    every = load_exporters().values()
+    return load_scaling_rules().model_dump(mode="json") | {
         "metrics": {
             name: {"scraped": exporter.scraped, **metric.model_dump(include={"type", "availability", "where"})}
             for exporter in every

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from rayhelm.catalog._tensor import Shard, Store, Tensor
-from rayhelm.catalog.model import Encoder, Experts, Mla, Model
+from rayhelm.catalog._tensor import Shard, Tensor, TensorBuilder
+from rayhelm.catalog.model import Checkpoint, Encoder, Experts, Mla
 
-__all__ = ["Shard", "Tensor", "Weights", "weights"]
+__all__ = ["ModelWeights", "Shard", "Tensor", "count_weights"]
 
 Layer = tuple[Tensor, ...]
 
 
 @dataclass(frozen=True)
-class Weights:
+class ModelWeights:
     """All weights of a model, in the order in which pipeline stages hold them."""
 
     embedding: tuple[Tensor, ...]
@@ -39,13 +39,13 @@ class Weights:
 
 
 @lru_cache(maxsize=1024)
-def weights(model: Model) -> Weights:
+def count_weights(model: Checkpoint) -> ModelWeights:
     """Count a model's weights out of its architecture alone."""
-    return Weights(embedding=_embedding(model), layers=_layers(model), final=_final(model))
+    return ModelWeights(embedding=_embedding(model), layers=_layers(model), final=_final(model))
 
 
-def _embedding(model: Model) -> tuple[Tensor, ...]:
-    store = Store.plain(model)
+def _embedding(model: Checkpoint) -> tuple[Tensor, ...]:
+    store = TensorBuilder.plain(model)
     tensors = [store.table("embedding.tokens", model.vocab, model.hidden, "vocab")]
     if rows := model.positions + model.token_types:
         tensors.append(store.table("embedding.positions", rows, model.hidden))
@@ -58,7 +58,7 @@ def _embedding(model: Model) -> tuple[Tensor, ...]:
     return tuple(tensors)
 
 
-def _encoder(encoder: Encoder, store: Store) -> list[Tensor]:
+def _encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
     """A transformer encoder with LayerNorm and biases throughout, after its convolutions."""
     width, layers = encoder.hidden, encoder.layers
     key_bias = width if encoder.key_bias else 0
@@ -77,7 +77,7 @@ def _encoder(encoder: Encoder, store: Store) -> list[Tensor]:
     ]
 
 
-def _layers(model: Model) -> tuple[Layer, ...]:
+def _layers(model: Checkpoint) -> tuple[Layer, ...]:
     """Build each kind of layer once: dense or of experts, quantised or not."""
     built: dict[tuple[bool, bool], Layer] = {}
     plain_layers = model.quantization.skip_layers if model.quantization else ()
@@ -92,8 +92,8 @@ def _layers(model: Model) -> tuple[Layer, ...]:
     return tuple(layer(index) for index in range(model.layers))
 
 
-def _layer(model: Model, dense: bool, plain: bool) -> Layer:
-    store = Store.plain(model) if plain else Store.of(model)
+def _layer(model: Checkpoint, dense: bool, plain: bool) -> Layer:
+    store = TensorBuilder.plain(model) if plain else TensorBuilder.of(model)
     attention = (
         _latent_attention(model, model.attention.mla, store) if model.attention.mla else _attention(model, store)
     )
@@ -102,7 +102,7 @@ def _layer(model: Model, dense: bool, plain: bool) -> Layer:
     return (*attention, *_cross_attention(model, store), *mlp, norms)
 
 
-def _attention(model: Model, store: Store) -> list[Tensor]:
+def _attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     attention, hidden = model.attention, model.hidden
     width, narrow = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
     store = store.for_attention()
@@ -120,7 +120,7 @@ def _attention(model: Model, store: Store) -> list[Tensor]:
     return tensors
 
 
-def _latent_attention(model: Model, mla: Mla, store: Store) -> list[Tensor]:
+def _latent_attention(model: Checkpoint, mla: Mla, store: TensorBuilder) -> list[Tensor]:
     """DeepSeek's: queries and keys through low ranks. The down-projections are whole on every rank."""
     heads, hidden, store = model.attention.heads, model.hidden, store.for_attention()
     query = heads * (mla.qk_nope_head_dim + mla.qk_rope_head_dim)
@@ -142,7 +142,7 @@ def _latent_attention(model: Model, mla: Mla, store: Store) -> list[Tensor]:
     ]
 
 
-def _cross_attention(model: Model, store: Store) -> list[Tensor]:
+def _cross_attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     if not model.encoder or not model.encoder.cross_attention:
         return []
     names = {"attention.q": "cross.q", "attention.k": "cross.k", "attention.v": "cross.v", "attention.o": "cross.o"}
@@ -151,18 +151,18 @@ def _cross_attention(model: Model, store: Store) -> list[Tensor]:
     ]
 
 
-def _mlp(model: Model, store: Store) -> list[Tensor]:
+def _mlp(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     hidden, wide, bias = model.hidden, model.intermediate, model.mlp_bias
     store = store.for_dense_mlp()
     up = store.linear("mlp.gate_up" if model.gated else "mlp.up", hidden, wide * _ups(model), "split", bias=bias)
     return [up, store.linear("mlp.down", wide, hidden, "split", bias=bias)]
 
 
-def _experts(model: Model, experts: Experts, store: Store) -> list[Tensor]:
+def _experts(model: Checkpoint, experts: Experts, store: TensorBuilder) -> list[Tensor]:
     hidden, wide, count = model.hidden, experts.intermediate, experts.count
     up = wide * _ups(model)
     tensors = [
-        Store.plain(model).linear("experts.router", hidden, count, "replicated", bias=experts.router_bias),
+        TensorBuilder.plain(model).linear("experts.router", hidden, count, "replicated", bias=experts.router_bias),
         store.linear("experts.gate_up", hidden, up, "split", bias=experts.expert_bias, copies=count),
         store.linear("experts.down", wide, hidden, "split", bias=experts.expert_bias, copies=count),
     ]
@@ -173,9 +173,9 @@ def _experts(model: Model, experts: Experts, store: Store) -> list[Tensor]:
     return tensors
 
 
-def _final(model: Model) -> tuple[Tensor, ...]:
-    store = Store.of(model).for_head()
-    norm = [Store.plain(model).vector("final.norm", _norm(model))] if model.norms.final else []
+def _final(model: Checkpoint) -> tuple[Tensor, ...]:
+    store = TensorBuilder.of(model).for_head()
+    norm = [TensorBuilder.plain(model).vector("final.norm", _norm(model))] if model.norms.final else []
     if model.output == "none":
         return tuple(norm)
     if model.output == "vocabulary":
@@ -187,9 +187,9 @@ def _final(model: Model) -> tuple[Tensor, ...]:
     return (*norm, dense, store.linear("final.score", model.hidden, 1, "replicated", bias=True))
 
 
-def _norm(model: Model) -> int:
+def _norm(model: Checkpoint) -> int:
     return model.hidden * (2 if model.norms.bias else 1)
 
 
-def _ups(model: Model) -> int:
+def _ups(model: Checkpoint) -> int:
     return 2 if model.gated else 1

@@ -1,14 +1,14 @@
 """What the chart platform looks up of GPUs: how cards can be cut, and what DCGM can be asked for."""
 
-from rayhelm.catalog import catalog
-from rayhelm.catalog.operators import nvidia
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.operators import load_nvidia
 
 __all__ = ["counters", "mig_layouts"]
 
 
 def mig_layouts() -> dict[str, object]:
     """Table of each card that MIG can cut, and of each table the largest layouts."""
-    known = catalog()
+    known = load_catalog()
     tables = {gpu.id: table for gpu in known.gpus() if (table := known.mig(gpu))}
     return {
         "cards": {card: table.id for card, table in tables.items()},
@@ -17,4 +17,4 @@ def mig_layouts() -> dict[str, object]:
 
 
 def counters() -> dict[str, object]:
-    return nvidia().model_dump(include={"counters", "profiling"})
+    return load_nvidia().model_dump(include={"counters", "profiling"})

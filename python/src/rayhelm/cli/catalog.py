@@ -31,9 +31,9 @@ def catalog_command(
     """List what fleets can name, with the figures that plans rest on."""
     import json
 
-    from rayhelm.catalog import catalog
+    from rayhelm.catalog import load_catalog
 
-    known = catalog()
+    known = load_catalog()
     shelves = {
         Shelf.gpus: (known.gpus, _gpus),
         Shelf.mig: (known.mig_tables, _mig),
@@ -66,7 +66,7 @@ def _print_table(rows: "Sequence[dict[str, object]]") -> None:
 
 
 def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.gpu import Gpu
+    from rayhelm.catalog.gpu import GpuKind
 
     return [
         {
@@ -79,12 +79,12 @@ def _gpus(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
             "USD/h": gpu.price.on_demand,
         }
         for gpu in entries
-        if isinstance(gpu, Gpu)
+        if isinstance(gpu, GpuKind)
     ]
 
 
 def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.mig import Mig
+    from rayhelm.catalog.mig import MigTable
 
     return [
         {
@@ -95,30 +95,30 @@ def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
             "most on a card": table.most(profile),
         }
         for table in entries
-        if isinstance(table, Mig)
+        if isinstance(table, MigTable)
         for profile, cut in table.profiles.items()
     ]
 
 
 def _models(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.model import Model
-    from rayhelm.catalog.tensors import weights
+    from rayhelm.catalog.model import Checkpoint
+    from rayhelm.catalog.tensors import count_weights
 
     return [
         {
             "model": model.id,
             "tasks": ", ".join(model.tasks),
-            "parameters, billions": round(weights(model).parameters / 1e9, 2),
-            "weights, GiB": round(weights(model).bytes / 2**30, 1),
+            "parameters, billions": round(count_weights(model).parameters / 1e9, 2),
+            "weights, GiB": round(count_weights(model).bytes / 2**30, 1),
             "context": model.max_context,
         }
         for model in entries
-        if isinstance(model, Model)
+        if isinstance(model, Checkpoint)
     ]
 
 
 def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
-    from rayhelm.catalog.network import Network
+    from rayhelm.catalog.network import NetworkKind
 
     return [
         {
@@ -128,5 +128,5 @@ def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
             "reached, GB/s": network.effective_gb_per_s,
         }
         for network in entries
-        if isinstance(network, Network)
+        if isinstance(network, NetworkKind)
     ]

@@ -9,7 +9,7 @@ from rayhelm.errors import FleetError, Problem, UsageError
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
 if TYPE_CHECKING:
-    from rayhelm.catalog.model import Model
+    from rayhelm.catalog.model import Checkpoint
     from rayhelm.planner.memory.fit import Fit
 
 __all__ = ["fit_command"]
@@ -45,12 +45,12 @@ def fit_command(
     format: FormatOption = Format.text,
 ) -> None:
     """Say whether a model fits a GPU, with each term of its memory, and what would make it fit."""
-    from rayhelm.catalog import catalog
+    from rayhelm.catalog import load_catalog
     from rayhelm.planner.memory.fit import fit
 
     answer = fit(
         _model(model, config),
-        [catalog().gpu(name) for name in gpu],
+        [load_catalog().gpu(name) for name in gpu],
         tp,
         pp,
         gpu_memory_utilization=gpu_memory_utilization,
@@ -62,7 +62,7 @@ def fit_command(
         vllm_version=vllm_version,
         share=gpu_fraction,
         partition=_partition(layers),
-        catalog=catalog(),
+        catalog=load_catalog(),
     )
     if format is Format.json:
         print(answer.model_dump_json(indent=2))
@@ -70,7 +70,7 @@ def fit_command(
     _show(answer)
 
 
-def _model(model: str | None, config: str | None) -> "Model":
+def _model(model: str | None, config: str | None) -> "Checkpoint":
     from pathlib import Path
 
     from rayhelm.catalog.huggingface import read_config

@@ -4,15 +4,15 @@ from rayhelm.catalog.model import Task
 from rayhelm.closed import Closed
 
 __all__ = [
+    "AutoscalingPlan",
     "Estimate",
     "GatewayPlan",
     "ModelPlan",
     "Plan",
     "PoolUse",
     "Reason",
-    "Scaling",
     "ServicePlan",
-    "Stage",
+    "StagePlan",
     "TenantPlan",
     "VersionPlan",
 ]
@@ -30,7 +30,7 @@ class Reason(Closed):
     """Figures that the sentence rests on, each with its unit in the key."""
 
 
-class Stage(Closed):
+class StagePlan(Closed):
     """One pipeline stage."""
 
     gpu: str
@@ -58,7 +58,7 @@ class Estimate(Closed):
     """How far off such estimates were on measured rows."""
 
 
-class Scaling(Closed):
+class AutoscalingPlan(Closed):
     """How Serve's autoscaler is set, beside its bounds and its target."""
 
     initial_replicas: int
@@ -112,7 +112,7 @@ class ModelPlan(Closed):
     gpu_fraction: float
     """Share of each card, 1.0 when whole."""
     nodes_per_replica: int = 1
-    stages: tuple[Stage, ...]
+    stages: tuple[StagePlan, ...]
     routing: str
     """`least-loaded` or `prefix-affinity`."""
     max_model_len: int
@@ -122,7 +122,7 @@ class ModelPlan(Closed):
     target_ongoing_requests: int
     """Requests in flight per replica that autoscaling aims at."""
     max_ongoing_requests: int
-    scaling: Scaling
+    scaling: AutoscalingPlan
     engine: dict[str, bool | int | float | str | None] = {}
     """Further engine arguments, chosen or pinned."""
     kv_cache_tokens: int | None = None

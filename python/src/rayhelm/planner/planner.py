@@ -3,71 +3,71 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from rayhelm.catalog import Catalog, catalog
-from rayhelm.catalog.engines import engine
+from rayhelm.catalog import Catalog, load_catalog
+from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.huggingface import resolve_online
-from rayhelm.catalog.model import Model
-from rayhelm.catalog.tensors import weights
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.access.gateways import doors_ajar, gateway_plans, tenant_plans
-from rayhelm.planner.access.services import gated_without_token, images_to_bring, service_plans
-from rayhelm.planner.access.tenant_limits import idle_shares, owners_within_bounds
-from rayhelm.planner.explain.model_plan import describe
-from rayhelm.planner.explain.refusals import nothing_fits, too_little_room
+from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
+from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
+from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
+from rayhelm.planner.explain.model_plan import build_model_plan
+from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.memory.parallelism import split_layers
-from rayhelm.planner.placement.allocate import place
-from rayhelm.planner.placement.candidates import Candidate, Refusal, candidates
+from rayhelm.planner.placement.allocate import allocate
+from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, list_candidates
 from rayhelm.planner.placement.choose import Choice, choose
-from rayhelm.planner.placement.inventory import PoolSite, sites_of
-from rayhelm.planner.placement.model_spec import Wish
-from rayhelm.planner.placement.replica_limits import limits_within_reach
+from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import ModelSpec
 from rayhelm.versions import versions
 
-__all__ = ["plan_fleet", "wishes_of"]
+__all__ = ["plan_fleet", "resolve_model_specs"]
 
 
 def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems at once."""
-    known = known or catalog()
-    sites = sites_of(loaded, known)
+    known = known or load_catalog()
+    inventories = build_inventories(loaded, known)
     problems: list[Problem] = []
     plans: dict[str, ModelPlan] = {}
     chosen: dict[str, Candidate] = {}
     clusters: dict[frozenset[str], str] = {}
-    wishes = wishes_of(loaded, known)
-    for wish in _largest_first(wishes):
+    model_specs = resolve_model_specs(loaded, known)
+    for model_spec in _largest_first(model_specs):
         try:
-            home = loaded.fleet.on_one_cluster_with(wish.name)
-            choice = _choose(wish, sites, clusters.get(home), loaded, known)
+            home = loaded.fleet.on_one_cluster_with(model_spec.name)
+            choice = _choose(model_spec, inventories, clusters.get(home), loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
-        hosts = place(choice.candidate)
-        chosen[wish.name] = choice.candidate
-        clusters[home] = cluster = choice.candidate.split.pool.pool.cluster
-        plans[wish.name] = describe(choice, hosts, _read_speed(cluster, loaded))
+        hosts = allocate(choice.candidate)
+        chosen[model_spec.name] = choice.candidate
+        clusters[home] = cluster = choice.candidate.split.inventory.pool.cluster
+        plans[model_spec.name] = build_model_plan(choice, hosts, _read_speed(cluster, loaded))
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
     plan = Plan(
         fleet=loaded.fleet.fleet,
         vllm_version=versions().vllm,
         models={name: plans[name] for name in loaded.fleet.models},
-        services=service_plans(plans, sites, loaded),
-        tenants=tenant_plans(loaded.fleet),
-        gateways=gateway_plans(plans, loaded.fleet),
-        pools={name: _use(site) for name, site in sites.items()},
+        services=plan_services(plans, inventories, loaded),
+        tenants=plan_tenants(loaded.fleet),
+        gateways=plan_gateways(plans, loaded.fleet),
+        pools={name: _use(inventory) for name, inventory in inventories.items()},
         warnings=(
-            *idle_shares(sites.values()),
-            *images_to_bring(plans, loaded),
-            *gated_without_token(wishes, plans, loaded),
-            *doors_ajar(plans, loaded.fleet),
+            *warn_idle_shares(inventories.values()),
+            *warn_missing_images(plans, loaded),
+            *warn_gated_models(model_specs, plans, loaded),
+            *warn_access(plans, loaded.fleet),
         ),
     )
-    owners_within_bounds(plan, sites, loaded)
-    limits_within_reach(plan.models, chosen, loaded)
+    check_tenant_limits(plan, inventories, loaded)
+    check_replica_limits(plan.models, chosen, loaded)
     return plan
 
 
@@ -77,11 +77,11 @@ def _read_speed(cluster: str, loaded: LoadedFleet) -> float | None:
     return speed / 8 / 2**30 if speed else None
 
 
-def wishes_of(loaded: LoadedFleet, known: Catalog) -> list[Wish]:
+def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedModelSpec]:
     """Resolve the models. Raises FleetError for those that nobody knows, all at once."""
-    constants, _ = engine(versions().vllm)
+    constants, _ = find_engine(versions().vllm)
     problems: list[Problem] = []
-    wishes = []
+    model_specs = []
     for name, spec in loaded.fleet.models.items():
         try:
             model = _model(name, spec, loaded, known)
@@ -90,13 +90,15 @@ def wishes_of(loaded: LoadedFleet, known: Catalog) -> list[Wish]:
             continue
         problems += _against(name, spec, model, loaded)
         service = loaded.fleet.service_of(name)
-        wishes.append(Wish(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1))
+        model_specs.append(
+            ResolvedModelSpec(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1)
+        )
     if problems:
         raise FleetError(problems)
-    return wishes
+    return model_specs
 
 
-def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Model:
+def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
     key = "architecture" if spec.architecture else "source"
     path = ("models", name, key)
     wanted = spec.architecture or spec.source
@@ -108,7 +110,7 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> M
         ) from None
 
 
-def _against(name: str, spec: ModelSpec, model: Model, loaded: LoadedFleet) -> Iterable[Problem]:
+def _against(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:
     """What the fleet asks of the model, and the model cannot do."""
     path, traffic = ("models", name), spec.traffic
     if spec.context and spec.context > model.max_context:
@@ -140,40 +142,50 @@ def _against(name: str, spec: ModelSpec, model: Model, loaded: LoadedFleet) -> I
         )
 
 
-def _largest_first(wishes: list[Wish]) -> list[Wish]:
+def _largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
     """Pinned pools before free ones, large models before small ones: what has the least choice chooses first."""
-    return sorted(wishes, key=lambda wish: (wish.spec.pool is None, -weights(wish.model).bytes))
+    return sorted(
+        model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
+    )
 
 
-def _choose(wish: Wish, sites: dict[str, PoolSite], cluster: str | None, loaded: LoadedFleet, known: Catalog) -> Choice:
+def _choose(
+    model_spec: ResolvedModelSpec,
+    inventories: dict[str, PoolInventory],
+    cluster: str | None,
+    loaded: LoadedFleet,
+    known: Catalog,
+) -> Choice:
     pools = [
-        site for name, site in sites.items() if wish.spec.pool in (None, name) and cluster in (None, site.pool.cluster)
+        inventory
+        for name, inventory in inventories.items()
+        if model_spec.declared.pool in (None, name) and cluster in (None, inventory.pool.cluster)
     ]
     found: list[Candidate] = []
-    refused: list[Refusal] = []
-    for site in pools:
-        for item in candidates(wish, site):
+    refused: list[RejectedSplit] = []
+    for inventory in pools:
+        for item in list_candidates(model_spec, inventory):
             if isinstance(item, Candidate):
                 found.append(item)
             else:
                 refused.append(item)
     if not found:
-        raise FleetError(nothing_fits(wish, pools, refused, loaded, known))
+        raise FleetError(report_no_fit(model_spec, pools, refused, loaded, known))
     choice = choose(found)
     if choice is None:
-        raise FleetError(too_little_room(wish, found, loaded))
+        raise FleetError(report_no_room(model_spec, found, loaded))
     return choice
 
 
-def _use(site: PoolSite) -> PoolUse:
+def _use(inventory: PoolInventory) -> PoolUse:
     return PoolUse(
-        cluster=site.pool.cluster,
-        gpu=site.gpu_name,
-        gpus=site.cards,
-        used=site.used,
-        network=str(site.link),
-        sharing=str(site.cut or ""),
-        mig=dict(site.cut.layout) if site.cut else {},
-        time_slices=site.cut.slices if site.cut else 0,
-        devices=site.devices,
+        cluster=inventory.pool.cluster,
+        gpu=inventory.gpu_name,
+        gpus=inventory.gpu_count,
+        used=inventory.used,
+        network=str(inventory.network),
+        sharing=str(inventory.partitioning or ""),
+        mig=dict(inventory.partitioning.layout) if inventory.partitioning else {},
+        time_slices=inventory.partitioning.slices if inventory.partitioning else 0,
+        devices=inventory.devices,
     )

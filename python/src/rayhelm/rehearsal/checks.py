@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.kube.kubectl import Kubectl, KubectlError
@@ -177,7 +177,7 @@ def _names(deployment: Object) -> set[str]:
 
 
 def _cards(found: ClusterFacts) -> Iterator[Problem]:
-    vendors = {card.resource.partition("/")[0] for card in catalog().gpus()}
+    vendors = {card.resource.partition("/")[0] for card in load_catalog().gpus()}
     held = {
         node["metadata"]["name"]: resource
         for node in found.nodes

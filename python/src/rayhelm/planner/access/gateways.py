@@ -9,10 +9,10 @@ from rayhelm.spec.models import STABLE
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Access, Tenant
 
-__all__ = ["doors_ajar", "gateway_plans", "tenant_plans"]
+__all__ = ["plan_gateways", "plan_tenants", "warn_access"]
 
 
-def tenant_plans(fleet: Fleet) -> dict[str, TenantPlan]:
+def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
     return {
         name: TenantPlan(
             models=tenant.models,
@@ -26,7 +26,7 @@ def tenant_plans(fleet: Fleet) -> dict[str, TenantPlan]:
     }
 
 
-def gateway_plans(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
+def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
     """A door for each cluster that has something which somebody may call."""
     plans = {}
     for name, cluster in fleet.clusters.items():
@@ -41,13 +41,13 @@ def gateway_plans(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
             namespace=cluster.gateway.namespace,
             url=_url(cluster),
             models=behind,
-            versions={model: versions_of(model, models, fleet) for model in behind},
+            versions={model: plan_versions(model, models, fleet) for model in behind},
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
         )
     return plans
 
 
-def versions_of(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
+def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
     """Of what clients call `name`; what no other version takes is its own."""
     held: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
@@ -70,7 +70,7 @@ def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
     return {model: max(1, round(100 * rate / max(rates.values()))) for model, rate in rates.items()}
 
 
-def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """What a fleet with or without tenants leaves open, or shut."""
     if not fleet.tenants:
         yield (
@@ -94,7 +94,7 @@ def doors_ajar(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
             )
     yield from _limits_below_the_load(models, fleet)
     yield from _shorter_contexts(models, fleet)
-    for name in gateway_plans(models, fleet):
+    for name in plan_gateways(models, fleet):
         if not fleet.clusters[name].gateway.allowed_clients:
             yield (
                 f"nobody can reach the gateway of cluster `{name}`: its NetworkPolicy lets in the namespaces that"

@@ -3,30 +3,30 @@
 from collections.abc import Iterable, Iterator
 
 from rayhelm.errors import FleetError
-from rayhelm.planner.access.services import cards_of
-from rayhelm.planner.placement.inventory import PoolSite
+from rayhelm.planner.access.services import count_service_gpus
+from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["idle_shares", "owners_within_bounds"]
+__all__ = ["check_tenant_limits", "warn_idle_shares"]
 
 
-def idle_shares(sites: Iterable[PoolSite]) -> Iterator[str]:
+def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
     """Parts of cards that are held and not planned for: pods take whole cards, and services do not share them."""
-    for site in sites:
-        for service, left in site.idle_shares.items():
+    for inventory in inventories:
+        for service, left in inventory.idle_shares.items():
             yield (
-                f"{left:g} card{'s' if left > 1 else ''} of pool `{site.name}` lie idle beside the models of service"
-                f" `{service}`: only models of the same service can use them"
+                f"pool `{inventory.name}`: {left:g} GPU{'s' if left > 1 else ''} allocated to service `{service}` stay"
+                f" unused. Only models of service `{service}` can use them"
             )
 
 
-def owners_within_bounds(plan: Plan, sites: dict[str, PoolSite], loaded: LoadedFleet) -> None:
+def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], loaded: LoadedFleet) -> None:
     """Raise FleetError where a plan holds more than its owner may. Whole cards count: that is what the quota sees."""
     problems = []
     for name, tenant in loaded.fleet.tenants.items():
         services = [service for service, declared in loaded.fleet.services.items() if declared.tenant == name]
-        held = sum(cards_of(service, site) for service in services for site in sites.values())
+        held = sum(count_service_gpus(service, inventory) for service in services for inventory in inventories.values())
         if tenant.gpus is None or held <= tenant.gpus:
             continue
         parts = ", ".join(

@@ -2,21 +2,21 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.tensors import weights
+from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
-from rayhelm.planner.placement.performance import roofline
+from rayhelm.planner.placement.performance import load_roofline
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
 from rayhelm.spec.models import Replicas
 
-__all__ = ["reasons_of", "routing_of"]
+__all__ = ["choose_routing", "explain_choice"]
 
 PREFIX_PAYS_FROM = 0.2
 """Shared part of the prompt from which routing by prefix is worth its bookkeeping."""
 
 
-def reasons_of(choice: Choice) -> tuple[Reason, ...]:
+def explain_choice(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
         _pool(choice),
@@ -34,26 +34,26 @@ def reasons_of(choice: Choice) -> tuple[Reason, ...]:
     )
 
 
-def routing_of(chosen: Candidate) -> str:
+def choose_routing(chosen: Candidate) -> str:
     """Prefix affinity for chat models with a shared beginning and more than one replica to choose from."""
-    pinned = chosen.wish.spec.replicas
+    pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
-    if chosen.wish.spec.task == "chat" and chosen.wish.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
+    if chosen.model_spec.declared.task == "chat" and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
         return "prefix-affinity"
     return "least-loaded"
 
 
 def _pool(choice: Choice) -> Reason:
     chosen, other = choice.candidate, choice.runner_up
-    pool = chosen.split.pool
-    if chosen.wish.spec.pool:
+    pool = chosen.split.inventory
+    if chosen.model_spec.declared.pool:
         because = "pinned in the fleet file"
     elif other is None:
         because = "the only place that holds it"
     else:
-        because = f"{choice.advantage}; next came {_shape(other)} on `{other.split.pool.name}`"
+        because = f"{choice.advantage}; next came {_shape(other)} on `{other.split.inventory.name}`"
     if choice.cramped:
-        because += f"; {_shape(choice.cramped[0])} on `{choice.cramped[0].split.pool.name}` had no room left"
+        because += f"; {_shape(choice.cramped[0])} on `{choice.cramped[0].split.inventory.name}` had no room left"
     numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
     if chosen.price_per_hour is not None:
         numbers["usd_per_hour"] = round(chosen.price_per_hour, 4)
@@ -64,14 +64,14 @@ def _pool(choice: Choice) -> Reason:
 
 def _sharing(chosen: Candidate) -> Iterator[Reason]:
     """Why it has a part of a card beside other services."""
-    cut, gpu = chosen.split.pool.cut, chosen.split.gpu
-    if cut:
+    partitioning, gpu = chosen.split.inventory.partitioning, chosen.split.gpu
+    if partitioning:
         numbers: dict[str, float | int | str] = {
             "cards": round(gpu.part, 4),
             "usable_gib": round(gpu.usable_gib or 0.0, 2),
             "gpu_memory_utilization": chosen.utilization,
         }
-        yield Reason(decision="sharing", chosen=str(cut), because=cut.because, numbers=numbers)
+        yield Reason(decision="sharing", chosen=str(partitioning), because=partitioning.because, numbers=numbers)
 
 
 def _shape(candidate: Candidate) -> str:
@@ -80,13 +80,13 @@ def _shape(candidate: Candidate) -> str:
 
 
 def _memory(chosen: Candidate) -> Iterator[Reason]:
-    if chosen.outcome is None:
+    if chosen.memory is None:
         return
-    weakest = chosen.outcome.weakest
+    weakest = chosen.memory.weakest
     told, gib = chosen.utilization / weakest.gpu.memory_seen, 2**30
     yield Reason(
         decision="memory",
-        chosen=f"{weakest.cache / gib:.1f} GiB {'for KV cache' if chosen.outcome.ask.cache else 'free'} per card",
+        chosen=f"{weakest.cache / gib:.1f} GiB {'for KV cache' if chosen.memory.ask.cache else 'free'} per card",
         because=(
             f"of {weakest.budget / gib:.1f} GiB ({told:.0%} of {weakest.gpu.usable_gib:.1f}) go"
             f" {weakest.weights / gib:.1f} to weights, {weakest.activation / gib:.1f} to activations,"
@@ -100,13 +100,13 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
             "cuda_graph_gib": round(weakest.cuda_graphs / gib, 2),
             "kv_gib": round(weakest.cache / gib, 2),
             "error_gib": round(weakest.error / gib, 2),
-            "kv_cache_tokens": chosen.outcome.tokens,
+            "kv_cache_tokens": chosen.memory.tokens,
         },
     )
 
 
 def _tensor(chosen: Candidate) -> Reason:
-    split, pin = chosen.split, chosen.wish.spec.parallelism
+    split, pin = chosen.split, chosen.model_spec.declared.parallelism
     link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
     if pin and pin.tensor:
         because = "pinned in the fleet file"
@@ -121,33 +121,36 @@ def _tensor(chosen: Candidate) -> Reason:
         decision="tensor_parallel_size",
         chosen=str(split.tp),
         because=because,
-        numbers={"heads": chosen.wish.model.attention.heads, "kv_heads": chosen.wish.model.attention.kv_heads},
+        numbers={
+            "heads": chosen.model_spec.model.attention.heads,
+            "kv_heads": chosen.model_spec.model.attention.kv_heads,
+        },
     )
 
 
 def _pipeline(chosen: Candidate) -> Reason:
-    split, pin = chosen.split, chosen.wish.spec.parallelism
+    split, pin = chosen.split, chosen.model_spec.declared.parallelism
     if pin and pin.pipeline:
         because = "pinned in the fleet file"
     elif split.pp == 1:
         because = "the cards of one stage hold the whole model"
     elif split.nodes > 1:
         because = (
-            f"the model is larger than one host; stages hand over one activation each over {split.pool.link},"
+            f"the model is larger than one host; stages hand over one activation each over {split.inventory.network},"
             " where tensor parallelism would exchange them twice a layer"
         )
     else:
         because = f"stages within the host pass less over {split.gpu.link.kind} than tensor parallelism would"
-    if not split.pool.alike and split.pp > 1:
+    if not split.inventory.is_uniform and split.pp > 1:
         because += _order(chosen)
-    layers = [stage.layers for stage in chosen.outcome.stages] if chosen.outcome else []
+    layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
     return Reason(
         decision="pipeline_parallel_size",
         chosen=str(split.pp),
         because=because,
         numbers={
             "layers": "+".join(map(str, layers)),
-            "weights_gib": round(weights(chosen.wish.model).bytes / 2**30, 2),
+            "weights_gib": round(count_weights(chosen.model_spec.model).bytes / 2**30, 2),
         },
     )
 
@@ -163,9 +166,9 @@ def _order(chosen: Candidate) -> str:
 
 
 def _fraction(chosen: Candidate) -> Iterator[Reason]:
-    if chosen.share == 1 and not chosen.wish.shares_service:
+    if chosen.share == 1 and not chosen.model_spec.has_shared_service:
         return
-    if chosen.wish.spec.gpu_fraction is not None:
+    if chosen.model_spec.declared.gpu_fraction is not None:
         because = (
             "pinned in the fleet file; models of one service share a card by Ray's books, and memory by utilisation"
         )
@@ -182,13 +185,13 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
 
 
 def _why_this_share(chosen: Candidate) -> str:
-    if chosen.wish.lengths.assumed and chosen.wish.generates:
+    if chosen.model_spec.lengths.assumed and chosen.model_spec.generates:
         return f"no `traffic` in the fleet file: the smallest share that holds {IDLE_CONCURRENCY} requests at once"
     return "the smallest share that serves the load as well as the whole card would"
 
 
 def _context(chosen: Candidate) -> Reason:
-    model, asked = chosen.wish.model, chosen.wish.spec.context
+    model, asked = chosen.model_spec.model, chosen.model_spec.declared.context
     if asked:
         because = "asked for in the fleet file"
     elif chosen.context == model.max_context:
@@ -204,9 +207,9 @@ def _context(chosen: Candidate) -> Reason:
 
 
 def _sequences(chosen: Candidate) -> Reason:
-    if "max_num_seqs" in chosen.wish.spec.engine:
+    if "max_num_seqs" in chosen.model_spec.declared.engine:
         because = "pinned in the fleet file"
-    elif chosen.outcome is None:
+    elif chosen.memory is None:
         because = "few, because nothing is known about the memory that more would take"
     elif chosen.max_num_seqs == SEQUENCES[0]:
         because = "stated, because without a GPU in the importing process vLLM falls back to another default"
@@ -217,13 +220,13 @@ def _sequences(chosen: Candidate) -> Reason:
 
 
 def _eager(chosen: Candidate) -> Iterator[Reason]:
-    if chosen.eager and "enforce_eager" not in chosen.wish.spec.engine:
+    if chosen.eager and "enforce_eager" not in chosen.model_spec.declared.engine:
         because = "CUDA graphs and compilation would take memory that the cache needs; decoding is slower without them"
         yield Reason(decision="enforce_eager", chosen="true", because=because)
 
 
 def _replicas(chosen: Candidate) -> Reason:
-    spec, capacity = chosen.wish.spec, chosen.capacity
+    spec, capacity = chosen.model_spec.declared, chosen.capacity
     numbers: dict[str, float | int | str] = {"concurrency": capacity.concurrency, "bound_by": capacity.bound_by}
     if capacity.requests_per_second:
         numbers["requests_per_second_per_replica"] = round(capacity.requests_per_second, 3)
@@ -234,14 +237,14 @@ def _replicas(chosen: Candidate) -> Reason:
     elif not capacity.requests_per_second:
         because = "one replica: no speed can be estimated"
     else:
-        share = roofline().replica_utilisation
+        share = load_roofline().replica_utilisation
         because = (
             f"a replica carries {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in"
             f" flight (bound by {capacity.bound_by}); {share:.0%} of that is planned for, and the load is"
             f" {spec.traffic.requests_per_second:g} requests/s"
         )
         numbers["utilisation"] = share
-    if not chosen.wish.generates and capacity.requests_per_second:
+    if not chosen.model_spec.generates and capacity.requests_per_second:
         numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)
 
@@ -252,10 +255,10 @@ def _figure(value: float) -> str:
 
 
 def _routing(chosen: Candidate) -> Reason:
-    kind, shared = routing_of(chosen), chosen.wish.lengths.shared
+    kind, shared = choose_routing(chosen), chosen.model_spec.lengths.shared
     if kind == "prefix-affinity":
         because = f"{shared:.0%} of a prompt is common: the replica that has it cached computes only the rest"
-    elif chosen.wish.spec.task != "chat":
+    elif chosen.model_spec.declared.task != "chat":
         because = "requests of this task have no common beginning to route by"
     elif shared >= PREFIX_PAYS_FROM:
         because = "one replica: nothing to choose from"
@@ -267,7 +270,7 @@ def _routing(chosen: Candidate) -> Reason:
 def _price(chosen: Candidate) -> Iterator[Reason]:
     if chosen.price_per_hour is None:
         return
-    pool = chosen.split.pool
+    pool = chosen.split.inventory
     yield Reason(
         decision="price_per_hour",
         chosen=f"{chosen.price_per_hour:.2f} USD",

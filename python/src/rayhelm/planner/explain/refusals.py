@@ -7,15 +7,15 @@ from math import floor
 from rayhelm.catalog import Catalog
 from rayhelm.errors import Problem
 from rayhelm.planner.memory.fit import fit
-from rayhelm.planner.memory.parallelism import objections, valid_tensor_parallel_sizes
-from rayhelm.planner.placement.allocate import room_for
-from rayhelm.planner.placement.candidates import Candidate, Refusal
-from rayhelm.planner.placement.inventory import PoolSite
-from rayhelm.planner.placement.model_spec import Wish
-from rayhelm.planner.placement.model_splits import Split, stages_of
+from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
+from rayhelm.planner.placement.allocate import count_possible_replicas
+from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import ModelSplit, count_pinned_stages
 from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["nothing_fits", "too_little_room"]
+__all__ = ["report_no_fit", "report_no_room"]
 
 _CARDS = r"(?: \((.*)\))?$"
 _FLEET_WORDS = (
@@ -34,73 +34,88 @@ _FLEET_WORDS = (
 """What `fit` proposes in vLLM's words, and how the fleet file says it."""
 
 
-def nothing_fits(
-    wish: Wish, pools: Sequence[PoolSite], refused: Sequence[Refusal], loaded: LoadedFleet, known: Catalog
+def report_no_fit(
+    model_spec: ResolvedModelSpec,
+    pools: Sequence[PoolInventory],
+    refused: Sequence[RejectedSplit],
+    loaded: LoadedFleet,
+    known: Catalog,
 ) -> Problem:
     """No split of any pool holds the model."""
-    path = _path(wish)
+    path = _path(model_spec)
     if not refused:
-        return loaded.document.problem(path, *_no_split(wish, pools))
+        return loaded.document.problem(path, *_no_split(model_spec, pools))
     nearest = min(refused, key=_nearness)
     where = "; ".join(f"{name}: {why}" for name, why in _best_of_each_pool(refused).items())
-    message = f"`{wish.name}` ({wish.model.id}) fits nowhere. {where}"
-    return loaded.document.problem(path, message, "\n".join(_fixes(wish, nearest.split, known)))
+    message = f"`{model_spec.name}` ({model_spec.model.id}) fits nowhere. {where}"
+    return loaded.document.problem(path, message, "\n".join(_fixes(model_spec, nearest.split, known)))
 
 
-def too_little_room(wish: Wish, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
+def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
     """It would fit, but other models hold the cards, or the load needs more replicas than there are cards for."""
-    best = max(found, key=lambda candidate: (candidate.capacity.meets_slo, room_for(candidate) / candidate.replicas))
-    pool, there = best.split.pool, room_for(best)
+    best = max(
+        found,
+        key=lambda candidate: (candidate.capacity.meets_slo, count_possible_replicas(candidate) / candidate.replicas),
+    )
+    pool, there = best.split.inventory, count_possible_replicas(best)
     count = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
-    needs = f"{count} of {best.split.cards * best.share:g} {best.split.gpu_name}"
-    why = "" if wish.spec.replicas is not None else " at the planned load"
-    taken = f"{pool.used:g} of {pool.cards} cards are taken by models before it"
-    message = f"`{wish.name}` needs {needs}{why}, and pool `{pool.name}` has room for {there} ({taken})"
-    return loaded.document.problem(("models", wish.name), message, "\n".join(_ways_to_room(wish, best, there)))
+    needs = f"{count} of {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
+    why = "" if model_spec.declared.replicas is not None else " at the planned load"
+    taken = f"{pool.used:g} of {pool.gpu_count} cards are taken by models before it"
+    message = f"`{model_spec.name}` needs {needs}{why}, and pool `{pool.name}` has room for {there} ({taken})"
+    return loaded.document.problem(
+        ("models", model_spec.name), message, "\n".join(_ways_to_room(model_spec, best, there))
+    )
 
 
-def _ways_to_room(wish: Wish, best: Candidate, there: int) -> list[str]:
-    pool = best.split.pool
+def _ways_to_room(model_spec: ResolvedModelSpec, best: Candidate, there: int) -> list[str]:
+    pool = best.split.inventory
     fixes = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
-    if best.share < 1 and any(owner != wish.service for owner in pool.idle_shares):
-        other = next(owner for owner in pool.idle_shares if owner != wish.service)
+    if best.share < 1 and any(owner != model_spec.service for owner in pool.idle_shares):
+        other = next(owner for owner in pool.idle_shares if owner != model_spec.service)
         fixes.append(f"or share a card: services do not, models of one service do:  service: {other}")
-    if wish.spec.traffic and there and wish.spec.replicas is None:
-        rate = wish.spec.traffic.requests_per_second * there / best.replicas
+    if model_spec.declared.traffic and there and model_spec.declared.replicas is None:
+        rate = model_spec.declared.traffic.requests_per_second * there / best.replicas
         fixes.append(f"or plan for what fits:  requestsPerSecond: {rate:.3g}")
         fixes.append(f"or pin the replicas, and let requests wait:  replicas: {there}")
     return fixes
 
 
-def _fixes(wish: Wish, split: Split, known: Catalog) -> list[str]:
-    pin = wish.spec.parallelism
-    if pin and pin.tensor and objections(wish.model, split.tp, 1, wish.engine):
-        return [_nearest_split(wish, split, pin.tensor)]
-    if wish.own_engine and split.gpu.memory_seen < 1:
+def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> list[str]:
+    pin = model_spec.declared.parallelism
+    if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
+        return [_nearest_split(model_spec, split, pin.tensor)]
+    if model_spec.has_own_engine and split.gpu.memory_seen < 1:
         return ["pool: …   # one of whole cards, or whose `sharing` has `isolation: hardware`"]
-    if wish.utilization(1.0, split.gpu.memory_seen) > split.gpu.memory_seen:
+    if model_spec.utilization(1.0, split.gpu.memory_seen) > split.gpu.memory_seen:
         return [f"engine: {{gpu_memory_utilization: {floor(split.gpu.memory_seen * 90) / 100:g}}}   # or leave it out"]
     told = fit(
-        wish.model,
+        model_spec.model,
         split.gpus,
         split.tp,
         split.pp,
-        gpu_memory_utilization=wish.utilization(wish.spec.gpu_fraction or 1.0, split.gpu.memory_seen)
+        gpu_memory_utilization=model_spec.utilization(model_spec.declared.gpu_fraction or 1.0, split.gpu.memory_seen)
         / split.gpu.memory_seen,
-        max_model_len=wish.context,
-        max_num_seqs=wish.pinned_int("max_num_seqs"),
-        max_num_batched_tokens=wish.pinned_int("max_num_batched_tokens"),
-        enforce_eager=bool(wish.spec.engine.get("enforce_eager")),
+        max_model_len=model_spec.context,
+        max_num_seqs=model_spec.pinned_int("max_num_seqs"),
+        max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
+        enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
-    larger = ["a larger gpuFraction, or none"] if wish.spec.gpu_fraction and wish.spec.gpu_fraction < 1 else []
+    larger = (
+        ["a larger gpuFraction, or none"]
+        if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1
+        else []
+    )
     return larger + [_in_fleet_words(fix) for fix in told.fixes]
 
 
-def _nearest_split(wish: Wish, split: Split, asked: int) -> str:
+def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, asked: int) -> str:
     """The split nearest to the asked one that vLLM takes and a host has the cards for."""
-    most = max(host.cards for host in split.pool.hosts)
-    sizes = sorted(valid_tensor_parallel_sizes(wish.model, wish.engine, most), key=lambda tp: (abs(tp - asked), -tp))
+    most = max(host.gpu_count for host in split.inventory.hosts)
+    sizes = sorted(
+        list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - asked), -tp)
+    )
     others = ", ".join(map(str, sorted(sizes[1:])))
     return f"parallelism: {{tensor: {sizes[0]}}}" + (f"   # or {others}" if others else "")
 
@@ -112,26 +127,30 @@ def _in_fleet_words(fix: str) -> str:
     return fix
 
 
-def _no_split(wish: Wish, pools: Sequence[PoolSite]) -> tuple[str, str]:
+def _no_split(model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory]) -> tuple[str, str]:
     """Not one split could be tried: the pins ask for more cards or hosts than any pool has."""
-    pin = wish.spec.parallelism
-    asked = f"TP {pin.tensor or 'any'} x PP {stages_of(pin) or 'any'}" if pin else "any split"
+    pin = model_spec.declared.parallelism
+    asked = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}" if pin else "any split"
     if not pools:
         why = "no pool is on the cluster of its service, or of what answers to the same name"
-        return f"`{wish.name}`: {why}", "pin another `pool`, or another `service`"
+        return f"`{model_spec.name}`: {why}", "pin another `pool`, or another `service`"
     have = "; ".join(
-        f"`{site.name}` has {len(site.hosts)} hosts of {max(host.cards for host in site.hosts)} cards on {site.link}"
-        for site in pools
+        f"`{pool.name}` has {len(pool.hosts)} hosts of {_largest_host(pool)} GPUs on {pool.network}" for pool in pools
     )
-    most = max(max(host.cards for host in site.hosts) for site in pools)
+    most = max(_largest_host(pool) for pool in pools)
     fix = f"remove `parallelism`, or stay within the pool:  parallelism: {{tensor: {most}}}"
-    return f"`{wish.name}`: no pool has the hosts for {asked}: {have}", fix
+    return f"`{model_spec.name}`: no pool has the hosts for {asked}: {have}", fix
 
 
-def _best_of_each_pool(refused: Sequence[Refusal]) -> dict[str, str]:
-    best: dict[str, Refusal] = {}
+def _largest_host(pool: PoolInventory) -> int:
+    """GPUs of the host that has most."""
+    return max(host.gpu_count for host in pool.hosts)
+
+
+def _best_of_each_pool(refused: Sequence[RejectedSplit]) -> dict[str, str]:
+    best: dict[str, RejectedSplit] = {}
     for refusal in refused:
-        name = refusal.split.pool.name
+        name = refusal.split.inventory.name
         if name not in best or _nearness(refusal) < _nearness(best[name]):
             best[name] = refusal
     return {
@@ -140,20 +159,24 @@ def _best_of_each_pool(refused: Sequence[Refusal]) -> dict[str, str]:
     }
 
 
-def _nearness(refusal: Refusal) -> tuple[bool, float]:
+def _nearness(refusal: RejectedSplit) -> tuple[bool, float]:
     return (refusal.short_gib == 0, refusal.short_gib)
 
 
 def _more_hosts(best: Candidate, there: int) -> str:
     """Nodes like those of the pool that would hold the rest."""
     missing, split = best.replicas - there, best.split
-    cards = max(host.cards for host in split.sites) if split.pool.cut else max(host.cards for host in split.pool.hosts)
-    per_host = max(1, int(1 / best.share + 1e-9)) * cards if best.share < 1 else cards // split.cards_per_node
+    gpus = (
+        max(host.gpu_count for host in split.matching_hosts)
+        if split.inventory.partitioning
+        else max(host.gpu_count for host in split.inventory.hosts)
+    )
+    per_host = max(1, int(1 / best.share + 1e-9)) * gpus if best.share < 1 else gpus // split.gpus_per_node
     nodes = missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
     return f"{nodes} node{'s' if nodes > 1 else ''}"
 
 
-def _path(wish: Wish) -> tuple[str | int, ...]:
-    if wish.spec.parallelism:
-        return ("models", wish.name, "parallelism")
-    return ("models", wish.name, "pool") if wish.spec.pool else ("models", wish.name)
+def _path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:
+    if model_spec.declared.parallelism:
+        return ("models", model_spec.name, "parallelism")
+    return ("models", model_spec.name, "pool") if model_spec.declared.pool else ("models", model_spec.name)

@@ -5,25 +5,32 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import hypot
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
-from rayhelm.planner.memory.gpu_memory import GIB, Term, activation, cuda_graphs, non_torch, stage_weights
-from rayhelm.planner.memory.kv_cache import KvCache, kv_cache
-from rayhelm.planner.memory.parallelism import partition_of
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.planner.memory.gpu_memory import (
+    GIB,
+    Term,
+    count_stage_weights,
+    estimate_activation,
+    estimate_cuda_graphs,
+    estimate_non_torch,
+)
+from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
 
-__all__ = ["Ask", "Outcome", "StageMemory", "evaluate"]
+__all__ = ["EngineConfig", "MemoryResult", "StageMemory", "evaluate"]
 
 _WEIGHTS_ERROR = 0.01
 """Published start-up logs lie within 0.9 % of the arithmetic: rotary tables, alignment, repacking."""
 
 
 @dataclass(frozen=True)
-class Ask:
+class EngineConfig:
     """A model, the cards, and every setting that memory depends on."""
 
-    model: Model
-    gpus: tuple[Gpu, ...]
+    model: Checkpoint
+    gpus: tuple[GpuKind, ...]
     """One per stage."""
     tp: int
     share: float
@@ -33,7 +40,7 @@ class Ask:
     tokens: int
     kv_cache_dtype: str
     eager: bool
-    engine: Engine
+    engine: EngineConstants
     partition: tuple[int, ...] | None = None
 
     @property
@@ -42,11 +49,11 @@ class Ask:
 
     @cached_property
     def layers(self) -> tuple[int, ...]:
-        return partition_of(self.model, self.pp, self.partition)
+        return find_partition(self.model, self.pp, self.partition)
 
     @cached_property
     def cache(self) -> KvCache | None:
-        return kv_cache(self.model, self.tp, self.layers, self.kv_cache_dtype, self.engine)
+        return lay_out_kv_cache(self.model, self.tp, self.layers, self.kv_cache_dtype, self.engine)
 
     @property
     def in_flight(self) -> int:
@@ -62,7 +69,7 @@ class Ask:
 class StageMemory:
     """One card of one stage, bytes."""
 
-    gpu: Gpu
+    gpu: GpuKind
     layers: int
     budget: float
     weights: float
@@ -85,10 +92,10 @@ class StageMemory:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class MemoryResult:
     """What the pool holds when all stages take the block count of the weakest."""
 
-    ask: Ask
+    ask: EngineConfig
     stages: tuple[StageMemory, ...]
     request_blocks: int
     """Blocks of one request of the asked context."""
@@ -107,7 +114,7 @@ class Outcome:
         return all(self._holds(stage) for stage in self.stages)
 
     @property
-    def fits_by_the_band(self) -> bool:
+    def fits_within_error(self) -> bool:
         """It still fits where every uncertain term is as bad as its error allows."""
         return all(self._holds(stage, stage.error) for stage in self.stages)
 
@@ -139,13 +146,13 @@ class Outcome:
         return cache > 0 and cache >= (self.request_blocks + self.ask.engine.null_block) * stage.block
 
 
-def evaluate(ask: Ask) -> Outcome:
+def evaluate(ask: EngineConfig) -> MemoryResult:
     """Account for every stage of the asked split, in the given order."""
-    return Outcome(ask, tuple(_stages(ask)), ask.blocks_of_a_request())
+    return MemoryResult(ask, tuple(_stages(ask)), ask.blocks_of_a_request())
 
 
-def _stages(ask: Ask) -> Iterator[StageMemory]:
-    held = stage_weights(ask.model, ask.tp, ask.layers, ask.engine)
+def _stages(ask: EngineConfig) -> Iterator[StageMemory]:
+    held = count_stage_weights(ask.model, ask.tp, ask.layers, ask.engine)
     for stage, gpu in enumerate(ask.gpus):
         work, outside, graphs = _terms(ask, stage)
         yield StageMemory(
@@ -161,15 +168,15 @@ def _stages(ask: Ask) -> Iterator[StageMemory]:
         )
 
 
-def _terms(ask: Ask, stage: int) -> tuple[Term, Term, Term]:
+def _terms(ask: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
     """Activations, non-torch memory and CUDA graphs, as far as vLLM runs the model."""
     if ask.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
     last = stage == ask.pp - 1
     return (
-        activation(ask.model, ask.tp, seqs=ask.seqs, tokens=ask.tokens, last_stage=last, engine=ask.engine),
-        non_torch(ask.tp, ask.pp, eager=ask.eager, engine=ask.engine),
-        cuda_graphs(eager=ask.eager, engine=ask.engine),
+        estimate_activation(ask.model, ask.tp, seqs=ask.seqs, tokens=ask.tokens, last_stage=last, engine=ask.engine),
+        estimate_non_torch(ask.tp, ask.pp, eager=ask.eager, engine=ask.engine),
+        estimate_cuda_graphs(eager=ask.eager, engine=ask.engine),
     )
 
 

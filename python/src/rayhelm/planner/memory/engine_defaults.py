@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.memory.accounting import Ask
+from rayhelm.planner.memory.accounting import EngineConfig
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
-__all__ = ["ask_of", "per_stage"]
+__all__ = ["assign_gpus_to_stages", "build_engine_config"]
 
 
-def per_stage(gpus: Sequence[Gpu], pp: int | None) -> tuple[Gpu, ...]:
+def assign_gpus_to_stages(gpus: Sequence[GpuKind], pp: int | None) -> tuple[GpuKind, ...]:
     stages = pp or len(gpus)
     if len(gpus) == 1:
         return tuple(gpus) * stages
@@ -26,18 +26,18 @@ def per_stage(gpus: Sequence[Gpu], pp: int | None) -> tuple[Gpu, ...]:
     return tuple(gpus)
 
 
-def ask_of(
-    model: Model,
-    gpus: tuple[Gpu, ...],
+def build_engine_config(
+    model: Checkpoint,
+    gpus: tuple[GpuKind, ...],
     tp: int,
-    constants: Engine,
+    constants: EngineConstants,
     *,
     utilization: float | None,
     context: int | None,
     seqs: int | None,
     tokens: int | None,
     fraction: float,
-) -> Ask:
+) -> EngineConfig:
     """Fill in what vLLM chooses by itself, and refuse what it would not take at all."""
     utilization = constants.gpu_memory_utilization if utilization is None else utilization
     context = model.max_context if context is None else context
@@ -56,11 +56,16 @@ def ask_of(
         batch = min(running * context, batch)
     if seqs is None:
         running = min(running, batch)
-    return Ask(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
+    return EngineConfig(model, gpus, tp, utilization * fraction, context, running, batch, "auto", False, constants)
 
 
 def _check(
-    model: Model, *, utilization: float, fraction: float, context: int, counts: Iterable[tuple[str, int | None, int]]
+    model: Checkpoint,
+    *,
+    utilization: float,
+    fraction: float,
+    context: int,
+    counts: Iterable[tuple[str, int | None, int]],
 ) -> None:
     problems = [
         Problem(f"{name} {value} is not between 0 and 1", fix=f"{name}: {usual}")

@@ -4,25 +4,25 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import engine
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.closed import Closed
-from rayhelm.planner.memory.accounting import Ask, Outcome, StageMemory, evaluate
-from rayhelm.planner.memory.engine_defaults import ask_of, per_stage
-from rayhelm.planner.memory.fit_fixes import fixes, fixes_of_split
-from rayhelm.planner.memory.fit_messages import custom_reason, fit_reason, notes, unknown_figures
+from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory, evaluate
+from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_engine_config
+from rayhelm.planner.memory.fit_fixes import list_fixes, list_split_fixes
+from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_fit, list_notes, list_unknown_figures
 from rayhelm.planner.memory.gpu_memory import GIB
-from rayhelm.planner.memory.parallelism import objections
+from rayhelm.planner.memory.parallelism import list_split_errors
 from rayhelm.versions import versions
 
-__all__ = ["Fit", "Stage", "fit"]
+__all__ = ["Fit", "FitStage", "fit"]
 
 _TIGHT_SHARE = 0.15
 """Where less of the budget than this is left for the cache, it is what little remains beside the weights."""
 
 
-class Stage(Closed):
+class FitStage(Closed):
     """One pipeline stage."""
 
     gpu: str
@@ -72,7 +72,7 @@ class Fit(Closed):
     """Requests of max_model_len at a time; max_num_seqs for models that cache nothing."""
     largest_context: int | None = None
     """Longest max_model_len with which vLLM would start."""
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[FitStage, ...] = ()
     """One per pipeline stage, in the given order; empty for a single stage."""
     fits_every_order: bool = True
     """vLLM orders the ranks of a pipeline itself: over unlike cards the plan must fit whichever card comes first."""
@@ -83,8 +83,8 @@ class Fit(Closed):
 
 
 def fit(
-    model: Model,
-    gpus: Sequence[Gpu],
+    model: Checkpoint,
+    gpus: Sequence[GpuKind],
     tp: int = 1,
     pp: int | None = None,
     *,
@@ -101,11 +101,11 @@ def fit(
 ) -> Fit:
     """Account for `model` on `gpus` (one kind, or one per stage). What is None takes vLLM's default for an API server
     on the smallest of the cards. `share`: fraction of each card. `catalog`: where to look for what would fit."""
-    constants, note = engine(vllm_version or versions().vllm)
-    cards = per_stage(gpus, pp)
-    ask = ask_of(
+    constants, note = find_engine(vllm_version or versions().vllm)
+    stage_gpus = assign_gpus_to_stages(gpus, pp)
+    ask = build_engine_config(
         model,
-        cards,
+        stage_gpus,
         tp,
         constants,
         utilization=gpu_memory_utilization,
@@ -115,15 +115,15 @@ def fit(
         fraction=share,
     )
     ask = replace(ask, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
-    unknown = (*unknown_figures(ask), *((note,) if note else ()))
-    if refused := objections(model, tp, ask.pp, constants):
-        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", fixes_of_split(ask), unknown)
-    if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in cards):
-        return _bare(ask, unknown[0], fixes_of_split(ask), unknown)
+    unknown = (*list_unknown_figures(ask), *((note,) if note else ()))
+    if refused := list_split_errors(model, tp, ask.pp, constants):
+        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(ask), unknown)
+    if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
+        return _bare(ask, unknown[0], list_split_fixes(ask), unknown)
     return _answer(evaluate(ask), unknown, catalog)
 
 
-def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
+def _answer(outcome: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
     ask, weakest = outcome.ask, outcome.weakest
     bare = ask.model.engine == "custom"
     answer = _bare(ask, "", (), unknown)
@@ -132,8 +132,8 @@ def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None)
         update={
             "fits": outcome.fits,
             "tight": tight,
-            "reason": custom_reason(outcome) if bare else fit_reason(outcome, tight=tight),
-            "fixes": () if outcome.fits else fixes(outcome, catalog),
+            "reason": explain_custom_engine(outcome) if bare else explain_fit(outcome, tight=tight),
+            "fixes": () if outcome.fits else list_fixes(outcome, catalog),
             "weights_gib_per_gpu": weakest.weights / GIB,
             "activation_gib": None if bare else weakest.activation / GIB,
             "non_torch_gib": None if bare else weakest.non_torch / GIB,
@@ -149,7 +149,7 @@ def _answer(outcome: Outcome, unknown: tuple[str, ...], catalog: Catalog | None)
     )
 
 
-def _bare(ask: Ask, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]) -> Fit:
+def _bare(ask: EngineConfig, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]) -> Fit:
     """An answer without figures."""
     names = [gpu.id for gpu in ask.gpus]
     return Fit(
@@ -167,13 +167,13 @@ def _bare(ask: Ask, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]
         max_num_seqs=ask.seqs,
         max_num_batched_tokens=ask.tokens,
         fits_every_order=False,
-        notes=notes(ask),
+        notes=list_notes(ask),
         unknown=unknown,
     )
 
 
-def _stage(stage: StageMemory, outcome: Outcome) -> Stage:
-    return Stage(
+def _stage(stage: StageMemory, outcome: MemoryResult) -> FitStage:
+    return FitStage(
         gpu=stage.gpu.id,
         layers=stage.layers,
         weights_gib=stage.weights / GIB,
@@ -181,15 +181,15 @@ def _stage(stage: StageMemory, outcome: Outcome) -> Stage:
     )
 
 
-def _tight(outcome: Outcome) -> bool:
+def _tight(outcome: MemoryResult) -> bool:
     """Models that cache nothing are tight by the band alone; those of other applications always are."""
-    if not outcome.fits_by_the_band or outcome.ask.model.engine == "custom":
+    if not outcome.fits_within_error or outcome.ask.model.engine == "custom":
         return True
     weakest = outcome.weakest
     return outcome.ask.cache is not None and (weakest.cache < _TIGHT_SHARE * weakest.budget or outcome.concurrency < 2)
 
 
-def _fits_every_order(ask: Ask) -> bool:
+def _fits_every_order(ask: EngineConfig) -> bool:
     """Any card may come to stand at any stage, so each kind must hold every stage."""
     kinds = {gpu.id: gpu for gpu in ask.gpus}
     return len(kinds) == 1 or all(evaluate(replace(ask, gpus=(gpu,) * ask.pp)).fits for gpu in kinds.values())

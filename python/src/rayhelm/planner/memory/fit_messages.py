@@ -1,27 +1,27 @@
 """The sentences of a fit: what was found, with its numbers."""
 
-from rayhelm.planner.memory.accounting import Ask, Outcome, StageMemory
+from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory
 from rayhelm.planner.memory.gpu_memory import GIB
 
-__all__ = ["custom_reason", "fit_reason", "notes", "unknown_figures"]
+__all__ = ["explain_custom_engine", "explain_fit", "list_notes", "list_unknown_figures"]
 
 
-def fit_reason(outcome: Outcome, *, tight: bool) -> str:
+def explain_fit(outcome: MemoryResult, *, tight: bool) -> str:
     """One sentence that says yes or no, and the figures that decide."""
     return _yes(outcome, tight=tight) if outcome.fits else _no(outcome)
 
 
-def custom_reason(outcome: Outcome) -> str:
+def explain_custom_engine(outcome: MemoryResult) -> str:
     """For models that vLLM does not run: nothing but the weights can be known."""
     stage = outcome.weakest
     verdict = "are within" if outcome.fits else "exceed"
     return (
-        f"{_gib(stage.weights)} of weights {verdict} the {_gib(stage.budget)} given of {_card(stage)}; vLLM does not "
-        f"run {outcome.ask.model.id}, so what its own application needs besides is not known"
+        f"{_gib(stage.weights)} of weights {verdict} the {_gib(stage.budget)} given of {_describe_gpu(stage)}; vLLM"
+        f" does not run {outcome.ask.model.id}, so what its own application needs besides is not known"
     )
 
 
-def unknown_figures(ask: Ask) -> tuple[str, ...]:
+def list_unknown_figures(ask: EngineConfig) -> tuple[str, ...]:
     """Facts that the answer lacks."""
     missing = [f"vLLM does not run on {gpu.id}" for gpu in ask.gpus if gpu.engine == "none"]
     missing += [f"the memory that {gpu.id} leaves to programs is not known" for gpu in ask.gpus if not gpu.usable_gib]
@@ -32,14 +32,14 @@ def unknown_figures(ask: Ask) -> tuple[str, ...]:
     return tuple(dict.fromkeys(missing))
 
 
-def notes(ask: Ask) -> tuple[str, ...]:
+def list_notes(ask: EngineConfig) -> tuple[str, ...]:
     """How the figures were counted, where that may surprise."""
     if ask.model.dtype == "float32" and ask.model.engine == "vllm":
         return ("the checkpoint is in float32: counted at 16 bits a weight, to which vLLM's `dtype: auto` casts it",)
     return ()
 
 
-def _yes(outcome: Outcome, *, tight: bool) -> str:
+def _yes(outcome: MemoryResult, *, tight: bool) -> str:
     ask, stage = outcome.ask, outcome.weakest
     left = f"{_weights(stage, ask)}; {_gib(stage.cache)} (± {stage.error / GIB:.1f}) stay"
     if ask.cache is None:
@@ -50,7 +50,7 @@ def _yes(outcome: Outcome, *, tight: bool) -> str:
     )
 
 
-def _no(outcome: Outcome) -> str:
+def _no(outcome: MemoryResult) -> str:
     ask, stage = outcome.ask, outcome.weakest
     if stage.cache <= 0:
         rest = stage.activation + stage.non_torch + stage.cuda_graphs
@@ -66,21 +66,21 @@ def _no(outcome: Outcome) -> str:
     )
 
 
-def _weights(stage: StageMemory, ask: Ask) -> str:
+def _weights(stage: StageMemory, ask: EngineConfig) -> str:
     return (
         f"weights take {_gib(stage.weights)}, where the engine may use {_gib(stage.budget)} "
-        f"({ask.share:.2f} of {_card(stage)})"
+        f"({ask.share:.2f} of {_describe_gpu(stage)})"
     )
 
 
-def _pipeline(outcome: Outcome) -> str:
+def _pipeline(outcome: MemoryResult) -> str:
     if outcome.ask.pp == 1:
         return ""
     position = outcome.stages.index(outcome.weakest) + 1
     return f"; stage {position} of {outcome.ask.pp} ({outcome.weakest.layers} layers) decides for all"
 
 
-def _card(stage: StageMemory) -> str:
+def _describe_gpu(stage: StageMemory) -> str:
     return f"{stage.gpu.id}, {stage.gpu.usable_gib or 0:.1f} GiB"
 
 

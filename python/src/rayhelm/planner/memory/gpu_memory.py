@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.model import Model
-from rayhelm.catalog.tensors import Tensor, weights
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tensors import Tensor, count_weights
 
-__all__ = ["GIB", "Term", "activation", "cuda_graphs", "non_torch", "stage_weights"]
+__all__ = ["GIB", "Term", "count_stage_weights", "estimate_activation", "estimate_cuda_graphs", "estimate_non_torch"]
 
 GIB = 2**30
 _ELEMENT = 2
@@ -40,7 +40,9 @@ class _Rank:
     """The embedding again, when it lies on another stage than the head that shares it."""
 
 
-def stage_weights(model: Model, tp: int, partition: tuple[int, ...], engine: Engine) -> tuple[float, ...]:
+def count_stage_weights(
+    model: Checkpoint, tp: int, partition: tuple[int, ...], engine: EngineConstants
+) -> tuple[float, ...]:
     """Bytes of weights that one card of each pipeline stage holds."""
     rank = _rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
@@ -53,8 +55,8 @@ def stage_weights(model: Model, tp: int, partition: tuple[int, ...], engine: Eng
 
 
 @lru_cache(maxsize=4096)
-def _rank(model: Model, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
-    whole = weights(model)
+def _rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
+    whole = count_weights(model)
     padded = _padded(model.vocab, padding) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
     growth = _experts_growth(model, tp, alignment)
@@ -71,7 +73,7 @@ def _rank(model: Model, tp: int, padding: int, alignment: tuple[int, int]) -> _R
     )
 
 
-def _experts_growth(model: Model, tp: int, alignment: tuple[int, int]) -> float:
+def _experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
     """How much larger padding makes the experts; 1 where nothing is padded. The router is too small to matter."""
     if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
         return 1.0
@@ -79,7 +81,9 @@ def _experts_growth(model: Model, tp: int, alignment: tuple[int, int]) -> float:
     return _padded(hidden, alignment[0]) / hidden * _padded(-(-wide // tp), alignment[1]) * tp / wide
 
 
-def activation(model: Model, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: Engine) -> Term:
+def estimate_activation(
+    model: Checkpoint, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: EngineConstants
+) -> Term:
     """Peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs` rows."""
     constants = engine.activation
     forward = constants.forward_scale.value * _forward(model, tp) * tokens
@@ -94,7 +98,7 @@ def activation(model: Model, tp: int, *, seqs: int, tokens: int, last_stage: boo
     return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)
 
 
-def non_torch(tp: int, pp: int, *, eager: bool, engine: Engine) -> Term:
+def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants) -> Term:
     """Memory outside PyTorch's allocator, with what torch.compile leaves behind on a cold cache."""
     kinds = engine.non_torch
     constant = kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single
@@ -103,14 +107,14 @@ def non_torch(tp: int, pp: int, *, eager: bool, engine: Engine) -> Term:
     return Term((constant.value + engine.compile_gib.value) * GIB, (constant.error + engine.compile_gib.error) * GIB)
 
 
-def cuda_graphs(*, eager: bool, engine: Engine) -> Term:
+def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
     """What is taken off the cache for CUDA graphs."""
     if eager or engine.cuda_graph_gib is None:
         return Term(0.0)
     return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
 
 
-def _forward(model: Model, tp: int) -> float:
+def _forward(model: Checkpoint, tp: int) -> float:
     """Bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
     product, and the hidden states with residual and norm."""
     hidden = 3 * model.hidden * _ELEMENT
@@ -118,7 +122,7 @@ def _forward(model: Model, tp: int) -> float:
     return hidden + max(wide if _has_dense_layer(model) else 0.0, _experts(model, tp))
 
 
-def _experts(model: Model, tp: int) -> float:
+def _experts(model: Checkpoint, tp: int) -> float:
     """Bytes per token of the two buffers of fused experts: one row per active expert."""
     if model.experts is None:
         return 0.0
@@ -126,7 +130,7 @@ def _experts(model: Model, tp: int) -> float:
     return model.experts.active * (max((2 if model.gated else 1) * wide, model.hidden) + wide) * _ELEMENT
 
 
-def _has_dense_layer(model: Model) -> bool:
+def _has_dense_layer(model: Checkpoint) -> bool:
     return model.experts is None or model.experts.dense_layers > 0
 
 

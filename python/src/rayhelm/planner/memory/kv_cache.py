@@ -10,11 +10,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import Literal
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["Group", "KvCache", "kv_cache"]
+__all__ = ["Group", "KvCache", "lay_out_kv_cache"]
 
 Kind = Literal["full", "window", "cross"]
 
@@ -73,7 +73,9 @@ class KvCache:
 
 
 @lru_cache(maxsize=4096)
-def kv_cache(model: Model, tp: int, partition: tuple[int, ...], kv_cache_dtype: str, engine: Engine) -> KvCache | None:
+def lay_out_kv_cache(
+    model: Checkpoint, tp: int, partition: tuple[int, ...], kv_cache_dtype: str, engine: EngineConstants
+) -> KvCache | None:
     """The layout, or None for a model that caches nothing (encoder-only) or that vLLM does not run."""
     if kv_cache_dtype not in _BYTES:
         raise FleetError(Problem(f"unknown kv_cache_dtype {kv_cache_dtype!r}", fix=f"one of {', '.join(_BYTES)}"))
@@ -88,14 +90,14 @@ def kv_cache(model: Model, tp: int, partition: tuple[int, ...], kv_cache_dtype: 
     )
 
 
-def _per_token(model: Model, tp: int) -> int:
+def _per_token(model: Checkpoint, tp: int) -> int:
     """Elements per token and layer on one card. The latent of MLA is whole on every rank."""
     if mla := model.attention.mla:
         return mla.kv_lora_rank + mla.qk_rope_head_dim
     return 2 * max(1, model.attention.kv_heads // tp) * model.attention.head_dim
 
 
-def _kinds(model: Model, engine: Engine) -> dict[Kind, list[int]]:
+def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
     """Layers of each kind. Windowed ones are spread evenly: only their number is known, and only the split over
     pipeline stages depends on where they lie."""
     layers = range(model.layers)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["objections", "partition_of", "split_layers", "valid_tensor_parallel_sizes"]
+__all__ = ["find_partition", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
 
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32)
 _FREE_OF_GROUPS = ("mxfp4", "bitsandbytes")
@@ -20,7 +20,7 @@ def split_layers(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(share + (stages - 1 - rest <= stage < stages - 1) for stage in range(stages))
 
 
-def partition_of(model: Model, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
+def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
     """The split in force: the given one (VLLM_PP_LAYER_PARTITION), checked, or vLLM's own."""
     if given is None:
         return split_layers(model.layers, stages)
@@ -34,16 +34,16 @@ def partition_of(model: Model, stages: int, given: tuple[int, ...] | None = None
     return given
 
 
-def objections(model: Model, tp: int, pp: int, engine: Engine) -> tuple[str, ...]:
+def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
     """Why vLLM would refuse this split; empty when it takes it."""
     return (*_tensor_objections(model, tp, engine), *_pipeline_objections(model, pp))
 
 
-def valid_tensor_parallel_sizes(model: Model, engine: Engine, limit: int = 32) -> tuple[int, ...]:
+def list_tensor_parallel_sizes(model: Checkpoint, engine: EngineConstants, limit: int = 32) -> tuple[int, ...]:
     return tuple(tp for tp in _SIZES if tp <= limit and not any(_tensor_objections(model, tp, engine)))
 
 
-def _tensor_objections(model: Model, tp: int, engine: Engine) -> Iterator[str]:
+def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> Iterator[str]:
     if tp == 1:
         return
     attention = model.attention
@@ -62,7 +62,7 @@ def _tensor_objections(model: Model, tp: int, engine: Engine) -> Iterator[str]:
     yield from _quantization_objections(model, tp)
 
 
-def _quantization_objections(model: Model, tp: int) -> Iterator[str]:
+def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
     """Row-parallel layers are cut along their inputs, which scale groups and blocks must survive."""
     quantization = model.quantization
     if quantization is None:
@@ -75,7 +75,7 @@ def _quantization_objections(model: Model, tp: int) -> Iterator[str]:
             yield f"{name} of {width} over {tp} ranks leaves {width // tp}, which groups of {edge} do not divide"
 
 
-def _pipeline_objections(model: Model, pp: int) -> Iterator[str]:
+def _pipeline_objections(model: Checkpoint, pp: int) -> Iterator[str]:
     if pp == 1:
         return
     if pp > model.layers:
@@ -84,7 +84,7 @@ def _pipeline_objections(model: Model, pp: int) -> Iterator[str]:
         yield f"vLLM has no pipeline parallelism for {model.architecture}"
 
 
-def _widths(model: Model) -> Iterator[tuple[str, int]]:
+def _widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
     if model.experts is None or model.experts.dense_layers:
         yield "the MLP's width", model.intermediate
     if model.experts:
@@ -93,7 +93,7 @@ def _widths(model: Model) -> Iterator[tuple[str, int]]:
             yield "the shared expert's width", model.experts.shared_intermediate
 
 
-def _quantized_inputs(model: Model) -> Iterator[tuple[str, int]]:
+def _quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
     quantization, attention = model.quantization, model.attention
     assert quantization is not None
     if quantization.only_experts:

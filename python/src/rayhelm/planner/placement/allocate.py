@@ -3,15 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.inventory import HostSite
+from rayhelm.planner.placement.inventory import HostInventory
 
-__all__ = ["place", "room_for"]
+__all__ = ["allocate", "count_possible_replicas"]
 
 
-def room_for(candidate: Candidate) -> int:
+def count_possible_replicas(candidate: Candidate) -> int:
     """How many replicas of this shape the pool has room for, up to what is planned."""
     if candidate.share < 1:
-        room = sum(_shares_left(candidate, free, owner) for free, owner in _cards(candidate))
+        room = sum(_shares_left(candidate, free, owner) for free, owner in _gpus(candidate))
     elif candidate.split.hosts:
         room = _room_on_unlike_hosts(candidate)
     else:
@@ -19,7 +19,7 @@ def room_for(candidate: Candidate) -> int:
     return min(room, candidate.replicas)
 
 
-def place(candidate: Candidate) -> tuple[HostSite, ...]:
+def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
     """Take the cards of all replicas; the caller has asked `room_for`. The hosts of the first replica."""
     if candidate.share == 1 and not candidate.split.hosts:
         return _fill_like_hosts(candidate)
@@ -29,15 +29,15 @@ def place(candidate: Candidate) -> tuple[HostSite, ...]:
 
 
 def _room_on_like_hosts(candidate: Candidate) -> int:
-    split, each = candidate.split, candidate.split.cards_per_node
+    split, each = candidate.split, candidate.split.gpus_per_node
     if split.nodes == 1:
-        return sum(host.whole // each for host in split.sites)
-    return sum(host.whole >= each for host in split.sites) // split.nodes
+        return sum(host.free_gpu_count // each for host in split.matching_hosts)
+    return sum(host.free_gpu_count >= each for host in split.matching_hosts) // split.nodes
 
 
 def _room_on_unlike_hosts(candidate: Candidate) -> int:
     """By trying: the same host may serve as a stage of one replica only."""
-    left = {host.name: host.whole for host in candidate.split.pool.hosts}
+    left = {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}
     for replica in range(candidate.replicas):
         hosts = _matching(candidate, left)
         if hosts is None:
@@ -47,13 +47,13 @@ def _room_on_unlike_hosts(candidate: Candidate) -> int:
     return candidate.replicas
 
 
-def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostSite, ...] | None:
+def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory, ...] | None:
     """A host with the right card for each stage."""
-    found: list[HostSite] = []
+    found: list[HostInventory] = []
     for wanted in candidate.split.hosts:
         alike = (
             host
-            for host in candidate.split.pool.hosts
+            for host in candidate.split.inventory.hosts
             if host.gpu.id == wanted.gpu.id and left[host.name] >= candidate.split.tp and host not in found
         )
         host = min(alike, key=lambda host: left[host.name], default=None)
@@ -63,13 +63,15 @@ def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostSite, ...
     return tuple(found)
 
 
-def _fill_like_hosts(candidate: Candidate) -> tuple[HostSite, ...]:
+def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
     """The fullest hosts first, so that whole hosts stay free."""
-    split, each, left = candidate.split, candidate.split.cards_per_node, candidate.replicas * candidate.split.nodes
-    used: list[HostSite] = []
-    for host in sorted((host for host in split.sites if host.whole >= each), key=lambda host: host.whole):
-        here = min(left, host.whole // each if split.nodes == 1 else 1)
-        host.take_whole(here * each, candidate.wish.service)
+    split, each, left = candidate.split, candidate.split.gpus_per_node, candidate.replicas * candidate.split.nodes
+    used: list[HostInventory] = []
+    for host in sorted(
+        (host for host in split.matching_hosts if host.free_gpu_count >= each), key=lambda host: host.free_gpu_count
+    ):
+        here = min(left, host.free_gpu_count // each if split.nodes == 1 else 1)
+        host.take_whole(here * each, candidate.model_spec.service)
         used.append(host)
         left -= here
         if not left:
@@ -77,37 +79,37 @@ def _fill_like_hosts(candidate: Candidate) -> tuple[HostSite, ...]:
     return tuple(used[: split.nodes])
 
 
-def _take_unlike(candidate: Candidate) -> tuple[HostSite, ...]:
-    hosts = _matching(candidate, {host.name: host.whole for host in candidate.split.pool.hosts}) or ()
+def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
+    hosts = _matching(candidate, {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}) or ()
     for host in hosts:
-        host.take_whole(candidate.split.tp, candidate.wish.service)
+        host.take_whole(candidate.split.tp, candidate.model_spec.service)
     return hosts
 
 
-def _take_share(candidate: Candidate) -> tuple[HostSite, ...]:
+def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
     """The fullest card with room: one that the service shares already, else a whole one."""
     spots = [
-        (free, host, card)
+        (free, host, index)
         for host in _share_hosts(candidate)
-        for card, (free, owner) in enumerate(zip(host.free, host.owner, strict=True))
+        for index, (free, owner) in enumerate(zip(host.free, host.owners, strict=True))
         if _shares_left(candidate, free, owner)
     ]
-    _, host, card = min(spots, key=lambda spot: spot[0])
-    host.take(card, candidate.share, candidate.wish.service)
+    _, host, index = min(spots, key=lambda spot: spot[0])
+    host.take(index, candidate.share, candidate.model_spec.service)
     return (host,)
 
 
 def _shares_left(candidate: Candidate, free: float, owner: str) -> int:
     """Cards are not shared between services, because every Ray cluster books its cards alone."""
-    mine = owner in ("", candidate.wish.service)
+    mine = owner in ("", candidate.model_spec.service)
     return int((free + 1e-9) / candidate.share) if mine and (free == 1.0 or owner) else 0
 
 
-def _cards(candidate: Candidate) -> Iterator[tuple[float, str]]:
+def _gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
     for host in _share_hosts(candidate):
-        yield from zip(host.free, host.owner, strict=True)
+        yield from zip(host.free, host.owners, strict=True)
 
 
-def _share_hosts(candidate: Candidate) -> Sequence[HostSite]:
+def _share_hosts(candidate: Candidate) -> Sequence[HostInventory]:
     """Hosts with the right card."""
-    return candidate.split.sites
+    return candidate.split.matching_hosts

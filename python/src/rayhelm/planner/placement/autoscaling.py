@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from math import ceil, floor
 
 from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.load_time import load_seconds, loading, weights_per_node
-from rayhelm.planner.placement.performance import roofline
-from rayhelm.planner.plan import Reason, Scaling, Stage
+from rayhelm.planner.placement.load_time import count_weights_per_node, estimate_load_s, load_load_times
+from rayhelm.planner.placement.performance import load_roofline
+from rayhelm.planner.plan import AutoscalingPlan, Reason, StagePlan
 from rayhelm.spec.models import Replicas
 
-__all__ = ["scaling_of", "scaling_reasons", "target_of"]
+__all__ = ["choose_autoscaling", "choose_target", "explain_autoscaling"]
 
 LOOK_BACK_S = 30.0
 """Three of the 10 s that lie between two reports of a replica."""
@@ -22,30 +22,36 @@ TO_ZERO_DELAYS = 3.0
 """The last one costs more: the next request waits for the whole load."""
 
 
-def target_of(chosen: Candidate) -> int:
+def choose_target(chosen: Candidate) -> int:
     """Requests in flight per replica: the part of the most that is planned for."""
-    return max(1, floor(chosen.capacity.concurrency * roofline().replica_utilisation))
+    return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilisation))
 
 
-def scaling_of(chosen: Candidate, stages: tuple[Stage, ...], low: int, gib_per_s: float | None) -> Scaling:
+def choose_autoscaling(
+    chosen: Candidate, stages: tuple[StagePlan, ...], low: int, gib_per_s: float | None
+) -> AutoscalingPlan:
     """`low`: fewest replicas. `gib_per_s`: of the fleet file, if it says."""
-    gib = weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
-    seconds = round(load_seconds(gib, gib_per_s or loading().weights_gib_per_s))
+    gib = count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+    seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
     down = max(DOWNSCALE_LEAST_S, _rounded(DOWNSCALE_LOADS * seconds, 30))
-    return Scaling(
+    return AutoscalingPlan(
         initial_replicas=max(low, chosen.replicas),
         load_s=seconds,
         look_back_s=LOOK_BACK_S,
         upscale_delay_s=min(max(_rounded(UPSCALE_PART * seconds, 5), UPSCALE_LEAST_S), UPSCALE_MOST_S),
         downscale_delay_s=down,
         downscale_to_zero_delay_s=TO_ZERO_DELAYS * down if low == 0 else None,
-        policy=chosen.wish.spec.scaling,
-        ttft_s=chosen.wish.spec.slo.ttft if chosen.wish.spec.scaling == "engine-queue" else None,
+        policy=chosen.model_spec.declared.scaling,
+        ttft_s=chosen.model_spec.declared.slo.ttft if chosen.model_spec.declared.scaling == "engine-queue" else None,
     )
 
 
-def scaling_reasons(
-    chosen: Candidate, stages: tuple[Stage, ...], scaling: Scaling, bounds: tuple[int, int], gib_per_s: float | None
+def explain_autoscaling(
+    chosen: Candidate,
+    stages: tuple[StagePlan, ...],
+    scaling: AutoscalingPlan,
+    bounds: tuple[int, int],
+    gib_per_s: float | None,
 ) -> Iterator[Reason]:
     low, high = bounds
     if low == high:
@@ -59,10 +65,10 @@ def scaling_reasons(
 
 
 def _target(chosen: Candidate) -> Reason:
-    capacity, share = chosen.capacity, roofline().replica_utilisation
+    capacity, share = chosen.capacity, load_roofline().replica_utilisation
     return Reason(
         decision="target_ongoing_requests",
-        chosen=str(target_of(chosen)),
+        chosen=str(choose_target(chosen)),
         because=(
             f"{share:.0%} of the {capacity.concurrency} requests that a replica can have in flight (bound by"
             f" {capacity.bound_by}); Serve LLM's own default of 1e9 would never scale"
@@ -71,7 +77,7 @@ def _target(chosen: Candidate) -> Reason:
     )
 
 
-def _policy(scaling: Scaling) -> Iterator[Reason]:
+def _policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
     if scaling.policy != "engine-queue":
         return
     aim = f" and by whether first tokens come within {scaling.ttft_s:g} s" if scaling.ttft_s else ""
@@ -83,15 +89,17 @@ def _policy(scaling: Scaling) -> Iterator[Reason]:
 
 
 def _bounds(chosen: Candidate, low: int, high: int) -> Reason:
-    if isinstance(chosen.wish.spec.replicas, Replicas):
+    if isinstance(chosen.model_spec.declared.replicas, Replicas):
         because = "pinned in the fleet file"
     else:
         because = "from one replica without load to what the planned load needs"
     return Reason(decision="min_replicas, max_replicas", chosen=f"{low} to {high}", because=because)
 
 
-def _load(chosen: Candidate, stages: tuple[Stage, ...], scaling: Scaling, gib_per_s: float | None) -> Reason:
-    figures, gib = loading(), weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+def _load(
+    chosen: Candidate, stages: tuple[StagePlan, ...], scaling: AutoscalingPlan, gib_per_s: float | None
+) -> Reason:
+    figures, gib = load_load_times(), count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
     read = gib_per_s or figures.weights_gib_per_s
     source = "by the fleet file" if gib_per_s else figures.weights_because
     return Reason(
@@ -105,7 +113,7 @@ def _load(chosen: Candidate, stages: tuple[Stage, ...], scaling: Scaling, gib_pe
     )
 
 
-def _initial(scaling: Scaling, low: int) -> Iterator[Reason]:
+def _initial(scaling: AutoscalingPlan, low: int) -> Iterator[Reason]:
     if scaling.initial_replicas > low:
         yield Reason(
             decision="initial_replicas",
@@ -117,7 +125,7 @@ def _initial(scaling: Scaling, low: int) -> Iterator[Reason]:
         )
 
 
-def _delays(scaling: Scaling) -> Iterator[Reason]:
+def _delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
     yield Reason(
         decision="upscale_delay_s",
         chosen=f"{scaling.upscale_delay_s:g} s",

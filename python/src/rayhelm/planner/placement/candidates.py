@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from rayhelm.catalog.tensors import weights
-from rayhelm.planner.memory.accounting import Outcome
-from rayhelm.planner.memory.parallelism import objections
-from rayhelm.planner.placement.capacity import Capacity, capacity
-from rayhelm.planner.placement.inventory import PoolSite
-from rayhelm.planner.placement.model_spec import Wish
-from rayhelm.planner.placement.model_splits import Split, splits
-from rayhelm.planner.placement.resolve import settle
+from rayhelm.catalog.tensors import count_weights
+from rayhelm.planner.memory.accounting import MemoryResult
+from rayhelm.planner.memory.parallelism import list_split_errors
+from rayhelm.planner.placement.capacity import Capacity, estimate_capacity
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import ModelSplit, list_splits
+from rayhelm.planner.placement.resolve import resolve_settings
 
-__all__ = ["Candidate", "Refusal", "candidates"]
+__all__ = ["Candidate", "RejectedSplit", "list_candidates"]
 
 SHARES = tuple(step / 20 for step in range(2, 20))
 """Shares of a card that are tried for small models of one service: 0.10 to 0.95."""
@@ -25,24 +25,24 @@ SEQUENCES_ON_TRUST = 32
 class Candidate:
     """A split that holds the model."""
 
-    wish: Wish
-    split: Split
+    model_spec: ResolvedModelSpec
+    split: ModelSplit
     share: float
     """Of each card; 1.0 when whole."""
     max_num_seqs: int
     max_num_batched_tokens: int
     context: int
-    outcome: Outcome | None
+    memory: MemoryResult | None
     """None where memory cannot be accounted: engines of one's own, cards that nobody knows."""
     capacity: Capacity
 
     @property
     def tight(self) -> bool:
-        return self.outcome is not None and not self.outcome.fits_by_the_band
+        return self.memory is not None and not self.memory.fits_within_error
 
     @property
     def eager(self) -> bool:
-        return self.outcome is not None and self.outcome.ask.eager
+        return self.memory is not None and self.memory.ask.eager
 
     @property
     def replicas(self) -> int:
@@ -50,11 +50,15 @@ class Candidate:
 
     @property
     def utilization(self) -> float:
-        return self.share if self.wish.own_engine else self.wish.utilization(self.share, self.split.gpu.memory_seen)
+        return (
+            self.share
+            if self.model_spec.has_own_engine
+            else self.model_spec.utilization(self.share, self.split.gpu.memory_seen)
+        )
 
     @property
     def gpus(self) -> float:
-        return self.replicas * self.split.whole_cards * self.share
+        return self.replicas * self.split.whole_gpu_count * self.share
 
     @property
     def price_per_hour(self) -> float | None:
@@ -63,48 +67,48 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Refusal:
+class RejectedSplit:
     """A split that does not hold the model, and why."""
 
-    split: Split
+    split: ModelSplit
     why: str
     short_gib: float = 0.0
     """How much memory is missing on the weakest card."""
 
 
-def candidates(wish: Wish, site: PoolSite) -> Iterator[Candidate | Refusal]:
+def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Iterator[Candidate | RejectedSplit]:
     """Everything in one pool. Longer pipelines of the same TP are left out once one fits as asked, with certainty."""
     enough: dict[int, int] = {}
-    for split in splits(wish.model, site, wish.engine, wish.spec.parallelism):
+    for split in list_splits(model_spec.model, inventory, model_spec.engine, model_spec.declared.parallelism):
         if split.pp > enough.get(split.tp, split.pp):
             continue
-        found = _candidate(wish, split, wish.spec.gpu_fraction or 1.0)
+        found = _candidate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
         yield found
-        if isinstance(found, Refusal):
+        if isinstance(found, RejectedSplit):
             continue
-        if not found.tight and not found.eager and found.context == wish.context and split.there_is_room:
+        if not found.tight and not found.eager and found.context == model_spec.context and split.has_room:
             enough[split.tp] = split.pp
-        if split.cards == 1 and _may_share(wish):
-            yield from _shared(wish, split, found)
+        if split.gpu_count == 1 and _may_share(model_spec):
+            yield from _shared(model_spec, split, found)
 
 
-def _may_share(wish: Wish) -> bool:
+def _may_share(model_spec: ResolvedModelSpec) -> bool:
     """An engine of one's own is not cut by arithmetic: its working memory is unknown."""
-    asked = wish.spec.gpu_fraction is not None or wish.spec.parallelism is not None
-    return wish.shares_service and not asked and not wish.own_engine
+    asked = model_spec.declared.gpu_fraction is not None or model_spec.declared.parallelism is not None
+    return model_spec.has_shared_service and not asked and not model_spec.has_own_engine
 
 
-def _shared(wish: Wish, split: Split, whole: Candidate) -> Iterator[Candidate]:
+def _shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
     """The smallest share of the card that serves the load as well as the whole card does."""
     for share in SHARES:
-        found = _candidate(wish, split, share)
+        found = _candidate(model_spec, split, share)
         if isinstance(found, Candidate) and _as_good(found, whole):
             yield found
             return
 
 
 def _as_good(part: Candidate, whole: Candidate) -> bool:
-    least = min(whole.capacity.concurrency, IDLE_CONCURRENCY) if part.wish.lengths.assumed else 1
+    least = min(whole.capacity.concurrency, IDLE_CONCURRENCY) if part.model_spec.lengths.assumed else 1
     return (
         not part.tight
         and part.eager == whole.eager
@@ -115,56 +119,67 @@ def _as_good(part: Candidate, whole: Candidate) -> bool:
     )
 
 
-def _candidate(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
-    if share < 1 and split.cards > 1:
-        return Refusal(split, "a share of one card cannot be split over several")
-    if wish.own_engine and split.gpu.memory_seen < 1:
-        return Refusal(split, "nothing bounds the memory of an application of its own beside others on the card")
-    if (told := wish.utilization(share, seen := split.gpu.memory_seen)) > seen:
-        return Refusal(split, f"an engine that takes {told:g} of a card takes its neighbours' {1 - seen:.2g}")
-    if against := objections(wish.model, split.tp, split.pp, wish.engine):
-        return Refusal(split, "; ".join(against))
-    if reason := _unknown_ground(wish, split):
-        return _on_trust(wish, split, share) if wish.spec.pool else Refusal(split, reason)
-    return _by_weights(wish, split, share) if wish.own_engine else _by_engine(wish, split, share)
+def _candidate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+    if share < 1 and split.gpu_count > 1:
+        return RejectedSplit(split, "a share of one card cannot be split over several")
+    if model_spec.has_own_engine and split.gpu.memory_seen < 1:
+        return RejectedSplit(split, "nothing bounds the memory of an application of its own beside others on the card")
+    if (told := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
+        return RejectedSplit(split, f"an engine that takes {told:g} of a card takes its neighbours' {1 - seen:.2g}")
+    if against := list_split_errors(model_spec.model, split.tp, split.pp, model_spec.engine):
+        return RejectedSplit(split, "; ".join(against))
+    if reason := _unknown_ground(model_spec, split):
+        return _on_trust(model_spec, split, share) if model_spec.declared.pool else RejectedSplit(split, reason)
+    return _by_weights(model_spec, split, share) if model_spec.has_own_engine else _by_engine(model_spec, split, share)
 
 
-def _unknown_ground(wish: Wish, split: Split) -> str:
+def _unknown_ground(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
     """Why nothing can be computed on these cards."""
     for gpu in split.gpus:
         if gpu.usable_gib is None:
             return f"the memory of {gpu.id} is unknown"
-        if gpu.engine == "none" and not wish.own_engine:
+        if gpu.engine == "none" and not model_spec.has_own_engine:
             return f"vLLM is not known to run on {gpu.id}"
     return ""
 
 
-def _by_engine(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
+def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """By vLLM's own accounting."""
-    outcome = settle(wish, split, share)
+    outcome = resolve_settings(model_spec, split, share)
     if not outcome.fits:
         weakest = outcome.weakest
-        needed = (outcome.request_blocks + wish.engine.null_block) * weakest.block
+        needed = (outcome.request_blocks + model_spec.engine.null_block) * weakest.block
         short = (needed - weakest.cache) / 2**30
-        return Refusal(split, f"{short:.1f} GiB short per card", short)
+        return RejectedSplit(split, f"{short:.1f} GiB short per card", short)
     ask = outcome.ask
     if ask.partition != split.partition:
         split = replace(split, partition=ask.partition)
-    carried = capacity(wish, split, share, outcome.tokens or None, ask.seqs)
-    return Candidate(wish, split, share, ask.seqs, ask.tokens, ask.context, outcome, carried)
+    carried = estimate_capacity(model_spec, split, share, outcome.tokens or None, ask.seqs)
+    return Candidate(model_spec, split, share, ask.seqs, ask.tokens, ask.context, outcome, carried)
 
 
-def _on_trust(wish: Wish, split: Split, share: float) -> Candidate:
+def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
     """Pinned to a card of which too little is known: taken as asked, and the plan says that nothing was checked."""
-    seqs, tokens = wish.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, wish.batched_tokens(split.gpu)
-    return Candidate(wish, split, share, seqs, tokens, wish.context, None, capacity(wish, split, share, None, seqs))
+    seqs, tokens = model_spec.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, model_spec.batched_tokens(split.gpu)
+    return Candidate(
+        model_spec,
+        split,
+        share,
+        seqs,
+        tokens,
+        model_spec.context,
+        None,
+        estimate_capacity(model_spec, split, share, None, seqs),
+    )
 
 
-def _by_weights(wish: Wish, split: Split, share: float) -> Candidate | Refusal:
+def _by_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """An application of one's own, on one card: only its weights are known."""
-    if split.cards > 1:
-        return Refusal(split, f"{wish.model.id} is served by an application that knows one card")
-    held, there = weights(wish.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share
+    if split.gpu_count > 1:
+        return RejectedSplit(split, f"{model_spec.model.id} is served by an application that knows one card")
+    held, there = count_weights(model_spec.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share
     if held > there:
-        return Refusal(split, f"weights of {held:.1f} GiB on {there:.1f} GiB", held - there)
-    return Candidate(wish, split, share, 1, 1, wish.context, None, capacity(wish, split, share, None, 1))
+        return RejectedSplit(split, f"weights of {held:.1f} GiB on {there:.1f} GiB", held - there)
+    return Candidate(
+        model_spec, split, share, 1, 1, model_spec.context, None, estimate_capacity(model_spec, split, share, None, 1)
+    )

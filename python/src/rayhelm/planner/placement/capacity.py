@@ -3,13 +3,19 @@
 from dataclasses import dataclass
 from math import ceil
 
-from rayhelm.planner.memory.kv_cache import kv_cache
-from rayhelm.planner.memory.parallelism import partition_of
-from rayhelm.planner.placement.model_spec import Wish
-from rayhelm.planner.placement.model_splits import Split
-from rayhelm.planner.placement.performance import decode_step_s, first_token_s, link_gb_per_s, prefill_s, roofline
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.placement.performance import (
+    estimate_decode_step_s,
+    estimate_first_token_s,
+    estimate_prefill_s,
+    find_link_gb_per_s,
+    load_roofline,
+)
 
-__all__ = ["Capacity", "capacity"]
+__all__ = ["Capacity", "estimate_capacity"]
 
 BATCH_WITHOUT_DECODE = 32
 """Requests that a replica of a task without decoding takes at once."""
@@ -48,30 +54,32 @@ class Capacity:
         return self.replicas < self.needed
 
 
-def capacity(wish: Wish, split: Split, share: float, kv_tokens: int | None, max_num_seqs: int) -> Capacity:
+def estimate_capacity(
+    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, kv_tokens: int | None, max_num_seqs: int
+) -> Capacity:
     """Estimate one replica. `share`: part of each card that it holds; `kv_tokens`: cache of the whole replica, None
     where it has none or nobody knows."""
-    if wish.own_engine:
-        return Capacity(1, "one request at a time", wish.replicas(1), 1)
-    if not wish.generates:
-        return _without_decode(wish, split, share)
-    lengths, speed = wish.lengths, _Speed(wish, split, share)
+    if model_spec.has_own_engine:
+        return Capacity(1, "one request at a time", model_spec.replicas(1), 1)
+    if not model_spec.generates:
+        return _without_decode(model_spec, split, share)
+    lengths, speed = model_spec.lengths, _Speed(model_spec, split, share)
     most, bound_by = max_num_seqs, "max_num_seqs"
     if kv_tokens and kv_tokens / (lengths.prompt + lengths.answer / 2) < most:
         most, bound_by = max(1, int(kv_tokens / (lengths.prompt + lengths.answer / 2))), "KV cache"
     if (alone := speed.tpot(1)) is None:
-        return Capacity(most, bound_by, wish.replicas(1), 1)
-    objective = wish.spec.slo
+        return Capacity(most, bound_by, model_spec.replicas(1), 1)
+    objective = model_spec.declared.slo
     if objective.tpot and speed.seconds(most) > objective.tpot:
         most, bound_by = _most_within(speed, objective.tpot, most), "tpot objective"
     rate = most / (speed.ttft(most) + lengths.answer * speed.seconds(most))
-    needed = _needed(wish, rate)
-    in_flight = _in_flight(wish, speed, wish.replicas(needed), most)
+    needed = _needed(model_spec, rate)
+    in_flight = _in_flight(model_spec, speed, model_spec.replicas(needed), most)
     ttft = speed.ttft(in_flight or 1)
     return Capacity(
         concurrency=most,
         bound_by=bound_by,
-        replicas=wish.replicas(needed),
+        replicas=model_spec.replicas(needed),
         needed=needed,
         ttft_s=ttft,
         tpot_s=speed.seconds(in_flight or most),
@@ -85,20 +93,20 @@ def capacity(wish: Wish, split: Split, share: float, kv_tokens: int | None, max_
 class _Speed:
     """Decode and prefill of one split at the lengths of the load."""
 
-    def __init__(self, wish: Wish, split: Split, share: float) -> None:
-        lengths = wish.lengths
-        self.model, self.split, self.share = wish.model, split, share
+    def __init__(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> None:
+        lengths = model_spec.lengths
+        self.model, self.split, self.share = model_spec.model, split, share
         self.context = lengths.prompt + lengths.answer / 2
         self.new = lengths.prompt * (1 - lengths.shared)
         self.reuse = self.new / lengths.answer
-        dtype = str(wish.spec.engine.get("kv_cache_dtype") or "auto")
-        layers = partition_of(wish.model, split.pp, split.partition)
-        cache = kv_cache(wish.model, split.tp, layers, dtype, wish.engine)
+        dtype = str(model_spec.declared.engine.get("kv_cache_dtype") or "auto")
+        layers = find_partition(model_spec.model, split.pp, split.partition)
+        cache = lay_out_kv_cache(model_spec.model, split.tp, layers, dtype, model_spec.engine)
         self.kv_bytes = sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0
 
     def tpot(self, concurrency: float) -> float | None:
         """Seconds per output token with `concurrency` requests in flight; None where the card is unknown."""
-        step = decode_step_s(
+        step = estimate_decode_step_s(
             self.model, self.split.gpus, self.split.tp, concurrency, self.context, self.kv_bytes, self.reuse
         )
         return None if step is None else step / self.share
@@ -109,9 +117,9 @@ class _Speed:
 
     def ttft(self, concurrency: float) -> float:
         """Seconds to the first token with `concurrency` requests in flight."""
-        link = self.split.pool.link.gb_per_s if self.split.nodes > 1 else link_gb_per_s(self.split.gpu, 2)
-        computed = prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
-        return first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
+        link = self.split.inventory.network.gb_per_s if self.split.nodes > 1 else find_link_gb_per_s(self.split.gpu, 2)
+        computed = estimate_prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
+        return estimate_first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
 
 
 def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
@@ -122,37 +130,37 @@ def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
     return low
 
 
-def _needed(wish: Wish, rate: float) -> int:
+def _needed(model_spec: ResolvedModelSpec, rate: float) -> int:
     """Replicas for the load, each planned to be busy for a part of what it could do."""
-    traffic = wish.spec.traffic
-    return ceil(traffic.requests_per_second / (rate * roofline().replica_utilisation)) if traffic else 1
+    traffic = model_spec.declared.traffic
+    return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilisation)) if traffic else 1
 
 
-def _in_flight(wish: Wish, speed: _Speed, replicas: int, most: int) -> float | None:
+def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
     """Requests in flight per replica: arrival rate times time in the system, which grows with them, up to what fits."""
-    if not wish.spec.traffic:
+    if not model_spec.declared.traffic:
         return None
-    each, in_flight = wish.spec.traffic.requests_per_second / replicas, 1.0
+    each, in_flight = model_spec.declared.traffic.requests_per_second / replicas, 1.0
     for _ in range(20):
-        in_flight = min(most, each * (speed.ttft(in_flight) + wish.lengths.answer * speed.seconds(in_flight)))
+        in_flight = min(most, each * (speed.ttft(in_flight) + model_spec.lengths.answer * speed.seconds(in_flight)))
     return in_flight
 
 
-def _without_decode(wish: Wish, split: Split, share: float) -> Capacity:
+def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Capacity:
     """One pass over the input, compute-bound: requests queue for the card's FLOP/s."""
-    alone = prefill_s(wish.model, split.gpus, split.tp, wish.lengths.prompt, None)
+    alone = estimate_prefill_s(model_spec.model, split.gpus, split.tp, model_spec.lengths.prompt, None)
     if alone is None:
-        return Capacity(BATCH_WITHOUT_DECODE, "batch", wish.replicas(1), 1)
+        return Capacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
     seconds = alone / share
-    needed = _needed(wish, 1 / seconds)
-    traffic, objective = wish.spec.traffic, wish.spec.slo
+    needed = _needed(model_spec, 1 / seconds)
+    traffic, objective = model_spec.declared.traffic, model_spec.declared.slo
     return Capacity(
         concurrency=BATCH_WITHOUT_DECODE,
         bound_by="compute",
-        replicas=wish.replicas(needed),
+        replicas=model_spec.replicas(needed),
         needed=needed,
         ttft_s=seconds,
         requests_per_second=1 / seconds,
-        load_concurrency=traffic.requests_per_second / wish.replicas(needed) * seconds if traffic else None,
+        load_concurrency=traffic.requests_per_second / model_spec.replicas(needed) * seconds if traffic else None,
         meets_ttft=not objective.ttft or seconds <= objective.ttft,
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from rayhelm.planner.placement.allocate import room_for
+from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate
 
 __all__ = ["Choice", "choose"]
@@ -27,7 +27,7 @@ def choose(found: Sequence[Candidate]) -> Choice | None:
     ranked = sorted(found, key=lambda candidate: [value for _, value in _rank(candidate, by_price)])
     cramped: list[Candidate] = []
     for index, candidate in enumerate(ranked):
-        if room_for(candidate) >= candidate.replicas:
+        if count_possible_replicas(candidate) >= candidate.replicas:
             other = next((later for later in ranked[index + 1 :] if later.split != candidate.split), None)
             return Choice(candidate, other, _advantage(candidate, other, by_price), tuple(cramped))
         cramped.append(candidate)
@@ -40,7 +40,7 @@ def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
     memory = split.memory_gib * candidate.share * candidate.replicas
     yield "keeps the objective, by the estimate", not capacity.meets_slo
     yield "starts with certainty, where the other would be tight", candidate.tight
-    yield "holds the whole context", candidate.context < candidate.wish.context
+    yield "holds the whole context", candidate.context < candidate.model_spec.context
     yield "runs vLLM's own builds", split.gpu.engine != "vllm"
     yield "keeps CUDA graphs", candidate.eager
     if by_price:

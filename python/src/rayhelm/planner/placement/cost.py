@@ -1,12 +1,12 @@
 """What a plan costs. A price that is unknown stays unknown."""
 
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.spec.pools import Pool
 
-__all__ = ["card_price", "price_per_million_output_tokens"]
+__all__ = ["compute_token_price", "find_gpu_price"]
 
 
-def card_price(gpu: Gpu, pool: Pool) -> tuple[float | None, str]:
+def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
     """USD for one card and hour, and where the figure comes from."""
     if pool.price is not None:
         return pool.price, "the pool's own price"
@@ -19,7 +19,7 @@ def card_price(gpu: Gpu, pool: Pool) -> tuple[float | None, str]:
     return None, f"no price of {gpu.id} is known; write the pool's `price`"
 
 
-def price_per_million_output_tokens(
+def compute_token_price(
     price_per_hour: float | None, requests_per_second: float, output_tokens: int | None
 ) -> float | None:
     """USD per million output tokens at the planned load, idle time of the planned replicas included."""

@@ -3,18 +3,18 @@
 from dataclasses import dataclass, field
 
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import Gpu
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem
-from rayhelm.planner.placement.cost import card_price
-from rayhelm.planner.placement.gpu_partitioning import Cut, cut_of
+from rayhelm.planner.placement.cost import find_gpu_price
+from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 
-__all__ = ["HostSite", "Link", "PoolSite", "sites_of"]
+__all__ = ["HostInventory", "PoolInventory", "PoolNetwork", "build_inventories"]
 
 
 @dataclass(frozen=True)
-class Link:
+class PoolNetwork:
     """The network between the hosts of a pool."""
 
     name: str
@@ -31,52 +31,52 @@ class Link:
 
 
 @dataclass
-class HostSite:
+class HostInventory:
     """One host."""
 
     name: str
-    gpu: Gpu
-    cards: int
+    gpu: GpuKind
+    gpu_count: int
     """Cards, or parts of cards where those are cut."""
     free: list[float] = field(default_factory=list)
     """Free share of each card."""
-    owner: list[str] = field(default_factory=list)
+    owners: list[str] = field(default_factory=list)
     """Service that holds the card or shares of it; empty while it is free."""
 
     def __post_init__(self) -> None:
-        self.free = self.free or [1.0] * self.cards
-        self.owner = self.owner or [""] * self.cards
+        self.free = self.free or [1.0] * self.gpu_count
+        self.owners = self.owners or [""] * self.gpu_count
 
-    def take_whole(self, cards: int, service: str) -> None:
-        for card in [card for card, free in enumerate(self.free) if free == 1.0][:cards]:
-            self.take(card, 1.0, service)
+    def take_whole(self, count: int, service: str) -> None:
+        for index in [index for index, free in enumerate(self.free) if free == 1.0][:count]:
+            self.take(index, 1.0, service)
 
-    def take(self, card: int, share: float, service: str) -> None:
-        self.free[card] = round(self.free[card] - share, 6)
-        self.owner[card] = service
+    def take(self, index: int, share: float, service: str) -> None:
+        self.free[index] = round(self.free[index] - share, 6)
+        self.owners[index] = service
 
     @property
-    def whole(self) -> int:
+    def free_gpu_count(self) -> int:
         """Cards that nobody holds a part of."""
         return sum(share == 1.0 for share in self.free)
 
 
 @dataclass
-class PoolSite:
+class PoolInventory:
     """One pool, resolved against the catalog."""
 
     name: str
     pool: Pool
-    hosts: list[HostSite]
-    link: Link
+    hosts: list[HostInventory]
+    network: PoolNetwork
     price: float | None
     """USD per card and hour, when all of the pool's cards cost the same."""
     price_source: str
-    cut: Cut | None = None
+    partitioning: GpuPartitioning | None = None
     """What its cards are cut into; each kind of part is then a host of its own."""
 
     @property
-    def alike(self) -> bool:
+    def is_uniform(self) -> bool:
         return not self.pool.hosts
 
     @property
@@ -85,21 +85,21 @@ class PoolSite:
         return "+".join(dict.fromkeys(host.gpu.of or host.gpu.id for host in self.hosts))
 
     @property
-    def cards(self) -> int:
+    def gpu_count(self) -> int:
         """Whole ones, also where they are cut."""
-        return round(sum(host.cards * host.gpu.part for host in self.hosts))
+        return round(sum(host.gpu_count * host.gpu.part for host in self.hosts))
 
     @property
     def used(self) -> float:
         """Cards and shares of cards that are planned for."""
-        return round(sum((host.cards - sum(host.free)) * host.gpu.part for host in self.hosts), 4)
+        return round(sum((host.gpu_count - sum(host.free)) * host.gpu.part for host in self.hosts), 4)
 
     @property
     def idle_shares(self) -> dict[str, float]:
         """By service: what is left of cards that it shares with nobody, and that nobody else can have."""
         left: dict[str, float] = {}
         for host in self.hosts:
-            for free, owner in zip(host.free, host.owner, strict=True):
+            for free, owner in zip(host.free, host.owners, strict=True):
                 if owner and free > 0:
                     left[owner] = round(left.get(owner, 0.0) + free * host.gpu.part, 4)
         return left
@@ -109,68 +109,71 @@ class PoolSite:
         """What its nodes offer, by extended resource."""
         resources = dict.fromkeys(host.gpu.resource for host in self.hosts)
         return {
-            resource: sum(host.cards for host in self.hosts if host.gpu.resource == resource) for resource in resources
+            resource: sum(host.gpu_count for host in self.hosts if host.gpu.resource == resource)
+            for resource in resources
         }
 
-    def host_price(self, host: HostSite) -> float | None:
-        return card_price(host.gpu, self.pool)[0]
+    def host_price(self, host: HostInventory) -> float | None:
+        return find_gpu_price(host.gpu, self.pool)[0]
 
 
-def sites_of(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolSite]:
+def build_inventories(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolInventory]:
     """Resolve every pool. Raises FleetError for GPUs and networks that nobody knows, all at once."""
     problems: list[Problem] = []
-    sites = {}
+    inventories = {}
     for name, pool in loaded.fleet.pools.items():
         try:
-            sites[name] = _site(name, pool, loaded, catalog)
+            inventories[name] = _build_inventory(name, pool, loaded, catalog)
         except FleetError as error:
             problems += error.problems
     if problems:
         raise FleetError(problems)
-    return sites
+    return inventories
 
 
-def _site(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolSite:
+def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolInventory:
     path = ("pools", name)
-    hosts, cut = [], None
+    hosts, partitioning = [], None
     if pool.gpu:
-        gpu = _gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
-        cut = cut_of(name, pool, gpu, loaded, catalog)
+        gpu = _find_gpu(pool.gpu, (*path, "gpu"), loaded, catalog)
+        partitioning = partition_gpus(name, pool, gpu, loaded, catalog)
         hosts = [
-            HostSite(f"{name}-{index}", part, (pool.gpus_per_node or 1) * count)
+            HostInventory(f"{name}-{index}", part, (pool.gpus_per_node or 1) * count)
             for index in range(pool.nodes or 0)
-            for part, count in (cut.parts if cut else ((gpu, 1),))
+            for part, count in (partitioning.parts if partitioning else ((gpu, 1),))
         ]
     for index, host in enumerate(pool.hosts):
-        gpu = _gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
-        hosts.append(HostSite(host.name or f"{name}-{index}", gpu, host.gpus))
-    prices = {card_price(host.gpu, pool) for host in hosts}
+        gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
+        hosts.append(HostInventory(host.name or f"{name}-{index}", gpu, host.gpus))
+    prices = {find_gpu_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "each host has its own price")
-    link = _link(pool.network, (*path, "network"), loaded, catalog)
-    return PoolSite(name, pool, hosts, link, price, source, cut)
+    network = _find_network(pool.network, (*path, "network"), loaded, catalog)
+    return PoolInventory(name, pool, hosts, network, price, source, partitioning)
 
 
-def _gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Gpu:
+def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> GpuKind:
     if "/" in name:
         fix = f"gpu: {name.partition('/')[0]}\nsharing: {{shares: 2}}   # rayhelm explain pools.POOL.sharing"
         raise FleetError(loaded.document.problem(path, "a pool is of whole cards; `sharing` cuts them", fix))
     try:
         return catalog.gpu(name)
     except FleetError as error:
-        raise FleetError([_placed(problem, path, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate(problem, path, loaded) for problem in error.problems]) from None
 
 
-def _link(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> Link:
+def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> PoolNetwork:
     if own := loaded.fleet.networks.get(name):
-        return Link(name, own.bandwidth / 8e9, own.rdma, spans_hosts=True, measured=own.measured)
+        return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, spans_hosts=True, measured=own.measured)
     try:
         known = catalog.network(name)
     except FleetError as error:
-        raise FleetError([_placed(problem, path, loaded) for problem in error.problems]) from None
+        raise FleetError([_locate(problem, path, loaded) for problem in error.problems]) from None
     line_rate = known.bandwidth_gbit_per_s / 8 if known.bandwidth_gbit_per_s else None
     # One replica is not split over hosts that only the internet joins: nobody promises its latency.
-    return Link(known.id, known.effective_gb_per_s or line_rate, known.rdma, spans_hosts=known.kind != "internet")
+    return PoolNetwork(
+        known.id, known.effective_gb_per_s or line_rate, known.rdma, spans_hosts=known.kind != "internet"
+    )
 
 
-def _placed(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
+def _locate(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
     return loaded.document.problem(path, problem.message, problem.fix)

@@ -8,12 +8,12 @@ from importlib.resources import files
 import yaml
 
 from rayhelm.closed import Closed
-from rayhelm.planner.plan import Stage
+from rayhelm.planner.plan import StagePlan
 
-__all__ = ["Loading", "load_seconds", "loading", "weights_per_node"]
+__all__ = ["LoadTimes", "count_weights_per_node", "estimate_load_s", "load_load_times"]
 
 
-class Loading(Closed):
+class LoadTimes(Closed):
     """Figures of `data/performance/loading.yaml`."""
 
     weights_gib_per_s: float
@@ -27,17 +27,17 @@ class Loading(Closed):
 
 
 @cache
-def loading() -> Loading:
+def load_load_times() -> LoadTimes:
     text = files("rayhelm").joinpath("data/performance/loading.yaml").read_text()
-    return Loading.model_validate(yaml.safe_load(text))
+    return LoadTimes.model_validate(yaml.safe_load(text))
 
 
-def load_seconds(gib_per_node: float, gib_per_s: float) -> float:
+def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
     """Seconds; nodes of one replica load side by side."""
-    return gib_per_node / gib_per_s + loading().engine_start_s
+    return gib_per_node / gib_per_s + load_load_times().engine_start_s
 
 
-def weights_per_node(stages: Sequence[Stage], tensor_parallel_size: int, nodes: int) -> float:
+def count_weights_per_node(stages: Sequence[StagePlan], tensor_parallel_size: int, nodes: int) -> float:
     """GiB that the fullest node of a replica reads."""
     each = len(stages) // nodes
     held = [stage.weights_gib * tensor_parallel_size for stage in stages]

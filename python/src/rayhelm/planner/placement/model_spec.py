@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 from math import floor
 
-from rayhelm.catalog.engines import Engine
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.engines import EngineConstants
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.spec.models import ModelSpec, Replicas
 
-__all__ = ["GENERATES", "Lengths", "Wish"]
+__all__ = ["GENERATES", "Lengths", "ResolvedModelSpec"]
 
 GENERATES = ("chat", "transcribe")
 """Tasks that decode token by token."""
@@ -28,53 +28,53 @@ class Lengths:
 
 
 @dataclass(frozen=True)
-class Wish:
+class ResolvedModelSpec:
     """One model to be placed."""
 
     name: str
     service: str
-    model: Model
-    spec: ModelSpec
-    engine: Engine
-    shares_service: bool
+    model: Checkpoint
+    declared: ModelSpec
+    engine: EngineConstants
+    has_shared_service: bool
     """Other models live in the same service, so that they can share a card."""
 
     @property
     def context(self) -> int:
-        return min(self.spec.context or self.model.max_context, self.model.max_context)
+        return min(self.declared.context or self.model.max_context, self.model.max_context)
 
     @property
     def generates(self) -> bool:
-        return self.spec.task in GENERATES
+        return self.declared.task in GENERATES
 
     @property
-    def own_engine(self) -> bool:
+    def has_own_engine(self) -> bool:
         """Served by an application of its own, so that vLLM's accounting says nothing."""
-        return self.model.engine == "custom" or self.spec.task == "custom"
+        return self.model.engine == "custom" or self.declared.task == "custom"
 
     @property
     def lengths(self) -> Lengths:
         """Of the planned load; usual ones, within the context, where there is none."""
-        traffic = self.spec.traffic
+        traffic = self.declared.traffic
         if traffic:
-            cached = self.spec.engine.get("enable_prefix_caching") is not False
+            cached = self.declared.engine.get("enable_prefix_caching") is not False
             shared = traffic.shared_prefix if cached else 0.0
             return Lengths(traffic.input_tokens, traffic.output_tokens or _USUAL_OUTPUT, False, shared)
         return Lengths(min(_USUAL_INPUT, self.context * 3 // 4), min(_USUAL_OUTPUT, self.context // 4), True, 0.0)
 
     def pinned_int(self, key: str) -> int | None:
-        value = self.spec.engine.get(key)
+        value = self.declared.engine.get(key)
         return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def utilization(self, share: float, seen: float = 1.0) -> float:
         """gpu_memory_utilization: vLLM's own part of the part of the card that the model may use. `seen`: what of the
         memory that the engine sees is its own to share."""
-        pinned = self.spec.engine.get("gpu_memory_utilization")
+        pinned = self.declared.engine.get("gpu_memory_utilization")
         if isinstance(pinned, (int, float)):
             return float(pinned)
         return floor(self.engine.gpu_memory_utilization * share * seen * 100) / 100
 
-    def batched_tokens(self, gpu: Gpu) -> int:
+    def batched_tokens(self, gpu: GpuKind) -> int:
         """vLLM's default for the card; models that do not generate take a whole input in one batch."""
         if pinned := self.pinned_int("max_num_batched_tokens"):
             return pinned
@@ -83,7 +83,7 @@ class Wish:
 
     def replicas(self, needed: int) -> int:
         """Replicas at the planned load, within what is pinned."""
-        pinned = self.spec.replicas
+        pinned = self.declared.replicas
         if isinstance(pinned, Replicas):
             return min(max(needed, pinned.min, 1), pinned.max)
         return needed if pinned is None else pinned

@@ -10,12 +10,21 @@ from pathlib import Path
 
 import yaml
 
-from rayhelm.catalog.gpu import Gpu
-from rayhelm.catalog.model import Model
-from rayhelm.catalog.tensors import weights
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tensors import count_weights
 from rayhelm.closed import Closed
 
-__all__ = ["Roofline", "Work", "decode_step_s", "first_token_s", "missing_figures", "prefill_s", "roofline", "work"]
+__all__ = [
+    "Roofline",
+    "Work",
+    "count_work",
+    "estimate_decode_step_s",
+    "estimate_first_token_s",
+    "estimate_prefill_s",
+    "list_missing_figures",
+    "load_roofline",
+]
 
 
 class FirstToken(Closed):
@@ -51,7 +60,7 @@ class Roofline(Closed):
 
 
 @cache
-def roofline() -> Roofline:
+def load_roofline() -> Roofline:
     path = Path(__file__).parents[2] / "data" / "performance" / "roofline.yaml"
     return Roofline.model_validate(yaml.safe_load(path.read_text()))
 
@@ -78,8 +87,8 @@ class Work:
 
 
 @lru_cache(maxsize=512)
-def work(model: Model) -> Work:
-    all_weights = weights(model)
+def count_work(model: Checkpoint) -> Work:
+    all_weights = count_weights(model)
     dense_bytes = dense_parameters = expert_bytes = expert_parameters = 0.0
     for tensor in (*(tensor for layer in all_weights.layers for tensor in layer), *all_weights.final):
         if tensor.name in ("experts.gate_up", "experts.down"):
@@ -99,15 +108,15 @@ def work(model: Model) -> Work:
     )
 
 
-def missing_figures(gpu: Gpu) -> tuple[str, ...]:
+def list_missing_figures(gpu: GpuKind) -> tuple[str, ...]:
     """Figures without which nothing can be said about speed."""
     wanted = {"memory bandwidth": gpu.memory_bandwidth_gb_per_s, "16-bit TFLOP/s": gpu.bf16_tflops}
     return tuple(f"{what} of {gpu.id}" for what, figure in wanted.items() if figure is None)
 
 
-def decode_step_s(
-    model: Model,
-    gpus: tuple[Gpu, ...],
+def estimate_decode_step_s(
+    model: Checkpoint,
+    gpus: tuple[GpuKind, ...],
     tp: int,
     concurrency: float,
     context: float,
@@ -119,9 +128,9 @@ def decode_step_s(
     `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one card that
     holds all layers. `reuse`: prompt tokens computed per output token (ISL/OSL), which continuous batching mixes in.
     """
-    if any(missing_figures(gpu) for gpu in gpus):
+    if any(list_missing_figures(gpu) for gpu in gpus):
         return None
-    fitted, stages, job = roofline(), len(gpus), work(model)
+    fitted, stages, job = load_roofline(), len(gpus), count_work(model)
     concurrency = concurrency / stages  # stages work on different requests at the same time
     total = 0.0
     for gpu in gpus:
@@ -135,11 +144,13 @@ def decode_step_s(
     return total + (stages - 1) * fitted.point_to_point_s
 
 
-def prefill_s(model: Model, gpus: tuple[Gpu, ...], tp: int, tokens: float, link_gb_per_s: float | None) -> float | None:
+def estimate_prefill_s(
+    model: Checkpoint, gpus: tuple[GpuKind, ...], tp: int, tokens: float, link_gb_per_s: float | None
+) -> float | None:
     """Seconds to compute a prompt of `tokens`, alone on the replica. `link_gb_per_s`: between pipeline stages."""
-    if any(missing_figures(gpu) for gpu in gpus):
+    if any(list_missing_figures(gpu) for gpu in gpus):
         return None
-    fitted, stages, job = roofline(), len(gpus), work(model)
+    fitted, stages, job = load_roofline(), len(gpus), count_work(model)
     attention = 2 * model.layers * model.hidden * tokens**2
     total = 0.0
     for gpu in gpus:
@@ -152,33 +163,35 @@ def prefill_s(model: Model, gpus: tuple[Gpu, ...], tp: int, tokens: float, link_
     return total + fitted.layer_s * model.layers
 
 
-def first_token_s(prefill: float, step: float, concurrency: float) -> float:
+def estimate_first_token_s(prefill: float, step: float, concurrency: float) -> float:
     """Seconds to the first token, from the seconds of a prefill alone and of a decode step, with so many in flight."""
-    alone, loaded = roofline().ttft_alone, roofline().ttft_loaded
+    alone, loaded = load_roofline().ttft_alone, load_roofline().ttft_loaded
     return max(
         alone.prefill * prefill + alone.step * step + alone.fixed_s,
         loaded.prefill * prefill * sqrt(max(concurrency, 1)) + loaded.step * step + loaded.fixed_s,
     )
 
 
-def _flops(model: Model, gpu: Gpu) -> float:
+def _flops(model: Checkpoint, gpu: GpuKind) -> float:
     """Dense FLOP/s for this checkpoint: FP8 weights compute in FP8 where the card does, 4-bit weights in 16 bits."""
     if model.quantization and model.quantization.bits == 8 and gpu.fp8 and gpu.fp8_tflops:
         return gpu.fp8_tflops * 1e12
     return (gpu.bf16_tflops or 0) * 1e12
 
 
-def _all_reduce_s(model: Model, gpu: Gpu, tp: int, tokens: float) -> float:
+def _all_reduce_s(model: Checkpoint, gpu: GpuKind, tp: int, tokens: float) -> float:
     """Two all-reduces a layer, of one hidden state per token."""
     if tp == 1:
         return 0.0
-    fitted = roofline()
+    fitted = load_roofline()
     moved = 2 * model.layers * 2 * (tp - 1) / tp * tokens * model.hidden * 2
-    return fitted.all_reduce * moved / (link_gb_per_s(gpu, tp) * 1e9) + fitted.all_reduce_latency_s * 2 * model.layers
+    return (
+        fitted.all_reduce * moved / (find_link_gb_per_s(gpu, tp) * 1e9) + fitted.all_reduce_latency_s * 2 * model.layers
+    )
 
 
-def link_gb_per_s(gpu: Gpu, cards: int) -> float:
-    """GB/s, one direction, between `cards` cards of one host."""
-    if gpu.link.gb_per_s and gpu.link.fast and cards <= (gpu.link.group or cards):
+def find_link_gb_per_s(gpu: GpuKind, count: int) -> float:
+    """GB/s, one direction, between `count` GPUs of one host."""
+    if gpu.link.gb_per_s and gpu.link.fast and count <= (gpu.link.group or count):
         return gpu.link.gb_per_s
-    return (gpu.pcie_gb_per_s or 16) * roofline().pcie_all_reduce_share / max(1, cards // 2)
+    return (gpu.pcie_gb_per_s or 16) * load_roofline().pcie_all_reduce_share / max(1, count // 2)

@@ -10,10 +10,10 @@ from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import Replicas
 
-__all__ = ["limits_within_reach"]
+__all__ = ["check_replica_limits"]
 
 
-def limits_within_reach(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Candidate], loaded: LoadedFleet) -> None:
+def check_replica_limits(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Candidate], loaded: LoadedFleet) -> None:
     """Raise FleetError where the most replicas find no cards, though all others be at their fewest."""
     problems = [
         problem
@@ -26,13 +26,15 @@ def limits_within_reach(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Can
 
 
 def _pool(plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[Problem]:
-    site = chosen.split.pool
+    inventory = chosen.split.inventory
     others = sum(_fewest(other) for other in plans.values() if other.pool == plan.pool and other is not plan)
-    alone = chosen.split.most_replicas * max(1, floor(1 / chosen.share + 1e-9))
-    room = min(alone, _replicas_in(site.cards - others, chosen))
+    alone = chosen.split.max_replicas * max(1, floor(1 / chosen.share + 1e-9))
+    room = min(alone, _replicas_in(inventory.gpu_count - others, chosen))
     if plan.max_replicas > room:
         held = f", of which other models always hold {others:g}" if others else ""
-        yield _problem(plan, loaded, room, f"pool `{site.name}` has {site.cards} cards{held}: room for {room}")
+        yield _problem(
+            plan, loaded, room, f"pool `{inventory.name}` has {inventory.gpu_count} cards{held}: room for {room}"
+        )
 
 
 def _tenant(
@@ -56,8 +58,8 @@ def _fewest(other: ModelPlan) -> float:
     return other.gpus / max(other.replicas, 1) * other.min_replicas
 
 
-def _replicas_in(cards: float, chosen: Candidate) -> int:
-    return max(0, floor(cards / (chosen.split.whole_cards * chosen.share) + 1e-9))
+def _replicas_in(gpus: float, chosen: Candidate) -> int:
+    return max(0, floor(gpus / (chosen.split.whole_gpu_count * chosen.share) + 1e-9))
 
 
 def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:

@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from rayhelm.catalog.model import Model as Architecture
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
 from rayhelm.values.ray_service.engine import Engine
@@ -48,7 +48,7 @@ def ingress_replicas(plan: ModelPlan) -> int:
 
 
 def custom_application(
-    plan: ModelPlan, architecture: Architecture, own: OwnApplication | None, groups: list[str]
+    plan: ModelPlan, architecture: Checkpoint, own: OwnApplication | None, groups: list[str]
 ) -> CustomApplication:
     """An application beside vLLM, the user's or ours. It reads its model and what belongs to it from the volume."""
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
@@ -33,7 +33,7 @@ def platforms_of_plan(
 def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]) -> PlatformValues:
     operator = loaded.fleet.clusters[cluster].gpu_operator
     shared = dict(_shared(cluster, plan, loaded))
-    by_vendor = {name: catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
+    by_vendor = {name: load_catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
     nvidia = {name: _nvidia(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
     intel = {name: _intel(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
     return PlatformValues(

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 
-from rayhelm.catalog import Catalog, catalog
+from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.huggingface import resolve_online
-from rayhelm.catalog.model import Model
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
@@ -33,7 +33,7 @@ GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
 
 def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
     """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
-    known = known or catalog()
+    known = known or load_catalog()
     if problems := _missing(plan, loaded):
         raise FleetError(problems)
     return {service: _values(service, plan, loaded, known) for service in plan.services}
@@ -95,7 +95,7 @@ def _pod_monitor(cluster: Cluster) -> PodMonitor:
     return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
-def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Model:
+def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
     declared = loaded.fleet.models[plan.model].architecture
     return resolve_online(declared or plan.source, Path(loaded.document.file).parent, known)
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil
 
-from rayhelm.catalog import catalog
+from rayhelm.catalog import load_catalog
 from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.tenants import Subjects as Declared
@@ -97,7 +97,7 @@ def _devices(cluster: str, plan: Plan) -> list[str]:
 
 def _parts(plan: Plan) -> dict[str, float]:
     """Share of a card that one of an extended resource is, where it is not a whole one."""
-    parts = [catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
+    parts = [load_catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
     return {gpu.resource: gpu.part for gpu in parts}
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import ceil
 
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.gpu import Gpu as Card
+from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
@@ -98,10 +98,10 @@ def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet
     return sum(plan.max_replicas + ingress_replicas(plan) for plan in first)
 
 
-def _gpu(card: Card, count: int) -> Gpu:
-    resource = "" if _USUAL.get(card.vendor) == card.resource else card.resource
-    assert card.vendor != "google"
-    return Gpu(count=count, vendor=card.vendor, resource=resource, product=card.product_label or "")
+def _gpu(kind: GpuKind, count: int) -> Gpu:
+    resource = "" if _USUAL.get(kind.vendor) == kind.resource else kind.resource
+    assert kind.vendor != "google"
+    return Gpu(count=count, vendor=kind.vendor, resource=resource, product=kind.product_label or "")
 
 
 def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:

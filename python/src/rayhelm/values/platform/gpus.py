@@ -4,13 +4,13 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.catalog.operators import intel, nvidia
+from rayhelm.catalog.operators import load_intel, load_nvidia
 from rayhelm.values.ray_service.base import Name, Values
 from rayhelm.values.ray_service.labels import Labels, Namespace, ObjectName
 
 __all__ = ["Amd", "ClusterPolicy", "Counters", "Intel", "Nvidia", "NvidiaPool"]
 
-_OPERANDS = nvidia().operands
+_OPERANDS = load_nvidia().operands
 _PLUGIN = r"^([^\s@:]+(:[0-9]+)?/)*intel-gpu-plugin[:@][-A-Za-z0-9_.:]+$"
 _IMAGE = r"^[a-z0-9]([-a-z0-9._:/]*[a-z0-9])?$"
 Profile = Annotated[str, Field(pattern=r"^[1-9]g\.[1-9][0-9]*gb$")]
@@ -152,7 +152,7 @@ class Intel(Values):
 
     enabled: bool = False
     """Makes its GpuDevicePlugins. The operator and its CRDs have to be there."""
-    image: Annotated[str, Field(pattern=_PLUGIN)] = intel().image
+    image: Annotated[str, Field(pattern=_PLUGIN)] = load_intel().image
     """Image of the plugin; its operator takes none of another name. Its digest was not read."""
     pools: Annotated[dict[Name, IntelPool], Field(max_length=32)] = {}
     """Plugins by name."""
