@@ -141,7 +141,7 @@ CHARTS = [
     ),
     Chart(
         name="gateway",
-        release="door",
+        release="main-gateway",
         namespace="models",
         minimal="gateway/minimal",
         shows=frozenset({"ConfigMap", "Deployment", "Service", "NetworkPolicy"}),

@@ -80,7 +80,7 @@ def changed(values: Any, path: Path, value: Any) -> Any:
 @cache
 def outcome(values: str) -> str:
     try:
-        return render("gateway", "door", "models", json.loads(values))
+        return render("gateway", "main-gateway", "models", json.loads(values))
     except FleetError as error:
         return error.problems[0].rule or BY_THE_SCHEMA
 

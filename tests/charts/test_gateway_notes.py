@@ -16,7 +16,7 @@ def notes(tmp_path: Path) -> Any:
     def say(overlay: dict[str, Any] | None = None, base: str = "gateway/minimal") -> str:
         file = tmp_path / "values.json"
         file.write_text(json.dumps(over(example(base), overlay or {})))
-        command = ["install", "door", charts_dir() / "gateway", "--namespace", "front", "--dry-run=client"]
+        command = ["install", "main-gateway", charts_dir() / "gateway", "--namespace", "front", "--dry-run=client"]
         done = subprocess.run([HELMS["4"], *command, "-f", file], capture_output=True, text=True, check=True)
         return done.stdout.partition("NOTES:")[2]
 
@@ -24,9 +24,9 @@ def notes(tmp_path: Path) -> Any:
 
 
 def test_they_say_where_it_answers(notes: Any) -> None:
-    assert "door: http://door.front.svc.cluster.local:80/v1, from inside the cluster" in notes()
+    assert "main-gateway: http://main-gateway.front.svc.cluster.local:80/v1, from inside the cluster" in notes()
     assert "llama-8b (chat): /llama-8b/v1" in notes()
-    assert "door: https://ai.example.org/v1\n" in notes(base="gateway/everything")
+    assert "main-gateway: https://ai.example.org/v1\n" in notes(base="gateway/everything")
 
 
 def test_they_say_how_a_key_is_made_and_where_it_goes(notes: Any) -> None:
@@ -46,7 +46,7 @@ def test_the_key_that_they_make_is_one_that_the_gateway_knows(notes: Any) -> Non
 
 def test_they_say_which_services_have_to_let_it_in(notes: Any) -> None:
     assert "has to let this gateway in: chat in models" in notes()
-    assert "{door: {namespace: front, podLabels: {rayhelm.dev/gateway: door}}}" in notes()
+    assert "{main-gateway: {namespace: front, podLabels: {rayhelm.dev/gateway: main-gateway}}}" in notes()
 
 
 def test_they_say_that_nobody_may_call_yet(notes: Any) -> None:

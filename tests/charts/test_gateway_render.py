@@ -11,7 +11,7 @@ Object = dict[str, Any]
 
 
 def rendered(overlay: Object | None = None, base: str = "gateway/minimal") -> list[Object]:
-    return kit.rendered(overlay, chart="gateway", base=base, release="door")
+    return kit.rendered(overlay, chart="gateway", base=base, release="main-gateway")
 
 
 def spec(kind: str, overlay: Object | None = None, base: str = "gateway/minimal") -> Object:
@@ -92,7 +92,7 @@ def test_keys_are_mounted_as_a_folder_that_the_kubelet_keeps_fresh() -> None:
     """A subPath would never change; a Secret that is missing would stop every pod, unless it is optional."""
     (volume,) = pod(base="gateway/everything")["volumes"]
     first, *secrets = volume["projected"]["sources"]
-    assert first == {"configMap": {"name": "door"}}
+    assert first == {"configMap": {"name": "main-gateway"}}
     assert [source["secret"] for source in secrets] == [
         {"name": "acme-keys", "optional": True, "items": [{"key": "hashes", "path": "keys/acme/keys"}]},
         {"name": "search-keys", "optional": True, "items": [{"key": "keys", "path": "keys/search/keys"}]},
@@ -170,11 +170,11 @@ def test_weights_are_as_few_slots_as_will_do(weights: list[int], slots: int) -> 
     one = {"routePrefix": "/", "endpoints": {"here": {"service": "chat"}}}
     llama = {"versions": {"stable": None, **{name: {**one, "weight": weight} for name, weight in versions.items()}}}
     overlay = {"models": {"llama-8b": llama}}
-    assert table("slots.map", overlay) == {"llama-8b": str(slots)}
-    dice = table("dice.map", overlay)
-    assert sorted(dice) == sorted(f"llama-8b:{number}" for number in range(slots))
+    assert table("slot-counts.map", overlay) == {"llama-8b": str(slots)}
+    found = table("slot-versions.map", overlay)
+    assert sorted(found) == sorted(f"llama-8b:{number}" for number in range(slots))
     for name, weight in versions.items():
-        assert [*dice.values()].count(name) == weight * slots / 100
+        assert [*found.values()].count(name) == weight * slots / 100
 
 
 # -- network ---------------------------------------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def tcp(port: int) -> list[Object]:
 
 def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
     policy = spec("NetworkPolicy", base="gateway/everything")
-    assert policy["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "door"}
+    assert policy["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "main-gateway"}
     assert policy["policyTypes"] == ["Ingress", "Egress"]
     assert policy["ingress"] == [
         {"from": [pods_of("apps")], "ports": tcp(8081)},
@@ -227,11 +227,11 @@ def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods()
 
 def test_a_ray_service_can_let_it_in_by_its_label() -> None:
     labels = spec("Deployment")["template"]["metadata"]["labels"]
-    gateway = {"namespace": "models", "podLabels": {"rayhelm.dev/gateway": "door"}}
-    policies = kit.rendered({"networkPolicy": {"gateways": {"door": gateway}}})
+    gateway = {"namespace": "models", "podLabels": {"rayhelm.dev/gateway": "main-gateway"}}
+    policies = kit.rendered({"networkPolicy": {"gateways": {"main": gateway}}})
     worker = only(policies, "NetworkPolicy", "chat-worker")
     let_in = [peer for rule in worker["spec"]["ingress"] for peer in rule["from"]]
-    assert pods_of("models", **{"rayhelm.dev/gateway": "door"}) in let_in
+    assert pods_of("models", **{"rayhelm.dev/gateway": "main-gateway"}) in let_in
     assert gateway["podLabels"].items() <= labels.items()
 
 
@@ -262,7 +262,7 @@ def test_an_http_route_hangs_on_its_gateway_and_never_times_out() -> None:
     assert route["parentRefs"] == [{"name": "public", "namespace": "gateways", "sectionName": "https"}]
     (rule,) = route["rules"]
     assert rule["timeouts"] == {"request": "0s", "backendRequest": "0s"}
-    assert rule["backendRefs"] == [{"name": "door", "port": 80}]
+    assert rule["backendRefs"] == [{"name": "main-gateway", "port": 80}]
 
 
 def test_an_ingress_has_its_certificate_by_reference() -> None:
@@ -297,7 +297,7 @@ def test_an_hpa_scales_on_cpu_and_on_requests_in_flight_where_asked() -> None:
 def test_keda_asks_for_the_requests_in_flight_of_this_gateway() -> None:
     (trigger,) = spec("ScaledObject", base="gateway/keda")["triggers"]
     assert trigger["metadata"]["query"] == (
-        'sum(haproxy_backend_current_sessions{namespace="models",rayhelm_dev_gateway="door",proxy=~".+:.+"})'
+        'sum(haproxy_backend_current_sessions{namespace="models",rayhelm_dev_gateway="main-gateway",proxy=~".+:.+"})'
     )
     assert trigger["metadata"]["threshold"] == "50"
     assert trigger["metadata"]["ignoreNullValues"] == "false", "it would take a Prometheus that is lost for no load"
@@ -324,7 +324,7 @@ def test_selectors_find_the_pods() -> None:
 
 
 def test_the_account_of_the_pods_may_be_another_one() -> None:
-    assert pod()["serviceAccountName"] == "door"
+    assert pod()["serviceAccountName"] == "main-gateway"
     assert pod(base="gateway/keda")["serviceAccountName"] == "default"
     named = {"serviceAccount": {"create": False, "name": "there-already"}}
     assert pod(named)["serviceAccountName"] == "there-already"

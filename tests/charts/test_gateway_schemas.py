@@ -28,7 +28,7 @@ Object = dict[str, Any]
 
 
 def objects(example: str, helm: str = "4", overlay: Object | None = None) -> list[Object]:
-    return rendered(overlay, chart="gateway", base=example, release="door", helm=helm)
+    return rendered(overlay, chart="gateway", base=example, release="main-gateway", helm=helm)
 
 
 def complaints(item: Object) -> list[str]:

@@ -22,7 +22,7 @@ TEMPLATES = "\n".join(
 
 
 def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
-    return parsed(render("gateway", "door", "models", values, **options))
+    return parsed(render("gateway", "main-gateway", "models", values, **options))
 
 
 def test_the_chart_and_its_values_name_the_one_haproxy() -> None:
@@ -42,16 +42,16 @@ def test_every_task_of_the_catalog_has_its_operations() -> None:
 
 def test_every_error_has_its_rule_and_every_rule_its_error() -> None:
     errors = yaml.safe_load((CHART / "files/errors.yaml").read_text())
-    used = set(re.findall(r'"gateway\.answer" \(list [.$] "([a-z-]+)"', TEMPLATES))
-    used |= set(re.findall(r'"([a-z-]+)"', re.findall(r"range (list .*model-twice.*) }}", TEMPLATES)[0]))
-    assert used == set(errors["own"])
+    used = set(re.findall(r'"gateway\.error" \(list [.$] "([a-z-]+)"', TEMPLATES))
+    used |= set(re.findall(r'"([a-z-]+)"', re.findall(r"range (list .*model-duplicate.*) }}", TEMPLATES)[0]))
+    assert used == set(errors["gateway"])
     codes = [error["code"] for kind in errors.values() for error in kind.values()]
     assert len(codes) == len(set(codes))
 
 
 def test_the_readme_tells_every_status_that_an_error_has() -> None:
     errors = yaml.safe_load((CHART / "files/errors.yaml").read_text())
-    statuses = {error["status"] for error in errors["own"].values()} | {*errors["process"]} - {500, 501}
+    statuses = {error["status"] for error in errors["gateway"].values()} | {*errors["haproxy"]} - {500, 501}
     (table,) = re.findall(r"\| status \| when \|\n(.*?)\n\n", (CHART / "README.md").read_text(), re.DOTALL)
     told = {int(number) for row in table.splitlines()[1:] for number in re.findall(r"\d{3}", row.split("|")[1])}
     assert told == statuses - {500}

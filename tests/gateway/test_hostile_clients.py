@@ -70,7 +70,7 @@ def lines(door, count):
 
 def nobody_is_left(door):
     """One session is that of the question."""
-    return eventually(lambda: door.metric("haproxy_frontend_current_sessions", proxy="door") == 0, "all have left")
+    return eventually(lambda: door.metric("haproxy_frontend_current_sessions", proxy="http") == 0, "all have left")
 
 
 def drip(line, pieces):
@@ -93,7 +93,7 @@ def test_a_thousand_idle_connections_hold_nobody_up(door, one):
             assert line.ask("/v1/models").status == 200
         with lines(door, IDLE // 2):
             assert [door.chat().status for _ in range(50)] == [200] * 50
-            assert door.metric("haproxy_frontend_current_sessions", proxy="door") >= IDLE // 2
+            assert door.metric("haproxy_frontend_current_sessions", proxy="http") >= IDLE // 2
             assert memory().rss - before < 100 * 2**20
     nobody_is_left(door)
 
@@ -140,7 +140,7 @@ def test_an_upload_that_stops_ends_upstream_too(door, one):
     (asked,) = [asked for asked in one.asked if asked.header("x-request-id") == "stops"]
     assert not asked.whole
     assert asked.gone.wait(60)
-    assert door.logged("stops")["end"].startswith("c")
+    assert door.logged("stops")["termination_state"].startswith("c")
 
 
 def test_a_client_that_does_not_read_ends_upstream_too(door, one):
@@ -154,7 +154,7 @@ def test_a_client_that_does_not_read_ends_upstream_too(door, one):
         line.send(request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", "deaf")]))
         (asked,) = eventually(lambda: [a for a in one.asked if a.header("x-request-id") == "deaf"], "it is asked")
         assert asked.gone.wait(60)
-    assert door.logged("deaf")["end"].startswith("c")
+    assert door.logged("deaf")["termination_state"].startswith("c")
 
 
 def test_largest_bodies_that_never_end_take_the_memory_that_was_planned(door):

@@ -122,7 +122,7 @@ def test_no_header_of_ours_is_named_for_this_hop_alone(said, name):
         b"Authorization: Bearer acme-keyy",
         b"Authorization: Bearer 86d3b1e0b4e9f2a5",
         b"Authorization: Bearer keys.map",
-        b"Authorization: Bearer %[var(txn.owner)]",
+        b"Authorization: Bearer %[var(txn.tenant)]",
         b"Authorization: Bearer " + b"a" * 16_000,
         b"Authorization: Digest username=acme, response=acme-key",
         b"Authorization : Bearer acme-key",

@@ -175,7 +175,7 @@ def test_a_line_that_is_not_valid_is_left_out_and_its_key_with_it(door):
     door.write_keys("acme", *lines, f"{hashed('acme-key')} main", f"{hashed('after')} after")
     answers(door, "after", 200)
     assert {door.chat(key=f"bad-{number}").status for number in range(len(BAD))} == {401}
-    assert f"keys of acme: 2 valid, {len(BAD)} not valid" in door.said
+    assert f"keys of acme: 2 valid, {len(BAD)} invalid" in door.said
     assert not [line for line in lines if line.split()[0] in door.said]
 
 
@@ -183,7 +183,7 @@ def test_a_file_with_no_valid_line_changes_nothing(door):
     door.write_keys("acme", f"{hashed('acme-key')} main")
     answers(door, "acme-key", 200)
     door.write_keys("acme", "bm90IGEgaGFzaA== oops")
-    eventually(lambda: "no line is valid, so nothing was changed" in door.said, "it is told")
+    eventually(lambda: "no line is valid, so the keys stay as they were" in door.said, "it is told")
     assert door.chat().status == 200
 
 
@@ -194,7 +194,7 @@ def test_an_empty_file_or_none_takes_the_keys_along(door):
     answers(door, "search-key", 403)
     (door.folder / "keys/search/keys").unlink()
     answers(door, "search-key", 401)
-    assert "keys of search: there is no such file" in door.said
+    assert "keys of search: the file does not exist" in door.said
     door.write_keys("search", f"{hashed('search-key')} main")
     answers(door, "search-key", 403)
 
@@ -203,7 +203,7 @@ def test_one_tenant_cannot_take_anothers_key(door):
     door.write_keys("acme", f"{hashed('acme-key')} main")
     door.write_keys("search", f"{hashed('search-key')} main", f"{hashed('acme-key')} mine", f"{hashed('seen')} seen")
     answers(door, "seen", 403)
-    eventually(lambda: "keys of search and acme: one is the same" in door.said, "it is told")
+    eventually(lambda: "keys of search and acme: both have the same key" in door.said, "it is told")
     assert door.chat().site == "one"
 
 
@@ -218,7 +218,7 @@ def test_neither_a_key_nor_its_hash_is_ever_logged_or_sent_on(door, one):
 def test_a_pod_that_has_read_no_key_is_not_ready():
     with sites("one") as (one,), gateway(smallest(one, {"timeouts": {"keyRefreshSeconds": 0.1}}), keys=False) as door:
         assert door.watch("/livez") == (200, "ok")
-        assert door.watch("/readyz") == (503, "no key was read yet")
+        assert door.watch("/readyz") == (503, "no API key was read yet")
         assert door.chat().status == 401
         door.write_keys("acme", f"{hashed('acme-key')} main")
         eventually(lambda: door.is_ready, "the pod is ready")

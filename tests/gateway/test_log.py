@@ -7,7 +7,7 @@ from gateway.kit import eventually, gateway, sites, smallest, tenant
 PROMPT = "the-secret-of-the-prompt"
 FIELDS = {
     "time",
-    "id",
+    "request_id",
     "client",
     "tenant",
     "key",
@@ -23,7 +23,7 @@ FIELDS = {
     "first_byte_ms",
     "total_ms",
     "retries",
-    "end",
+    "termination_state",
 }
 
 
@@ -104,7 +104,7 @@ def test_metrics_count_requests_by_version_and_those_in_flight(door):
     door.chat()
     assert door.metric("haproxy_backend_http_requests_total", proxy="llama:stable") == before + 1
     assert door.metric("haproxy_backend_http_responses_total", proxy="llama:stable", code="2xx") > 0
-    assert door.metric("haproxy_frontend_http_responses_total", proxy="door", code="4xx") >= 0
+    assert door.metric("haproxy_frontend_http_responses_total", proxy="http", code="4xx") >= 0
     assert door.metric("haproxy_backend_current_sessions", proxy="llama:stable") == 0
 
 

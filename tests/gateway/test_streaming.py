@@ -101,7 +101,7 @@ def test_a_client_that_goes_ends_the_work_upstream(door, one, begun):
             assert event(line.begin()) == b"data: 0\n\n"
     assert one.asked[before].gone.wait(60)
     gate.open()
-    assert door.logged(f"left-{begun}")["end"][0] == "C"
+    assert door.logged(f"left-{begun}")["termination_state"][0] == "C"
 
 
 def test_a_pod_that_ends_finishes_its_streams_and_takes_nothing_new():

@@ -241,7 +241,7 @@ def test_after_the_first_byte_nothing_is_tried_again(three):
             door.chat(headers=[("X-Request-Id", "broken")])
         assert caught.value.partial == b"data: 1\n\n"
         assert sum(len(site.asked) for site in three) == 1
-        assert door.logged("broken")["end"] == "SD"
+        assert door.logged("broken")["termination_state"] == "SD"
 
 
 def test_an_answer_that_blames_the_request_or_the_load_is_passed_on(three):

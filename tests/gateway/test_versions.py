@@ -83,7 +83,7 @@ def test_one_value_takes_a_version_back(two):
 
 def test_a_weight_of_one_percent_is_kept():
     with sites("old", "new") as two, gateway(values(two, old=99, new=1)) as door:
-        table = dict(line.split() for line in (door.folder / "dice.map").read_text().splitlines())
+        table = dict(line.split() for line in (door.folder / "slot-versions.map").read_text().splitlines())
         assert [*table.values()].count("canary") == 1
         assert len(table) == 101  # and the one of `other`
 

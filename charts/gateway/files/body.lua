@@ -1,17 +1,17 @@
--- Reads which model a JSON body names, as the server behind will read it, and how its first message begins.
--- Parsers differ in which of two `model` keys they take, and a key may be written with escapes, so the body is read token
--- by token: of any body that a JSON parser takes, this finds the keys of the outermost object. Where a look at the raw
--- bytes shows as much, there is no need to.
--- The answer is `ok MODEL BEGINNING`, or what is wrong. Nothing but a choice between equal servers hangs on the beginning.
-local BEGINNING = tonumber((...))
-local DEEPEST = 500
-local STRANGE = "[^%w._/-]" -- no model's name has such a letter; a zero byte would end it early in C
+-- Finds the model in a JSON body exactly as the model server will find it, and the prefix of the first message.
+-- Parsers differ in which of two `model` keys they use, and a key can be written with escapes. So the body is read token
+-- by token: for every body that a JSON parser accepts, this finds the keys of the outermost object. A fast path skips that
+-- where the raw bytes are unambiguous.
+-- The result is `ok MODEL PREFIX` or the name of an error in files/errors.yaml. The prefix only selects an endpoint.
+local PREFIX_BYTES = tonumber((...))
+local MAX_DEPTH = 500
+local INVALID_IN_MODEL = "[^%w._/-]" -- a zero byte would end the name early in C
 local QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT = 34, 92, 44, 91, 123
 
 local byte, find, match, sub = string.byte, string.find, string.match, string.sub
 
--- Position after the string that begins at `from`.
-local function after_string(body, from)
+-- Position after the string that starts at `from`, or nil.
+local function find_string_end(body, from)
   local at = from + 1
   while true do
     local quote = find(body, '"', at, true)
@@ -25,8 +25,8 @@ end
 
 local SHORT = { b = "\b", f = "\f", n = "\n", r = "\r", t = "\t" }
 
--- What stands in the string between two positions, without its quotes and escapes.
-local function plain(body, from, after)
+-- Content of the string between two positions, without quotes and escapes.
+local function unescape(body, from, after)
   local text = sub(body, from + 1, after - 2)
   if not find(text, "\\", 1, true) then return text end
   return (text:gsub("\\(.)(%x?%x?%x?%x?)", function(letter, hex)
@@ -39,10 +39,10 @@ local NAME = '%s*:%s*"([%w._/-]+)"'
 local FIRST = '^{[^{}%[%]]-"model"' .. NAME
 local LAST = "^" .. NAME .. "[^{}%[%]]*}%s*$"
 
--- The model, where the raw bytes leave no doubt, provided that the body is JSON at all. It is here to its end, and in
--- UTF-8: in another width a brace comes with a zero byte. `"model"` stands in it once, is not the end of a longer key, and
--- no other key is that with escapes. No bracket parts it from the beginning or from the end, so it is in no inner object.
-local function model_at_a_glance(body)
+-- The model if the raw bytes are unambiguous, else nil. Requires a complete body. Conditions: no zero byte (so the body is
+-- UTF-8), `"model"` occurs once, is not the end of a longer key, and no key spells it with escapes. No bracket is between
+-- it and the start or the end of the body, so it is in no inner object.
+local function find_model_fast(body)
   local from, after = find(body, '"model"', 1, true)
   if not from or byte(body) ~= OPEN_OBJECT or byte(body, from - 1) == BACKSLASH
     or find(body, "\0", 1, true) or find(body, '"model"', after, true) or find(body, "\\u006", 1, true) then
@@ -52,8 +52,8 @@ local function model_at_a_glance(body)
   return match(body, LAST, after + 1)
 end
 
--- The model of the outermost object, or nil and what is wrong with the body.
-local function model_of(body)
+-- The model of the outermost object, or nil and the name of an error.
+local function find_model(body)
   local at = match(body, "^[ \t\r\n]*{()")
   if not at then return nil, "body-not-json" end
   local depth, is_key, model = 1, true, nil
@@ -63,16 +63,16 @@ local function model_of(body)
     local mark = byte(body, found)
     at = found + 1
     if mark == QUOTE then
-      at = after_string(body, found)
+      at = find_string_end(body, found)
       if not at then return nil, "body-not-json" end
-      if depth == 1 and is_key and plain(body, found, at) == "model" then
-        if model then return nil, "model-twice" end
+      if depth == 1 and is_key and unescape(body, found, at) == "model" then
+        if model then return nil, "model-duplicate" end
         model = ""
         local value = match(body, '^[ \t\r\n]*:[ \t\r\n]*()"', at)
         if value then
-          at = after_string(body, value)
+          at = find_string_end(body, value)
           if not at then return nil, "body-not-json" end
-          model = plain(body, value, at)
+          model = unescape(body, value, at)
         end
       end
       is_key = false
@@ -80,20 +80,20 @@ local function model_of(body)
       is_key = true
     elseif mark == OPEN_OBJECT or mark == OPEN_LIST then
       depth = depth + 1
-      if depth > DEEPEST then return nil, "body-not-json" end
+      if depth > MAX_DEPTH then return nil, "body-not-json" end
     else
       depth = depth - 1
     end
   end
   if find(body, "[^ \t\r\n]", at) then return nil, "body-not-json" end
   if not model then return nil, "model-missing" end
-  if model == "" then return nil, "model-not-text" end
-  if find(model, STRANGE) then return nil, "model-unknown" end
+  if model == "" then return nil, "model-not-string" end
+  if find(model, INVALID_IN_MODEL) then return nil, "model-unknown" end
   return model
 end
 
--- The first bytes of the first message, or of a prompt, as they stand there.
-local function beginning_of(body)
+-- The first raw bytes of the first message, or of the prompt.
+local function find_prefix(body)
   local _, at = find(body, '"messages"', 1, true)
   if at then
     _, at = find(body, '"content"', at, true)
@@ -102,24 +102,24 @@ local function beginning_of(body)
   end
   if not at then return "" end
   local _, quote = find(body, '^%s*:%s*"', at + 1)
-  if not quote then return sub(body, at + 1, at + BEGINNING) end
-  local text = sub(body, quote + 1, quote + BEGINNING)
+  if not quote then return sub(body, at + 1, at + PREFIX_BYTES) end
+  local text = sub(body, quote + 1, quote + PREFIX_BYTES)
   if not find(text, '"', 1, true) then return text end
-  return sub(text, 1, (after_string(body, quote) or 0) - quote - 2)
+  return sub(text, 1, (find_string_end(body, quote) or 0) - quote - 2)
 end
 
-local function read(body, is_whole)
-  local model, wrong = is_whole and model_at_a_glance(body), nil
-  if not model then model, wrong = model_of(body) end
-  if not model then return wrong end
-  return "ok " .. model .. " " .. (BEGINNING > 0 and beginning_of(body) or "")
+local function parse(body, is_complete)
+  local model, failure = is_complete and find_model_fast(body), nil
+  if not model then model, failure = find_model(body) end
+  if not model then return failure end
+  return "ok " .. model .. " " .. (PREFIX_BYTES > 0 and find_prefix(body) or "")
 end
 
-core.register_action("read", { "http-req" }, function(txn)
+core.register_action("parse_body", { "http-req" }, function(txn)
   local body = txn.f:req_body() or ""
-  txn:set_var("txn.read", read(body, tonumber(txn.f:req_fhdr("content-length")) == #body))
+  txn:set_var("txn.parsed", parse(body, tonumber(txn.f:req_fhdr("content-length")) == #body))
 end, 0)
 
--- For small bodies that are whole: it is called in half the time, but HAProxy looks through all bytes for a zero first, and
--- would end the body there. Of no JSON that has one does Python read a beginning as it is read here.
-core.register_converters("read", function(body) return read(body, true) end)
+-- Twice as fast, for small complete bodies. HAProxy ends the argument at a zero byte. A JSON parser accepts a zero byte only in
+-- UTF-16 and UTF-32, where the bytes before it are no JSON object.
+core.register_converters("parse_body", function(body) return parse(body, true) end)

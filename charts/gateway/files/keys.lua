@@ -1,34 +1,36 @@
--- Keeps keys.map (hash of a key -> tenant/name) as the files of the Secrets say, while the process runs.
--- A file has a line for each key: SHA-256 in hex, a name, and perhaps when it ends (RFC 3339). A line that is none of
--- that is left out: whoever mistypes an end loses the key and does not keep it for ever. A file that is gone takes its
--- keys along. One that holds bad lines only, or cannot be read, changes nothing. What stands in a line is never logged.
+-- Keeps keys.map (hash of a key -> TENANT/NAME) equal to the files of the mounted Secrets while the process runs.
+-- A file has one line per key: SHA-256 in hex, a name, and optionally when it expires (RFC 3339). An invalid line is
+-- ignored, so a key with a mistyped expiry is rejected and not valid forever. When a file is deleted, its keys are removed.
+-- A file without a valid line, or one that cannot be read, changes nothing. The content of a line is never logged.
 local interval = math.floor(tonumber((...)) * 1000)
 local MAP, STATE = "keys.map", "state.map"
-local GONE = 2 -- ENOENT
+local ENOENT = 2
 
-local tenants, held, owners, said = {}, {}, {}, {}
+local tenants, keys_of, owners, logged = {}, {}, {}, {}
 for line in io.lines("tenants.map") do
   tenants[#tenants + 1] = line:match("^(%S+)")
 end
 
-local function say(tenant, text)
-  if said[tenant] == text then return end
-  said[tenant] = text
+-- Logs a message once per change.
+local function log(tenant, text)
+  if logged[tenant] == text then return end
+  logged[tenant] = text
   core.log(core.notice, "keys of " .. tenant .. ": " .. text)
 end
 
--- Days since 1970 of a date in the Gregorian calendar, for years from 1970.
-local function days(year, month, day)
+-- Days from 1970-01-01 to a date of the Gregorian calendar, for years from 1970.
+local function count_days(year, month, day)
   if month <= 2 then year, month = year - 1, month + 12 end
   return 365 * year + year // 4 - year // 100 + year // 400 + (153 * (month - 3) + 2) // 5 + day - 719469
 end
 
-local function seconds(text)
+-- Unix time of an RFC 3339 timestamp, or nil.
+local function parse_time(text)
   local y, m, d, h, min, s, zone = text:match("^(%d%d%d%d)-(%d%d)-(%d%d)[Tt](%d%d):(%d%d):(%d%d)%.?%d*([Zz+-].*)$")
   if not y then return nil end
   y, m, d, h, min, s = tonumber(y), tonumber(m), tonumber(d), tonumber(h), tonumber(min), tonumber(s)
   if y < 1970 or m < 1 or m > 12 or h > 23 or min > 59 or s > 60 then return nil end
-  local midnight, offset = days(y, m, d) * 86400, 0
+  local midnight, offset = count_days(y, m, d) * 86400, 0
   if os.date("!*t", midnight).day ~= d then return nil end
   if not zone:match("^[Zz]$") then
     local sign, hours, minutes = zone:match("^([+-])(%d%d):(%d%d)$")
@@ -44,11 +46,11 @@ local function parse(text)
     local words = {}
     for word in line:gmatch("%S+") do words[#words + 1] = word end
     if #words > 0 and words[1]:sub(1, 1) ~= "#" then
-      local hash, name, ends = words[1]:lower(), words[2] or "", words[3]
-      local until_ = ends and seconds(ends)
+      local hash, name, expiry = words[1]:lower(), words[2] or "", words[3]
+      local expires = expiry and parse_time(expiry)
       if #hash == 64 and hash:match("^%x+$") and #name <= 64 and name:match("^[%w._-]+$")
-        and #words <= 3 and (until_ or not ends) then
-        keys[hash] = { name = name, ends = until_ }
+        and #words <= 3 and (expires or not expiry) then
+        keys[hash] = { name = name, expires = expires }
         count = count + 1
       else
         bad = bad + 1
@@ -61,24 +63,24 @@ end
 local function read(tenant)
   local file, _, code = io.open("keys/" .. tenant .. "/keys", "r")
   if not file then
-    if code == GONE then held[tenant] = {} end
-    return say(tenant, code == GONE and "there is no such file" or "the file cannot be read")
+    if code == ENOENT then keys_of[tenant] = {} end
+    return log(tenant, code == ENOENT and "the file does not exist" or "the file cannot be read")
   end
   local text = file:read("a")
   file:close()
-  if not text then return say(tenant, "the file cannot be read") end
+  if not text then return log(tenant, "the file cannot be read") end
   local keys, bad, count = parse(text)
-  if bad > 0 and count == 0 then return say(tenant, "no line is valid, so nothing was changed") end
-  held[tenant] = keys
-  say(tenant, count .. " valid" .. (bad > 0 and ", " .. bad .. " not valid" or ""))
+  if bad > 0 and count == 0 then return log(tenant, "no line is valid, so the keys stay as they were") end
+  keys_of[tenant] = keys
+  log(tenant, count .. " valid" .. (bad > 0 and ", " .. bad .. " invalid" or ""))
 end
 
--- Whoever holds a key keeps it: another tenant with the same hash gets nothing.
-local function wanted(now)
+-- The owner of each hash that is valid now. If two tenants have the same hash, the first one keeps it.
+local function find_owners(now)
   local found, shared = {}, {}
   for _, tenant in ipairs(tenants) do
-    for hash, key in pairs(held[tenant] or {}) do
-      if not key.ends or now < key.ends then
+    for hash, key in pairs(keys_of[tenant] or {}) do
+      if not key.expires or now < key.expires then
         local value = tenant .. "/" .. key.name
         local other = found[hash]
         if not other then
@@ -90,7 +92,7 @@ local function wanted(now)
       end
     end
   end
-  for pair in pairs(shared) do say(pair, "one is the same, and stays with whoever had it first") end
+  for pair in pairs(shared) do log(pair, "both have the same key; it stays with the first one") end
   return found
 end
 
@@ -99,7 +101,7 @@ local function refresh()
     read(tenant)
     core.yield()
   end
-  local now = wanted(os.time())
+  local now = find_owners(os.time())
   for hash, value in pairs(now) do
     if owners[hash] ~= value then core.set_map(MAP, hash, value) end
   end

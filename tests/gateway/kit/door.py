@@ -100,7 +100,7 @@ class Door:
     def logged(self, request_id: str) -> dict[str, Any]:
         """The line of one request, which is written after its answer."""
         found = eventually(
-            lambda: [line for line in self.requests if line["id"] == request_id], f"a line of {request_id}"
+            lambda: [line for line in self.requests if line["request_id"] == request_id], f"a line of {request_id}"
         )
         assert isinstance(found, list)
         (line,) = found
@@ -113,7 +113,7 @@ class Door:
 
 def files(values: Values) -> dict[str, str]:
     """The configuration's files, as the chart's ConfigMap holds them."""
-    objects = template("gateway", "door", "models", values)
+    objects = template("gateway", "main-gateway", "models", values)
     (found,) = [item for item in objects if item["kind"] == "ConfigMap"]
     data: dict[str, str] = found["data"]
     return data

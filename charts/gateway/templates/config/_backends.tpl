@@ -1,15 +1,15 @@
-{{- /* A backend for each version. Each endpoint stands twice in it: once with a probe, once without, as the reserve for when
-       every probe fails, because a busy service answers its probe late. */ -}}
+{{- /* One backend per version. Each endpoint is in it twice: with a health check, and as a backup server without one. The
+       backup servers are used when all health checks fail, because a busy service answers its health check late. */ -}}
 {{- define "gateway.configBackends" -}}
-{{- $all := . }}
+{{- $data := . }}
 {{- $v := .v }}
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
 backend {{ include "gateway.backend" (list $id $name) }}
   {{- if and $several (eq $model.task "chat") (eq $model.loadBalancing.kind "PrefixHash") }}
-  # `ok MODEL BEGINNING`
-  balance hash var(txn.read),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
+  # `ok MODEL PREFIX`
+  balance hash var(txn.parsed),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
   hash-type consistent
   hash-balance-factor {{ int $model.loadBalancing.loadPercent }}
   {{- else }}
@@ -24,10 +24,10 @@ backend {{ include "gateway.backend" (list $id $name) }}
   http-request set-uri {{ $path }}?%[query] if { query -m found }{{ end }}
   http-response set-header x-model-version {{ $name }}
   default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall {{ int $v.health.failures }} rise 2
-  {{- range $site, $end := $version.endpoints }}
-  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (list $all.root $v $end)) (int $end.port) (int $end.weight) }}
-  server {{ $site }} {{ $address }} check
-  server {{ $site }}.unchecked {{ $address }} backup
+  {{- range $key, $endpoint := $version.endpoints }}
+  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (list $data.root $v $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  server {{ $key }} {{ $address }} check
+  server {{ $key }}.unchecked {{ $address }} backup
   {{- end }}
 {{ end }}
 {{- end }}

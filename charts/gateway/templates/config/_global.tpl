@@ -1,5 +1,5 @@
-{{- /* Sizes of the process. A request's body lies whole in one buffer, so a buffer holds the largest body, the headers
-       and HAProxy's own notes on both. There is no stats socket: nobody can change what runs. */ -}}
+{{- /* Sizes of the process. One buffer holds a complete JSON body, the headers and HAProxy's own records. There is no stats
+       socket, so the running configuration cannot be changed. */ -}}
 {{- define "gateway.bufferBytes" -}}
 {{ add .limits.bodyBytes .limits.headerBytes 32768 }}
 {{- end }}
@@ -17,8 +17,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* As much of a first message as any model wants. */ -}}
-{{- define "gateway.beginningBytes" -}}
+{{- /* The largest `loadBalancing.prefixBytes` of all models. */ -}}
+{{- define "gateway.prefixBytes" -}}
 {{- $bytes := 0 }}
 {{- range .models }}
 {{- if eq .loadBalancing.kind "PrefixHash" }}
@@ -36,13 +36,13 @@ global
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}
   tune.maxrewrite 8192
-  # Without it such large buffers go back to the system after each request, which takes longer than all the rest.
+  # Without this, buffers of this size are returned to the system after each request, which is slower than all other steps.
   tune.memory.hot-size {{ mul 16 (include "gateway.bufferBytes" .) }}
   .if version_atleast(3.1)
   tune.lua.bool-sample-conversion normal
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
-  lua-load-per-thread body.lua {{ include "gateway.beginningBytes" . }}
+  lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
 
 resolvers dns
   {{- if .resolvers.nameservers }}
@@ -54,7 +54,7 @@ resolvers dns
   {{- end }}
   accepted_payload_size 8192
   hold valid {{ int .resolvers.validSeconds }}s
-  # A DNS that is ill empties no backend: its last answer holds for a day.
+  # When DNS fails, the last addresses stay valid for a day.
   hold timeout 24h
   hold refused 24h
   hold other 24h

@@ -1,15 +1,15 @@
-{{- /* The tables that the rules look into, one line for each entry. Takes (dict root v errors operations). */ -}}
+{{- /* Maps that the rules look up, one line per entry. Takes (dict root v errors operations). */ -}}
 
-{{- /* Paths of a model below its own path: its task's, or its own where it is custom. Takes (dict all model). */ -}}
+{{- /* Operations of a model by path: those of its task, or its own if the task is `custom`. Takes (dict data model). */ -}}
 {{- define "gateway.operationsOf" -}}
-{{- $operations := get .all.operations .model.task | default dict }}
-{{- range $path, $own := .model.operations }}
-{{- $_ := set $operations $path (dict "method" $own.method "body" "stream") }}
+{{- $operations := get .data.operations .model.task | default dict }}
+{{- range $path, $operation := .model.operations }}
+{{- $_ := set $operations $path (dict "method" $operation.method "body" "stream") }}
 {{- end }}
 {{- $operations | toJson }}
 {{- end }}
 
-{{- /* method, body, path upstream, and the model where the address says it. */ -}}
+{{- /* PATH METHOD BODY UPSTREAM-PATH, and the model if the path names it. */ -}}
 {{- define "gateway.mapRoutes" -}}
 /v1/models GET list /v1/models
 {{- $shared := dict }}
@@ -17,7 +17,7 @@
 /v1/models/{{ $id }} GET object /v1/models {{ $id }}
 {{ $model.path }}/v1/models GET list /v1/models {{ $id }}
 {{ $model.path }}/v1/models/{{ $id }} GET object /v1/models {{ $id }}
-{{- range $path, $operation := include "gateway.operationsOf" (dict "all" $ "model" $model) | fromJson }}
+{{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
 {{ $model.path }}{{ $path }} {{ $operation.method }} {{ $operation.body }} {{ $path }} {{ $id }}
 {{- if eq $operation.body "json" }}
 {{- $_ := set $shared $path $operation }}
@@ -31,7 +31,7 @@
 
 {{- define "gateway.mapOperations" -}}
 {{- range $id, $model := .v.models }}
-{{- range $path, $_ := include "gateway.operationsOf" (dict "all" $ "model" $model) | fromJson }}
+{{- range $path, $_ := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
 {{ $id }}:{{ $path }} yes
 {{- end }}
 {{- end }}
@@ -47,7 +47,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* In parts, because HAProxy reads no line of a map beyond 16 KiB: a hundred of the longest names are shorter. */ -}}
+{{- /* In parts of 100 models: HAProxy cuts a line of a map at 16 KiB, and 100 of the longest names are shorter. */ -}}
 {{- define "gateway.listParts" -}}
 {{ chunk 100 (.models | uniq | sortAlpha) | toJson }}
 {{- end }}
@@ -64,7 +64,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The version that has all the weight, or a star. */ -}}
+{{- /* The version with a weight of 100, or `*`. */ -}}
 {{- define "gateway.onlyVersion" -}}
 {{- $only := "*" }}
 {{- range $name, $version := .versions }}

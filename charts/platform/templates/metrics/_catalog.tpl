@@ -180,7 +180,7 @@
   "haproxy_frontend_http_responses_total": {
    "scraped": "gateway",
    "type": "counter",
-   "where": "proxy=\"door\"",
+   "where": "proxy=\"http\"",
    "availability": "always"
   },
   "haproxy_process_current_connections": {

@@ -1,4 +1,4 @@
-{{- /* What holds for every frontend and backend. */ -}}
+{{- /* Settings of every frontend and backend. */ -}}
 {{- define "gateway.configDefaults" -}}
 {{- with .v -}}
 defaults
@@ -10,21 +10,21 @@ defaults
   timeout check {{ mulf .health.intervalSeconds 1000 | int }}ms
   timeout http-request {{ int .timeouts.headerSeconds }}s
   timeout http-keep-alive {{ int .timeouts.keepAliveSeconds }}s
-  # A client that goes ends the work upstream; chunks of a stream go out as they come.
+  # When a client disconnects, its request is aborted upstream. Chunks of a stream are forwarded without delay.
   option abortonclose
   option http-no-delay
   option dontlognull
   option http-ignore-probes
   .if version_atleast(3.2)
-  # Before that, no request goes up in chunks. Both, because the first releases of 3.2 took one for the other.
+  # Older versions send no chunked request upstream. Both options, because the first releases of 3.2 confused them.
   option http-drop-request-trailers
   option http-drop-response-trailers
   .endif
-  # What never reached a server is tried again, at another. What was read by one that broke off, or that says 500 (Serve,
-  # of a replica that died over it), is kept until the first byte of an answer: that copies a buffer for each request.
+  # At most two retries, each on another endpoint if there is one. `empty-response` and `500` (Serve sends it when a replica
+  # dies during a request) make HAProxy keep a copy of each request until the first byte of the response.
   retries 2
   retry-on conn-failure{{ if .retries.emptyResponse }} empty-response 500{{ end }}
   option redispatch 1
-  {{- include "gateway.ownErrors" $ | trim | nindent 2 }}
+  {{- include "gateway.haproxyErrors" $ | trim | nindent 2 }}
 {{- end }}
 {{- end }}

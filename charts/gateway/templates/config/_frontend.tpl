@@ -1,0 +1,53 @@
+{{- /* The frontend for clients. Each part is one step; the first step that refuses a request answers it.
+       Takes (dict root v errors operations). */ -}}
+{{- define "gateway.configFrontend" -}}
+frontend http
+  # HTTP/1 only: each connection carries one request at a time, so `limits.connections` bounds the memory.
+  bind {{ .v.listen.address }}:{{ int .v.listen.port }} proto h1
+  option idle-close-on-response
+  option http-restrict-req-hdr-names delete
+  {{- include "gateway.frontendLog" . | nindent 2 }}
+  {{- include "gateway.frontendIdentity" . | nindent 2 }}
+  {{- include "gateway.frontendLimits" . | nindent 2 }}
+  {{- include "gateway.frontendRoute" . | nindent 2 }}
+  {{- include "gateway.frontendBody" . | nindent 2 }}
+  {{- include "gateway.frontendModel" . | nindent 2 }}
+  {{- include "gateway.frontendUpstream" . | trim | nindent 2 }}
+
+{{ include "gateway.configTenants" . }}
+{{- end }}
+
+{{- /* One line of JSON per request. It holds values of our own maps, numbers, and a request id of safe characters. */ -}}
+{{- define "gateway.frontendLog" -}}
+# Requests are logged on stdout, everything else on stderr.
+log stdout format raw local0 info
+log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"}'
+{{- end }}
+
+{{- /* A key is looked up by its hash. keys.map has TENANT/NAME for each hash; keys.lua keeps it equal to the Secrets. */ -}}
+{{- define "gateway.frontendIdentity" -}}
+http-request set-var(txn.id) req.fhdr(x-request-id) if { req.fhdr_cnt(x-request-id) eq 1 } { req.fhdr(x-request-id) -m reg ^[A-Za-z0-9._-]{1,64}$ }
+http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
+http-after-response set-header x-request-id %[var(txn.id)]
+http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
+http-request return {{ include "gateway.error" (list . "key-invalid") }} unless { var(txn.key) -m found }
+http-request set-var(txn.tenant) var(txn.key),word(1,/)
+{{- end }}
+
+{{- define "gateway.frontendLimits" -}}
+http-request return {{ include "gateway.error" (list . "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
+http-request return {{ include "gateway.error" (list . "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
+# limits.map: requests per minute, concurrent requests, seconds until a retry. Refused requests are not counted.
+http-request set-var(txn.limits) var(txn.tenant),map_str(limits.map)
+http-request set-var(txn.rate) var(txn.limits),word(1,' ')
+http-request set-var(txn.concurrency) var(txn.limits),word(2,' ')
+http-request track-sc0 var(txn.tenant) table tenants
+http-request return {{ include "gateway.error" (list . "concurrency-exceeded" "retry-after 1") }} if { sc_conn_cur(0),sub(txn.concurrency) gt 0 }
+http-request return {{ include "gateway.error" (list . "rate-exceeded" "retry-after %[var(txn.limits),word(3,' ')]") }} if { sc_gpc0_rate(0),sub(txn.rate) ge 0 }
+http-request sc-inc-gpc0(0)
+{{- end }}
+
+{{- define "gateway.configTenants" -}}
+backend tenants
+  stick-table type string len 64 size {{ mul 2 (len .v.tenants) }} expire 2m store gpc0,gpc0_rate(60s),conn_cur
+{{- end }}

@@ -1,0 +1,21 @@
+{{- /* Limits of the tenants. */ -}}
+
+{{- /* Number of pods that always run. Each pod counts on its own, so a tenant's limit is divided by it and rounded up. */ -}}
+{{- define "gateway.pods" -}}
+{{ ternary .replicas .autoscaling.minReplicas (eq .autoscaling.kind "None") | int }}
+{{- end }}
+
+{{- /* Requests per minute and concurrent requests of one pod, and the seconds until one more request may pass. */ -}}
+{{- define "gateway.mapLimits" -}}
+{{- $pods := include "gateway.pods" .v | int }}
+{{- range $name, $tenant := .v.tenants }}
+{{- $rate := divf $tenant.requestsPerMinute $pods | ceil | int }}
+{{ $name }} {{ $rate }} {{ divf $tenant.concurrency $pods | ceil | int }} {{ max 1 (divf 60 $rate | ceil | int) }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.mapTenants" -}}
+{{- range $name, $_ := .v.tenants }}
+{{ $name }}
+{{- end }}
+{{- end }}

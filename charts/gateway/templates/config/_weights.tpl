@@ -1,0 +1,49 @@
+{{- /* Versions of a model, and how its requests are divided among them. */ -}}
+
+{{- define "gateway.mapBackends" -}}
+{{- range $id, $model := .v.models }}
+{{- range $name, $_ := $model.versions }}
+{{ $id }}:{{ $name }} {{ include "gateway.backend" (list $id $name) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Percent per slot: the largest step that divides all weights. 80 and 20 become four slots and one. */ -}}
+{{- define "gateway.slotPercent" -}}
+{{- $weights := list }}
+{{- range .versions }}
+{{- $weights = append $weights (int .weight) }}
+{{- end }}
+{{- $percent := 1 }}
+{{- range $step := list 2 4 5 10 20 25 50 100 }}
+{{- $divides := true }}
+{{- range $weights }}
+{{- if mod . $step }}
+{{- $divides = false }}
+{{- end }}
+{{- end }}
+{{- if $divides }}
+{{- $percent = $step }}
+{{- end }}
+{{- end }}
+{{- $percent }}
+{{- end }}
+
+{{- define "gateway.mapSlotCounts" -}}
+{{- range $id, $model := .v.models }}
+{{ $id }} {{ div 100 (include "gateway.slotPercent" $model | int) }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.mapSlotVersions" -}}
+{{- range $id, $model := .v.models }}
+{{- $percent := include "gateway.slotPercent" $model | int }}
+{{- $slot := 0 }}
+{{- range $name, $version := $model.versions }}
+{{- range until (div (int $version.weight) $percent | int) }}
+{{ $id }}:{{ $slot }} {{ $name }}
+{{- $slot = add $slot 1 }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
