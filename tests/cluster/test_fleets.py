@@ -79,7 +79,7 @@ def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) 
 
 def test_the_planned_load_takes_the_cards_that_the_plan_holds(installed: Installed) -> None:
     for service in installed.fleet.services:
-        planned = installed.fleet.rendered.plan.services[service].cards
+        planned = installed.fleet.rendered.plan.services[service].gpu_resources
         _scale(installed, service, sum(planned.values()))
         eventually(
             lambda service=service, planned=planned: _asked(installed, service) == planned,

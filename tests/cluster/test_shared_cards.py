@@ -13,7 +13,7 @@ from cluster.kit.helm import Helm, Refused
 from cluster.kit.wait import eventually, stays
 
 (SHARED,) = [fleet for fleet in fleet_clusters() if fleet.name == "shared-cards"]
-OFFERED: Counter[str] = sum((Counter(pool.devices) for pool in SHARED.rendered.plan.pools.values()), Counter())
+OFFERED: Counter[str] = sum((Counter(pool.gpu_resources) for pool in SHARED.rendered.plan.pools.values()), Counter())
 
 
 @pytest.fixture(scope="module")

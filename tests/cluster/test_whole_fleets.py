@@ -115,7 +115,7 @@ def test_every_server_of_a_door_is_a_service_of_the_cluster(standing: Standing) 
         plan = standing.fleet.rendered.plan
         behind = plan.gateways[door.cluster].models
         assert {name.removesuffix("-serve-svc") for name, _, _ in servers} == {
-            model.service for model in plan.models.values() if model.answers_to in behind
+            model.service for model in plan.models.values() if model.served_as in behind
         }
         for name, namespace, port in servers:
             ports = standing.cluster.one("Service", name, namespace)["spec"]["ports"]
@@ -148,9 +148,9 @@ def test_a_quota_is_what_the_plan_says(standing: Standing) -> None:
     for tenant in standing.releases("tenant"):
         mine = [plan for plan in plans if (plan.tenant, plan.cluster) == (tenant.name, tenant.cluster)]
         hard = standing.quota(tenant)["hard"]
-        for resource in {name for plan in mine for name in plan.cards}:
-            planned = sum(plan.cards.get(resource, 0) for plan in mine)
-            surge = sum(plan.cards.get(resource, 0) for plan in mine if plan.upgrade == "NewCluster")
+        for resource in {name for plan in mine for name in plan.gpu_resources}:
+            planned = sum(plan.gpu_resources.get(resource, 0) for plan in mine)
+            surge = sum(plan.gpu_resources.get(resource, 0) for plan in mine if plan.upgrade == "NewCluster")
             assert hard[f"requests.{resource}"] == str(planned + surge)
 
 

@@ -257,20 +257,20 @@ def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str)
             asked = sum(group.max_replicas * group.gpu.count for group in groups if resource_of(group) == resource)
             assert asked == cards.planned
             upgraded = [plan for plan in plans.values() if plan.upgrade == "NewCluster"]
-            assert cards.surge == sum(plan.cards.get(resource, 0) for plan in upgraded)
-            assert cards.planned == sum(plan.cards.get(resource, 0) for plan in plans.values())
+            assert cards.surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)
+            assert cards.planned == sum(plan.gpu_resources.get(resource, 0) for plan in plans.values())
 
 
 @pytest.mark.parametrize("name", FLEETS)
 def test_every_model_of_a_reference_fleet_can_be_called_by_somebody(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     behind = [model for plan in rendered.plan.gateways.values() for model in plan.models]
-    assert sorted(behind) == sorted({plan.answers_to for plan in rendered.plan.models.values()})
+    assert sorted(behind) == sorted({plan.served_as for plan in rendered.plan.models.values()})
     assert not [warning for warning in rendered.plan.warnings if not re.search("stay unused|aliases", warning)]
 
 
 def test_cards_are_told_by_the_names_that_a_quota_counts() -> None:
-    cards = render_fleet(VALUES / "homelab" / "fleet.yaml").plan.services["ai-inference"].cards
+    cards = render_fleet(VALUES / "homelab" / "fleet.yaml").plan.services["ai-inference"].gpu_resources
     assert cards == {"amd.com/gpu": 2, "nvidia.com/gpu": 1, "gpu.intel.com/i915": 1}
 
 

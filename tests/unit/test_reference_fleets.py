@@ -67,7 +67,7 @@ def _part(model: ModelPlan) -> float:
 @pytest.mark.parametrize("name", FLEETS)
 def test_values_say_the_split_of_the_plan(name: str) -> None:
     for service, values in rendered(name).values.items():
-        plans = {model.answers_to: model for model in rendered(name).plan.of_service(service)}
+        plans = {model.served_as: model for model in rendered(name).plan.of_service(service)}
         for application in values.serve.applications.values():
             for model, value in application.models.items():
                 plan, engine = plans[model], value.engine

@@ -49,7 +49,7 @@ def test_a_ray_cluster_holds_what_the_plan_says_of_its_service_or_less_where_tha
         held: Counter[str] = Counter()
         for (_, resource), count in count_gpus(service, rendered, values).items():
             held[resource] += count
-        planned = Counter(rendered.plan.services[service].cards)
+        planned = Counter(rendered.plan.services[service].gpu_resources)
         scales = any(model.min_replicas < model.replicas for model in rendered.plan.of_service(service))
         assert (held < planned) if scales else (held == planned), service
 

@@ -56,7 +56,7 @@ def test_two_tenants_have_one_card_by_mig_where_isolation_is_asked() -> None:
     for model in models(rendered):
         assert (model.gpu, model.gpus, model.gpu_fraction) == ("H100-SXM-80GB/3g.40gb", 0.5, 1.0)
         assert "isolation by hardware is asked" in because(model)
-    assert rendered.plan.pools["pool"].devices == {"nvidia.com/mig-3g.40gb": 2}
+    assert rendered.plan.pools["pool"].gpu_resources == {"nvidia.com/mig-3g.40gb": 2}
     assert (rendered.plan.pools["pool"].gpus, rendered.plan.pools["pool"].used) == (1, 1.0)
 
 
@@ -121,7 +121,7 @@ def test_without_isolation_cards_are_shared_in_time_also_where_they_have_mig(gpu
     for model in models(rendered):
         assert (model.gpu, model.gpus) == (f"{gpu}/2", 0.5)
         assert "isolation is not asked" in because(model)
-    assert rendered.plan.pools["pool"].devices == {"nvidia.com/gpu.shared": 2}
+    assert rendered.plan.pools["pool"].gpu_resources == {"nvidia.com/gpu.shared": 2}
 
 
 @pytest.mark.parametrize("slices", [2, 3, 4, 7])
@@ -166,7 +166,7 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
             "  b: {source: Qwen/Qwen3-Embedding-0.6B, context: 4096, service: s, task: embed}\n"
         )
     )
-    assert rendered.plan.pools["p"].devices == {"nvidia.com/gpu": 1}
+    assert rendered.plan.pools["p"].gpu_resources == {"nvidia.com/gpu": 1}
     assert all(model.gpu == "L4-24GB" and model.gpu_fraction < 1 for model in rendered.plan.models.values())
 
 

@@ -130,7 +130,7 @@ def test_every_card_of_the_pools_is_there(fleet: str, cluster: str) -> None:
         offered = Counter[str]()
         for node in nodes:
             offered.update({key: count for key, count in room(node).items() if "gpu" in key or "/mig-" in key})
-        assert offered == (rendered(fleet).plan.pools[name].devices if pool.cluster == cluster else {})
+        assert offered == (rendered(fleet).plan.pools[name].gpu_resources if pool.cluster == cluster else {})
 
 
 # -- pools and hosts ---------------------------------------------------------------------------------------------------

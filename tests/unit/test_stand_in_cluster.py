@@ -42,7 +42,7 @@ def fleet(name: str) -> Rendered:
 def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
     match release.values:
         case RayServiceValues() as values:
-            architectures = {plan.answers_to: plan.architecture for plan in rendered.plan.of_service(release.name)}
+            architectures = {plan.served_as: plan.architecture for plan in rendered.plan.of_service(release.name)}
             return adapt_service(values, architectures, PLACE, workers=workers).values
         case GatewayValues() as values:
             return adapt_gateway(values, PLACE)

@@ -33,7 +33,7 @@ def tenant_table(plan: "Plan") -> "Table":
     table.add_column("cards", justify="right", no_wrap=True)
     for name, tenant in plan.tenants.items():
         owned = [plan.services[service] for service in tenant.services]
-        held, surge = sum(service.gpus for service in owned), sum(service.surge_gpus for service in owned)
+        held, surge = sum(service.gpus for service in owned), sum(service.upgrade_surge_gpus for service in owned)
         table.add_row(
             name,
             ", ".join(_callable(tenant)) or "-",
@@ -48,7 +48,7 @@ def tenant_table(plan: "Plan") -> "Table":
 def _callable(tenant: "TenantPlan") -> "Iterator[str]":
     """Models, each with the version that the tenant is pinned to."""
     for model in tenant.models:
-        yield f"{model} ({tenant.versions[model]})" if model in tenant.versions else model
+        yield f"{model} ({tenant.pinned_versions[model]})" if model in tenant.pinned_versions else model
 
 
 def joined_names(plan: "Plan") -> "Iterator[str]":

@@ -43,7 +43,7 @@ def up_command(
     rendered = render_fleet(fleet_file(fleet))
     cards = preflight.cards()
     values, notes = _values(rendered, up_services(rendered, service), home, stand_in=cards is None)
-    tasks = {plan.answers_to: str(plan.task) for plan in rendered.plan.models.values()}
+    tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
     config = merge(configs, port=port)
     models, routes = served(config, tasks), prefixes(config, tasks)
@@ -95,9 +95,9 @@ def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
 def _answers_for_others(rendered: "Rendered", service: str) -> bool:
     """It holds other places or versions of models that are served here already."""
     plans = rendered.plan.of_service(service)
-    if any(plan.answers_to == plan.model for plan in plans):
+    if any(plan.served_as == plan.model for plan in plans):
         return False
-    names = ", ".join(dict.fromkeys(plan.answers_to for plan in plans))
+    names = ", ".join(dict.fromkeys(plan.served_as for plan in plans))
     warn(f"{service}: left out, it answers for {names}, served here already; `--service {service}` serves it alone")
     return True
 
@@ -114,7 +114,7 @@ def _values(
     if not stand_in:
         return {service: local(rendered.values[service]) for service in services}, []
     architectures = {
-        service: {plan.answers_to: plan.architecture for plan in rendered.plan.of_service(service)}
+        service: {plan.served_as: plan.architecture for plan in rendered.plan.of_service(service)}
         for service in services
     }
     results = {

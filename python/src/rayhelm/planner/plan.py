@@ -83,7 +83,7 @@ class ModelPlan(Closed):
     """One model's place and shape."""
 
     model: str
-    answers_to: str
+    served_as: str
     """Name that clients send: its own, or that of the model which it answers for."""
     version: str
     """Version of that model which it is."""
@@ -149,13 +149,13 @@ class ServicePlan(Closed):
     models: tuple[str, ...]
     gpus: int | float
     """Cards that its pods hold at the planned load, whole ones and parts."""
-    cards: dict[str, int]
+    gpu_resources: dict[str, int]
     """The same by extended resource (`nvidia.com/gpu`), which is what a quota counts."""
     upgrade: str
     """upgradeStrategy of KubeRay: `NewCluster` or `None`."""
-    surge_gpus: int | float
+    upgrade_surge_gpus: int | float
     """Cards that an upgrade holds beside those."""
-    because: str
+    upgrade_reason: str
 
 
 class TenantPlan(Closed):
@@ -163,7 +163,7 @@ class TenantPlan(Closed):
 
     models: tuple[str, ...]
     """Models that it may call."""
-    versions: dict[str, str]
+    pinned_versions: dict[str, str]
     """Version that it gets of a model, whatever the weights say."""
     requests_per_minute: int
     """Bound of each gateway."""
@@ -213,7 +213,7 @@ class PoolUse(Closed):
     """MIG instances of each card, by profile."""
     time_slices: int = 0
     """Time slices of each card; 0 where it is whole, or cut by MIG."""
-    devices: dict[str, int]
+    gpu_resources: dict[str, int]
     """What its nodes offer, by extended resource (`nvidia.com/mig-3g.40gb`)."""
 
 

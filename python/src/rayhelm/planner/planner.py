@@ -187,5 +187,5 @@ def _use(inventory: PoolInventory) -> PoolUse:
         sharing=str(inventory.partitioning or ""),
         mig=dict(inventory.partitioning.layout) if inventory.partitioning else {},
         time_slices=inventory.partitioning.slices if inventory.partitioning else 0,
-        devices=inventory.devices,
+        gpu_resources=inventory.gpu_resources,
     )

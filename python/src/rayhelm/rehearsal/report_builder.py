@@ -139,9 +139,9 @@ def _started_again(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
         if step.effect != "serve config":
             continue
         for plan in rendered.plan.of_service(step.release.name):
-            if plan.answers_to in step.again and plan.min_replicas <= 1:
+            if plan.served_as in step.again and plan.min_replicas <= 1:
                 yield (
-                    f"{plan.answers_to}: its one replica is started again in place; requests that come meanwhile wait"
+                    f"{plan.served_as}: its one replica is started again in place; requests that come meanwhile wait"
                     f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, and some may"
                     " get 503. Together with an edit of its pods it would be a new cluster, which is waited for"
                 )
@@ -162,7 +162,7 @@ def _more(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
     """Cards are counted at the least number of workers."""
     for name, values in scenario.new.services.items():
         least = sum(count_gpus(name, rendered, values).values())
-        planned = sum(rendered.plan.services[name].cards.values())
+        planned = sum(rendered.plan.services[name].gpu_resources.values())
         if planned > least:
             yield f"{name}: {least} cards are those of its least workers; at the planned load a cluster holds {planned}"
 

@@ -35,7 +35,7 @@ def count_pool_gpus(rendered: Rendered, cluster: str) -> GpuUsage:
     """What the pools of a cluster offer."""
     pools = rendered.plan.pools.items()
     return Counter(
-        {(name, res): n for name, pool in pools if pool.cluster == cluster for res, n in pool.devices.items()}
+        {(name, res): n for name, pool in pools if pool.cluster == cluster for res, n in pool.gpu_resources.items()}
     )
 
 

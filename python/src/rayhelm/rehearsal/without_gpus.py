@@ -65,7 +65,7 @@ def build_stand_ins(
                 if services and release.name not in services:
                     continue
                 plans = rendered.plan.of_service(release.name)
-                architectures = {plan.answers_to: plan.architecture for plan in plans}
+                architectures = {plan.served_as: plan.architecture for plan in plans}
                 small = adapt_service(values, architectures, place, workers=workers)
                 notes += small.notes
                 if small.values.serve.applications:
@@ -114,7 +114,7 @@ def _gateway(values: GatewayValues) -> GatewayValues:
 
 
 def _targets(played: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
-    tasks = {plan.answers_to: str(plan.task) for plan in rendered.plan.models.values()}
+    tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     doors = [release for release in played if isinstance(release.values, GatewayValues)]
     seen: set[str] = set()
     for release in played:

@@ -16,7 +16,7 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
     return {
         name: TenantPlan(
             models=tenant.models,
-            versions=dict(tenant.pinned_versions),
+            pinned_versions=dict(tenant.pinned_versions),
             requests_per_minute=tenant.requests_per_minute,
             concurrency=tenant.concurrency,
             keys_secret=fleet.keys_of(name),

@@ -59,10 +59,10 @@ def _service(
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
         gpus=held,
-        cards=_by_resource(name, inventories),
+        gpu_resources=_by_resource(name, inventories),
         upgrade=upgrade,
-        surge_gpus=held if upgrade == "NewCluster" else 0,
-        because=because,
+        upgrade_surge_gpus=held if upgrade == "NewCluster" else 0,
+        upgrade_reason=because,
     )
 
 

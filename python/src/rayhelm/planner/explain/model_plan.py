@@ -31,7 +31,7 @@ def build_model_plan(
     scaling = choose_autoscaling(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=model_spec.name,
-        answers_to=spec.served_as.model if spec.served_as else model_spec.name,
+        served_as=spec.served_as.model if spec.served_as else model_spec.name,
         version=(spec.served_as.version if spec.served_as else None) or STABLE,
         service=model_spec.service,
         source=spec.source,

@@ -105,7 +105,7 @@ class PoolInventory:
         return left
 
     @property
-    def devices(self) -> dict[str, int]:
+    def gpu_resources(self) -> dict[str, int]:
         """What its nodes offer, by extended resource."""
         resources = dict.fromkeys(host.gpu.resource for host in self.hosts)
         return {

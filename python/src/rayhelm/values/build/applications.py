@@ -34,7 +34,7 @@ def application(plan: ModelPlan, groups: list[str]) -> Application:
     """An application of Ray Serve LLM with one model."""
     most = ingress_replicas(plan)
     return Application(
-        models={plan.answers_to: _model(plan, groups)},
+        models={plan.served_as: _model(plan, groups)},
         # Where a replica may be lost, the only way to the others must not be lost with it.
         ingress=Ingress(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
     )
@@ -57,7 +57,7 @@ def custom_application(
     paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
     return CustomApplication(
         import_path=own.import_path if own else SPEECH,
-        args={"model": plan.answers_to, **paths, **(own.args if own else {})},
+        args={"model": plan.served_as, **paths, **(own.args if own else {})},
         hub_models=from_hub,
         deployments={
             own.deployment if own else "Speech": CustomDeployment(

@@ -54,10 +54,10 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
-            applications={one.answers_to: application(one, stages[one.model]) for one in models if not _custom(one)},
+            applications={one.served_as: application(one, stages[one.model]) for one in models if not _custom(one)},
             prometheus=prometheus(models, cluster),
             custom_applications={
-                one.answers_to: custom_application(
+                one.served_as: custom_application(
                     one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models

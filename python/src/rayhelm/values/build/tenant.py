@@ -92,7 +92,7 @@ def _destinations(
 
 def _devices(cluster: str, plan: Plan) -> list[str]:
     """Extended resources of the cluster's pools: those that no tenant was given are denied by name."""
-    return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.devices]
+    return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.gpu_resources]
 
 
 def _parts(plan: Plan) -> dict[str, float]:
@@ -129,8 +129,8 @@ def _cards(
 ) -> dict[str, Cards]:
     """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
     services that are upgraded beside themselves: all of them may be at once."""
-    planned = _sum(plan.cards for plan in plans)
-    surge = _sum(plan.cards for plan in plans if plan.upgrade == "NewCluster")
+    planned = _sum(plan.gpu_resources for plan in plans)
+    surge = _sum(plan.gpu_resources for plan in plans if plan.upgrade == "NewCluster")
     most = _sum(
         {resource_of(group): group.max_replicas * group.gpu.count}
         for release in releases
