@@ -92,7 +92,7 @@ def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
 def test_an_upgrade_needs_a_second_part_of_the_same_kind() -> None:
     services = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}").plan.services
     assert (services["chat"].upgrade, services["small"].upgrade) == ("None", "NewCluster")
-    assert "0 free of the 1 parts H100-SXM-80GB/3g.40gb" in services["chat"].because
+    assert "0 free of the 1 parts H100-SXM-80GB/3g.40gb" in services["chat"].upgrade_reason
 
 
 def test_no_more_replicas_are_planned_than_there_are_parts() -> None:
