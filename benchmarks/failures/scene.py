@@ -109,7 +109,7 @@ def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
     rendered = render_fleet(FLEETS / f"{setting.fleet}.yaml")
     found = inspect_cluster(session.kubectl)
     repository, _, tag = IMAGE.rpartition(":")
-    image = Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True})
+    image = Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True})
     place = StandInCluster(kuberay=found.kuberay, image=image, haproxy=DOOR_IMAGE, api_servers=tuple(found.api_servers))
     (cluster,) = rendered.loaded.fleet.clusters
     stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, doors=setting.doors)

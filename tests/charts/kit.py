@@ -28,7 +28,7 @@ def chat(**model: Any) -> dict[str, Any]:
 FIXED = {"autoscaler": {"enabled": False}, **chat(autoscaling={"maxReplicas": 1})}
 """Without Ray's autoscaler nothing grows."""
 ENGINE_QUEUE = {
-    "image": {"rayhelm": True},
+    "image": {"includesRayhelm": True},
     "serve": {
         "prometheus": {"url": "http://prometheus.monitoring:9090"},
         **chat(autoscaling={"policy": {"kind": "EngineQueue", "ttftSeconds": 0.6}})["serve"],

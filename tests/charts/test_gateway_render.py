@@ -228,7 +228,7 @@ def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods()
 def test_a_ray_service_can_let_it_in_by_its_label() -> None:
     labels = spec("Deployment")["template"]["metadata"]["labels"]
     gateway = {"namespace": "models", "podLabels": {"rayhelm.dev/gateway": "main-gateway"}}
-    policies = kit.rendered({"networkPolicy": {"gateways": {"main": gateway}}})
+    policies = kit.rendered({"networkPolicy": {"allowedGateways": {"main": gateway}}})
     worker = only(policies, "NetworkPolicy", "chat-worker")
     let_in = [peer for rule in worker["spec"]["ingress"] for peer in rule["from"]]
     assert pods_of("models", **{"rayhelm.dev/gateway": "main-gateway"}) in let_in

@@ -74,7 +74,7 @@ ACTIVE = {
     f"{MODEL}.router.matchRateThreshold": AFFINE,
     "clusterDomain": {
         "upgrade": {"strategy": "NewCluster"},
-        "networkPolicy": {"gateways": {"callers": {"namespace": "ai-ml"}}},
+        "networkPolicy": {"allowedGateways": {"callers": {"namespace": "ai-ml"}}},
     },
     "workerGroups.fast.rdma.hca": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},
     "workerGroups.fast.rdma.count": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},

@@ -70,7 +70,9 @@ def test_they_say_that_the_token_changes_unless_a_secret_is_named(notes):
 
 def test_they_say_that_the_endpoint_asks_nobody_for_a_key(notes):
     assert "No gateway is named yet" in notes()
-    assert "No gateway is named yet" not in notes({"networkPolicy": {"gateways": {"door": {"namespace": "gateway"}}}})
+    assert "No gateway is named yet" not in notes(
+        {"networkPolicy": {"allowedGateways": {"door": {"namespace": "gateway"}}}}
+    )
 
 
 def test_they_say_what_an_edit_of_the_pods_does_under_each_strategy(notes):

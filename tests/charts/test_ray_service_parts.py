@@ -191,7 +191,7 @@ def test_prometheus_reaches_the_three_metrics_ports():
 
 
 def test_gateways_reach_the_serve_port_of_workers():
-    overlay = {"networkPolicy": {"gateways": {"door": {"namespace": "gateway", "podLabels": {"app": "door"}}}}}
+    overlay = {"networkPolicy": {"allowedGateways": {"door": {"namespace": "gateway", "podLabels": {"app": "door"}}}}}
     (rule,) = policies(overlay)["worker"]["ingress"]
     assert ports(rule) == {8000}
     namespaces = [peer["namespaceSelector"]["matchLabels"] for peer in rule["from"] if "namespaceSelector" in peer]
@@ -241,7 +241,7 @@ def test_nobody_calls_workers_where_no_gateway_is_named_and_there_is_no_test():
     """An empty list of peers would be everybody."""
     off = {"test": {"enabled": False}}
     assert policies(off)["worker"]["ingress"] is None
-    nobody = off | {"networkPolicy": {"gateways": {"door": {"namespace": ""}}}}
+    nobody = off | {"networkPolicy": {"allowedGateways": {"door": {"namespace": ""}}}}
     assert policies(nobody)["worker"]["ingress"] is None
 
 
@@ -257,7 +257,7 @@ def test_addresses_can_be_taken_out_of_the_hubs():
 
 
 def test_the_test_of_an_incremental_upgrade_reaches_the_gateway_on_its_ports():
-    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"gateways": {"istio": {"namespace": "models"}}}}
+    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"allowedGateways": {"istio": {"namespace": "models"}}}}
     rule = policies(overlay)["test"]["egress"][2]
     assert ports(rule) == {80}
     assert rule["to"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "models"}
@@ -313,7 +313,7 @@ def test_aliases_are_kserves_names_for_the_serve_service():
 
 
 def test_aliases_and_test_follow_the_gateway_of_an_incremental_upgrade():
-    gateways = {"gateways": {"istio": {"namespace": "models"}}}
+    gateways = {"allowedGateways": {"istio": {"namespace": "models"}}}
     objects = rendered({"upgrade": INCREMENTAL, "aliases": {"llm-predictor": {}}, "networkPolicy": gateways})
     assert only(objects, "Service")["spec"]["externalName"] == "chat-gateway-istio.models.svc.cluster.local"
     assert only(objects, "Pod")["spec"]["containers"][0]["command"][-1].startswith(

@@ -33,7 +33,7 @@ def test_the_upgrade_strategy_is_always_written(strategy):
 
 
 def test_an_incremental_upgrade_has_its_steps():
-    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"gateways": {"istio": {"namespace": "models"}}}}
+    overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"allowedGateways": {"istio": {"namespace": "models"}}}}
     assert ray_service(overlay)["spec"]["upgradeStrategy"]["clusterUpgradeOptions"] == {
         "gatewayClassName": "istio",
         "stepSizePercent": 25,
@@ -159,7 +159,7 @@ def test_streams_tell_that_they_broke_where_the_image_has_rayhelm():
     name = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
     assert name not in env(ray(cluster()["headGroupSpec"]))
     assert name not in env(ray(worker()))
-    ours = {"image": {"rayhelm": True}}
+    ours = {"image": {"includesRayhelm": True}}
     module, _, function = env(ray(cluster(ours)["headGroupSpec"]))[name].partition(":")
     assert callable(getattr(import_module(module), function))
     assert env(ray(worker(ours)))[name] == f"{module}:{function}"

@@ -40,7 +40,7 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"resource": "nvidia.com/mig-1g.5gb", "product": "NVIDIA-H100-80GB-HBM3"}}}},
         {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}}}},
         {"image": {"pullSecrets": ["registry.example", "1st"]}},
-        {"networkPolicy": {"gateways": {"door": {"namespace": "1st"}}}},
+        {"networkPolicy": {"allowedGateways": {"door": {"namespace": "1st"}}}},
     ],
 )
 def test_what_is_good_is_not_refused(good):

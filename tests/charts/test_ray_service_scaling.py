@@ -32,7 +32,12 @@ def test_a_sleeping_model_begins_awake_and_falls_asleep_late():
 
 
 def test_a_custom_application_waits_as_long_as_it_is_told():
-    speech = {"initialReplicas": 1, "upscaleDelaySeconds": 15, "downscaleDelaySeconds": 900, "lookBackSeconds": 60}
+    speech = {
+        "initialReplicas": 1,
+        "upscaleDelaySeconds": 15,
+        "downscaleDelaySeconds": 900,
+        "lookBackPeriodSeconds": 60,
+    }
     overlay = {"serve": {"customApplications": {"own": {"importPath": "a.b:c", "deployments": {"Speech": speech}}}}}
     (own,) = (app for app in serve_config(overlay)["applications"] if app["name"] == "own")
     (deployment,) = own["deployments"]
@@ -67,7 +72,7 @@ def without_ttft():
 
 def test_another_policy_changes_no_pod():
     """It goes to Serve, so it is an edit in place."""
-    assert cluster(ENGINE_QUEUE) == cluster({"image": {"rayhelm": True}})
+    assert cluster(ENGINE_QUEUE) == cluster({"image": {"includesRayhelm": True}})
 
 
 @pytest.mark.serve

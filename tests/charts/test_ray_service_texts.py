@@ -72,7 +72,7 @@ def told(node, found=None):
 def test_the_maps_of_texts_are_found():
     found = {".".join(path) for path in MAPS}
     assert {"labels", "annotations", "head.env", "workerGroups.fast.nodeSelector", "podMonitor.labels"} < found
-    assert {"networkPolicy.gateways.istio.podLabels", "serve.customApplications.own.env"} < found
+    assert {"networkPolicy.allowedGateways.istio.podLabels", "serve.customApplications.own.env"} < found
     assert "serve.applications.mixed.models.org/some-model.v1.env" in found
 
 
@@ -131,7 +131,7 @@ def named(which):
         },
         "gcsFaultTolerance": {"passwordSecret": secret},
         "weights": {"claim": {"storageClass": name["class"]}, "download": {"tokenSecret": secret, "enabled": False}},
-        "networkPolicy": {"gateways": {"istio": {"namespace": name["elsewhere"]}}},
+        "networkPolicy": {"allowedGateways": {"istio": {"namespace": name["elsewhere"]}}},
         "aliases": {"here": None, "llm-predictor": None, name["alias"]: {"namespace": name["elsewhere"]}},
         "serviceAccount": {"name": name["account"]},
     }

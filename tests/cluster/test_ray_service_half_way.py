@@ -87,7 +87,7 @@ def as_it_is(values: Values, elsewhere: str) -> Values:
 
 
 def with_an_alias(values: Values, elsewhere: str) -> Values:
-    gateways = {"networkPolicy": {"gateways": {"callers": {"namespace": elsewhere}}}}
+    gateways = {"networkPolicy": {"allowedGateways": {"callers": {"namespace": elsewhere}}}}
     return dict(over(values, {"aliases": {"llm": {"namespace": elsewhere}}, **gateways}))
 
 

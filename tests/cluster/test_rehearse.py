@@ -165,7 +165,7 @@ def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster
 def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
     kubectl = Kubectl(program("kubectl"), cluster.place.kubeconfig)
     place = StandInCluster(
-        kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", rayhelm=True)
+        kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True)
     )
     releases = remove_external(build_stand_ins(render_fleet(FLEET), place, cluster="main")).releases
     names, classes = namespaces(cluster), wide(cluster)

@@ -19,7 +19,7 @@ SCALING = {
     "upscaleDelaySeconds": 2,
     # Longer than a replica takes to start on a busy computer: a lull in between would end it.
     "downscaleDelaySeconds": 60,
-    "lookBackSeconds": 15,
+    "lookBackPeriodSeconds": 15,
 }
 OVERLAY = {
     "autoscaler": {"enabled": True, "idleTimeoutSeconds": 30},

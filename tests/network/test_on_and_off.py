@@ -20,7 +20,7 @@ UPGRADE = {
         "strategy": "NewClusterWithIncrementalUpgrade",
         "incremental": {"gatewayClassName": "istio", "gatewayService": "chat-gateway-istio.models.svc.cluster.local"},
     },
-    "networkPolicy": {"gateways": {"istio": {"namespace": "models", "podLabels": {"app": "istio"}}}},
+    "networkPolicy": {"allowedGateways": {"istio": {"namespace": "models", "podLabels": {"app": "istio"}}}},
 }
 IN_PLACE = UPGRADE | {"upgrade": {"strategy": "None"}}
 LOCAL = {
@@ -30,7 +30,7 @@ LOCAL = {
 ONLINE = {"weights": {"offline": False, "onlineReason": "no shared volume in this cluster"}}
 STEADY = {"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2}}}
 ENGINES = {
-    "image": {"rayhelm": True},
+    "image": {"includesRayhelm": True},
     "podMonitor": {"enabled": True},
     "serve": {
         "prometheus": {"url": "http://prometheus.monitoring:9090"},

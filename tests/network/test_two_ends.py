@@ -57,7 +57,9 @@ def test_a_gateway_that_lets_in_a_tenant_whose_walls_let_nobody_out_is_told() ->
 @pytest.mark.parametrize(("named", "said"), [("gateway", []), ("elsewhere", ["upstream", "serve"])])
 def test_a_gateway_and_a_service_that_do_not_know_each_other_are_told(named: str, said: list[str]) -> None:
     callers = {
-        "networkPolicy": {"gateways": {"door": {"namespace": named, "podLabels": {"rayhelm.dev/gateway": "gateway"}}}}
+        "networkPolicy": {
+            "allowedGateways": {"door": {"namespace": named, "podLabels": {"rayhelm.dev/gateway": "gateway"}}}
+        }
     }
     world = world_of([one("ray-service", callers), one("gateway", name="gateway", namespace="gateway")])
     found = differences(world)

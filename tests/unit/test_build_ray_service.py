@@ -233,7 +233,7 @@ def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:
 def test_callers_in_the_namespace_of_an_alias_are_let_in() -> None:
     more = f"{CLUSTER}\nservices: {{model: {{aliases: {{namespace: apps, names: [llm-predictor]}}}}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
-    assert {peer.namespace for peer in found.network_policy.gateways.values()} == {"gateway", "apps"}
+    assert {peer.namespace for peer in found.network_policy.allowed_gateways.values()} == {"gateway", "apps"}
 
 
 @pytest.mark.parametrize(("nodes", "strategy"), [(1, "None"), (2, "NewCluster")])
@@ -251,7 +251,7 @@ def test_the_volume_has_the_size_that_the_fleet_pins() -> None:
 def test_the_fleet_says_where_its_gateway_runs() -> None:
     cluster = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {namespace: edge}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", cluster)
-    assert {peer.namespace for peer in found.network_policy.gateways.values()} == {"edge"}
+    assert {peer.namespace for peer in found.network_policy.allowed_gateways.values()} == {"edge"}
 
 
 def test_one_pod_that_is_never_upgraded_beside_itself_needs_no_shared_volume() -> None:

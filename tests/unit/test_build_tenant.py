@@ -131,12 +131,12 @@ def test_the_door_has_as_many_pods_as_the_fleet_says(replicas: str, kind: str, b
 
 def test_a_service_lets_in_the_pods_of_the_door_alone() -> None:
     rendered = of(FLEET % ", gateway: {namespace: front}")
-    (peer,) = rendered.values["chat"].network_policy.gateways.values()
+    (peer,) = rendered.values["chat"].network_policy.allowed_gateways.values()
     assert (peer.namespace, peer.pod_labels) == ("front", {"rayhelm.dev/gateway": "gateway"})
 
 
 def test_without_a_door_of_ours_a_service_lets_in_whoever_stands_in_its_namespace() -> None:
-    (peer,) = of((FLEET % "").partition("services:")[0]).values["chat"].network_policy.gateways.values()
+    (peer,) = of((FLEET % "").partition("services:")[0]).values["chat"].network_policy.allowed_gateways.values()
     assert (peer.namespace, peer.pod_labels) == ("gateway", {})
 
 

@@ -61,8 +61,8 @@ def test_a_flow_that_values_close_is_named_with_what_would_open_it() -> None:
 
 def test_a_flow_from_or_to_nobody_is_none() -> None:
     assert "serve" not in rows(service())
-    assert "serve" in rows(service(gateways={"door": {"namespace": "gateway"}}))
-    assert "serve" not in rows(service(gateways={"door": {"namespace": ""}}))
+    assert "serve" in rows(service(allowedGateways={"door": {"namespace": "gateway"}}))
+    assert "serve" not in rows(service(allowedGateways={"door": {"namespace": ""}}))
     assert "operator" not in rows(service(operator={"namespace": ""}))
 
 

@@ -15,7 +15,7 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import Image
 from unit.fleets import load
 
-PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
+PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
 FLEET = """\
     fleet: small
     clusters:

@@ -24,7 +24,7 @@ CLUSTERS = [
     for path in sorted(VALUES.glob("*/fleet.yaml"))
     for cluster in load_fleet(path).fleet.clusters
 ]
-PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", rayhelm=True))
+PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
 FOUND = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=())
 
 

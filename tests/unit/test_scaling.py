@@ -166,7 +166,7 @@ def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() ->
     assert found.serve.prometheus.url == "http://prometheus.metrics:9091"
     api = found.network_policy.prometheus_api
     assert (api.peer.namespace, api.port) == ("metrics", 9091)
-    assert found.image.rayhelm
+    assert found.image.includes_rayhelm
 
 
 def test_the_plan_says_who_asked_for_it() -> None:

@@ -28,7 +28,7 @@ VALUES = charts_dir().parent / "values"
 FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
 PLACE = StandInCluster(
     kuberay="1.6.2",
-    image=Image(repository="here.example/ray", tag="cpu", rayhelm=True),
+    image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True),
     haproxy="here.example:5000/haproxy:2.8",
     api_servers=("10.200.0.1/32",),
 )
@@ -110,7 +110,7 @@ def test_what_keeps_the_pods_safe_stays() -> None:
     before, after = changed(release.values), changed(small(release, rendered))
     assert after["tenant"] == before["tenant"]
     assert after["upgrade"] == before["upgrade"]
-    assert after["networkPolicy"]["gateways"] == before["networkPolicy"]["gateways"]
+    assert after["networkPolicy"]["allowedGateways"] == before["networkPolicy"]["allowedGateways"]
     assert "auth" not in after
     assert after["head"]["priorityClassName"] == before["head"]["priorityClassName"]
     assert after["workerGroups"][GROUP]["priorityClassName"] == "rayhelm-workers"
@@ -121,7 +121,7 @@ def test_the_place_says_whose_api_server_image_and_operator_it_is() -> None:
     (release,) = (item for item in rendered.releases if item.chart == "ray-service")
     after = changed(small(release, rendered))
     assert after["networkPolicy"]["apiServer"]["cidrs"] == ["10.200.0.1/32"]
-    assert after["image"] == {"repository": "here.example/ray", "tag": "cpu", "rayhelm": True}
+    assert after["image"] == {"repository": "here.example/ray", "tag": "cpu", "includesRayhelm": True}
     assert after["kuberay"] == {"version": "1.6.2"}
 
 

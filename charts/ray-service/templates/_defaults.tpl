@@ -21,7 +21,7 @@
   "targetOngoingRequests": 2,
   "upscaleDelaySeconds": 30,
   "downscaleDelaySeconds": 600,
-  "lookBackSeconds": 30,
+  "lookBackPeriodSeconds": 30,
   "maxOngoingRequests": 5,
   "cpus": 1,
   "gpus": 0,
@@ -62,12 +62,12 @@
    "maxReplicas": 1,
    "upscaleDelaySeconds": 30,
    "downscaleDelaySeconds": 600,
-   "lookBackSeconds": 30,
+   "lookBackPeriodSeconds": 30,
    "policy": {
     "kind": "OngoingRequests",
     "ttftSeconds": 0,
-    "goal": 0.95,
-    "waitingRequests": 2,
+    "ttftObjective": 0.95,
+    "maxWaitingRequests": 2,
     "windowSeconds": 120
    }
   },
@@ -82,7 +82,7 @@
    "timeoutSeconds": 30
   },
   "gracefulShutdownSeconds": 120,
-  "trustReason": "",
+  "trustRemoteCodeReason": "",
   "env": {}
  },
  "Peer": {
@@ -113,7 +113,7 @@
    "repository": "",
    "tag": "",
    "digest": "",
-   "rayhelm": false
+   "includesRayhelm": false
   },
   "rayResources": {},
   "supplementalGroups": [],

@@ -10,7 +10,7 @@
 {{- end }}
 
 {{- define "ray-service.claimName" -}}
-{{ .Values.weights.claim.existing | default (printf "%s-weights" (include "ray-service.name" .)) }}
+{{ .Values.weights.claim.existingClaim | default (printf "%s-weights" (include "ray-service.name" .)) }}
 {{- end }}
 
 {{- /* Host that answers requests: KubeRay's Service, or the Gateway's with the incremental strategy. */ -}}

@@ -34,8 +34,8 @@
   "fix": "{path}: {initialReplicas: {max}\u007d"
  },
  "look-back": {
-  "message": "{path}: lookBackSeconds {seconds} holds not one report: replicas report every 10 s",
-  "fix": "{path}: {lookBackSeconds: 30}"
+  "message": "{path}: lookBackPeriodSeconds {seconds} holds not one report: replicas report every 10 s",
+  "fix": "{path}: {lookBackPeriodSeconds: 30}"
  },
  "never-zero": {
   "message": "{path}: downscaleToZeroDelaySeconds does nothing beside minReplicas {min}",
@@ -55,7 +55,7 @@
  },
  "policy-image": {
   "message": "{path}: Serve may import the policy EngineQueue on any node, and {image} does not say that it has the package rayhelm",
-  "fix": "{image}: {rayhelm: true}   # an image as ci/images/gpu/Dockerfile makes it"
+  "fix": "{image}: {includesRayhelm: true}   # an image as ci/images/gpu/Dockerfile makes it"
  },
  "policy-ray": {
   "message": "{path}: the policy EngineQueue stands on what Ray has since 2.60.0, and the image has {ray}",
@@ -79,7 +79,7 @@
  },
  "trust-reason": {
   "message": "{path}: trustRemoteCode runs code out of the model's repository, so it needs a reason",
-  "fix": "trustReason: \"the modelling code of commit ... was read by ...\""
+  "fix": "trustRemoteCodeReason: \"the modelling code of commit ... was read by ...\""
  },
  "worker-group-unknown": {
   "message": "{path} names the worker group {group}, which is not there; there are: {groups}",
@@ -291,7 +291,7 @@
  },
  "incremental-test": {
   "message": "with NewClusterWithIncrementalUpgrade the test calls the Gateway, and the network policy lets it out to none",
-  "fix": "networkPolicy: {gateways: {istio: {namespace: models}\u007d}",
+  "fix": "networkPolicy: {allowedGateways: {istio: {namespace: models}\u007d}",
   "since": "1.7.0"
  },
  "network-policy-reason": {
@@ -308,7 +308,7 @@
  },
  "alias-callers": {
   "message": "the alias {alias} stands in namespace {namespace}, from where the network policy lets nobody in",
-  "fix": "networkPolicy: {gateways: \u007b{namespace}: {namespace: {namespace}\u007d}\u007d"
+  "fix": "networkPolicy: {allowedGateways: \u007b{namespace}: {namespace: {namespace}\u007d}\u007d"
  }
 }
 {{- end }}

@@ -26,8 +26,8 @@
 {{- end }}
 {{- $_ := set $values.serve.customApplications $name $app }}
 {{- end }}
-{{- range $name, $peer := $values.networkPolicy.gateways }}
-{{- $_ := set $values.networkPolicy.gateways $name (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
+{{- range $name, $peer := $values.networkPolicy.allowedGateways }}
+{{- $_ := set $values.networkPolicy.allowedGateways $name (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
 {{- end }}
 {{- range $name, $egress := $values.networkPolicy.egress }}
 {{- $_ := set $values.networkPolicy.egress $name (mergeOverwrite (deepCopy $defaults.Egress) $egress) }}

@@ -26,7 +26,7 @@ def values_of(name: str, kuberay: str, elsewhere: str) -> dict[str, Any]:
     values = over(over(example(name), {"kuberay": {"version": kuberay}}), older)
     aliases = {alias: {"namespace": elsewhere} for alias in values.get("aliases", {})}
     gateways = {"callers": {"namespace": elsewhere}} if aliases else {}
-    return dict(over(values, {"aliases": aliases, "networkPolicy": {"gateways": gateways}}))
+    return dict(over(values, {"aliases": aliases, "networkPolicy": {"allowedGateways": gateways}}))
 
 
 def rendered(name: str, values: dict[str, Any], namespace: str) -> list[Object]:

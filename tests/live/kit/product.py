@@ -76,7 +76,7 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     found = inspect_cluster(cluster.kubectl)
     place = StandInCluster(
         kuberay=found.kuberay,
-        image=Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True}),
+        image=Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
         haproxy=haproxy,
         api_servers=found.api_servers,
     )

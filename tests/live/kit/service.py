@@ -82,7 +82,7 @@ def values(
     repository, _, tag = given(cluster).rpartition(":")
     place = StandInCluster(
         kuberay=found("kuberay-operator").version,
-        image=Image.model_validate({"repository": repository, "tag": tag, "rayhelm": True}),
+        image=Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
         api_servers=(f"{cluster.node.network.node}/32",),
     )
     engine = {"maxModelLen": 1024, "maxNumSeqs": 8, "maxNumBatchedTokens": 1024}
@@ -93,7 +93,7 @@ def values(
             for name, (task, _) in models.items()
         }},
         "workerGroups": {"gpu": {"resources": {"cpu": "4", "memory": "16Gi"}, "terminationGracePeriodSeconds": GRACE}},
-        "networkPolicy": {"gateways": {"callers": {"namespace": NAMESPACE}}},
+        "networkPolicy": {"allowedGateways": {"callers": {"namespace": NAMESPACE}}},
         "upgrade": {"deletionDelaySeconds": 10},
     }  # fmt: skip
     families = {name: family for name, (_, family) in models.items()}

@@ -32,7 +32,7 @@
 {{- /* Whether rayhelm is in an image: an image of one's own says so itself. Takes (list image override). */ -}}
 {{- define "ray-service.hasRayhelm" -}}
 {{- $own := index . 1 }}
-{{- if ternary $own.rayhelm (index . 0).rayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
+{{- if ternary $own.includesRayhelm (index . 0).includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
 {{- /* Serve's proxies have streams say that they lost their replica: Ray Serve LLM alone would end them as if all had been

@@ -38,7 +38,7 @@ labels:
 {{- /* Who may call the Serve port; an empty list would be everybody, so there is no rule then. Takes (list root values). */ -}}
 {{- define "ray-service.callers" -}}
 {{- $v := index . 1 }}
-{{- range $v.networkPolicy.gateways }}
+{{- range $v.networkPolicy.allowedGateways }}
 {{- include "ray-service.peer" . }}
 {{- end }}
 {{- if $v.test.enabled }}

@@ -19,7 +19,7 @@
 {{- include "ray-service.refuse" (list . "redis-egress" dict) }}
 {{- end }}
 {{- $callers := list }}
-{{- range $policy.gateways }}
+{{- range $policy.allowedGateways }}
 {{- $callers = append $callers .namespace }}
 {{- end }}
 {{- if eq .upgrade.strategy "NewClusterWithIncrementalUpgrade" }}

@@ -8,7 +8,7 @@
       "target_ongoing_requests" .targetOngoingRequests
       "upscale_delay_s" .upscaleDelaySeconds
       "downscale_delay_s" .downscaleDelaySeconds
-      "look_back_period_s" .lookBackSeconds }}
+      "look_back_period_s" .lookBackPeriodSeconds }}
 {{- if hasKey . "initialReplicas" }}
 {{- $_ := set $config "initial_replicas" .initialReplicas }}
 {{- end }}
@@ -29,8 +29,8 @@
 {{- with index . 1 }}
 {{- $arguments := dict
       "prometheus_address" (index $ 0).serve.prometheus.url
-      "goal" .goal
-      "waiting" .waitingRequests
+      "goal" .ttftObjective
+      "waiting" .maxWaitingRequests
       "window_s" (int .windowSeconds) }}
 {{- with .ttftSeconds }}
 {{- $_ := set $arguments "ttft_s" . }}

@@ -21,7 +21,7 @@
 {{- if lt $engine.maxNumBatchedTokens $engine.maxNumSeqs }}
 {{- include "ray-service.refuse" (list $v "batched-tokens" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs)) }}
 {{- end }}
-{{- if and $engine.trustRemoteCode (not $model.trustReason) }}
+{{- if and $engine.trustRemoteCode (not $model.trustRemoteCodeReason) }}
 {{- include "ray-service.refuse" (list $v "trust-reason" (dict "path" $path)) }}
 {{- end }}
 {{- if and (ne $model.task "chat") (eq $model.router.kind "PrefixAffinity") }}

@@ -10,8 +10,8 @@
 {{- include "ray-service.refuse" (list $v "initial-replicas" (dict "path" $path "initial" $begin "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
 {{- end }}
 {{- end }}
-{{- if le $scaling.lookBackSeconds 10.0 }}
-{{- include "ray-service.refuse" (list $v "look-back" (dict "path" $path "seconds" $scaling.lookBackSeconds)) }}
+{{- if le $scaling.lookBackPeriodSeconds 10.0 }}
+{{- include "ray-service.refuse" (list $v "look-back" (dict "path" $path "seconds" $scaling.lookBackPeriodSeconds)) }}
 {{- end }}
 {{- if and (hasKey $scaling "downscaleToZeroDelaySeconds") (gt $scaling.minReplicas 0.0) }}
 {{- include "ray-service.refuse" (list $v "never-zero" (dict "path" $path "min" $scaling.minReplicas)) }}
@@ -42,7 +42,7 @@
 {{- if not $v.serve.prometheus.url }}
 {{- include "ray-service.refuse" (list $v "policy-prometheus" (dict "path" $path)) }}
 {{- end }}
-{{- if not $v.image.rayhelm }}
+{{- if not $v.image.includesRayhelm }}
 {{- include "ray-service.refuse" (list $v "policy-image" (dict "path" $path "image" "image")) }}
 {{- end }}
 {{- range $name, $group := $v.workerGroups }}

@@ -16,7 +16,7 @@
 {{- if and $root.Release.IsUpgrade $v.weights.enabled $v.weights.download.enabled }}
 {{- $in := $root.Release.Namespace }}
 {{- $service := lookup "ray.io/v1" "RayService" $in (include "ray-service.name" $root) }}
-{{- $claim := or $v.weights.claim.existing (lookup "v1" "PersistentVolumeClaim" $in (include "ray-service.claimName" $root)) }}
+{{- $claim := or $v.weights.claim.existingClaim (lookup "v1" "PersistentVolumeClaim" $in (include "ray-service.claimName" $root)) }}
 {{- $account := or (not $v.serviceAccount.create) (lookup "v1" "ServiceAccount" $in (include "ray-service.serviceAccountName" $root)) }}
 {{- $job := lookup "batch/v1" "Job" $in (include "ray-service.downloadName" .) }}
 {{- range dig "status" "conditions" list $job }}

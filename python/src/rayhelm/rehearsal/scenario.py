@@ -88,7 +88,7 @@ def build_scenario(kubectl: Kubectl, old: Rendered, new: Rendered | None, option
     refuse_other_rehearsal(kubectl)
     place = StandInCluster(
         kuberay=found.kuberay,
-        image=Image(repository=repository, tag=tag, rayhelm=True),
+        image=Image(repository=repository, tag=tag, includes_rayhelm=True),
         haproxy=options.gateway_image or (NODE_GATEWAY_IMAGE if NODE_GATEWAY_IMAGE in found.images() else ""),
         api_servers=found.api_servers,
     )

@@ -84,11 +84,11 @@ def _service(values: RayServiceValues) -> RayServiceValues:
     """Lets the load in past a gateway that is not there, and replaces clusters quicker."""
     policy = values.network_policy
     delay = min(DELETION_DELAY, values.upgrade.deletion_delay_seconds)
-    gateways = policy.gateways or {LOAD_CLIENT: Peer(namespace=NAMESPACE)}
+    gateways = policy.allowed_gateways or {LOAD_CLIENT: Peer(namespace=NAMESPACE)}
     return values.model_copy(
         update={
             "upgrade": values.upgrade.model_copy(update={"deletion_delay_seconds": delay}),
-            "network_policy": policy.model_copy(update={"gateways": gateways}),
+            "network_policy": policy.model_copy(update={"allowed_gateways": gateways}),
         }
     )
 

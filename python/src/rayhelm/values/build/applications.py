@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
+from rayhelm.values.build.scaling import pace, policy
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
     Application,
@@ -17,7 +18,6 @@ from rayhelm.values.ray_service.serve import (
     Router,
 )
 from rayhelm.values.ray_service.weights import Weights
-from rayhelm.values.build.scaling import pace, policy
 
 __all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
 

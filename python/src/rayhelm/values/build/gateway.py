@@ -57,7 +57,9 @@ def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
         models=[model for model in tenant.models if model in planned.models],
         requests_per_minute=tenant.requests_per_minute,
         concurrency=tenant.concurrency,
-        pinned_versions={model: version for model, version in tenant.pinned_versions.items() if model in planned.models},
+        pinned_versions={
+            model: version for model, version in tenant.pinned_versions.items() if model in planned.models
+        },
     )
 
 

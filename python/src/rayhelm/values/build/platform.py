@@ -8,9 +8,9 @@ from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.build.metrics import metrics_of_plan
+from rayhelm.values.build.policies import policies_of_plan
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
-from rayhelm.values.build.policies import policies_of_plan
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["NAMESPACE", "RELEASE", "platforms_of_plan"]

@@ -13,6 +13,8 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import application, custom_application, is_hub_id
+from rayhelm.values.build.scaling import missing_for_policies, prometheus, prometheus_api
+from rayhelm.values.build.worker_groups import groups_of, worker_groups
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
@@ -22,8 +24,6 @@ from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, 
 from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import Claim, Download, Weights
-from rayhelm.values.build.scaling import missing_for_policies, prometheus, prometheus_api
-from rayhelm.values.build.worker_groups import groups_of, worker_groups
 
 __all__ = ["values_of_plan"]
 
@@ -70,7 +70,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         weights=_weights(models, cluster, declared.weights_size if declared else None, alone),
         network_policy=NetworkPolicy(
             api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
-            gateways=_callers(cluster, aliases, ours=planned.cluster in plan.gateways),
+            allowed_gateways=_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_redis(cluster),
             prometheus_api=prometheus_api(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
@@ -80,7 +80,7 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     )
 
 
-def _callers(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
+def _allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
     """The pods of our gateway; all of its namespace where somebody else brings one, and of the namespace of aliases."""
     labels = GATEWAY_PODS if ours else {}
     gateway = cluster.gateway.namespace
@@ -125,7 +125,12 @@ def _image(cluster: Cluster) -> Image:
     if not cluster.image:
         return Image()
     named = cluster.image
-    return Image(repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.includes_rayhelm)
+    return Image(
+        repository=named.repository,
+        tag=named.tag or "",
+        digest=named.digest or "",
+        includes_rayhelm=named.includes_rayhelm,
+    )
 
 
 def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:

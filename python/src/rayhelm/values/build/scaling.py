@@ -24,7 +24,7 @@ def pace(plan: ModelPlan) -> dict[str, Any]:
         "upscale_delay_seconds": scaling.upscale_delay_s,
         "downscale_delay_seconds": scaling.downscale_delay_s,
         "downscale_to_zero_delay_seconds": scaling.downscale_to_zero_delay_s,
-        "look_back_seconds": scaling.look_back_s,
+        "look_back_period_seconds": scaling.look_back_s,
     }
 
 
@@ -68,7 +68,10 @@ def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tupl
         yield f"{anywhere} cluster `{name}` lacks rayhelm", fix
     for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
         if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
-            yield f"{anywhere} pool `{pool}` lacks rayhelm", f"pools: {{{pool}: {{image: {{…, includesRayhelm: true}}}}}}"
+            yield (
+                f"{anywhere} pool `{pool}` lacks rayhelm",
+                f"pools: {{{pool}: {{image: {{…, includesRayhelm: true}}}}}}",
+            )
 
 
 def _ask(models: Iterable[ModelPlan]) -> bool:

@@ -10,9 +10,10 @@ from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.tenants import Subjects as Declared
 from rayhelm.spec.tenants import Tenant
-from rayhelm.values.build.ray_service import GATEWAY_PODS
-from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.build.gateway import RELEASE
+from rayhelm.values.build.ray_service import GATEWAY_PODS
+from rayhelm.values.build.worker_groups import resource_of
+from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
@@ -20,7 +21,6 @@ from rayhelm.values.tenant.access import Access, Subjects
 from rayhelm.values.tenant.namespace import Namespace
 from rayhelm.values.tenant.network import Destination, NetworkPolicy
 from rayhelm.values.tenant.quota import CARDS, Cards, Objects, Pods, Quota, Storage
-from rayhelm.values.build.worker_groups import resource_of
 
 __all__ = ["tenants_of_plan"]
 
@@ -162,7 +162,9 @@ def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) ->
 def _storage(releases: Sequence[RayServiceValues]) -> Storage:
     """Room for the volumes of weights."""
     claims = [
-        release.weights.claim for release in releases if release.weights.enabled and not release.weights.claim.existing
+        release.weights.claim
+        for release in releases
+        if release.weights.enabled and not release.weights.claim.existing_claim
     ]
     needed = sum(int(claim.size.removesuffix("Gi")) for claim in claims)
     usual = int(str(Storage().size).removesuffix("Ti"))

@@ -10,8 +10,8 @@ from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from rayhelm.values.build.applications import ingress_replicas
-from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.build.pod_kinds import PodKind, hosts_of, kinds_of, names_of
+from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, Spread, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.labels import Toleration
@@ -166,7 +166,10 @@ def _image(pool: Pool) -> ImageOverride:
         return ImageOverride()
     named = pool.image
     return ImageOverride(
-        repository=named.repository, tag=named.tag or "", digest=named.digest or "", rayhelm=named.includes_rayhelm
+        repository=named.repository,
+        tag=named.tag or "",
+        digest=named.digest or "",
+        includes_rayhelm=named.includes_rayhelm,
     )
 
 

@@ -41,7 +41,7 @@ class Engine(Values):
     disable_custom_all_reduce: bool = False
     """Needed where cards of one host do not see each other directly."""
     trust_remote_code: bool = False
-    """Runs code out of the model's repository inside the server; needs `trustReason` on the model."""
+    """Runs code out of the model's repository inside the server; needs `trustRemoteCodeReason` on the model."""
     seed: int | None = None
     """Seed of sampling and of dummy weights."""
     extra: dict[str, Any] = {}

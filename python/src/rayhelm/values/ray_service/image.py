@@ -25,7 +25,7 @@ class ImageOverride(Values):
     """Tag; empty takes the one of `image`, unless a repository or digest is given here."""
     digest: Digest = ""
     """Digest `sha256:...`; wins over the tag."""
-    rayhelm: bool = False
+    includes_rayhelm: bool = False
     """As in `image`; looked at where another image is named here."""
 
 
@@ -38,7 +38,7 @@ class Image(Values):
     """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
     digest: Digest = versions().images["ray"].digest
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
-    rayhelm: bool = False
+    includes_rayhelm: bool = False
     """The Python package rayhelm is in the image (`ci/images/gpu/Dockerfile` makes such a one; its wheel without any of
     its requirements suffices). Streams that lose their replica then say so; and Serve may import the policy
     `EngineQueue`, on any node. The stock image lacks it."""

@@ -94,7 +94,7 @@ class NetworkPolicy(Values):
     """The Kubernetes API, for the autoscaler."""
     operator: Peer = Peer(namespace="kuberay-system")
     """The KubeRay operator, which calls the head's dashboard. The namespace is a guess: check where yours runs."""
-    gateways: dict[Name, Peer] = {}
+    allowed_gateways: dict[Name, Peer] = {}
     """Who may call the Serve port, by name: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics ports."""

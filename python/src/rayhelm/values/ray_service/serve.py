@@ -24,14 +24,14 @@ class Policy(Values):
     """Who decides on the number of replicas."""
 
     kind: Literal["OngoingRequests", "EngineQueue"] = "OngoingRequests"
-    """`OngoingRequests` is Ray's own rule. `EngineQueue` is rayhelm's: it corrects the target by what the engines tell
-    Prometheus, and falls back to Ray's rule where that is silent. It needs `serve.prometheus.url` and `image.rayhelm`.
-    An edit is made in place."""
+    """`OngoingRequests` is Ray's own rule. `EngineQueue` is rayhelm's: it corrects the target with the metrics that the
+    engines report to Prometheus, and uses Ray's rule when Prometheus does not answer. It needs `serve.prometheus.url`
+    and `image.includesRayhelm`. An edit applies in place."""
     ttft_seconds: Seconds = 0
     """Time in which first tokens have to come, for `EngineQueue`; with 0 only the queue of the engines counts."""
-    goal: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    ttft_objective: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Share of requests whose first token has to come in time."""
-    waiting_requests: Annotated[float, Field(gt=0)] = 2
+    max_waiting_requests: Annotated[float, Field(gt=0)] = 2
     """Requests that may wait in the engine of one replica before its target is lowered."""
     window_seconds: Annotated[int, Field(ge=60)] = 120
     """Seconds over which first tokens are counted; at least four scrapes."""
@@ -55,7 +55,7 @@ class Autoscaling(Values):
     """Seconds of less load before a replica is ended: a multiple of the time in which a replica loads."""
     downscale_to_zero_delay_seconds: Seconds | None = None
     """The same for the last replica, where `minReplicas` is 0; `downscaleDelaySeconds` when left out."""
-    look_back_seconds: Annotated[float, Field(gt=0)] = 30
+    look_back_period_seconds: Annotated[float, Field(gt=0)] = 30
     """Seconds over which the load is averaged; replicas report every 10."""
     policy: Policy = Policy()
     """Who decides."""
@@ -133,7 +133,7 @@ class Model(Values):
     """How a dead engine is found."""
     graceful_shutdown_seconds: Seconds = 120
     """Seconds that a replica may take to finish its requests."""
-    trust_reason: str = ""
+    trust_remote_code_reason: str = ""
     """Why code out of the model's repository may run; required with `engine.trustRemoteCode`."""
     env: Env = {}
     """Environment of this model's processes."""
@@ -178,7 +178,7 @@ class CustomDeployment(Values):
     """Seconds of less load before a replica is ended."""
     downscale_to_zero_delay_seconds: Seconds | None = None
     """The same for the last replica; `downscaleDelaySeconds` when left out."""
-    look_back_seconds: Annotated[float, Field(gt=0)] = 30
+    look_back_period_seconds: Annotated[float, Field(gt=0)] = 30
     """Seconds over which the load is averaged; replicas report every 10."""
     max_ongoing_requests: Count = 5
     """Requests that a replica takes before Serve queues."""

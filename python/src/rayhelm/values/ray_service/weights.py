@@ -14,7 +14,7 @@ __all__ = ["Weights"]
 class Claim(Values):
     """The volume claim."""
 
-    existing: ObjectName | Literal[""] = ""
+    existing_claim: ObjectName | Literal[""] = ""
     """A claim that is there already; empty: the chart makes one."""
     keep: bool = True
     """The chart's claim, and so its weights, outlive the release; off: `helm uninstall` deletes them."""
