@@ -72,11 +72,15 @@ def assert_names_the_new_key(problem: Problem, row: Renamed, old: str, new: str)
     if row.fix:
         assert fix == yaml.safe_load(row.fix)
         return
-    parts = new.split(".")
-    node: Any = fix
-    for part in parts:
-        node = node[part]
-    assert node == OLD_VALUE
+    assert at(fix, new) == OLD_VALUE
+
+
+def at(node: Any, path: str) -> Any:
+    """The value at a path whose names may have dots: `models.qwen2.5-7b.task`."""
+    while path:
+        key = next(key for key in node if f"{path}.".startswith(f"{key}."))
+        node, path = node[key], path[len(key) + 1 :]
+    return node
 
 
 @pytest.mark.parametrize("helm", HELMS)
