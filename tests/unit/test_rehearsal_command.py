@@ -89,7 +89,7 @@ def test_without_kubectl_it_says_how_to_get_one(
     monkeypatch.setenv("KUBECTL", "/nowhere/kubectl")
     answer = rehearse(fleet())
     assert answer.code == 3
-    assert "make tools" in answer.err
+    assert "make setup" in answer.err
 
 
 @pytest.mark.usefixtures("nowhere")

@@ -13,12 +13,12 @@ from typing import Any
 
 import yaml
 
+from rayhelm.advice import find_pinned_tool, how_to_get_helm
 from rayhelm.errors import FleetError, MissingError, Problem
 
 __all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "template"]
 
 OLDEST = (3, 19)
-HOW = "make tools    # fetches the pinned helm to .tools/bin; or set $HELM to one of your own"
 RULE = re.compile(r"execution error at \([^)]*\): (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
 Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -32,18 +32,17 @@ def charts_dir() -> Path:
 
 @cache
 def find_helm() -> Path:
-    """$HELM, the checkout's own, or the one in PATH when it is new enough."""
+    """Find helm: $HELM, else the one of the checkout, else the one on PATH if it is new enough. Raises MissingError."""
     named = os.environ.get("HELM")
-    pinned = charts_dir().parent / ".tools/bin/helm"
-    for candidate in (named, pinned if pinned.is_file() else None, shutil.which("helm")):
+    for candidate in (named, find_pinned_tool("helm"), shutil.which("helm")):
         if candidate is None:
             continue
         version = _version(Path(candidate))
         if version >= OLDEST:
             return Path(candidate)
         if candidate == named:
-            raise MissingError(f"$HELM is {named}, which is no helm of version 3.19 or newer", HOW)
-    raise MissingError("helm 3.19 or newer is not there", HOW)
+            raise MissingError(f"$HELM is {named}, which is not helm 3.19 or newer", how_to_get_helm())
+    raise MissingError("helm 3.19 or newer was not found", how_to_get_helm())
 
 
 def template(

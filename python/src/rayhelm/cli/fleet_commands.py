@@ -1,5 +1,6 @@
 """`rayhelm plan` and `lint`: from a fleet file to what a review needs."""
 
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +13,7 @@ from rayhelm.cli.tenant_table import joined_names, tenant_table
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from rayhelm.lint.fleet import Checked
     from rayhelm.planner.plan import ModelPlan, Plan
 
 __all__ = ["FleetArgument", "fleet_file", "lint_command", "plan_command", "plan_table"]
@@ -53,33 +55,60 @@ def lint_command(
     ],
     format: FormatOption = Format.text,
     serve: Annotated[
-        bool, typer.Option("--serve/--no-serve", help="Ask Ray and vLLM themselves, where they are installed.")
-    ] = True,
+        bool | None,
+        typer.Option(
+            "--serve/--no-serve",
+            help="Check the Serve config with Ray and vLLM; default: if they are installed.",
+            show_default=False,
+        ),
+    ] = None,
     policies: Annotated[
         Path | None,
-        typer.Option("--policies", help="Admission policies of yours for Kubernetes objects; file or folder."),
+        typer.Option("--policies", help="Your own admission policies for Kubernetes objects; file or folder."),
     ] = None,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="End with 0 although a check could not run for a missing tool.")
+    ] = False,
 ) -> None:
-    """Check a fleet all the way: the file, the plan, the charts by helm, the objects by the admission policies, and the
-    Serve config by Ray and vLLM. Of Kubernetes objects: by the policies."""
-    import json
+    """Check a fleet: the file, the plan, the charts with helm, the objects with the admission policies, and the Serve
+    config with Ray and vLLM. Kubernetes objects are checked with the policies alone.
 
+    Ends with 1 if there is a problem, and with 3 if a check could not run because a tool is missing.
+    """
     from rayhelm.admission.manifests import are_manifests
-    from rayhelm.lint.fleet import lint_fleet
-    from rayhelm.lint.manifests import lint_manifests
+    from rayhelm.errors import FleetError, MissingError
+    from rayhelm.lint.fleet import check_fleet
+    from rayhelm.lint.manifests import check_manifests
 
     file = fleet_file(fleet)
-    checked = lint_manifests(file, policies) if are_manifests(file) else lint_fleet(file, ask_ray=serve)
+    checked = check_manifests(file, policies) if are_manifests(file) else check_fleet(file, ask_ray=serve)
+    _print_checked(checked, format, allow_missing=allow_missing)
+    if checked.problems and format is Format.json:
+        raise typer.Exit(FleetError.exit_code)
+    if checked.problems:
+        raise FleetError(checked.problems)
+    if any(each.is_required for each in checked.not_checked) and not allow_missing:
+        raise typer.Exit(MissingError.exit_code)
+
+
+def _print_checked(checked: "Checked", format: Format, *, allow_missing: bool) -> None:
+    """Print what was checked and what was not; how to get a missing tool goes to standard error."""
+    import json
+
     if format is Format.json:
-        told = {"checked": checked.done, "not_checked": checked.left_out, "warnings": checked.warnings}
-        print(json.dumps({**told, "problems": []}, indent=2))
+        not_checked = [{"what": each.what, "how": each.how} for each in checked.not_checked]
+        problems = [problem.as_dict() for problem in checked.problems]
+        lists = {"checked": checked.done, "not_checked": not_checked, "warnings": checked.warnings}
+        print(json.dumps({**lists, "problems": problems}, indent=2))
         return
     for line in checked.warnings:
         warn(line)
     for line in checked.done:
         print(f"ok       {line}")
-    for line in checked.left_out:
-        print(f"skipped  {line}")
+    for each in checked.not_checked:
+        print(f"skipped  {each.what}")
+        if each.is_required and not allow_missing:
+            print("\n".join(f"    {line}" for line in each.how.splitlines()), file=sys.stderr)
 
 
 def fleet_file(path: Path) -> Path:

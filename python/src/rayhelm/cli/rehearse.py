@@ -36,14 +36,13 @@ def rehearse_command(
     ] = None,
     context: Annotated[str, typer.Option("--context", help="Context in it; the current one when left out.")] = "",
     image: Annotated[
-        str, typer.Option("--image", help="Ray, vLLM for CPUs and rayhelm, as ci/images/build makes it.")
+        str, typer.Option("--image", help="Image with Ray, vLLM for CPUs, rayhelm and the tiny models.")
     ] = IMAGE,
     gateway_image: Annotated[
         str,
         typer.Option(
             "--gateway-image",
-            help="HAProxy. When left out: rayhelm.local/ray:haproxy where all nodes have it, as on `make node`, and"
-            " the chart's own elsewhere.",
+            help="Image of HAProxy; default: rayhelm.local/ray:haproxy if all nodes have it, else the chart's.",
         ),
     ] = "",
     seconds: Annotated[
@@ -62,7 +61,7 @@ def rehearse_command(
     """Rehearse a fleet, and a change of it, on a cluster without GPUs: real releases, tiny models, steady load.
 
     Ends with 0 where no request was lost, with 1 where some were or the change did not come to its end. All that it
-    made is taken away again. The cluster needs KubeRay and its operator: `make node` makes such a one.
+    made is removed again. The cluster needs KubeRay and its operator.
     """
     import signal
 

@@ -1,4 +1,4 @@
-"""Asks an API server through kubectl, which knows every way to sign in to one: the one place that does."""
+"""Calls the API server through kubectl, which supports every way to sign in. No other module starts kubectl."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rayhelm.charts.helm import charts_dir
+from rayhelm.advice import find_pinned_tool, how_to_get_kubectl
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.processes import MARK
 
@@ -21,11 +21,11 @@ _APPLY = ("apply", "--server-side", "--force-conflicts", f"--field-manager={MANA
 
 
 class KubectlError(RayhelmError):
-    """The API server, or kubectl itself, said no; the message carries its words."""
+    """kubectl failed; the message carries what it printed."""
 
     def __init__(self, arguments: tuple[str, ...], said: str) -> None:
         self.said = said
-        """What kubectl said; it tries several times, and complains each time."""
+        """Standard error of kubectl; it repeats a message for each try."""
         super().__init__(f"kubectl {' '.join(arguments)}: {said}")
 
 
@@ -33,18 +33,18 @@ class Kubectl:
     """kubectl against one cluster."""
 
     def __init__(self, program: Path, kubeconfig: Path | None, *, context: str = "", run: str = "") -> None:
-        """Without a kubeconfig: the one that kubectl finds by itself. `run` marks its processes: they are found again
-        where whoever started them was killed."""
+        """Without `kubeconfig`, kubectl finds one by itself. `run` marks its processes, so that they can be found after
+        the process that started them was killed."""
         self._command = [str(program)]
         if kubeconfig:
-            # Beside the kubeconfig, for what kubectl remembers of a cluster is worth nothing after its end.
+            # The cache lies beside the kubeconfig: it is useless once the cluster is gone.
             self._command += [f"--kubeconfig={kubeconfig}", f"--cache-dir={kubeconfig.parent / 'cache'}"]
         if context:
             self._command += [f"--context={context}"]
         self._environment = {**os.environ, MARK: run} if run else None
 
     def __call__(self, *arguments: str, text: str = "") -> str:
-        """What kubectl prints; `text` is its standard input."""
+        """Run kubectl with `text` as standard input, and return its standard output. Raises KubectlError."""
         answer = subprocess.run(
             [*self._command, *arguments],
             input=text,
@@ -58,13 +58,13 @@ class Kubectl:
         return answer.stdout
 
     def get(self, *what: str, namespace: str = "") -> dict[str, Any]:
-        """An object, or a list of them; `namespace` is empty for those that have none."""
+        """Get an object, or a list of objects; `namespace` is empty for cluster-scoped ones."""
         where = [f"--namespace={namespace}"] if namespace else []
         found: dict[str, Any] = json.loads(self("get", *what, *where, "--output=json"))
         return found
 
     def apply(self, text: str) -> None:
-        """Server-side, as the field manager `rayhelm`."""
+        """Apply manifests server-side, as the field manager `rayhelm`."""
         self(*_APPLY, "--filename=-", text=text)
 
     def apply_objects(self, *objects: Mapping[str, Any]) -> None:
@@ -75,12 +75,9 @@ class Kubectl:
 
 
 def find_kubectl() -> Path:
-    """$KUBECTL, the checkout's own, or the one in PATH."""
-    pinned = charts_dir().parent / ".tools/bin/kubectl"
-    named = os.environ.get("KUBECTL") or (str(pinned) if pinned.is_file() else shutil.which("kubectl"))
-    if named is None or not Path(named).is_file():
-        raise MissingError(
-            f"kubectl is not there{f': $KUBECTL is {named}' if named else ''}",
-            "make tools    # fetches a pinned one to .tools/bin; or set $KUBECTL to one of your own",
-        )
-    return Path(named)
+    """Find kubectl: $KUBECTL, else the one of the checkout, else the one on PATH. Raises MissingError."""
+    named = os.environ.get("KUBECTL")
+    found = Path(named) if named else find_pinned_tool("kubectl") or shutil.which("kubectl")
+    if found is None or not Path(found).is_file():
+        raise MissingError(f"kubectl was not found{f': $KUBECTL is {named}' if named else ''}", how_to_get_kubectl())
+    return Path(found)

@@ -1,11 +1,11 @@
-"""`rayhelm lint`: the verdicts of every layer before anything reaches a cluster, down to Ray and vLLM themselves."""
+"""`rayhelm lint` of a fleet: the plan, the charts, the admission policies, and the Serve config by Ray and vLLM."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.lint.admission import judge_releases
 from rayhelm.lint.locate import placed
@@ -13,36 +13,59 @@ from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
-__all__ = ["Checked", "lint_fleet"]
+__all__ = ["Checked", "NotChecked", "check_fleet", "lint_fleet"]
+
+
+@dataclass(frozen=True)
+class NotChecked:
+    """A check that did not run."""
+
+    what: str
+    """What was not checked, and why."""
+    how: str = ""
+    """How to get what is missing."""
+    is_required: bool = False
+    """The check is part of every lint, or was asked for: without it the result is not complete."""
 
 
 @dataclass
 class Checked:
-    """What was checked, and what could not be."""
+    """What was checked, and what was not."""
 
     done: list[str] = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
+    not_checked: list[NotChecked] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
 
 
-def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
-    """Check everything. Raises FleetError with every problem, placed in the fleet file."""
+def lint_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
+    """Check a fleet as `check_fleet` does. Raises FleetError with every problem."""
+    checked = check_fleet(path, ask_ray=ask_ray)
+    if checked.problems:
+        raise FleetError(checked.problems)
+    return checked
+
+
+def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
+    """Check a fleet; each problem has its line of the fleet file. Raises FleetError if there is no plan.
+
+    `ask_ray`: True requires Ray and vLLM, None uses them if they are installed, False never does.
+    """
     rendered = render_fleet(path)
     planned = f"{path}: plan of {', '.join(rendered.plan.models)} on {', '.join(rendered.plan.pools)}"
     checked = Checked([planned], warnings=list(rendered.plan.all_warnings))
-    problems: list[Problem] = []
     configs: dict[str, str] = {}
     made: list[tuple[Release, Sequence[Mapping[str, Any]]]] = []
     for release in rendered.releases:
         try:
-            objects = _by_helm(release)
+            objects = _render_and_lint(release)
             checked.done.append(f"{release.file}: chart {release.chart} renders and passes `helm lint --strict`")
         except FleetError as error:
-            problems += [placed(problem, release, rendered.loaded) for problem in error.problems]
+            checked.problems += [placed(problem, release, rendered.loaded) for problem in error.problems]
             continue
         except MissingError as error:
-            checked.left_out.append(f"{release.file}: {error.what}")
-            continue
+            checked.not_checked.append(NotChecked(f"charts not checked: {error.what}", error.how, is_required=True))
+            break
         made.append((release, objects))
         if release.chart == CHART:
             configs[release.name] = next(
@@ -51,15 +74,14 @@ def lint_fleet(path: Path, *, ask_ray: bool) -> Checked:
     judged = judge_releases(made, rendered.loaded)
     checked.done += judged.done
     checked.warnings += judged.warnings
-    problems += judged.problems
-    problems += _by_ray(configs, rendered, checked) if ask_ray else []
-    if problems:
-        raise FleetError(problems)
+    checked.problems += judged.problems
+    if ask_ray is not False:
+        _ask_ray(configs, rendered, checked, is_required=bool(ask_ray))
     return checked
 
 
-def _by_helm(release: Release) -> list[dict[str, Any]]:
-    """The objects that helm renders."""
+def _render_and_lint(release: Release) -> list[dict[str, Any]]:
+    """Render a release with helm and lint its chart; returns the objects."""
     from rayhelm.charts import helm
 
     values, version = changed(release.values), release.kubernetes
@@ -68,17 +90,19 @@ def _by_helm(release: Release) -> list[dict[str, Any]]:
     return objects
 
 
-def _by_ray(configs: dict[str, str], rendered: Rendered, checked: Checked) -> list[Problem]:
-    if find_spec("ray") is None or find_spec("vllm") is None:
-        checked.left_out.append("serveConfigV2 by Ray and vLLM themselves: not installed here")
-        return []
-    from rayhelm.local.serve_config import check_serve_config
+def _ask_ray(configs: dict[str, str], rendered: Rendered, checked: Checked, *, is_required: bool) -> None:
+    from rayhelm.local.serve_config import can_check, check_serve_config
 
-    problems: list[Problem] = []
+    if not can_check():
+        what = "Serve config not checked by Ray and vLLM: they are not installed in this environment"
+        checked.not_checked.append(NotChecked(what, how_to_get_ray(), is_required))
+        return
+    if any(each.is_required for each in checked.not_checked):
+        checked.not_checked.append(NotChecked("Serve config not checked by Ray and vLLM: it is made by the charts"))
+        return
     releases = {release.name: release for release in rendered.releases if release.chart == CHART}
     for service, text in configs.items():
         found = check_serve_config(text)
-        problems += [placed(problem, releases[service], rendered.loaded) for problem in found]
+        checked.problems += [placed(problem, releases[service], rendered.loaded) for problem in found]
         if not found:
             checked.done.append(f"{service}: Ray's schema, ray.serve.llm and vLLM's parser accept serveConfigV2")
-    return problems

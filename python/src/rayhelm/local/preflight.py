@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 
 from rayhelm import processes
+from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.local.gateway import find_haproxy
 from rayhelm.local.state import Home
@@ -90,8 +91,7 @@ def _packages() -> None:
     if missing:
         raise MissingError(
             f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: `up` needs them",
-            "make tools    # in a checkout: Ray and vLLM for a computer without a card, from requirements/serve.txt\n"
-            "pip install 'rayhelm[serve-gpu]'    # where there are cards",
+            how_to_get_ray(),
         )
 
 

@@ -14,12 +14,12 @@ from typing import Any, NoReturn, get_args, get_origin
 import yaml
 from pydantic import BaseModel, ValidationError
 
+from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import MissingError, Problem
 
 __all__ = ["can_check", "check_serve_config"]
 
 LLM_BUILDER = "ray.serve.llm:build_openai_app"
-HOW = "make tools    # installs requirements/serve.txt into .venv"
 
 
 def can_check() -> bool:
@@ -30,7 +30,7 @@ def can_check() -> bool:
 def check_serve_config(text: str) -> list[Problem]:
     """Problems of a serveConfigV2, each with its path in it; empty when Ray and vLLM take it as it is."""
     if not can_check():
-        raise MissingError("Ray and vLLM are not installed, and only they know what they take", HOW)
+        raise MissingError("Ray and vLLM are not installed, and only they know what they take", how_to_get_ray())
     os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its remarks on this computer's cards are not the answer
     try:
         config = yaml.safe_load(text)

