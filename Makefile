@@ -6,12 +6,12 @@ SHELL := bash
 
 bin := .venv/bin
 uv := $(shell command -v .tools/uv/bin/uv || echo uv)
-scripts := .ci/run ci/set-up ci/stage ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
+scripts := .ci/run ci/set-up ci/stage ci/run-tests ci/generate ci/host.bash ci/control-plane ci/node ci/images/build ci/images/archive ci/lint-workflows $(addprefix ci/kind/,up down test host.bash) benchmarks/gateway/peers
 testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -21,8 +21,12 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
 	@$(bin)/rayhelm up values/single-gpu
 
-test: setup lint ## the tests, but for those with real pods: test-live
-	@$(bin)/pytest --junitxml .cache/tests.xml
+test: setup lint ## the tests, but for those with real pods (test-live)
+	@ci/run-tests tests
+
+test-skipped: tools ## after `make tools`: the tests that the last `make test` skipped
+	@ci/stage actionlint ci/lint-workflows
+	@ci/run-tests tests-skipped --except-completed .cache/tests.completed
 
 test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down ends it
 	@ci/kind/test

@@ -11,7 +11,7 @@ missing=()
 
 miss() { missing+=("$1"$'\n'"      $2"); }
 
-at_least() { [ "$(printf '%s\n' "$2" "$1" | sort -V | head -n 1)" = "$2" ]; }
+at_least() { printf '%s\n' "$2" "$1" | sort --version-sort --check=silent; }
 
 # The first interpreter that the locked wheels fit; prints nothing where there is none.
 find_python() {
@@ -48,6 +48,13 @@ free_memory_gib() {
             if (bound > 0 && bound - used + cache < free) free = bound - used + cache
             print int(free / 2^30)
         }' /proc/meminfo "${bounds[@]}"
+}
+
+# Cores that processes may use: those of this process's affinity, or fewer where a container is limited.
+available_cores() {
+    local limit
+    limit=$(awk '$1 != "max" && $2 > 0 { print int(($1 + $2 - 1) / $2) }' /sys/fs/cgroup/cpu.max 2>/dev/null) || true
+    if [ -n "$limit" ] && [ "$limit" -lt "$(nproc)" ]; then echo "$limit"; else nproc; fi
 }
 
 free_disk_gib() { df -Pk . | awk 'NR == 2 { print int($4 / 2^20) }'; }

@@ -180,7 +180,7 @@ def test_every_make_command_of_the_readme_exists() -> None:
 
 
 def test_continuous_integration_runs_the_readmes_test_command() -> None:
-    assert "make test" in text_of(ROOT / ".ci" / "run").splitlines()
+    assert re.search(r"^[^#\n]* make test$", text_of(ROOT / ".ci" / "run"), re.MULTILINE)
     assert re.search(r"^make test\b", text_of(ROOT / "README.md"), re.MULTILINE)
 
 

@@ -1,6 +1,7 @@
-"""`.ci/run` between stand-ins of make, apt-get and ci/node: what it runs in which order, what fails it, how it ends."""
+"""`.ci/run` and `ci/run-tests` with replacements for make, pytest, apt-get and ci/node: order, failures, last lines."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,83 +11,178 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent.parent
 
 MAKE = """#!/usr/bin/env bash
-echo "made $1" >>made
-case "$1" in
-    test) cp ../tests.xml .cache/tests.xml ;;
-    test-live-short) cp ../tests-live.xml .cache/tests-live.xml ;;
-esac
+echo "make $1 strict=$RAYHELM_STRICT_SKIPS tools=$(ls -m .tools)" >>calls
+cp ../reports/"$1"/*.xml .cache/ 2>/dev/null
 [ "$1" != "${FAILS:-}" ]
 """
 APT_GET = """#!/usr/bin/env bash
-echo "$*" >>made
+echo "$*" >>calls
 exit "${APT_GET:-0}"
 """
+REPORTS = {
+    "test": {"tests": "ppppppppss", "tests-alone": "ps"},
+    "test-skipped": {"tests-skipped": "--------pp", "tests-skipped-alone": "-s"},
+    "test-live-short": {"tests-live": "pfs"},
+}
+"""What each make target writes: an outcome a test (passed, failed, skipped, not run)."""
+
+
+def write_report(path: Path, outcomes: str) -> None:
+    """A JUnit report. Reports of one suite have the same tests."""
+    suite = path.stem.replace("-skipped", "")
+    tags = {"p": "", "f": "<failure/>", "s": "<skipped/>"}
+    cases = [
+        f'<testcase classname="{suite}" name="{number}">{tags[outcome]}</testcase>'
+        for number, outcome in enumerate(outcomes)
+        if outcome in tags
+    ]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"<testsuites><testsuite>{''.join(cases)}</testsuite></testsuites>")
 
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
     """What .ci/run needs of one."""
-    (checkout := tmp_path / "checkout").mkdir()
-    for name in (".ci/run", "ci/stage"):
-        (checkout / name).parent.mkdir(exist_ok=True)
+    checkout = tmp_path / "checkout"
+    for name in (".ci/run", "ci/stage", "ci/count-tests", "ci/run-tests", "ci/host.bash"):
+        (checkout / name).parent.mkdir(exist_ok=True, parents=True)
         shutil.copy2(ROOT / name, checkout / name)
+    for name in ("bin", "uv", "go"):
+        (checkout / ".tools" / name).mkdir(parents=True)
     (checkout / ".cache").mkdir()
-    for name, ran, skipped, failed in (("tests", 100, 2, 0), ("tests-live", 3, 1, 1)):
-        suite = f'<testsuite tests="{ran}" skipped="{skipped}" failures="{failed}" errors="0"/>'
-        (tmp_path / f"{name}.xml").write_text(f"<testsuites>{suite}</testsuites>")
-    programs = {"make": MAKE, "apt-get": APT_GET, "id": "#!/bin/sh\necho 0\n"}
-    for path, text in ((tmp_path / "bin" / name, text) for name, text in programs.items()):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text)
-        path.chmod(0o755)
+    for target, reports in REPORTS.items():
+        for name, outcomes in reports.items():
+            write_report(tmp_path / "reports" / target / f"{name}.xml", outcomes)
+    for name, text in {"make": MAKE, "apt-get": APT_GET, "id": "#!/bin/sh\necho 0\n"}.items():
+        write_program(tmp_path / "bin" / name, text)
     return checkout
 
 
-def ci_run(checkout: Path, lacks: str = "", **environment: str) -> tuple[int, list[str], list[str]]:
-    """Its exit code, its last lines, and what it called; `lacks` are packages that ci/node misses."""
-    (checkout / "ci" / "node").write_text(f"#!/bin/sh\nprintf '%s' '{lacks}'\n")
-    (checkout / "ci" / "node").chmod(0o755)
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    path.chmod(0o755)
+
+
+def run_script(checkout: Path, *command: str, **environment: str) -> tuple[int, list[str], list[str]]:
+    """Exit code, lines of output, and what was called."""
     path = f"{checkout.parent / 'bin'}:{os.environ['PATH']}"
     ended = subprocess.run(
-        [checkout / ".ci" / "run"], env=os.environ | {"PATH": path} | environment, capture_output=True, text=True
+        [checkout / command[0], *command[1:]],
+        env=os.environ | {"PATH": path} | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    return ended.returncode, ended.stdout.splitlines(), (checkout / "made").read_text().splitlines()
+    calls = checkout / "calls"
+    return ended.returncode, ended.stdout.splitlines(), calls.read_text().splitlines() if calls.exists() else []
 
 
-def test_the_live_tests_come_when_all_else_has_ended_and_the_last_line_counts_both(checkout: Path) -> None:
-    code, said, made = ci_run(checkout)
+def ci_run(checkout: Path, lacks: str = "", **environment: str) -> tuple[int, list[str], list[str]]:
+    """`.ci/run` where ci/node misses the packages `lacks`."""
+    write_program(checkout / "ci" / "node", f"#!/bin/sh\nprintf '%s' '{lacks}'\n")
+    return run_script(checkout, ".ci/run", **environment)
+
+
+def makes(calls: list[str]) -> list[str]:
+    return [call.removeprefix("make ") for call in calls if call.startswith("make ")]
+
+
+def test_ci_runs_the_tests_without_tools_then_the_rest_with_them(checkout: Path) -> None:
+    code, _, calls = ci_run(checkout)
     assert code == 0
-    assert [line for line in made if line.startswith("made")] == ["made tools", "made test", "made test-live-short"]
-    assert said[-1] == "99 passed, 1 failed, 3 skipped"
+    assert makes(calls) == [
+        "test strict=without-tools tools=bin, uv",
+        "tools strict=1 tools=bin, go, uv",
+        "test-skipped strict=1 tools=bin, go, uv",
+        "test-live-short strict=1 tools=bin, go, uv",
+    ]
 
 
-def test_a_failure_of_the_live_tests_fails_the_run(checkout: Path) -> None:
-    code, said, _ = ci_run(checkout, FAILS="test-live-short")
+def test_ci_restores_built_tools_when_the_first_run_fails(checkout: Path) -> None:
+    ci_run(checkout, FAILS="test")
+    assert sorted(path.name for path in (checkout / ".tools").iterdir()) == ["bin", "go", "uv"]
+
+
+def test_ci_counts_a_test_once_that_was_skipped_and_ran_later(checkout: Path) -> None:
+    _, output, _ = ci_run(checkout)
+    assert output[-1] == "12 passed, 1 failed, 2 skipped"
+
+
+def test_ci_prints_the_time_and_result_of_each_stage(checkout: Path) -> None:
+    _, output, _ = ci_run(checkout, FAILS="test-live-short")
+    table = [line for line in output if re.search(r"\d+ min \d\d s", line)]
+    assert [re.sub(r" +\d+ min \d\d s *", ": ", line) for line in table] == [
+        "make test (without tools): passed",
+        "make tools: passed",
+        "make test-skipped: passed",
+        "make test-live-short: failed",
+        "total: ",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("target", "last"),
+    [
+        ("test", "9 passed, 0 failed, 3 skipped"),
+        ("tools", "9 passed, 0 failed, 3 skipped"),
+        ("test-skipped", "11 passed, 0 failed, 1 skipped"),
+        ("test-live-short", "12 passed, 1 failed, 2 skipped"),
+    ],
+)
+def test_ci_fails_and_starts_no_later_stage_when_a_stage_fails(checkout: Path, target: str, last: str) -> None:
+    code, output, calls = ci_run(checkout, FAILS=target)
     assert code != 0
-    assert said[-1] == "99 passed, 1 failed, 3 skipped"
+    assert makes(calls)[-1].split()[0] == target
+    assert output[-1] == last
 
 
-def test_where_the_tests_fail_the_live_ones_do_not_start(checkout: Path) -> None:
-    code, said, made = ci_run(checkout, FAILS="test")
-    assert code != 0
-    assert "made test-live-short" not in made
-    assert said[-2:] == ["the live tests did not start", "98 passed, 0 failed, 2 skipped"]
+def test_ci_does_not_count_reports_of_an_earlier_run(checkout: Path) -> None:
+    shutil.copy2(checkout.parent / "reports/test-live-short/tests-live.xml", checkout / ".cache")
+    _, output, _ = ci_run(checkout, FAILS="tools")
+    assert "tests-live: did not start" in output
+    assert output[-1] == "9 passed, 0 failed, 3 skipped"
 
 
-def test_where_nothing_starts_the_last_line_says_so_and_reports_of_another_run_are_not_counted(checkout: Path) -> None:
-    shutil.copy2(checkout.parent / "tests.xml", checkout / ".cache")
-    code, said, _ = ci_run(checkout, FAILS="tools")
-    assert code != 0
-    assert said[-3:] == ["the tests did not start", "the live tests did not start", "0 passed, 0 failed, 0 skipped"]
+def test_ci_installs_missing_packages_of_a_node_before_the_live_tests(checkout: Path) -> None:
+    _, _, calls = ci_run(checkout, lacks="nftables\nipset\n")
+    live = next(number for number, call in enumerate(calls) if call.startswith("make test-live-short"))
+    assert calls[live - 1] == "install -qq -y nftables ipset"
 
 
-def test_packages_that_a_node_lacks_are_installed_before_the_live_tests(checkout: Path) -> None:
-    _, _, made = ci_run(checkout, lacks="nftables\nipset\n")
-    assert made.index("install -qq -y nftables ipset") == made.index("made test-live-short") - 1
-
-
-def test_packages_that_cannot_be_installed_are_told_and_the_run_goes_on(checkout: Path) -> None:
-    code, said, made = ci_run(checkout, lacks="nftables\n", APT_GET="100")
+def test_ci_names_packages_that_cannot_be_installed_and_goes_on(checkout: Path) -> None:
+    code, output, calls = ci_run(checkout, lacks="nftables\n", APT_GET="100")
     assert code == 0
-    assert "apt-get could not install nftables: the live tests will say what they miss" in said
-    assert made[-1] == "made test-live-short"
+    assert "apt-get could not install nftables: the live tests say what is missing" in output
+    assert makes(calls)[-1].startswith("test-live-short")
+
+
+# -- ci/run-tests ------------------------------------------------------------------------------------------------------
+
+PYTEST = """#!/usr/bin/env bash
+printf '%s\\n' "$*" >>calls
+while [ "$1" != --junitxml ]; do shift; done
+case $2 in *-alone.xml) exit "${ALONE:-0}" ;; *) exit "${PARALLEL:-0}" ;; esac
+"""
+
+
+@pytest.mark.parametrize(
+    ("parallel", "alone", "code"), [("0", "0", 0), ("1", "0", 1), ("0", "1", 1), ("5", "0", 0), ("0", "5", 0)]
+)
+def test_run_tests_runs_both_halves_and_fails_when_one_does(
+    checkout: Path, parallel: str, alone: str, code: int
+) -> None:
+    write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
+    found, _, calls = run_script(checkout, "ci/run-tests", "tests", "-x", PARALLEL=parallel, ALONE=alone)
+    assert found == code
+    first, second = calls
+    assert re.search(r"-m not \(serve or cluster\) -n \d+ --dist worksteal -x", first)
+    assert "-m serve or cluster -x" in second
+    assert " -n " not in second
+
+
+def test_run_tests_forgets_what_an_earlier_run_completed(checkout: Path) -> None:
+    write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
+    (checkout / ".cache" / "tests.completed").write_text("tests/old.py::test_a\n")
+    run_script(checkout, "ci/run-tests", "tests")
+    assert (checkout / ".cache" / "tests.completed").read_text() == ""

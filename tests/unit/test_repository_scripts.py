@@ -50,6 +50,13 @@ def test_a_script_ends_at_the_first_failure(script: Path) -> None:
         assert os.access(script, os.X_OK)
 
 
+@pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
+def test_a_script_does_not_pipe_into_a_command_that_stops_reading(script: Path) -> None:
+    """The writer is killed by SIGPIPE, at random, and with pipefail that fails the pipeline."""
+    code = "\n".join(line for line in script.read_text().splitlines() if not line.lstrip().startswith("#"))
+    assert not re.search(r"[^|]\|\s*(head\b|grep (-\w*q|-\w*m\s*\d|--quiet|--max-count))", code)
+
+
 # -- workflows -------------------------------------------------------------------------------------------------------
 
 
