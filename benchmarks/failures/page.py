@@ -1,4 +1,4 @@
-"""The table as it is told: Markdown, out of the result, in `docs/failures.md`."""
+"""The table as it is told: Markdown, out of the result, in `docs/explanation/failures.md`."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 __all__ = ["PAGE", "table", "with_table"]
 
-PAGE = Path(__file__).parents[2] / "docs" / "failures.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "failures.md"
 _BETWEEN = re.compile(r"(<!-- table -->\n).*(<!-- end of table -->)", re.DOTALL)
 
 HEAD = (
