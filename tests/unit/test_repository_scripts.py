@@ -17,6 +17,8 @@ from testbed.tools.site import HERE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KIND = ROOT / "ci" / "kind"
+RIGHTS = {"release": {"contents": "write", "id-token": "write"}}
+"""What the job of a workflow may do beyond reading: the release itself, and the identity that signs it."""
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*"))
 
 
@@ -60,8 +62,8 @@ def test_a_script_does_not_pipe_into_a_command_that_stops_reading(script: Path) 
 # -- workflows -------------------------------------------------------------------------------------------------------
 
 
-def test_there_are_workflows_for_the_tests_and_for_kind() -> None:
-    assert [path.name for path in WORKFLOWS] == ["kind.yaml", "test.yaml"]
+def test_workflows_are_for_the_tests_kind_and_releases() -> None:
+    assert [path.name for path in WORKFLOWS] == ["kind.yaml", "release.yaml", "test.yaml"]
     text = {path.name: path.read_text() for path in WORKFLOWS}
     assert "- run: .ci/run\n" in text["test.yaml"]
     assert "- run: ci/kind/test" in text["kind.yaml"]
@@ -71,10 +73,11 @@ def test_there_are_workflows_for_the_tests_and_for_kind() -> None:
 def test_a_workflow_may_read_only_and_comes_to_an_end(path: Path) -> None:
     content = workflow(path)
     assert content["permissions"] == {"contents": "read"}
-    assert content["concurrency"]["cancel-in-progress"] is True
+    # A release that has begun is not canceled by the next one.
+    assert content["concurrency"]["cancel-in-progress"] is (path.stem != "release")
     for job in content["jobs"].values():
         assert 0 < job["timeout-minutes"] <= 90
-        assert "permissions" not in job
+        assert job.get("permissions", {}) == RIGHTS.get(path.stem, {})
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
