@@ -19,9 +19,9 @@ FULLEST = PlatformValues.model_validate(example("platform/everything")).model_du
     by_alias=True, exclude_none=True, mode="json"
 )
 QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
-MIG = {"card": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
+MIG = {"gpu": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
 ACTIVE: dict[str, Any] = {
-    **{f"nvidia.pools.{name}.card": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},
+    **{f"nvidia.pools.{name}.gpu": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},
     "nvidia.pools.isolated.strategy": {
         "nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": None, "1g.10gb": None}, "replicas": 2}}}
     },

@@ -135,7 +135,7 @@ def test_every_largest_layout_of_a_card_is_rendered(card: str) -> None:
     table = load_catalog().mig(load_catalog().gpu(card))
     assert table
     pools = {
-        f"p{number}": {"nodeSelector": {"pool": "a"}, "card": card, "mig": layout}
+        f"p{number}": {"nodeSelector": {"pool": "a"}, "gpu": card, "mig": layout}
         for number, layout in enumerate(table.largest)
     }
     found = mig_configs({"nvidia": {"pools": pools}})

@@ -237,7 +237,7 @@ def test_a_scaled_object_is_what_kedas_crd_takes() -> None:
     try:
         (file,) = [path for path in crd_files("keda") if path.name == "keda.sh_scaledobjects.yaml"]
     except MissingError as error:
-        pytest.skip(str(error))
+        pytest.skip(f"{error.what}: `make tools` fetches them")
     found = only(rendered(base="platform/everything"), "ScaledObject")
     validator = validator_of(file, "v1alpha1")
     assert [error.message for error in validator.iter_errors(found)] == []

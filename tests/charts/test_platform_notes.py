@@ -38,7 +38,7 @@ GPUS = {
     "nvidia": {
         "enabled": True,
         "pools": {
-            "cut": {"nodeSelector": {"pool": "a"}, "card": "H100-SXM-80GB", "mig": {"3g.40gb": 2}},
+            "cut": {"nodeSelector": {"pool": "a"}, "gpu": "H100-SXM-80GB", "mig": {"3g.40gb": 2}},
             "lab": {"nodeSelector": {"pool": "b", "tier": "2"}, "replicas": 2},
         },
     }
@@ -66,7 +66,7 @@ def test_they_warn_that_nothing_bounds_the_memory_of_a_time_slice(notes: Any) ->
 
 
 def test_they_have_the_line_that_cuts_amd_s_cards(notes: Any) -> None:
-    cut = {"mode": "CPX_NPS4", "cards": 8, "nodeSelector": {"pool": "d"}}
+    cut = {"mode": "CPX_NPS4", "gpusPerNode": 8, "nodeSelector": {"pool": "d"}}
     said = notes({"amd": {"enabled": True, "partitions": {"eighths": cut}}})
     assert "--selector pool=d dcm.amd.com/gpu-config-profile=eighths" in said
 

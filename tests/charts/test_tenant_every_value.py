@@ -42,6 +42,7 @@ def others(value: Any) -> list[Any]:
             {"added": {"namespace": "x"}},
             {"added": {"cidrs": ["10.0.0.0/8"], "ports": [1]}},
             {"nvidia.com/gpu": 1},
+            {"added": {"cidrs": ["10.0.0.0/8"]}},
         ]
     if isinstance(value, list):
         return [["added"], ["added/x"], [7], ["10.9.0.0/16"]]

@@ -30,7 +30,7 @@ def test_they_show_the_sum_and_its_parts(notes: Any) -> None:
 
 def test_they_say_where_no_upgrade_comes_to_its_end(notes: Any) -> None:
     assert "nothing is kept for upgrades" not in notes()
-    assert "nothing is kept for upgrades" in notes({"quota": {"gpus": {"nvidia.com/gpu": {"surge": 0}}}})
+    assert "nothing is kept for upgrades" in notes({"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 0}}}})
 
 
 def test_they_have_the_labels_of_a_namespace_that_somebody_else_makes(notes: Any) -> None:

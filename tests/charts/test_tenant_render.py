@@ -57,9 +57,9 @@ def test_the_namespace_may_have_another_name_than_the_tenant() -> None:
 
 def test_the_namespace_says_which_cards_are_there_for_upgrades() -> None:
     """Admission sees the namespace of an object, and never its quota."""
-    noted = only(rendered({"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "surge": 3}}}}), "Namespace")
-    assert noted["metadata"]["annotations"]["rayhelm.dev/surge.amd.com_gpu"] == "3"
-    assert only(rendered(), "Namespace")["metadata"]["annotations"]["rayhelm.dev/surge.nvidia.com_gpu"] == "2"
+    noted = only(rendered({"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "upgradeSurge": 3}}}}), "Namespace")
+    assert noted["metadata"]["annotations"]["rayhelm.dev/upgrade-surge.amd.com_gpu"] == "3"
+    assert only(rendered(), "Namespace")["metadata"]["annotations"]["rayhelm.dev/upgrade-surge.nvidia.com_gpu"] == "2"
 
 
 def test_a_namespace_of_somebody_elses_is_not_rendered_and_everything_else_is() -> None:
@@ -101,24 +101,24 @@ def test_pods_that_name_no_account_get_no_token() -> None:
 @pytest.mark.parametrize(
     ("cards", "sum_"),
     [
-        ({"planned": 4, "surge": 4}, "8"),
-        ({"planned": 4, "surge": 0}, "4"),
-        ({"planned": 4, "steady": 6, "surge": 4}, "10"),
-        ({"planned": 0, "steady": 6, "surge": 1}, "7"),
+        ({"planned": 4, "upgradeSurge": 4}, "8"),
+        ({"planned": 4, "upgradeSurge": 0}, "4"),
+        ({"planned": 4, "baseline": 6, "upgradeSurge": 4}, "10"),
+        ({"planned": 0, "baseline": 6, "upgradeSurge": 1}, "7"),
     ],
 )
 def test_the_quota_of_cards_is_what_is_held_and_what_an_upgrade_needs(cards: Object, sum_: str) -> None:
     overlay = {"quota": {"gpus": {"nvidia.com/gpu": None, "amd.com/gpu": cards}}}
     quota = only(rendered(overlay), "ResourceQuota", "research")
     assert quota["spec"]["hard"]["requests.amd.com/gpu"] == sum_
-    steady = cards.get("steady", cards["planned"])
+    baseline = cards.get("baseline", cards["planned"])
     assert quota["metadata"]["annotations"]["rayhelm.dev/amd.com_gpu"] == (
-        f"{steady} + {cards['surge']} for upgrades; the plan holds {cards['planned']}"
+        f"{baseline} + {cards['upgradeSurge']} for upgrades; the plan holds {cards['planned']}"
     )
 
 
 def test_cards_of_several_vendors_have_a_quota_each() -> None:
-    more = {"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "surge": 0}}}}
+    more = {"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "upgradeSurge": 0}}}}
     assert hard(overlay=more)["requests.nvidia.com/gpu"] == "4"
     assert hard(overlay=more)["requests.amd.com/gpu"] == "1"
     assert "requests.amd.com/gpu" not in hard("research-denied", more)
@@ -126,7 +126,7 @@ def test_cards_of_several_vendors_have_a_quota_each() -> None:
 
 
 @pytest.mark.parametrize(
-    ("steady", "surge", "sum_"),
+    ("baseline", "upgrade_surge", "sum_"),
     [
         ("64Gi", "64Gi", "128Gi"),
         ("1Ti", "512Gi", "1536Gi"),
@@ -138,8 +138,8 @@ def test_cards_of_several_vendors_have_a_quota_each() -> None:
         ("100G", "20G", "120G"),
     ],
 )
-def test_sums_of_quantities_are_spelled_as_kubernetes_writes_them(steady: Any, surge: Any, sum_: str) -> None:
-    overlay = {"quota": {"compute": {"cpu": {"steady": steady, "surge": surge}}}}
+def test_sums_of_quantities_are_spelled_as_kubernetes_writes_them(baseline: Any, upgrade_surge: Any, sum_: str) -> None:
+    overlay = {"quota": {"compute": {"cpu": {"baseline": baseline, "upgradeSurge": upgrade_surge}}}}
     assert hard(overlay=overlay)["requests.cpu"] == sum_
 
 
@@ -167,7 +167,7 @@ def test_nothing_is_denied_and_bounded_at_once() -> None:
 def test_a_quota_that_denies_nothing_is_still_there() -> None:
     all_given = {
         "quota": {
-            "cards": ["nvidia.com/gpu"],
+            "gpuResources": ["nvidia.com/gpu"],
             "objects": {"loadBalancers": 1, "nodePorts": 1, "ingresses": 1, "gateways": 1, "resourceClaims": 1},
         }
     }
@@ -259,47 +259,56 @@ def test_every_pod_is_denied_everything_but_dns() -> None:
     }
 
 
-def test_the_team_s_own_pods_call_whom_the_values_name_and_those_of_services_do_not() -> None:
-    found = policies(base="tenant/everything")["research-destinations"]
+def test_egress_policy_selects_all_pods_but_those_of_services() -> None:
+    found = policies(base="tenant/everything")["research-egress"]
     assert found["podSelector"] == {"matchExpressions": [{"key": "rayhelm.dev/service", "operator": "DoesNotExist"}]}
     assert found["policyTypes"] == ["Egress"]
     database, gateway = found["egress"]
     assert (database["to"], database["ports"][0]["port"]) == ([{"ipBlock": {"cidr": "10.5.0.0/16"}}], 5432)
     assert gateway["to"][0]["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "gateway"}
-    assert "research-destinations" not in policies()
+    assert "research-egress" not in policies()
 
 
-def test_an_opening_is_for_its_own_pods_alone() -> None:
-    opened = policies(base="tenant/everything")["research-opening-upgrade-gateway"]
-    assert opened["podSelector"]["matchLabels"] == {"gateway.networking.k8s.io/gateway-name": "chat-gateway"}
-    assert [port["port"] for port in opened["ingress"][0]["ports"]] == [8080, 15020]
-    assert len(opened["ingress"][0]["from"]) == 2
-    assert [rule["ports"][0]["port"] for rule in opened["egress"]] == [443, 15012]
-    inside = policies(base="tenant/everything")["research-opening-inside"]
+def test_extra_policy_selects_the_pods_with_its_labels() -> None:
+    found = policies(base="tenant/everything")
+    gateway, bucket = found["research-extra-upgrade-gateway"], found["research-extra-upgrade-gateway-bucket"]
+    for each in (gateway, bucket):
+        assert each["podSelector"]["matchLabels"] == {"gateway.networking.k8s.io/gateway-name": "chat-gateway"}
+        assert each["policyTypes"] == ["Ingress", "Egress"]
+    assert [port["port"] for port in gateway["ingress"][0]["ports"]] == [8080, 15020]
+    assert len(gateway["ingress"][0]["from"]) == 2
+    assert [[port["port"] for port in rule["ports"]] for rule in gateway["egress"]] == [[15012]]
+    assert bucket["egress"] == [
+        {
+            "to": [{"ipBlock": {"cidr": "10.3.0.0/16"}}, {"ipBlock": {"cidr": "10.4.0.0/16"}}],
+            "ports": [{"port": 443, "protocol": "TCP"}],
+        }
+    ]
+    assert "ingress" not in bucket
+    inside = found["research-extra-inside"]
     assert "egress" not in inside
     assert "ports" not in inside["ingress"][0]
 
 
-def test_an_opening_opens_the_other_end_too_where_it_lives_in_the_same_namespace() -> None:
+def test_extra_policy_opens_the_peer_too_when_it_is_in_the_same_namespace() -> None:
     own = {"namespace": "research", "podLabels": {"app": 7}}
-    opening = {
+    policy = {
         "podLabels": {"app": "cache"},
-        "callers": {"own": own, "everybody": {"namespace": "research"}, "other": {"namespace": "other"}},
-        "ports": [6379],
-        "destinations": {
-            "own": {"peer": own, "ports": [5432]},
-            "other": {"peer": {"namespace": "other"}, "ports": [1]},
+        "ingress": {
+            "from": {"own": own, "all-pods": {"namespace": "research"}, "other": {"namespace": "other"}},
+            "ports": [6379],
         },
+        "egress": {"to": {"own": {"peer": own}, "other": {"peer": {"namespace": "other"}}}, "ports": [5432]},
     }
-    found = policies({"networkPolicy": {"openings": {"cache": opening}}})
-    prefix = "research-opening-cache."
+    found = policies({"networkPolicy": {"extraPolicies": {"cache": policy}}})
+    prefix = "research-extra-cache."
     ends = {name.removeprefix(prefix): spec for name, spec in found.items() if name.startswith(prefix)}
     cache, seven = ([{"podSelector": {"matchLabels": {"app": app}}}] for app in ("cache", "7"))
     out = {"policyTypes": ["Egress"], "egress": [{"to": cache, "ports": [{"port": 6379, "protocol": "TCP"}]}]}
     assert ends == {
-        "caller.own": {**seven[0], **out},
-        "caller.everybody": {"podSelector": {"matchLabels": {}}, **out},
-        "destination.own": {
+        "from.own": {**seven[0], **out},
+        "from.all-pods": {"podSelector": {"matchLabels": {}}, **out},
+        "to.own": {
             **seven[0],
             "policyTypes": ["Ingress"],
             "ingress": [{"from": cache, "ports": [{"port": 5432, "protocol": "TCP"}]}],

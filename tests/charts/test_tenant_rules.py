@@ -13,7 +13,7 @@ CHART = chart_of("tenant")
     "good",
     [
         {},
-        {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 0, "steady": 4, "surge": 0}}}},
+        {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 0, "baseline": 4, "upgradeSurge": 0}}}},
         {"quota": {"gpus": {"nvidia.com/gpu": None}}},
         {"quota": {"objects": {"persistentVolumeClaims": 0}}},
         {"limits": {"container": {"min": {"cpu": "50m", "memory": "64Mi"}, "max": {"cpu": 64, "memory": "1Ti"}}}},
@@ -35,12 +35,14 @@ def test_both_helms_say_the_same(helm: str) -> None:
     problem = CHART.refused("quota-under-plan", CHART.rules["quota-under-plan"].bad[0], helm)
     assert problem.rule == "quota-under-plan"
     assert problem.message == (
-        "quota.gpus.nvidia.com/gpu: the plan gives the tenant's services 2 cards, and steady allows 1"
+        "quota.gpus.nvidia.com/gpu: the plan gives the tenant's services 2 cards, and baseline allows 1"
     )
-    assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {steady: 2}}}   # or plan for fewer"
+    assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {baseline: 2}}}   # or plan for fewer"
 
 
 def test_a_typing_error_in_a_resource_is_told_from_a_card_that_is_new() -> None:
-    problem = CHART.refused("resource-unknown", {"quota": {"gpus": {"nvidia.com/gpus": {"planned": 1, "surge": 1}}}})
+    problem = CHART.refused(
+        "resource-unknown", {"quota": {"gpus": {"nvidia.com/gpus": {"planned": 1, "upgradeSurge": 1}}}}
+    )
     assert "nvidia.com/gpu, nvidia.com/gpu.shared, amd.com/gpu" in problem.message
-    assert yaml.safe_load(problem.fix)["quota"]["cards"][-1] == "nvidia.com/gpus"
+    assert yaml.safe_load(problem.fix)["quota"]["gpuResources"][-1] == "nvidia.com/gpus"

@@ -5,7 +5,7 @@ from typing import Any
 from charts.kit import example, parsed
 from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import render
-from rayhelm.values.tenant.quota import CARDS
+from rayhelm.values.tenant.quota import GPU_RESOURCES
 
 
 def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
@@ -13,16 +13,16 @@ def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
 
 
 def test_every_card_of_the_catalog_is_denied_where_it_is_not_given() -> None:
-    assert {gpu.resource for gpu in load_catalog().gpus()} <= set(CARDS)
+    assert {gpu.resource for gpu in load_catalog().gpus()} <= set(GPU_RESOURCES)
     (denied,) = [item for item in rendered(example("tenant/minimal")) if item["metadata"]["name"] == "research-denied"]
     given = {"nvidia.com/gpu"}
-    for resource in set(CARDS) - given:
+    for resource in set(GPU_RESOURCES) - given:
         assert denied["spec"]["hard"][f"requests.{resource}"] == "0"
     assert not [name for name in denied["spec"]["hard"] if name.removeprefix("requests.") in given]
 
 
 def test_cards_of_the_command_line_are_those_of_a_file() -> None:
     key = "quota.gpus.nvidia\\.com/gpu"
-    values = {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 2, "steady": 3, "surge": 4}}}}
-    settings = (f"--set={key}.planned=2,{key}.steady=3,{key}.surge=4",)
+    values = {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 2, "baseline": 3, "upgradeSurge": 4}}}}
+    settings = (f"--set={key}.planned=2,{key}.baseline=3,{key}.upgradeSurge=4",)
     assert rendered({}, options=settings) == rendered(values)

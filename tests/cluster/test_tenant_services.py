@@ -18,10 +18,10 @@ EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml"))
 ROOM = {
     "quota": {
         "gpus": {
-            resource: {"planned": 200, "surge": 200}
+            resource: {"planned": 200, "upgradeSurge": 200}
             for resource in ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915")
         },
-        "pods": {"steady": 500, "surge": 500},
+        "pods": {"baseline": 500, "upgradeSurge": 500},
         "objects": {"services": 200, "secrets": 200},
         "storage": {"size": "20Ti"},
     }

@@ -21,7 +21,7 @@ AT_THE_LEAST = {"limits": {"container": {"min": {"cpu": "50m", "memory": "64Mi"}
 """The LimitRange at the edge of what the rules allow."""
 ONE_OF_EACH = {
     "quota": {
-        "gpus": {"nvidia.com/gpu": {"planned": 1, "surge": 0}},
+        "gpus": {"nvidia.com/gpu": {"planned": 1, "upgradeSurge": 0}},
         "objects": {"rayServices": 1},
         "storage": {"size": "250Gi"},
         "priorityClasses": {"tenants-high": {"pods": 1}},
@@ -272,7 +272,7 @@ def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) ->
     used = cluster.one("ResourceQuota", name, name)["status"]
     assert (used["used"]["requests.nvidia.com/gpu"], used["hard"]["requests.nvidia.com/gpu"]) == ("2", "4")
 
-    team_a.install(over(AT_THE_LEAST, {"quota": {"gpus": {"nvidia.com/gpu": {"surge": 1}}}}))
+    team_a.install(over(AT_THE_LEAST, {"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 1}}}}))
     team_a.settles()
     deploy(team_a, over(service_values(team_a), {"workerGroups": {"gpu": {"env": {"NCCL_DEBUG": "WARN"}}}}))
     words = f"exceeded quota: {name}, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=3, limited: "

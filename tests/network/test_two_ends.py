@@ -66,14 +66,13 @@ def test_a_gateway_and_a_service_that_do_not_know_each_other_are_told(named: str
     assert [flow for flow in ("upstream", "serve") if any(f"by flow `{flow}`" in line for line in found)] == said[:1]
 
 
-def test_an_opening_to_pods_of_the_same_namespace_opens_both_ends() -> None:
-    opening = {
+def test_extra_policy_opens_both_ends_when_they_are_in_the_same_namespace() -> None:
+    policy = {
         "podLabels": {"app": "cache"},
-        "callers": {"web": {"namespace": "research", "podLabels": {"app": "web"}}},
-        "ports": [6379],
-        "destinations": {"disk": {"peer": {"namespace": "research", "podLabels": {"app": "disk"}}, "ports": [9000]}},
+        "ingress": {"from": {"web": {"namespace": "research", "podLabels": {"app": "web"}}}, "ports": [6379]},
+        "egress": {"to": {"disk": {"peer": {"namespace": "research", "podLabels": {"app": "disk"}}}}, "ports": [9000]},
     }
-    world = world_of([one("tenant", {"networkPolicy": {"openings": {"cache": opening}}}, name="research")])
+    world = world_of([one("tenant", {"networkPolicy": {"extraPolicies": {"cache": policy}}}, name="research")])
     assert differences(world) == []
     ways = {(way.source.about, way.target.about, way.port) for way in reached(world) if isinstance(way.target, Pod)}
     assert ("research with app=web", "research with app=cache", "TCP 6379") in ways

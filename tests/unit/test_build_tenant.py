@@ -145,23 +145,23 @@ def test_without_a_door_of_ours_a_service_lets_in_whoever_stands_in_its_namespac
 
 def test_a_quota_is_the_plan_and_what_upgrades_need_beside_it() -> None:
     cards = wall(FLEET % "").quota.gpus["nvidia.com/gpu"]
-    assert (cards.planned, cards.steady, cards.surge) == (2, None, 2)
+    assert (cards.planned, cards.baseline, cards.upgrade_surge) == (2, None, 2)
 
 
 def test_a_service_that_is_never_upgraded_beside_itself_needs_nothing_more() -> None:
     text = (FLEET % "").replace("chat: {tenant: owner}", "chat: {tenant: owner, upgrade: None}")
-    assert wall(text).quota.gpus["nvidia.com/gpu"].surge == 1
+    assert wall(text).quota.gpus["nvidia.com/gpu"].upgrade_surge == 1
 
 
-@pytest.mark.parametrize(("gpus", "steady"), [("", 6), ("gpus: 4, ", 4)])
-def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, steady: int) -> None:
+@pytest.mark.parametrize(("gpus", "baseline"), [("", 6), ("gpus: 4, ", 4)])
+def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, baseline: int) -> None:
     """Each could alone reach its most, all of them together could not."""
     more = "replicas: {min: 1, max: 3}"
     text = (
         (FLEET % "").replace("context: 4096", f"context: 4096, {more}").replace("task: embed", f"task: embed, {more}")
     )
     cards = wall(text.replace("owner: {", f"owner: {{{gpus}")).quota.gpus["nvidia.com/gpu"]
-    assert (cards.planned, cards.steady) == (2, steady)
+    assert (cards.planned, cards.baseline) == (2, baseline)
 
 
 def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> None:
@@ -186,8 +186,8 @@ def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> Non
 
 
 def test_the_walls_let_out_whom_the_gateway_lets_in() -> None:
-    assert not wall(FLEET % ", gateway: {allowedClients: [apps]}").network_policy.destinations
-    (name, door), *_ = wall(FLEET % ", gateway: {allowedClients: [owner]}").network_policy.destinations.items()
+    assert not wall(FLEET % ", gateway: {allowedClients: [apps]}").network_policy.egress
+    (name, door), *_ = wall(FLEET % ", gateway: {allowedClients: [owner]}").network_policy.egress.items()
     assert (name, door.peer.namespace, door.ports) == ("gateway", "gateway", [8080])
     assert door.peer.pod_labels == {"rayhelm.dev/gateway": "gateway"}
 
@@ -195,11 +195,11 @@ def test_the_walls_let_out_whom_the_gateway_lets_in() -> None:
 def test_the_walls_let_out_whom_aliases_are_for() -> None:
     aliases = "{tenant: owner, aliases: {namespace: owner, names: [chat-predictor]}}"
     text = (FLEET % "").replace("chat: {tenant: owner}", f"chat: {aliases}")
-    assert wall(text).network_policy.destinations["chat"].peer.pod_labels == {
+    assert wall(text).network_policy.egress["chat"].peer.pod_labels == {
         "rayhelm.dev/service": "chat",
         "rayhelm.dev/role": "worker",
     }
-    assert not wall(text.replace("namespace: owner", "namespace: apps")).network_policy.destinations
+    assert not wall(text.replace("namespace: owner", "namespace: apps")).network_policy.egress
 
 
 def test_members_are_handed_on() -> None:
@@ -233,8 +233,8 @@ services: {{{", ".join(f"m{number}: {{tenant: owner, weightsSize: 600GiB}}" for 
 tenants: {{owner: {{}}}}
 """
     quota = wall(text).quota
-    assert quota.pods.steady > 12 * 9
-    assert quota.pods.surge > Pods().surge
+    assert quota.pods.baseline > 12 * 9
+    assert quota.pods.upgrade_surge > Pods().upgrade_surge
     assert quota.objects.ray_services == 12
     assert quota.objects.secrets > 12 * 10
     assert quota.storage.size == "8Ti"
@@ -257,7 +257,7 @@ def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str)
             asked = sum(group.max_replicas * group.gpu.count for group in groups if resource_of(group) == resource)
             assert asked == cards.planned
             upgraded = [plan for plan in plans.values() if plan.upgrade == "NewCluster"]
-            assert cards.surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)
+            assert cards.upgrade_surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)
             assert cards.planned == sum(plan.gpu_resources.get(resource, 0) for plan in plans.values())
 
 
@@ -278,7 +278,7 @@ def test_the_page_tells_who_may_call_and_what_tenants_may_hold() -> None:
     page = files_of(of(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
     assert "| main | http://gateway.gateway | gateway | chat, embed |" in page
     assert "| guest | chat | 7 | 2 | theirs |" in page
-    assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 + 2 for upgrades |" in page
+    assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 baseline + 2 upgrade surge |" in page
 
 
 # -- lint --------------------------------------------------------------------------------------------------------------

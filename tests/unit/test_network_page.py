@@ -88,29 +88,29 @@ def test_endpoints_of_one_port_are_one_flow_and_of_two_ports_two() -> None:
     ]
 
 
-def test_an_opening_of_a_tenant_is_for_its_own_pods_and_ports() -> None:
-    opening = {
+def test_network_page_shows_pods_and_ports_of_an_extra_policy() -> None:
+    policy = {
         "podLabels": {"app": "cache"},
-        "callers": {"web": {"namespace": "web"}},
-        "destinations": {"bucket": {"cidrs": ["10.3.0.0/16"], "ports": [443]}},
+        "ingress": {"from": {"web": {"namespace": "web"}}},
+        "egress": {"to": {"bucket": {"cidrs": ["10.3.0.0/16"]}}, "ports": [443]},
     }
-    found = rows(release("tenant", {"networkPolicy": {"openings": {"cache": opening}}}))
-    assert found["openings-in"][:3] == [
-        "callers: `web`",
-        "opened pods: `chat` (`app=cache`)",
+    found = rows(release("tenant", {"networkPolicy": {"extraPolicies": {"cache": policy}}}))
+    assert found["extra-ingress"][:3] == [
+        "allowed clients: `web`",
+        "selected pods: `chat` (`app=cache`)",
         "all",
     ]
-    assert found["openings-out"][1:3] == ["elsewhere: `10.3.0.0/16`", "TCP 443"]
+    assert found["extra-egress"][1:3] == ["allowed targets: `10.3.0.0/16`", "TCP 443"]
 
 
 def test_a_chart_s_readme_tells_each_flow_by_the_values_that_name_its_ends() -> None:
     rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in flows_table("tenant").splitlines()}
-    assert rows["| openings-in"][:3] == [
-        "callers (`networkPolicy.openings.*.callers`)",
-        "opened pods (`networkPolicy.openings.*.podLabels`)",
-        "`networkPolicy.openings.*.ports`",
+    assert rows["| extra-ingress"][:3] == [
+        "allowed clients (`networkPolicy.extraPolicies.*.ingress.from`)",
+        "selected pods (`networkPolicy.extraPolicies.*.podLabels`)",
+        "`networkPolicy.extraPolicies.*.ingress.ports`",
     ]
-    assert rows["| destinations"][2] == "`networkPolicy.destinations.*.ports`"
+    assert rows["| egress"][2] == "`networkPolicy.egress.*.ports`"
     for chart, flows in chart_flows().items():
         readme = (charts_dir() / chart / "README.md").read_text()
         assert all(f"\n| {flow} | " in readme for flow in flows.flows)

@@ -85,7 +85,7 @@ def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
     }
     quota = rendered.tenants["main", "one"].quota
     assert quota.gpus["nvidia.com/mig-3g.40gb"].planned == 1
-    assert {"nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"} <= set(quota.cards)
+    assert {"nvidia.com/mig-3g.40gb", "nvidia.com/mig-1g.10gb"} <= set(quota.gpu_resources)
     assert "nvidia.com/mig-1g.10gb" not in quota.gpus
 
 
@@ -237,7 +237,7 @@ NODES = ", nodeSelector: {pool: p}, sharing: {shares: 2}"
 
 def test_a_shared_pool_is_told_to_nvidia_s_operator() -> None:
     (pool,) = of("{shares: 2, isolation: hardware}").releases[0].values.nvidia.pools.values()  # type: ignore[attr-defined]
-    assert (pool.card, pool.mig, pool.replicas) == ("H100-SXM-80GB", {"3g.40gb": 2}, 0)
+    assert (pool.gpu, pool.mig, pool.replicas) == ("H100-SXM-80GB", {"3g.40gb": 2}, 0)
     assert pool.node_selector == {"pool": "shared"}
 
 
@@ -254,7 +254,7 @@ def test_a_cluster_that_names_the_operator_has_its_counters_told() -> None:
 
 def test_intel_s_cards_are_shared_by_intel_s_plugin() -> None:
     found = platform(PLAIN % ("", "Arc-Pro-B60-24GB", NODES, ", pool: p"))
-    assert found.intel.pools["p"].shared == 2
+    assert found.intel.pools["p"].shared_dev_num == 2
     assert not found.nvidia.enabled
 
 

@@ -12,11 +12,11 @@
   "scaleDownSeconds": 300
  },
  "IntelPool": {
-  "shared": 1,
+  "sharedDevNum": 1,
   "monitoring": true
  },
  "NvidiaPool": {
-  "card": "",
+  "gpu": "",
   "mig": {},
   "replicas": 0,
   "strategy": "timeSlicing"

@@ -19,7 +19,7 @@
  },
  "mig-card": {
   "message": "{path}: no MIG profiles of the card {card} are known; those of {known} are",
-  "fix": "nvidia: {pools: \u007b{name}: {card: H100-SXM-80GB}\u007d}   # as rayhelm catalog gpus spells it"
+  "fix": "nvidia: {pools: \u007b{name}: {gpu: H100-SXM-80GB}\u007d}   # as rayhelm catalog gpus spells it"
  },
  "mig-profile": {
   "message": "{path}: {card} has no MIG profile {profile}; it has {known}",

@@ -34,12 +34,12 @@
   "fix": "podSecurity: {level: {level}, reason: \"...\"}"
  },
  "resource-unknown": {
-  "message": "{path}: no card of this cluster is called {resource}; quota.cards has {known}",
-  "fix": "quota: {cards: {list}\u007d   # if a device plugin of yours calls it so"
+  "message": "{path}: no card of this cluster is called {resource}; quota.gpuResources has {known}",
+  "fix": "quota: {gpuResources: {list}\u007d   # if a device plugin of yours calls it so"
  },
  "quota-under-plan": {
-  "message": "quota.gpus.{resource}: the plan gives the tenant's services {planned} cards, and steady allows {steady}",
-  "fix": "quota: {gpus: \u007b{resource}: {steady: {planned}\u007d}\u007d   # or plan for fewer"
+  "message": "quota.gpus.{resource}: the plan gives the tenant's services {planned} cards, and baseline allows {baseline}",
+  "fix": "quota: {gpus: \u007b{resource}: {baseline: {planned}\u007d}\u007d   # or plan for fewer"
  },
  "limit-zero": {
   "message": "{path} is zero: {why}",
@@ -69,21 +69,33 @@
   "message": "no DNS is named, so no pod could resolve a name",
   "fix": "networkPolicy: {dns: {peer: {namespace: kube-system, podLabels: {k8s-app: kube-dns}\u007d}\u007d"
  },
- "destination-nobody": {
-  "message": "networkPolicy.destinations.{name} names nobody: pods are found by their namespace first",
-  "fix": "networkPolicy: {destinations: \u007b{name}: {peer: {namespace: ...}, ports: [8080]}\u007d}"
+ "egress-target": {
+  "message": "networkPolicy.egress.{name} has no target: set peer.namespace (with or without podLabels), or cidrs without podLabels",
+  "fix": "networkPolicy: {egress: \u007b{name}: {peer: {namespace: gateway}, ports: [8080]}\u007d}"
  },
- "opening-everybody": {
-  "message": "networkPolicy.openings.{name} has no podLabels: it would open every pod of the namespace",
-  "fix": "networkPolicy: {openings: \u007b{name}: {podLabels: {app: ...}\u007d}\u007d"
+ "extra-policy-selector": {
+  "message": "networkPolicy.extraPolicies.{name}.podLabels is empty: the policy would select every pod of the namespace",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: {podLabels: {app: {name}\u007d}\u007d}"
  },
- "opening-nothing": {
-  "message": "networkPolicy.openings.{name} names neither callers nor destinations: it opens nothing",
-  "fix": "networkPolicy: {openings: \u007b{name}: {callers: {gateway: {namespace: gateway}\u007d}\u007d}"
+ "extra-policy-peers": {
+  "message": "networkPolicy.extraPolicies.{name}.{side} has ports and no {key}: in a NetworkPolicy that means every peer",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: \u007b{side}: \u007b{key}: {peers}, ports: {ports}\u007d}\u007d}"
  },
- "opening-nobody": {
-  "message": "networkPolicy.openings.{name}.{side}.{who} names nobody: pods are found by their namespace first",
-  "fix": "networkPolicy: {openings: \u007b{name}: \u007b{side}: \u007b{who}: \u007b{fix}\u007d}\u007d}\u007d"
+ "extra-policy-empty": {
+  "message": "networkPolicy.extraPolicies.{name} has neither ingress.from nor egress.to: it allows nothing",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: {ingress: {from: {gateway: {namespace: gateway}\u007d}\u007d}\u007d"
+ },
+ "extra-policy-ports": {
+  "message": "networkPolicy.extraPolicies.{name}.egress has no ports: it would allow every port of its targets",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: {egress: {ports: [443]}\u007d}\u007d"
+ },
+ "extra-policy-client": {
+  "message": "networkPolicy.extraPolicies.{name}.ingress.from.{peer} has no namespace: it would select no pod",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: {ingress: {from: \u007b{peer}: {namespace: {peer}\u007d}\u007d}\u007d}"
+ },
+ "extra-policy-target": {
+  "message": "networkPolicy.extraPolicies.{name}.egress.to.{peer} has no target: set peer.namespace (with or without podLabels), or cidrs without podLabels",
+  "fix": "networkPolicy: {extraPolicies: \u007b{name}: {egress: {to: \u007b{peer}: {peer: {namespace: {peer}\u007d}\u007d}\u007d}\u007d"
  },
  "subject-of-the-system": {
   "message": "{path}: {name} is Kubernetes' own name, and means more than a team: everybody, or every pod, or an administrator",

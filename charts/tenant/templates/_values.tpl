@@ -5,24 +5,24 @@
 {{- include "tenant.refuseRenamed" . }}
 {{- $defaults := include "tenant.defaults" . | fromJson }}
 {{- $values := .Values | toJson | fromJson }}
-{{- range $resource, $cards := $values.quota.gpus }}
-{{- $_ := set $values.quota.gpus $resource (mergeOverwrite (dict "steady" $cards.planned) $cards) }}
+{{- range $resource, $gpus := $values.quota.gpus }}
+{{- $_ := set $values.quota.gpus $resource (mergeOverwrite (dict "baseline" $gpus.planned) $gpus) }}
 {{- end }}
 {{- range $name, $class := $values.quota.priorityClasses }}
 {{- $_ := set $values.quota.priorityClasses $name (mergeOverwrite (deepCopy $defaults.PriorityClass) $class) }}
 {{- end }}
-{{- range $to, $destination := $values.networkPolicy.destinations }}
-{{- $_ := set $values.networkPolicy.destinations $to (mergeOverwrite (deepCopy $defaults.Destination) $destination) }}
+{{- range $name, $egress := $values.networkPolicy.egress }}
+{{- $_ := set $values.networkPolicy.egress $name (mergeOverwrite (deepCopy $defaults.Egress) $egress) }}
 {{- end }}
-{{- range $name, $opening := $values.networkPolicy.openings }}
-{{- $opening := mergeOverwrite (deepCopy $defaults.Opening) $opening }}
-{{- range $caller, $peer := $opening.callers }}
-{{- $_ := set $opening.callers $caller (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
+{{- range $name, $policy := $values.networkPolicy.extraPolicies }}
+{{- $policy := mergeOverwrite (deepCopy $defaults.ExtraPolicy) $policy }}
+{{- range $from, $peer := $policy.ingress.from }}
+{{- $_ := set $policy.ingress.from $from (mergeOverwrite (deepCopy $defaults.Peer) $peer) }}
 {{- end }}
-{{- range $to, $destination := $opening.destinations }}
-{{- $_ := set $opening.destinations $to (mergeOverwrite (deepCopy $defaults.Destination) $destination) }}
+{{- range $to, $target := $policy.egress.to }}
+{{- $_ := set $policy.egress.to $to (mergeOverwrite (deepCopy $defaults.ExtraPolicyTarget) $target) }}
 {{- end }}
-{{- $_ := set $values.networkPolicy.openings $name $opening }}
+{{- $_ := set $values.networkPolicy.extraPolicies $name $policy }}
 {{- end }}
 {{- range $name, $secret := $values.externalSecrets }}
 {{- $secret := mergeOverwrite (deepCopy $defaults.ExternalSecret) $secret }}

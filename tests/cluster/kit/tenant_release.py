@@ -16,7 +16,7 @@ def _values(place: Testbed) -> Values:
 
 
 def _more_for_upgrades(values: Values) -> Values:
-    return dict(over(values, {"quota": {"gpus": {"nvidia.com/gpu": {"surge": 7}}}}))
+    return dict(over(values, {"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 7}}}}))
 
 
 def _more_walls_and_rights(values: Values) -> Values:

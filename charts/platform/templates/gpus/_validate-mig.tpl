@@ -4,9 +4,9 @@
 {{- $name := index . 1 }}
 {{- $pool := index . 2 }}
 {{- $known := include "platform.mig" . | fromJson }}
-{{- $table := get $known.cards $pool.card }}
+{{- $table := get $known.cards $pool.gpu }}
 {{- if not $table }}
-{{- include "platform.refuse" (list "mig-card" (dict "path" $path "card" ($pool.card | default "none") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
+{{- include "platform.refuse" (list "mig-card" (dict "path" $path "card" ($pool.gpu | default "none") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
 {{- end }}
 {{- $largest := get $known.layouts $table }}
 {{- $profiles := dict }}
@@ -17,7 +17,7 @@
 {{- end }}
 {{- range $profile, $count := $pool.mig }}
 {{- if not (hasKey $profiles $profile) }}
-{{- include "platform.refuse" (list "mig-profile" (dict "path" $path "card" $pool.card "profile" $profile "known" (keys $profiles | sortAlpha | join ", "))) }}
+{{- include "platform.refuse" (list "mig-profile" (dict "path" $path "card" $pool.gpu "profile" $profile "known" (keys $profiles | sortAlpha | join ", "))) }}
 {{- end }}
 {{- end }}
 {{- $asked := 0 }}
@@ -42,6 +42,6 @@
 {{- end }}
 {{- end }}
 {{- if lt $most $asked }}
-{{- include "platform.refuse" (list "mig-room" (dict "path" $path "card" $pool.card "layout" (join " + " $told) "name" $name "nearest" ($nearest | toJson))) }}
+{{- include "platform.refuse" (list "mig-room" (dict "path" $path "card" $pool.gpu "layout" (join " + " $told) "name" $name "nearest" ($nearest | toJson))) }}
 {{- end }}
 {{- end }}

@@ -2,12 +2,12 @@
 
 {{- define "tenant.hard" -}}
 {{- $quota := .quota }}
-{{- $hard := dict "pods" (add $quota.pods.steady $quota.pods.surge) "requests.storage" $quota.storage.size }}
-{{- range $resource, $cards := $quota.gpus }}
-{{- $_ := set $hard (printf "requests.%s" $resource) (add $cards.steady $cards.surge) }}
+{{- $hard := dict "pods" (add $quota.pods.baseline $quota.pods.upgradeSurge) "requests.storage" $quota.storage.size }}
+{{- range $resource, $gpus := $quota.gpus }}
+{{- $_ := set $hard (printf "requests.%s" $resource) (add $gpus.baseline $gpus.upgradeSurge) }}
 {{- end }}
 {{- range $resource, $compute := $quota.compute }}
-{{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.sum" (list $compute.steady $compute.surge)) }}
+{{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.sum" (list $compute.baseline $compute.upgradeSurge)) }}
 {{- end }}
 {{- range $name, $class := $quota.storage.classes }}
 {{- $_ := set $hard (printf "%s.storageclass.storage.k8s.io/requests.storage" $name) $class.size }}
@@ -24,7 +24,7 @@
 {{- define "tenant.denied" -}}
 {{- $quota := .quota }}
 {{- $hard := dict }}
-{{- range $quota.cards }}
+{{- range $quota.gpuResources }}
 {{- if not (hasKey $quota.gpus .) }}
 {{- $_ := set $hard (printf "requests.%s" .) 0 }}
 {{- end }}

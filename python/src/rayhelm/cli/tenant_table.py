@@ -33,14 +33,15 @@ def tenant_table(plan: "Plan") -> "Table":
     table.add_column("cards", justify="right", no_wrap=True)
     for name, tenant in plan.tenants.items():
         owned = [plan.services[service] for service in tenant.services]
-        held, surge = sum(service.gpus for service in owned), sum(service.upgrade_surge_gpus for service in owned)
+        baseline = sum(service.gpus for service in owned)
+        upgrade_surge = sum(service.upgrade_surge_gpus for service in owned)
         table.add_row(
             name,
             ", ".join(_callable(tenant)) or "-",
             str(tenant.requests_per_minute) if tenant.models else "-",
             str(tenant.concurrency) if tenant.models else "-",
             ", ".join(tenant.services) or "-",
-            f"{held:g} + {surge:g}" if owned else "-",
+            f"{baseline:g} + {upgrade_surge:g}" if owned else "-",
         )
     return table
 

@@ -25,16 +25,16 @@ def _quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iter
     """A row for each kind of card."""
     for (cluster, tenant), values in tenants.items():
         services = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
-        for resource, cards in values.quota.gpus.items():
+        for resource, quota in values.quota.gpus.items():
             yield {
                 "tenant": tenant,
                 "cluster": cluster,
                 "namespace": values.namespace.name or tenant,
                 "services": services,
                 "resource": resource,
-                "planned": cards.planned,
-                "steady": cards.planned if cards.steady is None else cards.steady,
-                "surge": cards.surge,
+                "planned": quota.planned,
+                "baseline": quota.planned if quota.baseline is None else quota.baseline,
+                "upgrade_surge": quota.upgrade_surge,
             }
 
 

@@ -63,9 +63,9 @@ def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str
 
 
 def _nvidia(use: PoolUse, pool: Pool) -> NvidiaPool:
-    card = use.gpu if use.mig else ""
-    return NvidiaPool(node_selector=pool.node_selector, card=card, mig=use.mig, replicas=use.time_slices)
+    gpu = use.gpu if use.mig else ""
+    return NvidiaPool(node_selector=pool.node_selector, gpu=gpu, mig=use.mig, replicas=use.time_slices)
 
 
 def _intel(use: PoolUse, pool: Pool) -> IntelPool:
-    return IntelPool(node_selector=pool.node_selector, shared=use.time_slices)
+    return IntelPool(node_selector=pool.node_selector, shared_dev_num=use.time_slices)

@@ -19,8 +19,8 @@ from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import Access, Subjects
 from rayhelm.values.tenant.namespace import Namespace
-from rayhelm.values.tenant.network import Destination, NetworkPolicy
-from rayhelm.values.tenant.quota import CARDS, Cards, Objects, Pods, Quota, Storage
+from rayhelm.values.tenant.network import Egress, NetworkPolicy
+from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, Objects, Pods, Quota, Storage
 
 __all__ = ["tenants_of_plan"]
 
@@ -68,25 +68,25 @@ def _values(
         access=_access(tenant),
         quota=_quota(plans, releases, room, _devices(cluster, plan), _parts(plan)),
         network_policy=NetworkPolicy(
-            destinations=_destinations(tenant.namespace or name, cluster, plan, fleet, values)
+            egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)
         ),
     )
 
 
-def _destinations(
+def _egress(
     namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
-) -> dict[str, Destination]:
+) -> dict[str, Egress]:
     """Who lets the namespace in, so that its own walls have to let it out: the gateway, and services with aliases."""
-    found: dict[str, Destination] = {}
+    found: dict[str, Egress] = {}
     if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
         door = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
-        found[RELEASE] = Destination(peer=door, ports=[GatewayValues().listen.port])
+        found[RELEASE] = Egress(peer=door, ports=[GatewayValues().listen.port])
     for service, planned in plan.services.items():
         declared = fleet.services.get(service)
         if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
             workers = {"rayhelm.dev/service": service, "rayhelm.dev/role": "worker"}
             peer = Peer(namespace=planned.namespace, pod_labels=workers)
-            found[service] = Destination(peer=peer, ports=[values[service].serve.port])
+            found[service] = Egress(peer=peer, ports=[values[service].serve.port])
     return found
 
 
@@ -112,7 +112,7 @@ def _quota(
     gpus = _cards(plans, releases, room, parts)
     return Quota(
         gpus=gpus,
-        cards=list(dict.fromkeys([*CARDS, *devices, *gpus])),
+        gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
         pods=_pods(plans, releases),
         objects=Objects(
             **{kind: max(count * len(plans), Objects.model_fields[kind].default) for kind, count in PER_SERVICE.items()}
@@ -126,11 +126,11 @@ def _cards(
     releases: Sequence[RayServiceValues],
     room: float | None,
     parts: Mapping[str, float],
-) -> dict[str, Cards]:
+) -> dict[str, GpuQuota]:
     """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
     services that are upgraded beside themselves: all of them may be at once."""
     planned = _sum(plan.gpu_resources for plan in plans)
-    surge = _sum(plan.gpu_resources for plan in plans if plan.upgrade == "NewCluster")
+    upgrade_surge = _sum(plan.gpu_resources for plan in plans if plan.upgrade == "NewCluster")
     most = _sum(
         {resource_of(group): group.max_replicas * group.gpu.count}
         for release in releases
@@ -140,7 +140,7 @@ def _cards(
     for resource, count in planned.items():
         more = max(0, most[resource] - count)
         more = more if room is None else min(more, int(room / parts.get(resource, 1)))
-        found[resource] = Cards(planned=count, steady=count + more if more else None, surge=surge[resource])
+        found[resource] = GpuQuota(planned=count, baseline=count + more if more else None, upgrade_surge=upgrade_surge[resource])
     return found
 
 
@@ -153,10 +153,10 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
 
 def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> Pods:
     workers = [sum(group.max_replicas for group in release.worker_groups.values()) for release in releases]
-    steady = sum(workers) + PODS_BESIDE_WORKERS * len(plans)
-    surge = sum(count + 1 for count, plan in zip(workers, plans, strict=True) if plan.upgrade == "NewCluster")
+    baseline = sum(workers) + PODS_BESIDE_WORKERS * len(plans)
+    upgrade_surge = sum(count + 1 for count, plan in zip(workers, plans, strict=True) if plan.upgrade == "NewCluster")
     usual = Pods()
-    return Pods(steady=max(steady, usual.steady), surge=max(surge, usual.surge))
+    return Pods(baseline=max(baseline, usual.baseline), upgrade_surge=max(upgrade_surge, usual.upgrade_surge))
 
 
 def _storage(releases: Sequence[RayServiceValues]) -> Storage:

@@ -23,7 +23,7 @@ class NvidiaPool(Values):
 
     node_selector: Labels
     """Labels that its nodes have, for that line."""
-    card: str = ""
+    gpu: str = ""
     """Card of the catalog (`H100-SXM-80GB`); required beside `mig`, which is checked against what the card can."""
     mig: dict[Profile, Annotated[int, Field(ge=1, le=8)]] = {}
     """MIG instances of each card, by profile. Pods ask for `nvidia.com/mig-<profile>`."""
@@ -107,7 +107,7 @@ class Partitioning(Values):
     mode: Literal["SPX_NPS1", "CPX_NPS1", "CPX_NPS4"]
     """Compute and memory partition: CPX makes eight devices of an MI300X; NPS4, for CPX alone, also splits its memory
     into four."""
-    cards: Annotated[int, Field(ge=1, le=16)]
+    gpus_per_node: Annotated[int, Field(ge=1, le=16)]
     """Cards of each such node: all of them are cut."""
     node_selector: Labels
     """Labels that its nodes have, for the line in NOTES."""
@@ -140,7 +140,7 @@ class IntelPool(Values):
 
     node_selector: Labels
     """Labels of its nodes; of two plugins no node may have both."""
-    shared: Annotated[int, Field(ge=1, le=48)] = 1
+    shared_dev_num: Annotated[int, Field(ge=1, le=48)] = 1
     """Pods that one card is handed to. They ask for `gpu.intel.com/xe` or `/i915` as for a whole one, and nothing
     bounds what each takes of it."""
     monitoring: bool = True

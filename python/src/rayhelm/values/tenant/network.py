@@ -1,4 +1,4 @@
-"""Who may reach whom in the namespace, beside what other charts open for their own pods."""
+"""NetworkPolicies of the namespace, in addition to those that other charts make for their own pods."""
 
 from typing import Annotated
 
@@ -7,11 +7,11 @@ from pydantic import Field
 from rayhelm.values.ray_service.base import Cidr, Name, Port, Text, Values
 from rayhelm.values.ray_service.network import Dns, Peer
 
-__all__ = ["Destination", "NetworkPolicy"]
+__all__ = ["Egress", "ExtraPolicy", "NetworkPolicy"]
 
 
-class Destination(Values):
-    """Somebody whom pods may call."""
+class Egress(Values):
+    """Pods or addresses that the team's own pods may connect to."""
 
     peer: Peer = Peer()
     """Pods."""
@@ -21,25 +21,53 @@ class Destination(Values):
     """TCP ports."""
 
 
-class Opening(Values):
-    """What else may pass, for some pods: a gateway that KubeRay makes here for an incremental upgrade, a database."""
+class ExtraPolicyTarget(Values):
+    """Pods or addresses that the selected pods may connect to."""
+
+    peer: Peer = Peer()
+    """Pods."""
+    cidrs: list[Cidr] = []
+    """Addresses."""
+
+
+class ExtraPolicyIngress(Values):
+    """Connections to the selected pods."""
+
+    from_: Annotated[dict[Name, Peer], Field(alias="from")] = {}
+    """Allowed clients, by name. Each needs a namespace."""
+    ports: list[Port] = []
+    """TCP ports of the selected pods that the clients may reach; empty for all ports."""
+
+
+class ExtraPolicyEgress(Values):
+    """Connections from the selected pods."""
+
+    to: dict[Name, ExtraPolicyTarget] = {}
+    """Allowed targets, by name. Each needs a namespace or addresses."""
+    ports: list[Port] = []
+    """TCP ports of the targets; required beside `to`."""
+
+
+class ExtraPolicy(Values):
+    """One NetworkPolicy for some pods of the namespace: a database, a cache, or the gateway pods that KubeRay creates
+    for an incremental upgrade. A peer in the tenant's own namespace gets a policy for its end too."""
 
     pod_labels: dict[str, Text]
-    """Labels of the pods it is for; required, or it would open the whole namespace."""
-    callers: dict[Name, Peer] = {}
-    """Who may call them, by name."""
-    ports: list[Port] = []
-    """TCP ports of theirs that callers may reach; empty for all."""
-    destinations: dict[Name, Destination] = {}
-    """Whom they may call, by name."""
+    """Labels of the pods that the policy selects. Required and not empty: without labels it would select every pod of
+    the namespace."""
+    ingress: ExtraPolicyIngress = ExtraPolicyIngress()
+    """Connections to these pods."""
+    egress: ExtraPolicyEgress = ExtraPolicyEgress()
+    """Connections from these pods."""
 
 
 class NetworkPolicy(Values):
-    """NetworkPolicies: deny all pods everything, then these."""
+    """NetworkPolicies. One denies all traffic of every pod in the namespace; the others allow what is listed here."""
 
     dns: Dns = Dns()
-    """The cluster's DNS, which every pod may ask."""
-    destinations: dict[Name, Destination] = {}
-    """Whom the team's own pods may call, by name: the gateway. Pods of services may not, but what their chart opens."""
-    openings: dict[Name, Opening] = {}
-    """What else may pass, by name."""
+    """The cluster's DNS. Every pod may query it."""
+    egress: dict[Name, Egress] = {}
+    """What the team's own pods may connect to, by name, for example the gateway. It does not apply to pods of a
+    RayService: `ray-service` makes the policies for those."""
+    extra_policies: dict[Name, ExtraPolicy] = {}
+    """Further NetworkPolicies for some pods of the namespace, by name."""

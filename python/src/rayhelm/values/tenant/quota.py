@@ -6,9 +6,9 @@ from pydantic import Field
 
 from rayhelm.values.ray_service.base import Quantity, Values
 
-__all__ = ["CARDS", "Quota"]
+__all__ = ["GPU_RESOURCES", "Quota"]
 
-CARDS = (
+GPU_RESOURCES = (
     "nvidia.com/gpu",
     "nvidia.com/gpu.shared",
     "amd.com/gpu",
@@ -26,33 +26,33 @@ Resource = Annotated[
 ClassName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=200)]
 
 
-class Cards(Values):
-    """Cards of one kind. The quota is `steady` and `surge` together."""
+class GpuQuota(Values):
+    """Cards of one kind. The quota is `baseline` and `upgradeSurge` together."""
 
     planned: Count
     """Cards that the plan gives to the tenant's services, nothing being upgraded. 0 where there is no plan."""
-    steady: Count | None = None
+    baseline: Count | None = None
     """Cards that they may hold, nothing being upgraded; as many as planned when left out."""
-    surge: Count
+    upgrade_surge: Count
     """Cards more, for upgrades: `NewCluster` holds a service's cards twice for a while. 0 only where every service has
     `upgrade.strategy: None`."""
 
 
 class Pods(Values):
-    """Pods, heads and Jobs included. The quota is `steady` and `surge` together."""
+    """Pods, heads and Jobs included. The quota is `baseline` and `upgradeSurge` together."""
 
-    steady: Count = 64
+    baseline: Count = 64
     """Pods, nothing being upgraded."""
-    surge: Count = 64
+    upgrade_surge: Count = 64
     """Pods more, for upgrades."""
 
 
 class Compute(Values):
-    """CPU or memory, as the sum of requests. The quota is `steady` and `surge` together."""
+    """CPU or memory, as the sum of requests. The quota is `baseline` and `upgradeSurge` together."""
 
-    steady: Quantity
+    baseline: Quantity
     """Sum, nothing being upgraded."""
-    surge: Quantity
+    upgrade_surge: Quantity
     """More, for upgrades."""
 
 
@@ -112,9 +112,9 @@ class PriorityClass(Values):
 class Quota(Values):
     """ResourceQuotas. What is not named among `gpus` is denied."""
 
-    gpus: dict[Resource, Cards] = {}
-    """Cards by extended resource. One of `cards` that is not here is denied."""
-    cards: Annotated[list[Resource], Field(min_length=1)] = list(CARDS)
+    gpus: dict[Resource, GpuQuota] = {}
+    """Cards by extended resource. One of `gpuResources` that is not here is denied."""
+    gpu_resources: Annotated[list[Resource], Field(min_length=1)] = list(GPU_RESOURCES)
     """Extended resources of the cards of this cluster, as their device plugins call them; name MIG's and others of
     yours here (`nvidia.com/mig-3g.40gb`). What is neither here nor in a quota can be had without bounds."""
     compute: dict[Annotated[str, Field(pattern=r"^(cpu|memory)$")], Compute] = {}
