@@ -24,7 +24,7 @@ PLANTED = {
         Renamed(old="networkPolicy.dns.peer.space", new="networkPolicy.dns.peer.namespace"),
     ),
     "platform": (
-        Renamed(old="nvidia.pools.*.model", new="nvidia.pools.*.card"),
+        Renamed(old="nvidia.pools.*.model", new="nvidia.pools.*.gpu"),
         Renamed(old="metrics.services.*.space", new="metrics.services.*.namespace"),
         Renamed(old="classes", new="priorityClasses", fix="priorityClasses:\n  head: {value: 1}"),
     ),
@@ -140,7 +140,9 @@ def test_chart_with_planted_keys_takes_the_same_values(planted: Path, name: str)
 
 def test_schema_with_planted_keys_admits_no_other_key() -> None:
     chart = chart_of("tenant")
-    values = over(chart.smallest(), {"networkPolicy": {"openings": {"db": {"callers": {"x": {"space": "a"}}}}}})
+    values = over(
+        chart.smallest(), {"networkPolicy": {"extraPolicies": {"db": {"ingress": {"from": {"x": {"space": "a"}}}}}}}
+    )
     schema = Draft202012Validator(values_schema(chart.model, "tenant", PLANTED["tenant"]))
     assert any("'space' was unexpected" in error.message for error in schema.iter_errors(values))
 
