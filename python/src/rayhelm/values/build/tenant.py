@@ -67,9 +67,7 @@ def _values(
         namespace=Namespace(name=tenant.namespace or ""),
         access=_access(tenant),
         quota=_quota(plans, releases, room, _devices(cluster, plan), _parts(plan)),
-        network_policy=NetworkPolicy(
-            egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)
-        ),
+        network_policy=NetworkPolicy(egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)),
     )
 
 
@@ -140,7 +138,9 @@ def _cards(
     for resource, count in planned.items():
         more = max(0, most[resource] - count)
         more = more if room is None else min(more, int(room / parts.get(resource, 1)))
-        found[resource] = GpuQuota(planned=count, baseline=count + more if more else None, upgrade_surge=upgrade_surge[resource])
+        found[resource] = GpuQuota(
+            planned=count, baseline=count + more if more else None, upgrade_surge=upgrade_surge[resource]
+        )
     return found
 
 
