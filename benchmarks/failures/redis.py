@@ -5,7 +5,7 @@ from secrets import token_urlsafe
 
 from rayhelm.rehearsal.cluster_session import RESTRICTED, ClusterSession, build_namespace
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
+from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
 from rayhelm.values.ray_service.network import Peer
 
 __all__ = ["redis", "with_redis"]
@@ -38,7 +38,7 @@ def with_redis(values: RayServiceValues) -> RayServiceValues:
     tolerance = GcsFaultTolerance(
         enabled=True,
         redis_address=f"{NAME}.{NAME}.svc.cluster.local:6379",
-        password_secret=SecretKey(name=NAME, key="password"),
+        password_secret=SecretKeyRef(name=NAME, key="password"),
     )
     changed = {"gcs_fault_tolerance": tolerance, "network_policy": policy.model_copy(update={"redis": where})}
     return values.model_copy(update=changed)

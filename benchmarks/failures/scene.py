@@ -19,7 +19,7 @@ from rayhelm.render.files import render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 
 __all__ = ["IMAGE", "Scene", "Setting", "scene"]
 
@@ -109,7 +109,7 @@ def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
     rendered = render_fleet(FLEETS / f"{setting.fleet}.yaml")
     found = inspect_cluster(session.kubectl)
     repository, _, tag = IMAGE.rpartition(":")
-    image = Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True})
+    image = RayImage.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True})
     place = StandInCluster(kuberay=found.kuberay, image=image, haproxy=DOOR_IMAGE, api_servers=tuple(found.api_servers))
     (cluster,) = rendered.loaded.fleet.clusters
     stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, doors=setting.doors)

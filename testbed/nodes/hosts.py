@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.spec.pools import Pool
-from rayhelm.values.build.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_CARD
+from rayhelm.values.build.worker_groups import CPUS_STEP, MEMORY_GIB_BASE, MEMORY_GIB_PER_GPU
 
 __all__ = ["GIB", "RDMA_SHARES", "Host", "Size", "Taint", "size_of"]
 
@@ -61,5 +61,5 @@ def size_of(pool: Pool, cards: int) -> Size:
     """What the fleet says of the pool's nodes, else room for the largest worker pods that plans make: one for each
     card or part of one, of a kind that is shared, and once more as much for what runs beside them."""
     cpus = CPUS_STEP * (cards + 1)
-    memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_CARD) * (cards + 1) * GIB
+    memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_GPU) * (cards + 1) * GIB
     return Size(cpus=pool.cpus_per_node or cpus, memory=int(pool.memory_per_node or memory))

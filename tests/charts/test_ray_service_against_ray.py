@@ -7,7 +7,7 @@ import pytest
 
 from charts.kit import EXAMPLES, ray_service, serve_config
 from rayhelm.local.serve_config import check_serve_config
-from rayhelm.values.ray_service.cards import AcceleratorType
+from rayhelm.values.ray_service.accelerators import AcceleratorType
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 

@@ -11,7 +11,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.fleets import priority_classes
 from cluster.kit.helm import Helm
 from rayhelm.render.files import render_fleet
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 NODES, CARDS = 125, 8
@@ -42,7 +42,7 @@ def test_a_thousand_cards_serve_one_model(
     file = tmp_path / "fleet.yaml"
     file.write_text(FLEET)
     rendered = render_fleet(file)
-    values = {**changed(rendered.values["llama-405b"]), "kuberay": {"version": cluster.place.kuberay}}
+    values = {**select_changed(rendered.values["llama-405b"]), "kuberay": {"version": cluster.place.kuberay}}
     classes = priority_classes(rendered)
     with cluster.machines([*simulated(rendered.loaded), *cpu_nodes(1), *volumes(rendered.loaded), *classes]):
         helm.install("ray-service", "llama-405b", namespace, values)

@@ -12,8 +12,8 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
-from rayhelm.values.build.pod_kinds import hosts_of, names_of
-from rayhelm.values.build.worker_groups import resource_of
+from rayhelm.values.build.pod_kinds import find_hosts, name_pod_kinds
+from rayhelm.values.build.worker_groups import get_gpu_resource
 from testbed.nodes import pool_of
 
 
@@ -74,7 +74,7 @@ def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) 
         assert len(installed.pods(service, "head")) == 1
         for pod in installed.pods(service, "worker"):
             group = groups[pod["metadata"]["labels"]["ray.io/group"]]
-            assert cards(pod) == {resource_of(group): group.gpu.count}
+            assert cards(pod) == {get_gpu_resource(group): group.gpu.count}
 
 
 def test_the_planned_load_takes_the_cards_that_the_plan_holds(installed: Installed) -> None:
@@ -110,13 +110,13 @@ def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> 
     for service in fleet.services:
         kinds = {
             name: kind
-            for kind, name in names_of(fleet.rendered.plan.of_service(service), fleet.rendered.loaded).items()
+            for kind, name in name_pod_kinds(fleet.rendered.plan.of_service(service), fleet.rendered.loaded).items()
         }
         for pod in installed.pods(service, "worker"):
             kind = kinds[pod["metadata"]["labels"]["ray.io/group"]]
             node = pod["spec"]["nodeName"]
             assert pool_of(nodes[node]) == kind.pool
-            unlike = hosts_of(kind, fleet.rendered.loaded.fleet.pools[kind.pool])
+            unlike = find_hosts(kind, fleet.rendered.loaded.fleet.pools[kind.pool])
             assert not unlike or node in {host.name for host in unlike}
 
 

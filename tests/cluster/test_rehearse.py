@@ -25,7 +25,7 @@ from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.without_gpus import build_stand_ins
 from rayhelm.render.files import render_fleet
 from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 from testbed.nodes import cpu_nodes, uniform
 from testbed.tools import program
 
@@ -165,7 +165,7 @@ def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster
 def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
     kubectl = Kubectl(program("kubectl"), cluster.place.kubeconfig)
     place = StandInCluster(
-        kuberay=cluster.place.kuberay, image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True)
+        kuberay=cluster.place.kuberay, image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True)
     )
     releases = remove_external(build_stand_ins(render_fleet(FLEET), place, cluster="main")).releases
     names, classes = namespaces(cluster), wide(cluster)

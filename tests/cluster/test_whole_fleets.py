@@ -16,7 +16,7 @@ from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
 from rayhelm.admission.policy import shipped
 from rayhelm.render.releases import Release
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 ANOTHER_POD = {"head": {"tmpSize": "11Gi"}}
 """An edit of values for which KubeRay builds a second cluster."""
@@ -33,7 +33,7 @@ class Standing(NamedTuple):
         return [one for one in self.fleet.rendered.releases if (one.chart, one.cluster) == (chart, self.fleet.cluster)]
 
     def install(self, release: Release, edit: dict[str, Any] | None = None) -> None:
-        values: dict[str, Any] = changed(release.values)
+        values: dict[str, Any] = select_changed(release.values)
         if release.chart == "ray-service":
             values = over(self.fleet.values(release.name, kuberay=self.cluster.place.kuberay), edit or {})
         # The classes that services name are there for other tests too.

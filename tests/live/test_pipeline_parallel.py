@@ -15,7 +15,7 @@ from live.kit.cluster import Cluster
 from live.kit.service import TINY, Service, serving, values
 from rayhelm.errors import RayhelmError
 from rayhelm.standin.cluster import GROUP
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 STAGES = ("first", "second")
 LOGS = "/tmp/ray/session_latest/logs/worker-*.err"
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.timeout(1800)
 
 @pytest.fixture(scope="module")
 def service(cluster: Cluster) -> Iterator[Service]:
-    group = changed(values(cluster, {}))["workerGroups"][GROUP]
+    group = select_changed(values(cluster, {}))["workerGroups"][GROUP]
     # Ranks that share nothing but the network: each group has one pod, and room for one stage.
     model = {"engine": {"pipelineParallelSize": 2}, "workerGroups": list(STAGES), "placementStrategy": "STRICT_SPREAD"}
     overlay: dict[str, Any] = {

@@ -168,7 +168,7 @@ def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: P
     before = session.list_ray_clusters(service)
     change = {"upgrade": {"strategy": "NewCluster", "deletionDelaySeconds": 30}, "head": {"env": {"CHANGED": "1"}}}
     with product.called() as load:
-        session.install(product.changed(service, change))
+        session.install(product.change(service, change))
         session.wait_for_switch(service, before)
         session.wait_until_removed(service, before)
     assert len(load.outcome.answered) > 50

@@ -15,7 +15,7 @@ from rayhelm.charts.helm import charts_dir, template
 from rayhelm.render.files import Rendered, render_fleet, rendered_of
 from rayhelm.render.releases import Release
 from rayhelm.spec.load import load_fleet
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 Object = dict[str, Any]
 
@@ -29,7 +29,7 @@ def fleet(name: str) -> Rendered:
 
 def objects(release: Release) -> list[Object]:
     return template(
-        release.chart, release.name, release.namespace, changed(release.values), kube_version=release.kubernetes
+        release.chart, release.name, release.namespace, select_changed(release.values), kube_version=release.kubernetes
     )
 
 

@@ -12,7 +12,7 @@ from rayhelm.planner.plan import Plan
 from rayhelm.render.files import rendered_of
 from rayhelm.render.plan_page import plan_page
 from rayhelm.values.build.gateway import gateways_of_plan
-from rayhelm.values.build.ray_service import values_of_plan
+from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.gateway import GatewayValues
 from unit.fleets import load, plan
 from unit.small_fleet import problems, read, the_problem
@@ -35,7 +35,7 @@ LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 def door(text: str) -> GatewayValues:
     loaded = load(text)
     planned = plan(text)
-    (found,) = gateways_of_plan(planned, loaded.fleet, values_of_plan(planned, loaded)).values()
+    (found,) = gateways_of_plan(planned, loaded.fleet, build_ray_service_values(planned, loaded)).values()
     return found
 
 
@@ -249,7 +249,7 @@ def test_a_tenant_s_pin_reaches_the_door() -> None:
 
 def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
     text = BASE + PLACE + NEXT
-    values = values_of_plan(plan(text), load(text))
+    values = build_ray_service_values(plan(text), load(text))
     for service in ("chat", "chat-big", "chat-next"):
         assert {name: list(found.models) for name, found in values[service].serve.applications.items()} == {
             "chat": ["chat"]

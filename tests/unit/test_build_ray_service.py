@@ -5,8 +5,8 @@ import yaml
 
 from rayhelm.errors import FleetError
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.values.build.ray_service import values_of_plan
-from rayhelm.values.emit import as_yaml, changed
+from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.labels import Toleration
 from unit.fleets import load
@@ -17,7 +17,7 @@ LLAMA = "meta-llama/Llama-3.1-8B-Instruct"
 
 def values(text: str) -> dict[str, RayServiceValues]:
     loaded = load(text)
-    return values_of_plan(plan_fleet(loaded), loaded)
+    return build_ray_service_values(plan_fleet(loaded), loaded)
 
 
 def one(pool: str, model: str, more: str = CLUSTER) -> RayServiceValues:
@@ -135,10 +135,10 @@ def test_engine_arguments_without_a_value_of_their_own_are_handed_on() -> None:
 
 def test_yaml_holds_only_what_differs_and_reads_back_to_the_same_values() -> None:
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}")
-    text = as_yaml(found, "Written by a test.")
+    text = dump_yaml(found, "Written by a test.")
     assert text.startswith("# Written by a test.\n")
     assert "deletionDelaySeconds" not in text
-    assert yaml.safe_load(text) == changed(found)
+    assert yaml.safe_load(text) == select_changed(found)
     assert RayServiceValues.model_validate(yaml.safe_load(text)) == found
 
 

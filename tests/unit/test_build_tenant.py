@@ -10,7 +10,7 @@ from rayhelm.lint.fleet import lint_fleet
 from rayhelm.render.files import Rendered, files_of, render_fleet, rendered_of
 from rayhelm.render.releases import Release
 from rayhelm.spec.tenants import Tenant as Declared
-from rayhelm.values.build.worker_groups import resource_of
+from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.tenants import Tenant
 from rayhelm.values.tenant import TenantValues
@@ -254,7 +254,7 @@ def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str)
         }
         for resource, cards in values.quota.gpus.items():
             groups = [group for key in plans for group in rendered.values[key].worker_groups.values()]
-            asked = sum(group.max_replicas * group.gpu.count for group in groups if resource_of(group) == resource)
+            asked = sum(group.max_replicas * group.gpu.count for group in groups if get_gpu_resource(group) == resource)
             assert asked == cards.planned
             upgraded = [plan for plan in plans.values() if plan.upgrade == "NewCluster"]
             assert cards.upgrade_surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)

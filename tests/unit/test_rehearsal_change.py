@@ -12,10 +12,10 @@ from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered, rendered_of
 from rayhelm.standin.cluster import GROUP, StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 from unit.fleets import load
 
-PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
+PLACE = StandInCluster(kuberay="1.6.2", image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
 FLEET = """\
     fleet: small
     clusters:

@@ -16,7 +16,7 @@ from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.spec.load import load_fleet
 from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 
 VALUES = charts_dir().parent / "values"
 CLUSTERS = [
@@ -24,7 +24,7 @@ CLUSTERS = [
     for path in sorted(VALUES.glob("*/fleet.yaml"))
     for cluster in load_fleet(path).fleet.clusters
 ]
-PLACE = StandInCluster(kuberay="1.6.2", image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
+PLACE = StandInCluster(kuberay="1.6.2", image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
 FOUND = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=())
 
 

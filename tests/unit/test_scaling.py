@@ -7,7 +7,7 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
-from rayhelm.values.build.ray_service import values_of_plan
+from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.ray_service import RayServiceValues
 
 FLEET = """\
@@ -156,7 +156,7 @@ IMAGE = "image: {repository: registry.example/ray, tag: ours, includesRayhelm: t
 
 def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> RayServiceValues:
     loaded = fleet_of(parse_document(ASKING.format(prometheus=prometheus, image=image, pool=pool), "fleet.yaml"))
-    return values_of_plan(plan_fleet(loaded), loaded)["chat"]
+    return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
 
 
 def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() -> None:

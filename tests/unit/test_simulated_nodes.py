@@ -15,8 +15,8 @@ from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
 from rayhelm.render.files import Rendered, render_fleet, rendered_of
 from rayhelm.spec.labels import Labels
-from rayhelm.values.build.pod_kinds import names_of
-from rayhelm.values.emit import changed
+from rayhelm.values.build.pod_kinds import name_pod_kinds
+from rayhelm.values.emit import select_changed
 from testbed.nodes import cpu_nodes, pool_of, simulated, uniform, volumes
 from testbed.nodes.labels import labels_of, spot_marks
 from unit.fleets import load
@@ -91,9 +91,9 @@ def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:
     for service, planned in found.plan.services.items():
         if planned.cluster != cluster:
             continue
-        objects = template("ray-service", service, "models", changed(found.values[service]))
+        objects = template("ray-service", service, "models", select_changed(found.values[service]))
         (ray,) = [item for item in objects if item["kind"] == "RayService"]
-        pools = {name: kind.pool for kind, name in names_of(found.plan.of_service(service), found.loaded).items()}
+        pools = {name: kind.pool for kind, name in name_pod_kinds(found.plan.of_service(service), found.loaded).items()}
         for group in ray["spec"]["rayClusterConfig"]["workerGroupSpecs"]:
             yield pools[group["groupName"]], group["maxReplicas"] * group["numOfHosts"], group["template"]
 
@@ -338,7 +338,7 @@ def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(card: GpuKin
 
 
 def pod_of(group: Object) -> Object:
-    values = changed(rendered("single-gpu").values["llama-8b"])
+    values = select_changed(rendered("single-gpu").values["llama-8b"])
     only = next(iter(values["workerGroups"]))
     values = {**values, "workerGroups": {only: group}}
     objects = template("ray-service", "llama-8b", "models", values)

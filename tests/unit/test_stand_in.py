@@ -11,17 +11,24 @@ from rayhelm.standin.families import POSITIONS, VOCABULARY, config, families
 from rayhelm.standin.model import StandIn, local, stand_in
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
-from rayhelm.values.ray_service.serve import Application, Autoscaling, CustomApplication, Model, Router, Serve
+from rayhelm.values.ray_service.serve import (
+    CustomApplication,
+    ModelAutoscaling,
+    Router,
+    Serve,
+    ServeApplication,
+    ServedModel,
+)
 
 FOLDER = Path("/tiny")
 
 
-def values(**models: Model) -> RayServiceValues:
-    applications = {name.replace("_", "-"): Application(models={name: model}) for name, model in models.items()}
+def values(**models: ServedModel) -> RayServiceValues:
+    applications = {name.replace("_", "-"): ServeApplication(models={name: model}) for name, model in models.items()}
     return RayServiceValues(serve=Serve(applications=applications), tenant="search")
 
 
-def model(**changes: object) -> Model:
+def model(**changes: object) -> ServedModel:
     large = {
         "source": "meta-llama/Llama-3.1-405B-Instruct",
         "revision": "0" * 40,
@@ -38,13 +45,13 @@ def model(**changes: object) -> Model:
         "resources": {"card": 1},
         "gpu_fraction": 0.5,
         "accelerator_type": "H100",
-        "autoscaling": Autoscaling(min_replicas=2, max_replicas=4, target_ongoing_requests=48),
+        "autoscaling": ModelAutoscaling(min_replicas=2, max_replicas=4, target_ongoing_requests=48),
         "env": {"VLLM_PP_LAYER_PARTITION": "20,20"},
     }
-    return Model.model_validate({**large, **changes})
+    return ServedModel.model_validate({**large, **changes})
 
 
-def tiny(architecture: str, **changes: object) -> tuple[StandIn, Model]:
+def tiny(architecture: str, **changes: object) -> tuple[StandIn, ServedModel]:
     result = stand_in(values(chat=model(**changes)), {"chat": architecture}, FOLDER)
     return result, result.values.serve.applications["chat"].models["chat"]
 

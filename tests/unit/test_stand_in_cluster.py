@@ -17,18 +17,18 @@ from rayhelm.standin.cluster import (
     adapt_service,
     adapt_tenant,
 )
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.tenant import TenantValues
 
 VALUES = charts_dir().parent / "values"
 FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
 PLACE = StandInCluster(
     kuberay="1.6.2",
-    image=Image(repository="here.example/ray", tag="cpu", includes_rayhelm=True),
+    image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True),
     haproxy="here.example:5000/haproxy:2.8",
     api_servers=("10.200.0.1/32",),
 )
@@ -59,7 +59,9 @@ def objects(name: str, chart: str, *, workers: int = 1) -> list[dict[str, Any]]:
         item
         for release in rendered.releases
         if release.chart == chart
-        for item in template(chart, release.name, release.namespace, changed(small(release, rendered, workers=workers)))
+        for item in template(
+            chart, release.name, release.namespace, select_changed(small(release, rendered, workers=workers))
+        )
     ]
 
 
@@ -107,7 +109,7 @@ def test_ray_counts_enough_cores_for_each_model_and_ingress() -> None:
 def test_what_keeps_the_pods_safe_stays() -> None:
     rendered = fleet("two-workstations")
     (release,) = (item for item in rendered.releases if item.chart == "ray-service")
-    before, after = changed(release.values), changed(small(release, rendered))
+    before, after = select_changed(release.values), select_changed(small(release, rendered))
     assert after["tenant"] == before["tenant"]
     assert after["upgrade"] == before["upgrade"]
     assert after["networkPolicy"]["allowedGateways"] == before["networkPolicy"]["allowedGateways"]
@@ -119,7 +121,7 @@ def test_what_keeps_the_pods_safe_stays() -> None:
 def test_the_place_says_whose_api_server_image_and_operator_it_is() -> None:
     rendered = fleet("two-workstations")
     (release,) = (item for item in rendered.releases if item.chart == "ray-service")
-    after = changed(small(release, rendered))
+    after = select_changed(small(release, rendered))
     assert after["networkPolicy"]["apiServer"]["cidrs"] == ["10.200.0.1/32"]
     assert after["image"] == {"repository": "here.example/ray", "tag": "cpu", "includesRayhelm": True}
     assert after["kuberay"] == {"version": "1.6.2"}
@@ -134,7 +136,7 @@ def test_more_workers_are_more_pods_of_one_size() -> None:
 def test_the_door_keeps_its_routes_keys_and_limits() -> None:
     rendered = fleet("shared-cards")
     (release,) = (item for item in rendered.releases if item.chart == "gateway")
-    before, after = changed(release.values), changed(small(release, rendered))
+    before, after = select_changed(release.values), select_changed(small(release, rendered))
     assert {key: after[key] for key in ("tenants", "models")} == {key: before[key] for key in ("tenants", "models")}
     assert after["image"] == {"repository": "here.example:5000/haproxy", "tag": "2.8"}
 
@@ -156,7 +158,7 @@ def test_a_tenant_is_denied_every_card() -> None:
 def test_policies_stay_and_take_the_image_that_stands_in() -> None:
     rendered = fleet("single-gpu")
     (release,) = (item for item in rendered.releases if item.chart == "platform")
-    before, after = changed(release.values)["policies"], changed(small(release, rendered))["policies"]
+    before, after = select_changed(release.values)["policies"], select_changed(small(release, rendered))["policies"]
     registries = after.pop("imageSource")["registries"]
     assert after == before
     assert "here.example/ray" in registries
@@ -164,7 +166,7 @@ def test_policies_stay_and_take_the_image_that_stands_in() -> None:
 
 def test_the_values_that_came_in_are_as_they_were() -> None:
     rendered = fleet("two-workstations")
-    before = [changed(release.values) for release in rendered.releases]
+    before = [select_changed(release.values) for release in rendered.releases]
     for release in rendered.releases:
         small(release, rendered)
-    assert [changed(release.values) for release in rendered.releases] == before
+    assert [select_changed(release.values) for release in rendered.releases] == before

@@ -7,20 +7,20 @@ import pytest
 
 from charts.kit import example, only
 from rayhelm.charts.helm import template
-from rayhelm.values.emit import as_yaml, changed
+from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient, Dns, NetworkPolicy, Peer
-from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKey
+from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
 
 
 def gateway(policy: NetworkPolicy) -> dict[str, Any]:
     values = GatewayValues.model_validate(example("gateway/minimal"))
-    return changed(values.model_copy(update={"network_policy": policy}))
+    return select_changed(values.model_copy(update={"network_policy": policy}))
 
 
 def test_what_is_as_the_chart_has_it_is_not_written() -> None:
     assert "networkPolicy" not in gateway(NetworkPolicy())
-    assert changed(NetworkPolicy(allowed_clients={"apps": AllowedClient(namespace="apps")})) == {
+    assert select_changed(NetworkPolicy(allowed_clients={"apps": AllowedClient(namespace="apps")})) == {
         "allowedClients": {"apps": {"namespace": "apps"}}
     }
 
@@ -41,7 +41,9 @@ def test_a_label_that_the_chart_has_and_the_values_have_not_is_taken_out() -> No
 
 
 def test_a_key_is_written_that_only_the_chart_s_own_default_is_like() -> None:
-    written = changed(GcsFaultTolerance(enabled=True, password_secret=SecretKey(name="redis", key="password")))
+    written = select_changed(
+        GcsFaultTolerance(enabled=True, password_secret=SecretKeyRef(name="redis", key="password"))
+    )
     assert written["passwordSecret"] == {"name": "redis", "key": "password"}
 
 
@@ -52,6 +54,6 @@ def test_text_is_text_to_helm(text: str, tmp_path: Path) -> None:
         update={"labels": {"example.com/a": text}}
     )
     file = tmp_path / "values.yaml"
-    file.write_text(as_yaml(values, "Written by a test."))
+    file.write_text(dump_yaml(values, "Written by a test."))
     labels = only(template("gateway", "gateway", "gateway", [file]), "Deployment")["metadata"]["labels"]
     assert labels["example.com/a"] == text

@@ -2,13 +2,6 @@
 {{- define "ray-service.defaults" -}}
 {
  "Alias": {},
- "Application": {
-  "ingress": {
-   "minReplicas": 1,
-   "maxReplicas": 2,
-   "targetOngoingRequests": 200
-  }
- },
  "CustomApplication": {
   "args": {},
   "hubModels": {},
@@ -34,7 +27,18 @@
    443
   ]
  },
- "Model": {
+ "Peer": {
+  "namespace": "",
+  "podLabels": {}
+ },
+ "ServeApplication": {
+  "ingress": {
+   "minReplicas": 1,
+   "maxReplicas": 2,
+   "targetOngoingRequests": 200
+  }
+ },
+ "ServedModel": {
   "revision": "",
   "tokenizerRevision": "",
   "task": "chat",
@@ -84,10 +88,6 @@
   "gracefulShutdownSeconds": 120,
   "trustRemoteCodeReason": "",
   "env": {}
- },
- "Peer": {
-  "namespace": "",
-  "podLabels": {}
  },
  "Spread": {
   "maxSkew": 1,

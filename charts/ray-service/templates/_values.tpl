@@ -13,9 +13,9 @@
 {{- $_ := set $values.workerGroups $name $group }}
 {{- end }}
 {{- range $name, $app := $values.serve.applications }}
-{{- $app := mergeOverwrite (deepCopy $defaults.Application) (dict "routePrefix" (printf "/%s" $name)) $app }}
+{{- $app := mergeOverwrite (deepCopy $defaults.ServeApplication) (dict "routePrefix" (printf "/%s" $name)) $app }}
 {{- range $id, $model := $app.models }}
-{{- $_ := set $app.models $id (mergeOverwrite (deepCopy $defaults.Model) $model) }}
+{{- $_ := set $app.models $id (mergeOverwrite (deepCopy $defaults.ServedModel) $model) }}
 {{- end }}
 {{- $_ := set $values.serve.applications $name $app }}
 {{- end }}

@@ -8,7 +8,7 @@ from typing import Any
 from cluster.kit.cluster import Object
 from rayhelm.charts.helm import charts_dir, template
 from rayhelm.render.files import Rendered, render_fleet
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 __all__ = ["Fleet", "fleet_clusters", "priority_classes"]
@@ -37,7 +37,7 @@ class Fleet:
 
     def values(self, service: str, *, kuberay: str) -> dict[str, Any]:
         """As rendered from the fleet file, but for the operator that is at hand."""
-        return {**changed(self.rendered.values[service]), "kuberay": {"version": kuberay}}
+        return {**select_changed(self.rendered.values[service]), "kuberay": {"version": kuberay}}
 
     def machines(self) -> list[Object]:
         """Its nodes, two more for heads and downloads, volumes for its weights, and the classes that its pods name."""
@@ -49,7 +49,7 @@ class Fleet:
 def priority_classes(rendered: Rendered, cluster: str = "main") -> list[Object]:
     """Those that pods of the fleet's services name, as the chart platform makes them."""
     (platform,) = (one for one in rendered.releases if (one.chart, one.cluster) == ("platform", cluster))
-    objects = template("platform", platform.name, platform.namespace, changed(platform.values))
+    objects = template("platform", platform.name, platform.namespace, select_changed(platform.values))
     return [item for item in objects if item["kind"] == "PriorityClass"]
 
 

@@ -17,10 +17,10 @@ from rayhelm.rehearsal.without_gpus import LOAD_CLIENT, StandInSet, build_stand_
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 from testbed.images.__main__ import build
 from testbed.node.images import give
 from testbed.node.operator import install_operator
@@ -59,9 +59,11 @@ class Product:
         with run_load(self.session.kubectl, self.image, targets, patience=READY) as running:
             yield running
 
-    def changed(self, release: Release, overlay: Mapping[str, Any]) -> Release:
+    def change(self, release: Release, overlay: Mapping[str, Any]) -> Release:
         """The same release with other values laid over its own."""
-        return replace(release, values=type(release.values).model_validate(over(changed(release.values), overlay)))
+        return replace(
+            release, values=type(release.values).model_validate(over(select_changed(release.values), overlay))
+        )
 
 
 @contextmanager
@@ -76,7 +78,7 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
     found = inspect_cluster(cluster.kubectl)
     place = StandInCluster(
         kuberay=found.kuberay,
-        image=Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
+        image=RayImage.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
         haproxy=haproxy,
         api_servers=found.api_servers,
     )

@@ -13,9 +13,9 @@ from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.rehearsal.load_client import LoadTarget
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import StandInCluster, adapt_service
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 from testbed.images.__main__ import build
 from testbed.node.images import give
 from testbed.tools import found
@@ -64,7 +64,7 @@ class Service:
 
     def upgrade(self, overlay: Mapping[str, Any]) -> "Service":
         """The same with other values laid over its own."""
-        merged = over(changed(self.release.values), dict(overlay))
+        merged = over(select_changed(self.release.values), dict(overlay))
         release = replace(self.release, values=RayServiceValues.model_validate(merged))
         self.session.install(release)
         return replace(self, release=release)
@@ -82,7 +82,7 @@ def values(
     repository, _, tag = given(cluster).rpartition(":")
     place = StandInCluster(
         kuberay=found("kuberay-operator").version,
-        image=Image.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
+        image=RayImage.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True}),
         api_servers=(f"{cluster.node.network.node}/32",),
     )
     engine = {"maxModelLen": 1024, "maxNumSeqs": 8, "maxNumBatchedTokens": 1024}
@@ -98,7 +98,7 @@ def values(
     }  # fmt: skip
     families = {name: family for name, (_, family) in models.items()}
     small = adapt_service(RayServiceValues.model_validate(plain), families, place).values
-    return RayServiceValues.model_validate(over(changed(small), dict(overlay)))
+    return RayServiceValues.model_validate(over(select_changed(small), dict(overlay)))
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from rayhelm.charts.helm import charts_dir, template
 from rayhelm.network import Site, site_of
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 __all__ = ["FLEETS", "RELEASES", "Fleet", "alone", "fleet_world", "installed", "one"]
 
@@ -64,7 +64,7 @@ def alone(release: Release) -> World:
 def installed(release: Release) -> list[tuple[Site, list[Object]]]:
     """A release with its objects; none for one that makes no pods, and so must not make policies either."""
     objects = template(
-        release.chart, release.name, release.namespace, changed(release.values), kube_version=release.kubernetes
+        release.chart, release.name, release.namespace, select_changed(release.values), kube_version=release.kubernetes
     )
     if site := site_of(release):
         return [(site, objects)]

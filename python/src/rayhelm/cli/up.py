@@ -109,7 +109,7 @@ def _values(
     from rayhelm.errors import FleetError, Problem
     from rayhelm.standin.checkpoint import write_checkpoint
     from rayhelm.standin.model import local
-    from rayhelm.standin.model import stand_in as changed
+    from rayhelm.standin.model import stand_in as replace_by_stand_in
 
     if not stand_in:
         return {service: local(rendered.values[service]) for service in services}, []
@@ -118,7 +118,8 @@ def _values(
         for service in services
     }
     results = {
-        service: changed(rendered.values[service], architectures[service], home.stand_ins) for service in services
+        service: replace_by_stand_in(rendered.values[service], architectures[service], home.stand_ins)
+        for service in services
     }
     notes = ["no GPU is here: tiny models with random weights stand in, and their answers mean nothing"]
     notes += [note for result in results.values() for note in result.notes]
@@ -136,10 +137,10 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
 
     from rayhelm.charts.helm import template
     from rayhelm.render.files import CHART
-    from rayhelm.values.emit import changed
+    from rayhelm.values.emit import select_changed
 
     objects = template(
-        CHART, service, rendered.namespace(service), changed(values), kube_version=rendered.kubernetes(service)
+        CHART, service, rendered.namespace(service), select_changed(values), kube_version=rendered.kubernetes(service)
     )
     text = next(item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
     config: dict[str, Any] = json.loads(text)

@@ -36,11 +36,11 @@ def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: in
     from rayhelm.charts.helm import template
     from rayhelm.local.gateway import Door, local_values, new_key
     from rayhelm.values.build.gateway import RELEASE
-    from rayhelm.values.emit import changed
+    from rayhelm.values.emit import select_changed
 
     taken = {port}
     serve, metrics = processes.free_port(taken), processes.free_port(taken)
-    values = changed(local_values(models, prefixes, (port, serve, metrics)))
+    values = select_changed(local_values(models, prefixes, (port, serve, metrics)))
     objects = template("gateway", RELEASE, RELEASE, values)
     files: dict[str, Any] = next(item["data"] for item in objects if item["kind"] == "ConfigMap")
     return Door(files, new_key(), serve=serve, metrics=metrics)

@@ -11,7 +11,7 @@ from rayhelm.lint.admission import judge_releases
 from rayhelm.lint.locate import placed
 from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 __all__ = ["Checked", "NotChecked", "check_fleet", "lint_fleet"]
 
@@ -84,7 +84,7 @@ def _render_and_lint(release: Release) -> list[dict[str, Any]]:
     """Render a release with helm and lint its chart; returns the objects."""
     from rayhelm.charts import helm
 
-    values, version = changed(release.values), release.kubernetes
+    values, version = select_changed(release.values), release.kubernetes
     objects = helm.template(release.chart, release.name, release.namespace, values, kube_version=version)
     helm.lint(release.chart, values, kube_version=version)
     return objects

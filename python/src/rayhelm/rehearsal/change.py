@@ -15,13 +15,12 @@ from rayhelm.charts.helm import template
 from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import GROUP
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.groups import Gpu, Head, Resources, WorkerGroup
-from rayhelm.values.ray_service.serve import Autoscaling, Policy
-from rayhelm.values.ray_service.serve import Model as Served
+from rayhelm.values.ray_service.groups import HeadPod, Resources, WorkerGpu, WorkerGroup
+from rayhelm.values.ray_service.serve import AutoscalingPolicy, ModelAutoscaling, ServedModel
 
-Pods = TypeVar("Pods", Head, WorkerGroup)
+Pods = TypeVar("Pods", HeadPod, WorkerGroup)
 
 __all__ = ["EDIT_VARIABLE", "ChangeStep", "Effect", "ServiceEdit", "classify_edit", "mirror_edits", "plan_steps"]
 
@@ -41,7 +40,7 @@ Effect = Literal[
 _CLUSTER = ("kuberay", "image", "ray", "auth", "head", "worker_groups", "autoscaler")
 """Values that pods are made of."""
 _IDLE = WorkerGroup(
-    gpu=Gpu(count=0),
+    gpu=WorkerGpu(count=0),
     min_replicas=0,
     min_available=0,
     resources=Resources(cpu="1", memory="1Gi"),
@@ -168,7 +167,9 @@ def _with(stand_ins: StandInSet, services: Mapping[tuple[str, str, str], Release
 
 
 def _ray_service(release: Release, values: RayServiceValues) -> dict[str, Any]:
-    objects = template(release.chart, release.name, release.namespace, changed(values), kube_version=release.kubernetes)
+    objects = template(
+        release.chart, release.name, release.namespace, select_changed(values), kube_version=release.kubernetes
+    )
     spec: dict[str, Any] = next(item["spec"] for item in objects if item["kind"] == "RayService")
     return {**spec, "serveConfigV2": json.loads(spec["serveConfigV2"])}
 
@@ -250,16 +251,16 @@ def _carried(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues
     """With the delays of the fleet's own autoscaling, and the time that it gives requests to end; replicas stay one,
     for there is room for one."""
 
-    def carried(application: str, name: str, model: Served) -> Served:
+    def carried(application: str, name: str, model: ServedModel) -> ServedModel:
         their = own.serve.applications[application].models[name]
-        usual = Autoscaling(target_ongoing_requests=model.autoscaling.target_ongoing_requests)
+        usual = ModelAutoscaling(target_ongoing_requests=model.autoscaling.target_ongoing_requests)
         kept = {
             "min_replicas": usual.min_replicas,
             "max_replicas": usual.max_replicas,
             "initial_replicas": None,
             "downscale_to_zero_delay_seconds": None,
             "target_ongoing_requests": usual.target_ongoing_requests,
-            "policy": Policy(),
+            "policy": AutoscalingPolicy(),
         }
         seconds = min(their.graceful_shutdown_seconds, small.upgrade.deletion_delay_seconds)
         autoscaling = their.autoscaling.model_copy(update=kept)
@@ -284,7 +285,7 @@ def _marked(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit
     """`after` with something in place of each thing that the stand-in swallowed."""
     seed = int(edit.mark, 16) % 2**31
 
-    def seeded(application: str, name: str, model: Served) -> Served:
+    def seeded(application: str, name: str, model: ServedModel) -> ServedModel:
         if name in edit.applications.get(application, ()):
             return model.model_copy(update={"engine": model.engine.model_copy(update={"seed": seed})})
         if name in edit.scaling and _autoscaling(before, application, name) == model.autoscaling:
@@ -293,19 +294,19 @@ def _marked(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit
             return model.model_copy(update=update)
         return model
 
-    changed = _each_model(after, seeded)
+    marked = _each_model(after, seeded)
     if edit.effect in ("new cluster", "held back"):
-        groups = {name: _named(group, edit.mark) for name, group in changed.worker_groups.items()}
-        return changed.model_copy(update={"head": _named(changed.head, edit.mark), "worker_groups": groups})
+        groups = {name: _named(group, edit.mark) for name, group in marked.worker_groups.items()}
+        return marked.model_copy(update={"head": _named(marked.head, edit.mark), "worker_groups": groups})
     if edit.added:
         # The chart sorts groups by name: these come last, as they do in the fleet.
-        alike = {"priority_class_name": changed.worker_groups[GROUP].priority_class_name}
+        alike = {"priority_class_name": marked.worker_groups[GROUP].priority_class_name}
         idle = {f"{GROUP}-{name}": _IDLE.model_copy(update=alike) for name in edit.added}
-        return changed.model_copy(update={"worker_groups": {**changed.worker_groups, **idle}})
-    return changed
+        return marked.model_copy(update={"worker_groups": {**marked.worker_groups, **idle}})
+    return marked
 
 
-def _autoscaling(values: RayServiceValues, application: str, name: str) -> Autoscaling | None:
+def _autoscaling(values: RayServiceValues, application: str, name: str) -> ModelAutoscaling | None:
     there = values.serve.applications.get(application)
     model = there.models.get(name) if there else None
     return model.autoscaling if model else None
@@ -315,7 +316,7 @@ def _named(pods: Pods, mark: str) -> Pods:
     return pods.model_copy(update={"env": {**pods.env, EDIT_VARIABLE: mark}})
 
 
-def _each_model(values: RayServiceValues, change: Callable[[str, str, Served], Served]) -> RayServiceValues:
+def _each_model(values: RayServiceValues, change: Callable[[str, str, ServedModel], ServedModel]) -> RayServiceValues:
     applications = {
         name: application.model_copy(
             update={"models": {key: change(name, key, model) for key, model in application.models.items()}}

@@ -14,7 +14,7 @@ from rayhelm.rehearsal import record
 from rayhelm.rehearsal.capacity import ZERO, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.render.releases import Release
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 
 __all__ = [
     "ClusterFacts",
@@ -99,7 +99,7 @@ def refuse_other_rehearsal(kubectl: Kubectl) -> None:
 def render_objects(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
     """What the charts make of each. Raises FleetError where one of them refuses its values."""
     return [
-        template(each.chart, each.name, each.namespace, changed(each.values), kube_version=each.kubernetes)
+        template(each.chart, each.name, each.namespace, select_changed(each.values), kube_version=each.kubernetes)
         for each in releases
     ]
 

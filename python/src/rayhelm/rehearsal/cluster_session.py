@@ -15,7 +15,7 @@ from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import wait_until
 from rayhelm.render.releases import Release
-from rayhelm.values.emit import changed
+from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
 
 __all__ = ["RESTRICTED", "ClusterSession"]
@@ -66,7 +66,7 @@ class ClusterSession:
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
         # Namespaces of services have labels of their tenant, which Helm 4 would take away.
         options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
-        self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(changed(release.values)))
+        self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(select_changed(release.values)))
 
     def install_all(self, releases: Collection[Release]) -> None:
         """Installs in order; returns when services and doors are ready."""

@@ -13,7 +13,7 @@ from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import StandInCluster
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.image import RayImage
 
 __all__ = [
     "RehearsalOptions",
@@ -88,7 +88,7 @@ def build_scenario(kubectl: Kubectl, old: Rendered, new: Rendered | None, option
     refuse_other_rehearsal(kubectl)
     place = StandInCluster(
         kuberay=found.kuberay,
-        image=Image(repository=repository, tag=tag, includes_rayhelm=True),
+        image=RayImage(repository=repository, tag=tag, includes_rayhelm=True),
         haproxy=options.gateway_image or (NODE_GATEWAY_IMAGE if NODE_GATEWAY_IMAGE in found.images() else ""),
         api_servers=found.api_servers,
     )

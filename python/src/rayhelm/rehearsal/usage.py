@@ -9,8 +9,8 @@ from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import ZERO, Capacity, sum_requests
 from rayhelm.render.files import Rendered
-from rayhelm.values.build.pod_kinds import names_of
-from rayhelm.values.build.worker_groups import resource_of
+from rayhelm.values.build.pod_kinds import name_pod_kinds
+from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["GpuUsage", "UsageMonitor", "count_gpus", "count_pool_gpus"]
@@ -23,11 +23,11 @@ EVERY = 3.0
 
 def count_gpus(service: str, rendered: Rendered, values: RayServiceValues) -> GpuUsage:
     """What one Ray cluster of the service holds at the least number of workers."""
-    kinds = names_of(rendered.plan.of_service(service), rendered.loaded)
+    kinds = name_pod_kinds(rendered.plan.of_service(service), rendered.loaded)
     pools = {name: kind.pool for kind, name in kinds.items()}
     held: GpuUsage = Counter()
     for name, group in values.worker_groups.items():
-        held[pools[name], resource_of(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
+        held[pools[name], get_gpu_resource(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
     return held
 
 

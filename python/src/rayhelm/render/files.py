@@ -16,9 +16,9 @@ from rayhelm.render.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.build.gateway import gateways_of_plan
 from rayhelm.values.build.platform import platforms_of_plan
-from rayhelm.values.build.ray_service import values_of_plan
+from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.build.tenant import tenants_of_plan
-from rayhelm.values.emit import as_yaml, changed
+from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 
@@ -58,7 +58,7 @@ def render_fleet(path: Path) -> Rendered:
 def rendered_of(loaded: LoadedFleet) -> Rendered:
     """Plan and value a fleet. Raises FleetError."""
     plan = plan_fleet(loaded)
-    values = values_of_plan(plan, loaded)
+    values = build_ray_service_values(plan, loaded)
     tenants = tenants_of_plan(plan, loaded.fleet, values)
     platforms = platforms_of_plan(plan, loaded, values)
     gateways = gateways_of_plan(plan, loaded.fleet, values)
@@ -75,7 +75,9 @@ def files_of(rendered: Rendered) -> dict[str, str]:
         "plan.md": plan_page(rendered.plan, rendered.tenants),
         "network.md": network_page(rendered.plan.fleet, rendered.releases),
     }
-    return pages | {release.file: as_yaml(release.values, _header(release, rendered)) for release in rendered.releases}
+    return pages | {
+        release.file: dump_yaml(release.values, _header(release, rendered)) for release in rendered.releases
+    }
 
 
 def _header(release: Release, rendered: Rendered) -> str:
@@ -106,7 +108,7 @@ def manifests_of(rendered: Rendered) -> dict[str, str]:
     from rayhelm.lint.admission import judge_releases
 
     texts = [
-        render(each.chart, each.name, each.namespace, changed(each.values), kube_version=each.kubernetes)
+        render(each.chart, each.name, each.namespace, select_changed(each.values), kube_version=each.kubernetes)
         for each in rendered.releases
     ]
     objects = [[item for item in yaml.load_all(text, Loader=Loader) if item] for text in texts]

@@ -16,10 +16,10 @@ from rayhelm.values.gateway.operations import Resources as DoorSize
 from rayhelm.values.gateway.operations import Scheduling
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import Autoscaler, KubeRay, SidecarResources
-from rayhelm.values.ray_service.groups import Head, Resources, WorkerGroup
-from rayhelm.values.ray_service.image import Image
-from rayhelm.values.ray_service.serve import Application, Ingress
+from rayhelm.values.ray_service.cluster import KubeRay, RayAutoscaler, SidecarResources
+from rayhelm.values.ray_service.groups import HeadPod, Resources, WorkerGroup
+from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.serve import IngressDeployment, ServeApplication
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["GROUP", "MODELS", "StandInCluster", "adapt_gateway", "adapt_platform", "adapt_service",
@@ -57,7 +57,7 @@ class StandInCluster:
 
     kuberay: str
     """Version of its operator."""
-    image: Image
+    image: RayImage
     """Ray and vLLM for CPUs, with rayhelm and the tiny models (`ci/images/build` makes such a one)."""
     haproxy: str = ""
     """Image of HAProxy, `repository:tag`; empty for the chart's own."""
@@ -125,8 +125,8 @@ def adapt_platform(values: PlatformValues, place: StandInCluster) -> PlatformVal
     return values.model_copy(update={**off, "policies": policies})
 
 
-def _head(head: Head) -> Head:
-    return Head(
+def _head(head: HeadPod) -> HeadPod:
+    return HeadPod(
         resources=Resources(cpu="2", cpu_request=_CPU_REQUEST, memory="3Gi"),
         shm_size="512Mi",
         priority_class_name=head.priority_class_name,
@@ -136,7 +136,7 @@ def _head(head: Head) -> Head:
     )
 
 
-def _copies(application: Application, count: int) -> Application:
+def _copies(application: ServeApplication, count: int) -> ServeApplication:
     """As many replicas of everything. Each books what stands for a card, as it would book cards: or Ray would put two
     on one worker."""
     models = {
@@ -149,7 +149,7 @@ def _copies(application: Application, count: int) -> Application:
         for name, model in application.models.items()
     }
     return application.model_copy(
-        update={"models": models, "ingress": Ingress(min_replicas=count, max_replicas=count)},
+        update={"models": models, "ingress": IngressDeployment(min_replicas=count, max_replicas=count)},
     )
 
 
@@ -176,6 +176,6 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
     )
 
 
-def _autoscaler(autoscaler: Autoscaler) -> Autoscaler:
+def _autoscaler(autoscaler: RayAutoscaler) -> RayAutoscaler:
     resources = SidecarResources(cpu="1", cpu_request="50m", memory="768Mi")
     return autoscaler.model_copy(update={"resources": resources})

@@ -11,9 +11,15 @@ from pathlib import Path
 from rayhelm.standin.families import POSITIONS, is_family
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
-from rayhelm.values.ray_service.groups import Gpu
-from rayhelm.values.ray_service.serve import Accelerator, Application, Autoscaling, Ingress, Model
-from rayhelm.values.ray_service.weights import Weights
+from rayhelm.values.ray_service.groups import WorkerGpu
+from rayhelm.values.ray_service.serve import (
+    Accelerator,
+    IngressDeployment,
+    ModelAutoscaling,
+    ServeApplication,
+    ServedModel,
+)
+from rayhelm.values.ray_service.weights import WeightsVolume
 
 __all__ = ["CACHE_BYTES", "StandIn", "local", "stand_in"]
 
@@ -51,9 +57,9 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
     that nobody stands in for are left out, and so are applications of your own."""
     notes: list[str] = []
     families: set[str] = set()
-    applications: dict[str, Application] = {}
+    applications: dict[str, ServeApplication] = {}
     for name, application in values.serve.applications.items():
-        models: dict[str, Model] = {}
+        models: dict[str, ServedModel] = {}
         for model_id, model in application.models.items():
             family, note = _family(architectures.get(model_id, ""))
             notes.append(f"{model_id}: {note}")
@@ -61,14 +67,20 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
                 families.add(family)
                 models[model_id] = _tiny(model, folder / family)
         if models:
-            applications[name] = application.model_copy(update={"models": models, "ingress": Ingress(max_replicas=1)})
+            applications[name] = application.model_copy(
+                update={"models": models, "ingress": IngressDeployment(max_replicas=1)}
+            )
     notes += [
         f"{name}: left out, an application of its own that needs its weights"
         for name in values.serve.custom_applications
     ]
     serve = values.serve.model_copy(update={"applications": applications, "custom_applications": {}})
-    groups = {name: group.model_copy(update={"gpu": Gpu(count=0)}) for name, group in values.worker_groups.items()}
-    changed = values.model_copy(update={"serve": serve, "worker_groups": groups, "weights": Weights(enabled=False)})
+    groups = {
+        name: group.model_copy(update={"gpu": WorkerGpu(count=0)}) for name, group in values.worker_groups.items()
+    }
+    changed = values.model_copy(
+        update={"serve": serve, "worker_groups": groups, "weights": WeightsVolume(enabled=False)}
+    )
     return StandIn(changed, frozenset(families), tuple(notes))
 
 
@@ -82,7 +94,7 @@ def local(values: RayServiceValues) -> RayServiceValues:
         for name, application in values.serve.applications.items()
     }
     serve = values.serve.model_copy(update={"applications": applications})
-    hub = Weights(enabled=False, offline=False, online_reason="one computer, which fetches for itself")
+    hub = WeightsVolume(enabled=False, offline=False, online_reason="one computer, which fetches for itself")
     return values.model_copy(update={"serve": serve, "weights": hub})
 
 
@@ -96,10 +108,10 @@ def _family(architecture: str) -> tuple[str, str]:
     return "", f"left out: {why}"
 
 
-def _tiny(model: Model, source: Path) -> Model:
+def _tiny(model: ServedModel, source: Path) -> ServedModel:
     context = min(model.engine.max_model_len, POSITIONS)
     sequences = min(model.engine.max_num_seqs, SEQUENCES)
-    return Model(
+    return ServedModel(
         source=str(source),
         task=model.task,
         engine=Engine(
@@ -113,11 +125,11 @@ def _tiny(model: Model, source: Path) -> Model:
             extra={"kv_cache_memory_bytes": CACHE_BYTES},
         ),
         accelerator=Accelerator(kind="cpu"),
-        autoscaling=Autoscaling(target_ongoing_requests=min(model.autoscaling.target_ongoing_requests, sequences)),
+        autoscaling=ModelAutoscaling(target_ongoing_requests=min(model.autoscaling.target_ongoing_requests, sequences)),
         router=model.router,
         graceful_shutdown_seconds=5,
     )
 
 
-def _unplaced(model: Model) -> Model:
+def _unplaced(model: ServedModel) -> ServedModel:
     return model.model_copy(update={"worker_groups": [], "resources": {}})

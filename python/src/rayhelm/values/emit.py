@@ -8,10 +8,10 @@ import yaml
 
 from rayhelm.closed import Closed
 
-__all__ = ["as_yaml", "changed"]
+__all__ = ["dump_yaml", "select_changed"]
 
 
-def changed(values: Closed, usual: Closed | None = None) -> dict[str, Any]:
+def select_changed(values: Closed, usual: Closed | None = None) -> dict[str, Any]:
     """Plain data of what differs from the defaults, in the spelling of YAML. `usual` is what stands in the chart where
     that is not what the values' own type says: any peer is nobody, but Prometheus is somebody."""
     plain = values.model_dump(by_alias=True, mode="json")
@@ -26,7 +26,7 @@ def changed(values: Closed, usual: Closed | None = None) -> dict[str, Any]:
 
 def _difference(value: object, there: object, plain: Any) -> Any:
     if isinstance(value, Closed):
-        return changed(value, there if isinstance(there, type(value)) else None)
+        return select_changed(value, there if isinstance(there, type(value)) else None)
     if isinstance(value, Mapping):
         default = there if isinstance(there, Mapping) else {}
         # Helm merges maps: what the chart has and these values have not is taken out by a null.
@@ -38,10 +38,10 @@ def _difference(value: object, there: object, plain: Any) -> Any:
     return plain
 
 
-def as_yaml(values: Closed, header: str) -> str:
+def dump_yaml(values: Closed, header: str) -> str:
     """YAML with a comment in front."""
     lines = "".join(f"# {line}\n" for line in header.splitlines())
-    return lines + yaml.dump(changed(values), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
+    return lines + yaml.dump(select_changed(values), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):

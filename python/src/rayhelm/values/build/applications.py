@@ -6,22 +6,22 @@ from typing import Any
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
-from rayhelm.values.build.scaling import pace, policy
+from rayhelm.values.build.scaling import build_delays, build_policy
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
-    Application,
-    Autoscaling,
     CustomApplication,
     CustomDeployment,
-    Ingress,
-    Model,
+    IngressDeployment,
+    ModelAutoscaling,
     Router,
+    ServeApplication,
+    ServedModel,
 )
-from rayhelm.values.ray_service.weights import Weights
+from rayhelm.values.ray_service.weights import WeightsVolume
 
-__all__ = ["application", "custom_application", "ingress_replicas", "is_hub_id"]
+__all__ = ["build_application", "build_custom_application", "count_ingress_replicas", "is_hub_id"]
 
-MOUNT = Weights().mount_path
+MOUNT = WeightsVolume().mount_path
 
 SPEECH = "rayhelm.runtime.speech:build_app"
 """Text to speech is not a task of vLLM's server; this application is ours, and has to be in the image."""
@@ -30,24 +30,24 @@ _SPELLINGS = {"half": "float16", "float": "float32"}
 """vLLM's other words for dtypes."""
 
 
-def application(plan: ModelPlan, groups: list[str]) -> Application:
+def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
     """An application of Ray Serve LLM with one model."""
-    most = ingress_replicas(plan)
-    return Application(
+    most = count_ingress_replicas(plan)
+    return ServeApplication(
         models={plan.served_as: _model(plan, groups)},
         # Where a replica may be lost, the only way to the others must not be lost with it.
-        ingress=Ingress(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
+        ingress=IngressDeployment(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
     )
 
 
-def ingress_replicas(plan: ModelPlan) -> int:
+def count_ingress_replicas(plan: ModelPlan) -> int:
     """Most replicas of the deployment that parses requests; one suffices for a model that never grows."""
     if plan.task in ("speak", "custom"):
         return 0
     return 1 if plan.max_replicas == 1 else 2
 
 
-def custom_application(
+def build_custom_application(
     plan: ModelPlan, architecture: Checkpoint, own: OwnApplication | None, groups: list[str]
 ) -> CustomApplication:
     """An application beside vLLM, the user's or ours. It reads its model and what belongs to it from the volume."""
@@ -64,7 +64,7 @@ def custom_application(
                 min_replicas=plan.min_replicas,
                 max_replicas=plan.max_replicas,
                 target_ongoing_requests=plan.target_ongoing_requests,
-                **pace(plan),
+                **build_delays(plan),
                 max_ongoing_requests=plan.max_ongoing_requests,
                 gpus=plan.gpu_fraction,
                 worker_group=groups[0],
@@ -83,11 +83,11 @@ def _path(source: str, revision: str | None) -> str:
     return source if revision is None else f"{MOUNT}/{source}/{revision or 'main'}"
 
 
-def _model(plan: ModelPlan, groups: list[str]) -> Model:
+def _model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     assert plan.task not in ("speak", "custom")
     one_node = plan.nodes_per_replica == 1 and plan.tensor_parallel_size * plan.pipeline_parallel_size > 1
     partition = ",".join(map(str, plan.layer_partition))
-    return Model(
+    return ServedModel(
         source=plan.source,
         revision=plan.revision or "",
         task=plan.task,
@@ -95,12 +95,12 @@ def _model(plan: ModelPlan, groups: list[str]) -> Model:
         worker_groups=groups,
         gpu_fraction=plan.gpu_fraction,
         placement_strategy="STRICT_PACK" if one_node else "PACK",
-        autoscaling=Autoscaling(
+        autoscaling=ModelAutoscaling(
             min_replicas=plan.min_replicas,
             max_replicas=plan.max_replicas,
             target_ongoing_requests=plan.target_ongoing_requests,
-            **pace(plan),
-            policy=policy(plan),
+            **build_delays(plan),
+            policy=build_policy(plan),
         ),
         max_ongoing_requests=plan.max_ongoing_requests,
         router=Router(kind="PrefixAffinity" if plan.routing == "prefix-affinity" else "PowerOfTwo"),

@@ -12,26 +12,28 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Aliases
-from rayhelm.values.build.applications import application, custom_application, is_hub_id
-from rayhelm.values.build.scaling import missing_for_policies, prometheus, prometheus_api
-from rayhelm.values.build.worker_groups import groups_of, worker_groups
+from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
+from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
+from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKey, Upgrade
-from rayhelm.values.ray_service.groups import Head
-from rayhelm.values.ray_service.image import Image
-from rayhelm.values.ray_service.network import Alias, ApiServer, NetworkPolicy, Peer, Redis
+from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKeyRef, Upgrade
+from rayhelm.values.ray_service.groups import HeadPod
+from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.network import Alias, ApiServerEgress, Peer, RayNetworkPolicy, RedisEgress
 from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
-from rayhelm.values.ray_service.weights import Claim, Download, Weights
+from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, WeightsVolume
 
-__all__ = ["values_of_plan"]
+__all__ = ["build_ray_service_values"]
 
 GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
 """Labels of the pods of the release `gateway`."""
 
 
-def values_of_plan(plan: Plan, loaded: LoadedFleet, known: Catalog | None = None) -> dict[str, RayServiceValues]:
+def build_ray_service_values(
+    plan: Plan, loaded: LoadedFleet, known: Catalog | None = None
+) -> dict[str, RayServiceValues]:
     """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
     known = known or load_catalog()
     if problems := _missing(plan, loaded):
@@ -44,9 +46,9 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
-    stages, groups = groups_of(models, loaded), worker_groups(models, loaded, known)
+    stages, groups = name_groups_by_model(models, loaded), build_worker_groups(models, loaded, known)
     alone = planned.upgrade == "None" and sum(group.max_replicas for group in groups.values()) == 1
-    usual = NetworkPolicy()
+    usual = RayNetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
@@ -54,25 +56,27 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
-            applications={one.served_as: application(one, stages[one.model]) for one in models if not _custom(one)},
-            prometheus=prometheus(models, cluster),
+            applications={
+                one.served_as: build_application(one, stages[one.model]) for one in models if not _custom(one)
+            },
+            prometheus=build_prometheus_source(models, cluster),
             custom_applications={
-                one.served_as: custom_application(
+                one.served_as: build_custom_application(
                     one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models
                 if _custom(one)
             },
         ),
-        head=Head(priority_class_name=PriorityClasses().head.name),
+        head=HeadPod(priority_class_name=PriorityClasses().head.name),
         worker_groups=groups,
         gcs_fault_tolerance=_fault_tolerance(cluster),
         weights=_weights(models, cluster, declared.weights_size if declared else None, alone),
-        network_policy=NetworkPolicy(
-            api_server=ApiServer(cidrs=list(cluster.api_server.cidrs)),
+        network_policy=RayNetworkPolicy(
+            api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
             allowed_gateways=_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_redis(cluster),
-            prometheus_api=prometheus_api(models, cluster),
+            prometheus_api=build_prometheus_egress(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
         pod_monitor=_pod_monitor(cluster),
@@ -118,14 +122,14 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         for name, cluster in loaded.fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
-    return [*addresses, *missing_for_policies(plan, loaded)]
+    return [*addresses, *find_missing_for_policies(plan, loaded)]
 
 
-def _image(cluster: Cluster) -> Image:
+def _image(cluster: Cluster) -> RayImage:
     if not cluster.image:
-        return Image()
+        return RayImage()
     named = cluster.image
-    return Image(
+    return RayImage(
         repository=named.repository,
         tag=named.tag or "",
         digest=named.digest or "",
@@ -137,30 +141,32 @@ def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
     if not cluster.redis:
         return GcsFaultTolerance()
     secret = cluster.redis.password_secret
-    password = SecretKey(name=secret.name, key=secret.key) if secret else SecretKey(key="password")
+    password = SecretKeyRef(name=secret.name, key=secret.key) if secret else SecretKeyRef(key="password")
     return GcsFaultTolerance(enabled=True, redis_address=cluster.redis.address, password_secret=password)
 
 
-def _redis(cluster: Cluster) -> Redis:
+def _redis(cluster: Cluster) -> RedisEgress:
     """Where the head may go to its Redis."""
     redis = cluster.redis
     if not redis:
-        return Redis()
-    return Redis(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
+        return RedisEgress()
+    return RedisEgress(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
-def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> Weights:
+def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> WeightsVolume:
     """A volume for what comes from the hub: the pinned size, or room for the next revision beside this one."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
-        return Weights(enabled=False)
+        return WeightsVolume(enabled=False)
     held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in from_hub)
     token = cluster.weights.hub_token
-    return Weights(
-        claim=Claim(
+    return WeightsVolume(
+        claim=WeightsClaim(
             size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
             storage_class=cluster.weights.storage_class or "",
             access_mode=cluster.weights.access_mode or ("ReadWriteOnce" if alone else "ReadWriteMany"),
         ),
-        download=Download(token_secret=SecretKey(name=token.name, key=token.key) if token else SecretKey()),
+        download=WeightsDownload(
+            token_secret=SecretKeyRef(name=token.name, key=token.key) if token else SecretKeyRef()
+        ),
     )

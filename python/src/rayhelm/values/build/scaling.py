@@ -8,13 +8,19 @@ from rayhelm.errors import Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
-from rayhelm.values.ray_service.network import Peer, PrometheusApi
-from rayhelm.values.ray_service.serve import Policy, Prometheus
+from rayhelm.values.ray_service.network import Peer, PrometheusEgress
+from rayhelm.values.ray_service.serve import AutoscalingPolicy, PrometheusSource
 
-__all__ = ["missing_for_policies", "pace", "policy", "prometheus", "prometheus_api"]
+__all__ = [
+    "build_delays",
+    "build_policy",
+    "build_prometheus_egress",
+    "build_prometheus_source",
+    "find_missing_for_policies",
+]
 
 
-def pace(plan: ModelPlan) -> dict[str, Any]:
+def build_delays(plan: ModelPlan) -> dict[str, Any]:
     """Where autoscaling begins and how long it waits; nothing where replicas are fixed."""
     scaling = plan.scaling
     if plan.min_replicas == plan.max_replicas:
@@ -28,26 +34,26 @@ def pace(plan: ModelPlan) -> dict[str, Any]:
     }
 
 
-def policy(plan: ModelPlan) -> Policy:
+def build_policy(plan: ModelPlan) -> AutoscalingPolicy:
     if plan.scaling.policy != "engine-queue":
-        return Policy()
-    return Policy(kind="EngineQueue", ttft_seconds=plan.scaling.ttft_s or 0)
+        return AutoscalingPolicy()
+    return AutoscalingPolicy(kind="EngineQueue", ttft_seconds=plan.scaling.ttft_s or 0)
 
 
-def prometheus(models: Iterable[ModelPlan], cluster: Cluster) -> Prometheus:
+def build_prometheus_source(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusSource:
     """Whom the policies of these models ask; nobody where none does."""
-    return Prometheus(url=cluster.prometheus.url) if cluster.prometheus and _ask(models) else Prometheus()
+    return PrometheusSource(url=cluster.prometheus.url) if cluster.prometheus and _ask(models) else PrometheusSource()
 
 
-def prometheus_api(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusApi:
+def build_prometheus_egress(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusEgress:
     """Where the head may go for it. The port is the Service's, which the pods of the Prometheus operator share."""
     if not cluster.prometheus or not _ask(models):
-        return PrometheusApi()
-    port = urlsplit(cluster.prometheus.url).port or PrometheusApi().port
-    return PrometheusApi(peer=Peer(namespace=cluster.prometheus.namespace), port=port)
+        return PrometheusEgress()
+    port = urlsplit(cluster.prometheus.url).port or PrometheusEgress().port
+    return PrometheusEgress(peer=Peer(namespace=cluster.prometheus.namespace), port=port)
 
 
-def missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+def find_missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
     """What the policy of a model needs of its cluster."""
     for name, model in plan.models.items():
         if model.scaling.policy == "engine-queue":

@@ -12,7 +12,7 @@ from rayhelm.spec.tenants import Subjects as Declared
 from rayhelm.spec.tenants import Tenant
 from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
-from rayhelm.values.build.worker_groups import resource_of
+from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.network import Peer
@@ -130,7 +130,7 @@ def _cards(
     planned = _sum(plan.gpu_resources for plan in plans)
     upgrade_surge = _sum(plan.gpu_resources for plan in plans if plan.upgrade == "NewCluster")
     most = _sum(
-        {resource_of(group): group.max_replicas * group.gpu.count}
+        {get_gpu_resource(group): group.max_replicas * group.gpu.count}
         for release in releases
         for group in release.worker_groups.values()
     )

@@ -9,54 +9,54 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
-from rayhelm.values.build.applications import ingress_replicas
-from rayhelm.values.build.pod_kinds import PodKind, hosts_of, kinds_of, names_of
+from rayhelm.values.build.applications import count_ingress_replicas
+from rayhelm.values.build.pod_kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
 from rayhelm.values.platform.classes import PriorityClasses
-from rayhelm.values.ray_service.groups import Gpu, Rdma, Resources, Spread, WorkerGroup
+from rayhelm.values.ray_service.groups import Rdma, Resources, Spread, WorkerGpu, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.labels import Toleration
 
-__all__ = ["groups_of", "resource_of", "worker_groups"]
+__all__ = ["build_worker_groups", "get_gpu_resource", "name_groups_by_model"]
 
-CPUS_PER_CARD, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
-MEMORY_GIB_PER_CARD, MEMORY_GIB_BASE = 16, 16
+CPUS_PER_GPU, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
+MEMORY_GIB_PER_GPU, MEMORY_GIB_BASE = 16, 16
 """What a worker asks for when the pool does not say what its nodes have: room to load weights, and `/dev/shm`."""
 
 
-_USUAL = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
+DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
 """Extended resource of a vendor's cards, where the values name none."""
 
 
-def resource_of(group: WorkerGroup) -> str:
+def get_gpu_resource(group: WorkerGroup) -> str:
     """Extended resource that a group's pods ask for."""
-    return group.gpu.resource or _USUAL[group.gpu.vendor]
+    return group.gpu.resource or DEFAULT_GPU_RESOURCES[group.gpu.vendor]
 
 
-def groups_of(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
+def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
     """Names of the groups that each model runs on, one per stage where its hosts are unlike."""
-    names = names_of(models, loaded)
-    return {plan.model: [names[kind] for kind in kinds_of(plan, loaded)] for plan in models}
+    names = name_pod_kinds(models, loaded)
+    return {plan.model: [names[kind] for kind in list_pod_kinds(plan, loaded)] for plan in models}
 
 
-def worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
-    return {name: _group(kind, models, loaded, known) for kind, name in names_of(models, loaded).items()}
+def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
+    return {name: _group(kind, models, loaded, known) for kind, name in name_pod_kinds(models, loaded).items()}
 
 
 def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
     card = known.gpu(kind.gpu)
-    here = [plan for plan in models if kind in kinds_of(plan, loaded)]
+    here = [plan for plan in models if kind in list_pod_kinds(plan, loaded)]
     if card.vendor == "google":
         message = f"{card.id} can be planned for, but the chart has no worker groups of TPUs"
         raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
     most = max(1, _pods(here, kind, [plan.max_replicas for plan in here], loaded))
     booked = ceil(_cpus_booked(here, kind, loaded) / most)
     return WorkerGroup(
-        gpu=_gpu(card, kind.cards),
+        gpu=_gpu(card, kind.gpus),
         min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
         max_replicas=most,
         resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
-        shm_size=f"{_shm_gib(kind.cards)}Gi",
+        shm_size=f"{_shm_gib(kind.gpus)}Gi",
         image=_image(pool),
         rdma=_rdma(pool, here),
         spot=pool.spot or "",
@@ -72,7 +72,7 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
 
 def _node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
     """The pool's labels, and those that all hosts with this card have."""
-    hosts = hosts_of(kind, pool)
+    hosts = find_hosts(kind, pool)
     common = set.intersection(*(set(host.node_selector.items()) for host in hosts)) if hosts else set()
     return {**pool.node_selector, **dict(sorted(common))}
 
@@ -94,14 +94,14 @@ def _min_available(models: Sequence[ModelPlan]) -> int:
 
 def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
     """What Ray books on these pods: a CPU for each replica, and for each ingress, which may stand anywhere."""
-    first = [plan for plan in models if kinds_of(plan, loaded)[0] == kind]
-    return sum(plan.max_replicas + ingress_replicas(plan) for plan in first)
+    first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
+    return sum(plan.max_replicas + count_ingress_replicas(plan) for plan in first)
 
 
-def _gpu(kind: GpuKind, count: int) -> Gpu:
-    resource = "" if _USUAL.get(kind.vendor) == kind.resource else kind.resource
+def _gpu(kind: GpuKind, count: int) -> WorkerGpu:
+    resource = "" if DEFAULT_GPU_RESOURCES.get(kind.vendor) == kind.resource else kind.resource
     assert kind.vendor != "google"
-    return Gpu(count=count, vendor=kind.vendor, resource=resource, product=kind.product_label or "")
+    return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=kind.product_label or "")
 
 
 def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
@@ -114,31 +114,31 @@ def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], l
 
 def _pods_of_one(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
     """Pods of this kind that one replica takes."""
-    return kinds_of(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
+    return list_pod_kinds(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
 
 
 def _packed(shares: Sequence[float]) -> int:
     """Cards that hold these shares, each put on the first card with room."""
-    cards: list[float] = []
+    used_shares: list[float] = []
     for share in shares:
-        room = next((index for index, used in enumerate(cards) if used + share <= 1 + 1e-9), None)
+        room = next((index for index, used in enumerate(used_shares) if used + share <= 1 + 1e-9), None)
         if room is None:
-            cards.append(share)
+            used_shares.append(share)
         else:
-            cards[room] += share
-    return len(cards)
+            used_shares[room] += share
+    return len(used_shares)
 
 
 def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog) -> Resources:
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
-    hosts = hosts_of(kind, pool)
+    hosts = find_hosts(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
-    held = kind.cards * known.gpu(kind.gpu).part
+    held = kind.gpus * known.gpu(kind.gpu).part
     part = held / there
     needed = booked + CPUS_BESIDE_RAY
     # In steps, because more CPUs are other pods, and other pods are a second cluster: a small model is added without.
-    cpus = max(CPUS_PER_CARD * kind.cards, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
-    memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_CARD * held)
+    cpus = max(CPUS_PER_GPU * kind.gpus, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
+    memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held)
     if pool.memory_per_node:
         memory = max(1, int(pool.memory_per_node / 2**30 * part))
     if pool.cpus_per_node:
@@ -151,14 +151,14 @@ def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: Loa
 def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
     return loaded.document.problem(
         ("pools", kind.pool, "cpusPerNode"),
-        f"a worker of {kind.cards} cards would have {cpus} CPUs, and its replicas and their ingress book {needed}",
+        f"a worker of {kind.gpus} GPUs would have {cpus} CPUs, and its replicas and their ingress book {needed}",
         f"cpusPerNode: {ceil(needed / part)}",
     )
 
 
-def _shm_gib(cards: int) -> int:
+def _shm_gib(gpus: int) -> int:
     """NCCL's buffers between the cards of a host."""
-    return 8 if cards == 1 else 16
+    return 8 if gpus == 1 else 16
 
 
 def _image(pool: Pool) -> ImageOverride:

@@ -10,14 +10,14 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rayhelm.values.ray_service.base import Name, Values
-from rayhelm.values.ray_service.cluster import Auth, Autoscaler, GcsFaultTolerance, KubeRay, Ray, Upgrade
-from rayhelm.values.ray_service.groups import Head, WorkerGroup
-from rayhelm.values.ray_service.image import Image
+from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
+from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
+from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.labels import Annotations, Labels, ObjectName
-from rayhelm.values.ray_service.network import Alias, NetworkPolicy
-from rayhelm.values.ray_service.operations import PodDisruptionBudget, PodMonitor, ServiceAccount, Test
+from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy
+from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, PodMonitor, ServiceAccount
 from rayhelm.values.ray_service.serve import Serve
-from rayhelm.values.ray_service.weights import Weights
+from rayhelm.values.ray_service.weights import WeightsVolume
 
 __all__ = ["RayServiceValues"]
 
@@ -43,7 +43,7 @@ class RayServiceValues(Values):
     """The operator that reads the RayService."""
     ray: Ray = Ray()
     """The Ray in the image."""
-    image: Image = Image()
+    image: RayImage = RayImage()
     """The image of head and workers."""
     auth: Auth = Auth()
     """Authentication of Ray's own interfaces."""
@@ -51,17 +51,17 @@ class RayServiceValues(Values):
     """What a change of the cluster does."""
     serve: Serve = Serve()
     """What is served; edits of applications and logging are made in place."""
-    head: Head = Head()
+    head: HeadPod = HeadPod()
     """The head pod."""
     worker_groups: dict[Name, WorkerGroup] = {}
     """Worker pods by group, one group for each kind of card."""
-    autoscaler: Autoscaler = Autoscaler()
+    autoscaler: RayAutoscaler = RayAutoscaler()
     """Ray's autoscaler."""
     gcs_fault_tolerance: GcsFaultTolerance = GcsFaultTolerance()
     """Survival of a lost head."""
-    weights: Weights = Weights()
+    weights: WeightsVolume = WeightsVolume()
     """Where the weights are."""
-    network_policy: NetworkPolicy = NetworkPolicy()
+    network_policy: RayNetworkPolicy = RayNetworkPolicy()
     """Who may reach whom."""
     aliases: dict[Name, Alias] = {}
     """Names under which others find the endpoint (`whisper-predictor`)."""
@@ -71,5 +71,5 @@ class RayServiceValues(Values):
     """Budgets for drains."""
     service_account: ServiceAccount = ServiceAccount()
     """The identity of the pods."""
-    test: Test = Test()
+    test: HelmTest = HelmTest()
     """`helm test`."""

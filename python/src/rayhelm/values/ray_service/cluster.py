@@ -8,10 +8,19 @@ from rayhelm.values.ray_service.base import Port, Quantity, Values
 from rayhelm.values.ray_service.labels import ObjectName, SecretKeyName
 from rayhelm.versions import versions
 
-__all__ = ["Auth", "Autoscaler", "GcsFaultTolerance", "KubeRay", "Ray", "SecretKey", "SidecarResources", "Upgrade"]
+__all__ = [
+    "Auth",
+    "GcsFaultTolerance",
+    "KubeRay",
+    "Ray",
+    "RayAutoscaler",
+    "SecretKeyRef",
+    "SidecarResources",
+    "Upgrade",
+]
 
 
-class SecretKey(Values):
+class SecretKeyRef(Values):
     """One key of a Secret that is already there; secrets never stand in values."""
 
     name: ObjectName | Literal[""] = ""
@@ -89,7 +98,7 @@ class SidecarResources(Values):
     """Memory."""
 
 
-class Autoscaler(Values):
+class RayAutoscaler(Values):
     """Ray's autoscaler: a sidecar of the head that asks for worker pods when replicas wait for a place."""
 
     enabled: bool = True
@@ -111,5 +120,5 @@ class GcsFaultTolerance(Values):
     """Needs a Redis that survives the head."""
     redis_address: str = ""
     """`redis:6379` or `rediss://host:6380`."""
-    password_secret: SecretKey = SecretKey(key="password")
+    password_secret: SecretKeyRef = SecretKeyRef(key="password")
     """Password of Redis."""

@@ -15,7 +15,7 @@ from rayhelm.values.ray_service.labels import (
     Toleration,
 )
 
-__all__ = ["Gpu", "Head", "Rdma", "Resources", "Spread", "WorkerGroup"]
+__all__ = ["HeadPod", "Rdma", "Resources", "Spread", "WorkerGpu", "WorkerGroup"]
 
 
 class Resources(Values):
@@ -30,7 +30,7 @@ class Resources(Values):
     """Memory, `/dev/shm` included."""
 
 
-class Head(Values):
+class HeadPod(Values):
     """The head pod: control only. It books no CPU and no GPU for Ray work and takes no Serve traffic."""
 
     resources: Resources = Resources(cpu="2", memory="8Gi")
@@ -57,7 +57,7 @@ class Head(Values):
     """Environment of the Ray container."""
 
 
-class Gpu(Values):
+class WorkerGpu(Values):
     """The cards of one worker pod."""
 
     count: Annotated[int, Field(ge=0)] = 1
@@ -96,7 +96,7 @@ class Spread(Values):
 class WorkerGroup(Values):
     """Pods of one shape, on one kind of card. Each offers the Ray resource `<name>.worker-group`."""
 
-    gpu: Gpu = Gpu()
+    gpu: WorkerGpu = WorkerGpu()
     """The cards of one pod."""
     min_replicas: Annotated[int, Field(ge=0)] = 1
     """Workers that always run. An edit reaches the live cluster only at its next switch."""

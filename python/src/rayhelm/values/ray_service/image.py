@@ -8,7 +8,7 @@ from rayhelm.values.ray_service.base import Values
 from rayhelm.values.ray_service.labels import ObjectName
 from rayhelm.versions import versions
 
-__all__ = ["Image", "ImageOverride"]
+__all__ = ["ImageOverride", "RayImage"]
 
 Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 
@@ -29,7 +29,7 @@ class ImageOverride(Values):
     """As in `image`; looked at where another image is named here."""
 
 
-class Image(Values):
+class RayImage(Values):
     """The image of the head and, unless a group names its own, of the workers."""
 
     repository: str = versions().images["ray"].repository

@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
 from rayhelm.values.ray_service.labels import Labels, Namespace
 
-__all__ = ["Alias", "NetworkPolicy", "Peer"]
+__all__ = ["Alias", "Peer", "RayNetworkPolicy"]
 
 
 class Peer(Values):
@@ -19,7 +19,7 @@ class Peer(Values):
     """Labels of the pods; empty for all pods of the namespace."""
 
 
-class ApiServer(Values):
+class ApiServerEgress(Values):
     """The Kubernetes API, which the autoscaler calls."""
 
     cidrs: list[Cidr] = []
@@ -38,7 +38,7 @@ class Dns(Values):
     """Its addresses where it runs in the host's network: `169.254.20.10/32` for NodeLocal DNSCache."""
 
 
-class Redis(Values):
+class RedisEgress(Values):
     """The Redis of `gcsFaultTolerance`; only the head calls it."""
 
     peer: Peer = Peer()
@@ -49,7 +49,7 @@ class Redis(Values):
     """Its port."""
 
 
-class PrometheusApi(Values):
+class PrometheusEgress(Values):
     """Prometheus' own API; only the head calls it, and only where a model's autoscaling asks it."""
 
     peer: Peer = Peer(namespace="monitoring")
@@ -60,7 +60,7 @@ class PrometheusApi(Values):
     """Port of its pods: policies see that one, not the Service's."""
 
 
-class Hub(Values):
+class HubEgress(Values):
     """Where weights come from; only the download Job calls it, and servers that are not offline."""
 
     peer: Peer = Peer()
@@ -83,14 +83,14 @@ class Egress(Values):
     """Its ports."""
 
 
-class NetworkPolicy(Values):
+class RayNetworkPolicy(Values):
     """NetworkPolicies around the pods of this release: deny by default, then these."""
 
     enabled: bool = True
     """Off: everybody in the cluster reaches an endpoint that has no authentication; say why below."""
     reason: str = ""
     """Why there are none; required when they are off."""
-    api_server: ApiServer = ApiServer()
+    api_server: ApiServerEgress = ApiServerEgress()
     """The Kubernetes API, for the autoscaler."""
     operator: Peer = Peer(namespace="kuberay-system")
     """The KubeRay operator, which calls the head's dashboard. The namespace is a guess: check where yours runs."""
@@ -98,13 +98,13 @@ class NetworkPolicy(Values):
     """Who may call the Serve port, by name: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
     """Who may scrape the metrics ports."""
-    prometheus_api: PrometheusApi = PrometheusApi()
+    prometheus_api: PrometheusEgress = PrometheusEgress()
     """Where the head asks for metrics, with the policy `EngineQueue`."""
     dns: Dns = Dns()
     """The cluster's DNS."""
-    redis: Redis = Redis()
+    redis: RedisEgress = RedisEgress()
     """The Redis of `gcsFaultTolerance`."""
-    hub: Hub = Hub()
+    hub: HubEgress = HubEgress()
     """Where weights come from."""
     egress: dict[Name, Egress] = {}
     """What else workers may reach, by name."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.values.ray_service.base import Name, Values
 from rayhelm.values.ray_service.labels import Annotations, Labels
 
-__all__ = ["PodDisruptionBudget", "PodMonitor", "ServiceAccount", "Test"]
+__all__ = ["HelmTest", "PodDisruptionBudget", "PodMonitor", "ServiceAccount"]
 
 
 class PodMonitor(Values):
@@ -41,7 +41,7 @@ class ServiceAccount(Values):
     """Annotations, as clouds want them for their own identities."""
 
 
-class Test(Values):
+class HelmTest(Values):
     """`helm test`: one token from every model that can give one. `/v1/models` would not notice a dead engine."""
 
     enabled: bool = True

@@ -5,11 +5,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rayhelm.values.ray_service.accelerators import AcceleratorType
 from rayhelm.values.ray_service.base import Env, Name, Port, Values
-from rayhelm.values.ray_service.cards import AcceleratorType
 from rayhelm.values.ray_service.engine import Engine
 
-__all__ = ["Application", "Autoscaling", "CustomApplication", "Logging", "Model", "Policy", "Router", "Serve"]
+__all__ = [
+    "AutoscalingPolicy",
+    "CustomApplication",
+    "Logging",
+    "ModelAutoscaling",
+    "Router",
+    "Serve",
+    "ServeApplication",
+    "ServedModel",
+]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0)]
@@ -20,7 +29,7 @@ Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$"
 ResourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 
 
-class Policy(Values):
+class AutoscalingPolicy(Values):
     """Who decides on the number of replicas."""
 
     kind: Literal["OngoingRequests", "EngineQueue"] = "OngoingRequests"
@@ -37,7 +46,7 @@ class Policy(Values):
     """Seconds over which first tokens are counted; at least four scrapes."""
 
 
-class Autoscaling(Values):
+class ModelAutoscaling(Values):
     """How Serve scales the replicas of a model."""
 
     min_replicas: Annotated[int, Field(ge=0)] = 1
@@ -57,7 +66,7 @@ class Autoscaling(Values):
     """The same for the last replica, where `minReplicas` is 0; `downscaleDelaySeconds` when left out."""
     look_back_period_seconds: Annotated[float, Field(gt=0)] = 30
     """Seconds over which the load is averaged; replicas report every 10."""
-    policy: Policy = Policy()
+    policy: AutoscalingPolicy = AutoscalingPolicy()
     """Who decides."""
 
 
@@ -89,7 +98,7 @@ class HealthCheck(Values):
     """Seconds before a check counts as failed."""
 
 
-class Model(Values):
+class ServedModel(Values):
     """One model, served under its key: that is the `model` which clients name."""
 
     source: str
@@ -121,7 +130,7 @@ class Model(Values):
     """How the bundles spread over nodes; `STRICT_PACK` keeps one replica on one node."""
     replica_cpus: Annotated[float, Field(ge=0)] = 1
     """CPUs that Ray books for the replica beside its GPUs."""
-    autoscaling: Autoscaling
+    autoscaling: ModelAutoscaling
     """How many replicas."""
     max_ongoing_requests: Count | None = None
     """Requests that a replica takes before Serve queues; about 1.5 x `targetOngoingRequests`, which is the default."""
@@ -139,7 +148,7 @@ class Model(Values):
     """Environment of this model's processes."""
 
 
-class Ingress(Values):
+class IngressDeployment(Values):
     """The HTTP deployment of an application, which parses requests and calls the models."""
 
     min_replicas: Count = 1
@@ -150,14 +159,14 @@ class Ingress(Values):
     """Requests per replica that the autoscaler aims at; Serve LLM's own default of 1e9 never scales."""
 
 
-class Application(Values):
+class ServeApplication(Values):
     """Models behind one route, with an OpenAI-compatible API at `<routePrefix>/v1`."""
 
     route_prefix: Route | None = None
     """Path under which it answers; `/<application>` when left out."""
-    models: Annotated[dict[ModelId, Model], Field(min_length=1)]
+    models: Annotated[dict[ModelId, ServedModel], Field(min_length=1)]
     """The models, by the id that clients name."""
-    ingress: Ingress = Ingress()
+    ingress: IngressDeployment = IngressDeployment()
     """The HTTP deployment in front of the models."""
 
 
@@ -223,7 +232,7 @@ class Logging(Values):
     """A line for each request."""
 
 
-class Prometheus(Values):
+class PrometheusSource(Values):
     """The Prometheus that has the series of this release (`podMonitor`)."""
 
     url: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
@@ -243,9 +252,9 @@ class Serve(Values):
     the HTTP options that a cluster started with: an edit reaches only the next one."""
     logging: Logging = Logging()
     """Serve's own logs."""
-    prometheus: Prometheus = Prometheus()
+    prometheus: PrometheusSource = PrometheusSource()
     """What autoscaling may ask."""
-    applications: dict[Name, Application] = {}
+    applications: dict[Name, ServeApplication] = {}
     """Applications of Ray Serve LLM, by name; edits are made in place."""
     custom_applications: dict[Name, CustomApplication] = {}
     """Applications of your own, by name; edits are made in place."""

@@ -5,13 +5,13 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.ray_service.base import Quantity, Values
-from rayhelm.values.ray_service.cluster import SecretKey
+from rayhelm.values.ray_service.cluster import SecretKeyRef
 from rayhelm.values.ray_service.labels import ObjectName
 
-__all__ = ["Weights"]
+__all__ = ["WeightsVolume"]
 
 
-class Claim(Values):
+class WeightsClaim(Values):
     """The volume claim."""
 
     existing_claim: ObjectName | Literal[""] = ""
@@ -26,7 +26,7 @@ class Claim(Values):
     """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node. Kubernetes lets nobody edit it later."""
 
 
-class Download(Values):
+class WeightsDownload(Values):
     """The Job that downloads every hub model into `<mountPath>/<source>/<revision>`."""
 
     enabled: bool = True
@@ -38,7 +38,7 @@ class Download(Values):
     empty for the hub itself."""
     exclude: list[str] = ["original/*", "metal/*", "*.pth"]
     """Files left out: the same weights once more, in formats that vLLM does not read."""
-    token_secret: SecretKey = SecretKey()
+    token_secret: SecretKeyRef = SecretKeyRef()
     """Hub token for gated models; only this Job sees it."""
     cpu: Quantity = "2"
     """CPU cores."""
@@ -48,16 +48,16 @@ class Download(Values):
     """Tries; a new one goes on where the last ended."""
 
 
-class Weights(Values):
+class WeightsVolume(Values):
     """Weights of hub models. Paths and buckets named as a model's `source` are used as they are."""
 
     enabled: bool = True
     """Off: there is no volume, and hub models need `offline: false`."""
     mount_path: str = Field(default="/models", pattern=r"^(/[a-z0-9][a-z0-9_-]*)+$")
     """Where the claim is mounted, read-only in servers; no slash at the end."""
-    claim: Claim = Claim()
+    claim: WeightsClaim = WeightsClaim()
     """The volume claim."""
-    download: Download = Download()
+    download: WeightsDownload = WeightsDownload()
     """The Job that fills it."""
     offline: bool = True
     """Servers never ask the hub. Off: each node fetches for itself, with `download.tokenSecret`; say why below."""
