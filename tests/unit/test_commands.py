@@ -107,60 +107,6 @@ def test_render_check_fails_on_a_stale_file(rayhelm: Rayhelm, fleet: Path) -> No
     assert (fleet.parent / "plan.md").read_text() == "old"
 
 
-def rename_the_model(fleet: Path) -> None:
-    fleet.write_text(fleet.read_text().replace("llama-8b", "llama"))
-
-
-def test_render_removes_what_it_wrote_for_a_model_that_is_gone(rayhelm: Rayhelm, fleet: Path) -> None:
-    assert rayhelm("render", str(fleet), "--manifests").code == 0
-    mine = fleet.parent / "ray-service/mine.yaml"
-    mine.write_text("# by hand\n")
-    rename_the_model(fleet)
-    check = rayhelm("render", str(fleet), "--check")
-    assert check.code == 1
-    assert "ray-service/llama-8b.yaml: is stale: the fleet has no such release" in check.err
-    assert (fleet.parent / "ray-service/llama-8b.yaml").exists()
-    answer = rayhelm("render", str(fleet))
-    assert answer.out.count("removed  ") == 2
-    left = {str(path.relative_to(fleet.parent)) for path in fleet.parent.rglob("*.yaml")}
-    assert left == {
-        "fleet.yaml",
-        "gateway/gateway.yaml",
-        "manifests/gateway/gateway.yaml",
-        "manifests/platform/platform.yaml",
-        "platform/platform.yaml",
-        "ray-service/llama.yaml",
-        "ray-service/mine.yaml",
-    }
-    assert rayhelm("render", str(fleet), "--check").code == 0
-
-
-def test_render_leaves_the_files_of_another_fleet(rayhelm: Rayhelm, fleet: Path) -> None:
-    other = fleet.parent / "other"
-    other.mkdir()
-    (other / "fleet.yaml").write_text(fleet.read_text().replace("single-gpu", "other"))
-    rename_the_model(other / "fleet.yaml")
-    out = fleet.parent / "out"
-    for one in (fleet, other / "fleet.yaml", fleet):
-        assert "removed" not in rayhelm("render", str(one), "-o", str(out)).out
-    assert len(list(out.glob("ray-service/*.yaml"))) == 2
-
-
-def test_render_as_json_tells_each_file(rayhelm: Rayhelm, fleet: Path) -> None:
-    names = ("plan.md", "network.md", "platform/platform.yaml", "ray-service/llama-8b.yaml", "gateway/gateway.yaml")
-    files = [str(fleet.parent / name) for name in names]
-    checked = rayhelm("render", str(fleet), "--check", "--format", "json")
-    assert checked.code == 1
-    assert json.loads(checked.out)["stale"] == files
-    assert [problem["file"] for problem in json.loads(checked.out)["problems"]] == files
-    first = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
-    assert (first["written"], first["current"], first["stale"]) == (files, [], [])
-    assert "no `revision`" in first["warnings"][0]
-    rename_the_model(fleet)
-    second = json.loads(rayhelm("render", str(fleet), "--format", "json").out)
-    assert second["removed"] == files[3:4]
-
-
 @pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])
 def test_a_place_that_cannot_be_written_is_told(rayhelm: Rayhelm, fleet: Path, kind: str) -> None:
     out = {"device": Path("/dev/null"), "process": Path("/proc/rayhelm")}.get(kind, fleet.parent / "out")

@@ -1,4 +1,4 @@
-"""`rayhelm render`: the files of a fleet, written or compared."""
+"""`rayhelm render`: write the files of a fleet, or compare them."""
 
 import json
 from pathlib import Path
@@ -10,6 +10,8 @@ from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
 from rayhelm.cli.output import Format, FormatOption, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rayhelm.errors import Problem
     from rayhelm.render.folder import Difference
 
@@ -19,13 +21,19 @@ __all__ = ["render_command"]
 def render_command(
     fleet: FleetArgument,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="Folder to write into; the fleet file's own when left out.")
+        Path | None, typer.Option("--output", "-o", help="Folder to write into; default: the folder of the fleet file.")
     ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit 1 where a file is stale.")] = False,
-    manifests: Annotated[bool, typer.Option("--manifests", help="Also what Helm makes of it.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; end with 1 if a file is stale, missing or left over.")
+    ] = False,
+    manifests: Annotated[bool, typer.Option("--manifests", help="Also write the objects that Helm renders.")] = False,
     format: FormatOption = Format.text,
 ) -> None:
-    """Write the plan and the Helm values of a fleet (and with `--manifests` the Kubernetes objects)."""
+    """Write the plan and the Helm values of a fleet, and with `--manifests` the Kubernetes objects.
+
+    `.rayhelm-files.json` in the folder lists the files that were written. A later render removes those that the fleet
+    no longer has. It never touches other files, and it never removes a file that was edited since.
+    """
     from rayhelm.errors import FleetError
     from rayhelm.render.files import files_of, manifests_of, render_fleet
     from rayhelm.render.folder import compare, write
@@ -35,45 +43,65 @@ def render_command(
     rendered = render_fleet(path)
     files = files_of(rendered) | (manifests_of(rendered) if manifests else {})
     difference = compare(folder, files, rendered)
-    fix = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
-    problems = _stale(difference, folder, fix) if check else []
+    command = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
+    problems = list(_stale(difference, folder, command)) if check else []
     if not check:
         write(folder, files, difference)
-    warnings = list(rendered.plan.all_warnings)
+    warnings = [*rendered.plan.all_warnings, *(() if check else _warnings(difference, folder))]
     if format is Format.json:
         print(json.dumps(_as_json(difference, folder, warnings, problems, check=check), indent=2))
         raise typer.Exit(1 if problems else 0)
     if problems:
         raise FleetError(problems)
-    for name in difference.leftover:
+    for name in difference.removed:
         print(f"removed  {folder / name}")
+    for name in difference.kept:
+        print(f"kept     {folder / name}")
     for name in files:
         print(f"{'written' if name in difference.stale else 'current'}  {folder / name}")
     for text in warnings:
         warn(text)
 
 
-def _stale(difference: "Difference", folder: Path, fix: str) -> list["Problem"]:
-    from rayhelm.errors import Problem
+def _stale(difference: "Difference", folder: Path, command: str) -> "Iterator[Problem]":
+    from rayhelm.errors import Fix, Problem
+    from rayhelm.render.manifest import MANIFEST
 
-    return [
-        *(Problem("is stale", file=str(folder / name), fix=fix) for name in difference.stale),
-        *(
-            Problem("is stale: the fleet has no such release any more", file=str(folder / name), fix=fix)
-            for name in difference.leftover
-        ),
-    ]
+    render = Fix(command=command)
+    for name in difference.stale:
+        yield Problem("is stale", file=str(folder / name), fix=render)
+    for name in difference.removed:
+        yield Problem("is stale: the fleet no longer has it", file=str(folder / name), fix=render)
+    for name in difference.kept:
+        message = "is stale: the fleet no longer has it, and render keeps it because it may have been edited"
+        yield Problem(message, file=str(folder / name), fix=Fix(command=f"rm {folder / name}"))
+    if difference.manifest_is_stale and not (difference.stale or difference.removed):
+        yield Problem("is stale", file=str(folder / MANIFEST), fix=render)
+
+
+def _warnings(difference: "Difference", folder: Path) -> "Iterator[str]":
+    from rayhelm.render.folder import EDITED
+
+    for name in difference.edited:
+        yield f"{folder / name}: was edited, and is overwritten; a copy of it is in {folder / EDITED}"
+    for name in difference.kept:
+        yield f"{folder / name}: the fleet no longer has it; kept, because it may have been edited. Remove it yourself"
+    if difference.outdated:
+        yield f"{folder / 'manifests'}: not updated, because `--manifests` was not given"
 
 
 def _as_json(
     difference: "Difference", folder: Path, warnings: list[str], problems: list["Problem"], *, check: bool
 ) -> dict[str, object]:
-    stale, leftover = ([str(folder / name) for name in names] for names in (difference.stale, difference.leftover))
+    def paths(names: "Sequence[str]") -> list[str]:
+        return [str(folder / name) for name in names]
+
     return {
-        "written": [] if check else stale,
-        "removed": [] if check else leftover,
-        "current": [str(folder / name) for name in difference.current],
-        "stale": stale + leftover if check else [],
+        "written": [] if check else paths(difference.stale),
+        "removed": [] if check else paths(difference.removed),
+        "kept": paths(difference.kept),
+        "current": paths(difference.current),
+        "stale": paths((*difference.stale, *difference.removed, *difference.kept)) if check else [],
         "warnings": warnings,
         "problems": [problem.as_dict() for problem in problems],
     }

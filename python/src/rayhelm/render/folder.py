@@ -1,88 +1,186 @@
-"""The folder that `rayhelm render` writes into: what differs there, and what it wrote once and no more."""
+"""The folder that `rayhelm render` writes into.
+
+* Files of the fleet are written where they differ.
+* Files that an earlier render wrote and this one does not are removed, if nobody edited them since. The manifest of the
+  folder says which these are.
+* Every other file is left alone. A file that was edited and has to be overwritten is first copied to `.rayhelm-edited`.
+"""
 
 import os
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.render.files import Rendered, mark_of, names_of
+from rayhelm.render.manifest import MANIFEST, FolderManifest, checksum, manifest_text, read_manifest
 
-__all__ = ["Difference", "compare", "write"]
+__all__ = ["EDITED", "Difference", "compare", "write"]
 
 KINDS = ("platform", "tenant", "ray-service", "gateway", "manifests")
 """Folders that values and objects are written into."""
+EDITED = ".rayhelm-edited"
+"""Folder of copies of edited files that were overwritten; git ignores it."""
+_WRITTEN_BY = b"Written by `rayhelm render"
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Names of files below the folder."""
+    """What a render changes in a folder; names are paths below it."""
 
     stale: tuple[str, ...]
-    """To be written: missing there, or other than they should be."""
+    """Files to write: they are missing, or have other content."""
     current: tuple[str, ...]
-    leftover: tuple[str, ...]
-    """To be removed: written for a release that the fleet no longer has."""
+    """Files that have the right content."""
+    removed: tuple[str, ...]
+    """Files to remove: an earlier render wrote them, nobody edited them, and the fleet no longer has them."""
+    kept: tuple[str, ...]
+    """Files that the fleet no longer has and that stay, because somebody edited them or no manifest lists them."""
+    edited: tuple[str, ...]
+    """Those of `stale` that somebody edited; they are copied before they are overwritten."""
+    outdated: tuple[str, ...]
+    """Objects of an earlier `--manifests` that this render does not write."""
+    manifest: str
+    """New text of the manifest."""
+    manifest_is_stale: bool
 
 
 def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Difference:
-    """What would have to change in `folder`. Raises FleetError where it cannot be read."""
-    current = tuple(name for name, text in files.items() if _read(folder / name) == text.encode())
+    """What would change in `folder`. Raises FleetError if it cannot be read, or has the files of another fleet."""
+    earlier = read_manifest(folder)
+    identity = _identity(folder, rendered)
+    if (
+        earlier.fleet
+        and earlier.fleet != identity.fleet
+        and not (identity.source and earlier.source == identity.source)
+    ):
+        raise FleetError(_other_fleet(folder, earlier.fleet, identity.fleet))
+    there = {name: _read(folder / name) for name in (*files, *earlier.files)}
+    current = tuple(name for name, text in files.items() if there[name] == text.encode())
     stale = tuple(name for name in files if name not in current)
-    return Difference(stale, current, tuple(_leftover(folder, rendered)))
+    optional = names_of(rendered) - files.keys()
+    gone = [name for name in earlier.files if name not in files and name not in optional and there[name] is not None]
+    removed = tuple(name for name in gone if _is_unedited(folder, name, there[name], earlier))
+    unlisted = _find_unlisted(folder, rendered) if not earlier.fleet else ()
+    kept = (*(name for name in gone if name not in removed), *unlisted)
+    outdated = tuple(name for name in earlier.files if name in optional and there[name] is not None)
+    listed = {name: checksum(text.encode()) for name, text in files.items()}
+    listed |= {name: earlier.files[name] for name in (*gone, *outdated) if name not in removed}
+    manifest = manifest_text(replace(identity, files=listed))
+    return Difference(
+        stale=stale,
+        current=current,
+        removed=removed,
+        kept=kept,
+        edited=tuple(name for name in stale if _is_edited(name, there[name], earlier)),
+        outdated=outdated,
+        manifest=manifest,
+        manifest_is_stale=_read(folder / MANIFEST) != manifest.encode(),
+    )
 
 
 def write(folder: Path, files: Mapping[str, str], difference: Difference) -> None:
-    """Make the folder current. Raises FleetError where it cannot be written."""
+    """Make the folder current. Raises FleetError if it cannot be written."""
+    for name in difference.edited:
+        _save(folder, name)
     for name in difference.stale:
         _write(folder / name, files[name])
-    for name in difference.leftover:
-        try:
-            (folder / name).unlink()
-        except OSError as error:
-            raise FleetError(_cannot("removed", folder / name, error)) from None
+    for name in difference.removed:
+        _remove(folder, name)
+    # Last: after an interruption the next run finds the old list, and no file that it does not know.
+    if difference.manifest_is_stale:
+        _write(folder / MANIFEST, difference.manifest)
 
 
-def _leftover(folder: Path, rendered: Rendered) -> list[str]:
-    """Files with our header, beside a plan of this very fleet: a folder may be shared by hand-written files."""
-    fleet = rendered.plan.fleet
-    if f"# Plan of `{fleet}`".encode() not in (_read(folder / "plan.md") or b"").splitlines():
-        return []
+def _identity(folder: Path, rendered: Rendered) -> FolderManifest:
+    file = Path(rendered.loaded.document.file)
+    is_inside = file.parent.resolve() == folder.resolve()
+    return FolderManifest(rendered.plan.fleet, file.name if is_inside else "")
+
+
+def _is_unedited(folder: Path, name: str, content: bytes | None, earlier: FolderManifest) -> bool:
+    """A link may lead out of the folder: what it leads to is somebody else's."""
+    is_inside = (folder / name).resolve().is_relative_to(folder.resolve())
+    return is_inside and content is not None and checksum(content) == earlier.files[name]
+
+
+def _is_edited(name: str, content: bytes | None, earlier: FolderManifest) -> bool:
+    """Without a manifest, the header decides whether render wrote the file."""
+    if content is None:
+        return False
+    if name in earlier.files:
+        return checksum(content) != earlier.files[name]
+    return not any(_WRITTEN_BY in line for line in content.splitlines()[:2])
+
+
+def _find_unlisted(folder: Path, rendered: Rendered) -> tuple[str, ...]:
+    """Files of a render without a manifest (rayhelm 0.1) that the fleet no longer has, by their header."""
+    if f"# Plan of `{rendered.plan.fleet}`".encode() not in (_read(folder / "plan.md") or b"").splitlines():
+        return ()
     mark, known = f"# {mark_of(rendered)};".encode(), names_of(rendered)
-    return [
+    return tuple(
         name
         for kind in KINDS
         for path in sorted((folder / kind).rglob("*.yaml"))
         if (name := path.relative_to(folder).as_posix()) not in known
         and any(line.startswith(mark) for line in (_read(path) or b"").splitlines()[:2])
-    ]
+    )
+
+
+def _other_fleet(folder: Path, earlier: str, fleet: str) -> Problem:
+    message = f"the folder has the files of fleet `{earlier}`, and this is fleet `{fleet}`: each needs its own folder"
+    why = f"or, if the fleet was renamed, write `{fleet}` to `fleet` in {folder / MANIFEST}"
+    return Problem(message, file=str(folder), fix=Fix(command="rayhelm render FLEET -o OTHER-FOLDER", why=why))
 
 
 def _read(path: Path) -> bytes | None:
-    """None where no file is."""
+    """Content of a file; None if there is none."""
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:
         raise FleetError(_cannot("read", path, error)) from None
 
 
+def _save(folder: Path, name: str) -> None:
+    """Copy an edited file; the checksum in the name of the copy keeps earlier copies."""
+    content = _read(folder / name) or b""
+    _write(folder / EDITED / ".gitignore", "*\n")
+    _write_bytes(folder / EDITED / f"{name}.{checksum(content)[:8]}", content)
+
+
+def _remove(folder: Path, name: str) -> None:
+    """Remove a file, and the folders that are empty without it."""
+    path = folder / name
+    try:
+        path.unlink()
+    except OSError as error:
+        raise FleetError(_cannot("removed", path, error)) from None
+    with suppress(OSError):
+        for parent in list(path.relative_to(folder).parents)[:-1]:
+            (folder / parent).rmdir()
+
+
 def _write(path: Path, text: str) -> None:
-    """Beside it first: whoever reads meanwhile, or a full disk, never leaves half a file under the name."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    _write_bytes(path, text.encode())
+
+
+def _write_bytes(path: Path, content: bytes) -> None:
+    """Write a temporary file and rename it, so that no reader and no full disk leaves half a file under the name."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
+        temporary.write_bytes(content)
+        temporary.replace(path)
     except OSError as error:
         with suppress(OSError):
-            beside.unlink()
+            temporary.unlink()
         raise FleetError(_cannot("written", path, error)) from None
 
 
 def _cannot(what: str, path: Path, error: OSError) -> Problem:
-    fix = "rayhelm render FLEET -o FOLDER   # a folder that you may write to, with room"
+    fix = Fix(command="rayhelm render FLEET -o FOLDER", why="a folder that you may write to, on a disk with free space")
     why = str(error.strerror)
     if isinstance(error, (FileExistsError, NotADirectoryError)):
-        why = "a file stands where a folder has to be"
+        why = "a file has the name of a folder that is needed"
     return Problem(f"cannot be {what}: {why}", file=str(path), fix=fix)

@@ -1,0 +1,71 @@
+"""`.rayhelm-files.json`: the files that `rayhelm render` wrote into a folder, with the SHA-256 of each.
+
+Render removes only files that are listed there and that still have that checksum.
+"""
+
+import json
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+
+from rayhelm.errors import Fix, FleetError, Problem
+
+__all__ = ["MANIFEST", "FolderManifest", "checksum", "manifest_text", "read_manifest"]
+
+MANIFEST = ".rayhelm-files.json"
+_COMMENT = "Written by `rayhelm render`: the files that it wrote here. Commit it; do not edit it."
+
+
+@dataclass(frozen=True)
+class FolderManifest:
+    """What an earlier render wrote into a folder."""
+
+    fleet: str = ""
+    """Name of the fleet; empty where no manifest is."""
+    source: str = ""
+    """Name of the fleet file if it lies in the folder itself, else empty."""
+    files: dict[str, str] = field(default_factory=dict)
+    """SHA-256 by path below the folder."""
+
+
+def checksum(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def manifest_text(manifest: FolderManifest) -> str:
+    """The same manifest is always the same text: sorted, without times or absolute paths."""
+    ordered = dict(sorted(manifest.files.items()))
+    data = {"comment": _COMMENT, "fleet": manifest.fleet, "source": manifest.source, "files": ordered}
+    return json.dumps(data, indent=2) + "\n"
+
+
+def read_manifest(folder: Path) -> FolderManifest:
+    """The manifest of `folder`; an empty one where no file is. Raises FleetError."""
+    path = folder / MANIFEST
+    try:
+        data = json.loads(path.read_bytes()) if path.is_file() else {}
+    except OSError as error:
+        raise FleetError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
+    except ValueError:
+        raise FleetError(_not_a_manifest(path, "it is not JSON")) from None
+    files = data.get("files", {}) if isinstance(data, dict) else None
+    texts = [data.get("fleet", ""), data.get("source", "")] if isinstance(data, dict) else []
+    if not isinstance(files, dict) or not all(isinstance(text, str) for text in (*texts, *files.values())):
+        raise FleetError(_not_a_manifest(path, "it has other keys or types"))
+    if outside := next((name for name in files if not _is_below(name)), None):
+        raise FleetError(_not_a_manifest(path, f"`{outside}` is not a path below its folder"))
+    fleet, source = texts
+    return FolderManifest(fleet, source, files)
+
+
+def _is_below(name: str) -> bool:
+    parts = PurePosixPath(name).parts
+    return bool(parts) and not name.startswith("/") and ".." not in parts
+
+
+def _not_a_manifest(path: Path, why: str) -> Problem:
+    message = f"is not a manifest of `rayhelm render`: {why} (a merge conflict?)"
+    fix = Fix(
+        command=f"git checkout HEAD -- {path}", why="or remove the file: then nothing old is removed from the folder"
+    )
+    return Problem(message, file=str(path), fix=fix)
