@@ -3,7 +3,7 @@
 import hashlib
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 import yaml
@@ -106,9 +106,14 @@ def catalog(site: Site) -> Catalog:
     """Raises RayhelmError where tools.yaml is not as it has to be."""
     path = site.data / "tools.yaml"
     try:
-        return Catalog.model_validate(yaml.safe_load(path.read_bytes()))
+        return _parse(path.read_bytes())
     except (OSError, yaml.YAMLError, ValidationError) as error:
         raise RayhelmError(f"{path}: {error}") from error
+
+
+@cache
+def _parse(text: bytes) -> Catalog:
+    return Catalog.model_validate(yaml.safe_load(text))
 
 
 def module(name: str, site: Site) -> Module:

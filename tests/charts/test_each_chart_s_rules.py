@@ -69,17 +69,26 @@ def test_the_model_refuses_it(chart: Chart, name: str, bad: Values) -> None:
 
 @pytest.mark.parametrize("helm", HELMS)
 @each_chart
-def test_a_null_is_refused_wherever_it_would_drop_a_default(chart: Chart, helm: str) -> None:
-    """`a: null` in an overlay removes the key before anybody sees it, so every such key has to be required."""
+def test_the_schema_refuses_null_for_every_key_that_has_a_default(chart: Chart, helm: str) -> None:
+    """`a: null` in an overlay removes the key before the schema sees it, so every such key has to be required."""
     found = list(sections(values_schema(chart.model, chart.name)))
     assert sum(len(keys) for _, keys in found) > 10
-    for path, keys in found:
+    for depth in range(max(len(path) for path, _ in found) + 1):  # one render for the sections of a depth
         values = chart.smallest()
-        put(values, path, dict.fromkeys(keys))
+        expected = {f"/{'/'.join(path)}": set(keys) for path, keys in found if len(path) == depth}
+        for path in expected:
+            put(values, tuple(path.strip("/").split("/")) if path != "/" else (), dict.fromkeys(expected[path]))
         with pytest.raises(FleetError) as caught:
             chart.objects(values, helm)
-        missing = next(line for line in str(caught.value).splitlines() if "missing propert" in line)
-        assert {key for key in keys if f"'{key}'" in missing} == set(keys)
+        assert missing_keys(str(caught.value)) == expected
+
+
+def missing_keys(message: str) -> dict[str, set[str]]:
+    """What a schema error of helm says is missing, by the section."""
+    missing: dict[str, set[str]] = {}
+    for path, keys in re.findall(r"at '([^']*)': missing propert(?:y|ies) (.*)", message):
+        missing.setdefault(path or "/", set()).update(re.findall(r"'([^']+)'", keys))
+    return missing
 
 
 def sections(schema: Values, path: tuple[str, ...] = ()) -> Any:

@@ -93,12 +93,16 @@ def test_both_helms_render_the_same(example):
     assert three == four
 
 
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_helm_lint_passes(example):
+    lint("ray-service", [values_file(example)])
+
+
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
-def test_lint_has_no_complaint(helm, kubernetes):
-    for example in EXAMPLES:
-        lint("ray-service", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
-    lint("ray-service", {}, kube_version=kubernetes, helm=HELMS[helm])
+def test_helm_lint_passes_for_each_helm_and_kubernetes(helm, kubernetes):
+    for values in ([values_file("everything")], {}):
+        lint("ray-service", values, kube_version=kubernetes, helm=HELMS[helm])
 
 
 def test_the_examples_render_every_kind_that_the_chart_has():
