@@ -6,7 +6,7 @@ from typing import Any, get_args
 import yaml
 
 from charts.kit import only, over, parsed
-from rayhelm.catalog.model import Task
+from rayhelm.catalog.tasks import Task, load_tasks
 from rayhelm.charts.helm import charts_dir, render
 from rayhelm.charts.shape import default_of
 from rayhelm.values.gateway import GatewayValues
@@ -31,13 +31,9 @@ def test_the_chart_and_its_values_name_the_one_haproxy() -> None:
     assert default_of(GatewayValues)["image"].items() >= image.model_dump().items()
 
 
-def test_every_task_of_the_catalog_has_its_operations() -> None:
-    operations = yaml.safe_load((CHART / "files/operations.yaml").read_text())
-    assert set(operations) == set(get_args(Task)) == set(get_args(Model.model_fields["task"].annotation))
-    for found in operations.values():
-        for path, operation in found.items():
-            assert path.startswith("/v1/")
-            assert set(operation) == {"method", "body"}
+def test_every_task_is_a_value_of_the_chart_and_opens_paths_below_v1() -> None:
+    assert set(load_tasks()) == set(get_args(Task)) == set(get_args(Model.model_fields["task"].annotation))
+    assert all(path.startswith("/v1/") for task in load_tasks().values() for path in task.operations)
 
 
 def test_every_error_has_its_rule_and_every_rule_its_error() -> None:

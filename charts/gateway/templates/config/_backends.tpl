@@ -7,7 +7,7 @@
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
 backend {{ include "gateway.backend" (list $id $name) }}
-  {{- if and $several (eq $model.task "chat") (eq $model.loadBalancing.kind "PrefixHash") }}
+  {{- if and $several (get $data.tasks $model.task).has_shared_prefix (eq $model.loadBalancing.kind "PrefixHash") }}
   # `ok MODEL PREFIX`
   balance hash var(txn.parsed),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
   hash-type consistent

@@ -1,8 +1,8 @@
-{{- /* Maps that the rules look up, one line per entry. Takes (dict root v errors operations). */ -}}
+{{- /* Maps that the rules look up, one line per entry. Takes (dict root v errors tasks). */ -}}
 
 {{- /* Operations of a model by path: those of its task, or its own if the task is `custom`. Takes (dict data model). */ -}}
 {{- define "gateway.operationsOf" -}}
-{{- $operations := get .data.operations .model.task | default dict }}
+{{- $operations := (get .data.tasks .model.task).operations }}
 {{- range $path, $operation := .model.operations }}
 {{- $_ := set $operations $path (dict "method" $operation.method "body" "stream") }}
 {{- end }}

@@ -33,11 +33,12 @@
 {{- /* Where a body is not read, nobody may be able to name a model in it that its tenant must not call. */ -}}
 {{- define "gateway.validateUnread" -}}
 {{- $v := . }}
+{{- $tasks := include "gateway.tasks" . | fromJson }}
 {{- range $id, $model := .models }}
-{{- if has $model.task (list "transcribe" "custom") }}
+{{- if include "gateway.isUnread" (list $tasks $model) }}
 {{- $mine := splitList "\n" (include "gateway.applications" $model | trim) }}
 {{- range $other, $second := $v.models }}
-{{- if and (ne $other $id) (or (eq $model.task "custom") (has $second.task (list "transcribe" "custom"))) }}
+{{- if and (ne $other $id) (or (eq $model.task "custom") (include "gateway.isUnread" (list $tasks $second))) }}
 {{- range splitList "\n" (include "gateway.applications" $second | trim) }}
 {{- if has . $mine }}
 {{- include "gateway.refuse" (list "unread-shared" (dict "model" $id "other" $other)) }}
@@ -47,4 +48,13 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* `true` if the gateway does not read the bodies of a model's requests. Takes (list tasks model). */ -}}
+{{- define "gateway.isUnread" -}}
+{{- $unread := eq (index . 1).task "custom" }}
+{{- range (get (index . 0) (index . 1).task).operations }}
+{{- $unread = or $unread (eq .body "stream") }}
+{{- end }}
+{{- if $unread }}true{{ end }}
 {{- end }}

@@ -39,9 +39,8 @@
 
 {{- /* Every address leads to one place. Takes (list root values). */ -}}
 {{- define "gateway.validateRoutes" -}}
-{{- $operations := (index . 0).Files.Get "files/operations.yaml" | fromYaml }}
 {{- $seen := dict }}
-{{- range splitList "\n" (include "gateway.mapRoutes" (dict "v" (index . 1) "operations" $operations) | trim) }}
+{{- range splitList "\n" (include "gateway.mapRoutes" (dict "v" (index . 1) "tasks" (include "gateway.tasks" . | fromJson)) | trim) }}
 {{- $words := splitList " " . }}
 {{- $owner := gt (len $words) 4 | ternary (last $words) "every model" }}
 {{- with get $seen (first $words) }}

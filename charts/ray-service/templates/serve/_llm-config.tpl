@@ -51,9 +51,7 @@
 {{- range $key, $value := omit $model.engine "extra" }}
 {{- $_ := set $kwargs (snakecase $key) $value }}
 {{- end }}
-{{- if has $model.task (list "embed" "rerank") }}
-{{- $_ := set $kwargs "runner" "pooling" }}
-{{- end }}
+{{- $kwargs = merge $kwargs (get (include "ray-service.tasks" . | fromJson) $model.task).engine_arguments }}
 {{- if and $model.revision (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "revision" $model.revision }}
 {{- end }}

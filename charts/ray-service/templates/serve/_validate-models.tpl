@@ -24,7 +24,7 @@
 {{- if and $engine.trustRemoteCode (not $model.trustRemoteCodeReason) }}
 {{- include "ray-service.refuse" (list $v "trust-reason" (dict "path" $path)) }}
 {{- end }}
-{{- if and (ne $model.task "chat") (eq $model.router.kind "PrefixAffinity") }}
+{{- if and (not (get (include "ray-service.tasks" . | fromJson) $model.task).has_shared_prefix) (eq $model.router.kind "PrefixAffinity") }}
 {{- include "ray-service.refuse" (list $v "router-task" (dict "path" $path)) }}
 {{- end }}
 {{- $others := dict "model" "source and the model's key say it" "served_model_name" "the model's key is the name"

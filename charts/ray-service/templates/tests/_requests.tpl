@@ -1,16 +1,14 @@
-{{- /* One small request for each model, as a JSON list. A transcription needs a sound file, so its model is only looked
-       up, which does not notice a dead engine. Takes the values. */ -}}
+{{- /* One small request for each model, as a JSON list: the `test_request` of its task. Takes the values. */ -}}
 {{- define "ray-service.testRequests" -}}
 {{- $requests := list }}
+{{- $tasks := include "ray-service.tasks" . | fromJson }}
 {{- range $app := .serve.applications }}
 {{- $root := trimSuffix "/" $app.routePrefix }}
 {{- range $id, $model := $app.models }}
-{{- $path := get (dict "chat" "/v1/completions" "embed" "/v1/embeddings" "rerank" "/v1/score" "transcribe" (printf "/v1/models/%s" $id)) $model.task }}
-{{- $body := get (dict
-      "chat" (dict "model" $id "prompt" "ping" "max_tokens" 1)
-      "embed" (dict "model" $id "input" "ping")
-      "rerank" (dict "model" $id "text_1" "ping" "text_2" "pong")) $model.task }}
-{{- $requests = append $requests (dict "path" (printf "%s%s" $root $path) "body" (kindIs "map" $body | ternary ($body | toJson) "")) }}
+{{- with (get $tasks $model.task).test_request }}
+{{- $body := hasKey . "body" | ternary (merge (dict "model" $id) (.body | default dict) | toJson) "" }}
+{{- $requests = append $requests (dict "path" (printf "%s%s" $root (.path | replace "{model}" $id)) "body" $body) }}
+{{- end }}
 {{- end }}
 {{- end }}
 {{- $requests | toJson }}

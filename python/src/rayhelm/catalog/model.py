@@ -7,6 +7,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
+from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
 
 __all__ = [
@@ -19,10 +20,7 @@ __all__ = [
     "Norms",
     "Published",
     "Quantization",
-    "Task",
 ]
-
-Task = Literal["chat", "embed", "rerank", "transcribe", "speak", "custom"]
 
 
 class Mla(Closed):

@@ -11,6 +11,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from rayhelm.catalog.scaling import as_chart_data
+from rayhelm.catalog.tasks import gateway_data, ray_service_data
 from rayhelm.charts.docs import readme_table, values_yaml
 from rayhelm.charts.gpus import counters, mig_layouts
 from rayhelm.charts.helm import charts_dir
@@ -36,9 +37,11 @@ CHARTS: dict[str, type[BaseModel]] = {
 """A chart and the model of its values; another chart is one more line."""
 
 DATA: dict[tuple[str, str, str], Callable[[], object]] = {
+    ("gateway", "_tasks.tpl", "gateway.tasks"): gateway_data,
     ("platform", "gpus/_counters.tpl", "platform.counters"): counters,
     ("platform", "gpus/_mig.tpl", "platform.mig"): mig_layouts,
     ("platform", "metrics/_catalog.tpl", "platform.metricCatalog"): as_chart_data,
+    ("ray-service", "_tasks.tpl", "ray-service.tasks"): ray_service_data,
 }
 """Facts of the catalog that templates look up: chart, file and name of the template that holds them."""
 

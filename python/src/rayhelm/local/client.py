@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.local.state import Served
 
 __all__ = ["ServeApi", "Status", "one_token"]
@@ -61,12 +62,11 @@ class ServeApi:
 
 def one_token(client: httpx.Client, served: Served) -> None:
     """The smallest request that makes the engine compute. Raises httpx.HTTPError."""
-    path, body = _SMALLEST.get(served.task, _SMALLEST["chat"])
-    client.post(f"{served.prefix}/v1/{path}", json={"model": served.model, **body}).raise_for_status()
-
-
-_SMALLEST: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "chat": ("completions", {"prompt": "hello", "max_tokens": 1}),
-    "embed": ("embeddings", {"input": "hello"}),
-    "rerank": ("score", {"text_1": "hello", "text_2": "world"}),
-}
+    request = get_task(served.task).test_request
+    if request is None:
+        return
+    url = served.prefix + request.path.replace("{model}", served.model)
+    if request.body is None:
+        client.get(url).raise_for_status()
+    else:
+        client.post(url, json={"model": served.model, **request.body}).raise_for_status()

@@ -1,6 +1,6 @@
 """The plan: what was decided for every model, and why. Its JSON is a contract (`rayhelm plan --format json`)."""
 
-from rayhelm.catalog.model import Task
+from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
 
 __all__ = [

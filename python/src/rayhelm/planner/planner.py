@@ -7,6 +7,7 @@ from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tasks import get_task
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
@@ -126,9 +127,9 @@ def _against(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet)
             f"mean prompt and answer are {tokens} tokens; {model.id} takes at most {model.max_context}",
             "write lengths that it takes, or another `source`",
         )
-    if spec.task not in model.tasks and spec.task != "custom":
+    if spec.task not in model.tasks and not get_task(spec.task).is_any_model_allowed:
         yield loaded.document.problem(
-            (*path, "task") if spec.task != "chat" else path,
+            (*path, "task") if "task" in spec.model_fields_set else path,
             f"{model.id} does not do `{spec.task}`",
             f"task: {model.tasks[0]}",
         )

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Problem
 from rayhelm.spec.base import short
 from rayhelm.spec.check_served_as import check_served_as
@@ -96,7 +97,7 @@ def _groups(name: str, pool: Pool, document: Document) -> Iterator[Problem]:
 
 def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, model in fleet.models.items():
-        path = ("models", name)
+        path, task = ("models", name), get_task(model.task)
         if model.pool:
             yield from reference(document, (*path, "pool"), model.pool, fleet.pools, "pool")
         if model.gpu_fraction and model.gpu_fraction < 1 and model.parallelism and _split(model.parallelism) > 1:
@@ -113,18 +114,18 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"mean prompt and answer are {need} tokens, and the context ends at {model.context}",
                 f"context: {need}",
             )
-        if model.task == "custom" and not model.application:
+        if not model.application and task.server == "application" and not task.application:
             yield document.problem(
                 (*path, "task"),
                 "`custom` needs the Serve application that serves it",
                 "application: {importPath: mymodels.ocr:build_app, deployment: Ocr}",
             )
-        if model.scaling == "engine-queue" and model.task in ("speak", "custom"):
+        if model.scaling == "engine-queue" and task.server == "application":
             message = f"`{model.task}` has no engine whose queue could be seen"
             yield document.problem((*path, "scaling"), message, "scaling: ongoing-requests")
-        if model.application and model.task != "custom":
+        if model.application and (task.server != "application" or task.application):
             yield document.problem((*path, "application"), f"`{model.task}` is served by rayhelm's own", "task: custom")
-        if model.task == "chat" and traffic and traffic.output_tokens is None:
+        if task.needs_output_tokens and traffic and traffic.output_tokens is None:
             yield document.problem(
                 (*path, "traffic"), "a chat model's traffic needs `outputTokens`", "outputTokens: 300"
             )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rayhelm.catalog.model import Task
+from rayhelm.catalog.tasks import Task
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name

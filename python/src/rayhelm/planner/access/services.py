@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.plan import ModelPlan, ServicePlan
@@ -20,7 +21,7 @@ def plan_services(
 def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
     """Applications beside vLLM have to be in every image of their cluster: any node may import them."""
     for plan in models.values():
-        if plan.task in ("speak", "custom") and not loaded.fleet.clusters[plan.cluster].image:
+        if get_task(plan.task).server == "application" and not loaded.fleet.clusters[plan.cluster].image:
             yield (
                 f"the stock image does not hold the application that serves `{plan.model}`: give cluster"
                 f" `{plan.cluster}` an `image` that does"

@@ -38,7 +38,7 @@ def choose_routing(chosen: Candidate) -> str:
     """Prefix affinity for chat models with a shared beginning and more than one replica to choose from."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
-    if chosen.model_spec.declared.task == "chat" and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
+    if chosen.model_spec.task.has_shared_prefix and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
         return "prefix-affinity"
     return "least-loaded"
 
@@ -258,7 +258,7 @@ def _routing(chosen: Candidate) -> Reason:
     kind, shared = choose_routing(chosen), chosen.model_spec.lengths.shared
     if kind == "prefix-affinity":
         because = f"{shared:.0%} of a prompt is common: the replica that has it cached computes only the rest"
-    elif chosen.model_spec.declared.task != "chat":
+    elif not chosen.model_spec.task.has_shared_prefix:
         because = "requests of this task have no common beginning to route by"
     elif shared >= PREFIX_PAYS_FROM:
         because = "one replica: nothing to choose from"

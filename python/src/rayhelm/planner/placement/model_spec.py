@@ -6,12 +6,11 @@ from math import floor
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tasks import TaskKind, get_task
 from rayhelm.spec.models import ModelSpec, Replicas
 
-__all__ = ["GENERATES", "Lengths", "ResolvedModelSpec"]
+__all__ = ["Lengths", "ResolvedModelSpec"]
 
-GENERATES = ("chat", "transcribe")
-"""Tasks that decode token by token."""
 _USUAL_INPUT, _USUAL_OUTPUT = 512, 128
 
 
@@ -44,13 +43,17 @@ class ResolvedModelSpec:
         return min(self.declared.context or self.model.max_context, self.model.max_context)
 
     @property
+    def task(self) -> TaskKind:
+        return get_task(self.declared.task)
+
+    @property
     def generates(self) -> bool:
-        return self.declared.task in GENERATES
+        return self.task.generates_tokens
 
     @property
     def has_own_engine(self) -> bool:
         """Served by an application of its own, so that vLLM's accounting says nothing."""
-        return self.model.engine == "custom" or self.declared.task == "custom"
+        return self.model.engine == "custom" or self.task.server == "application"
 
     @property
     def lengths(self) -> Lengths:

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
 from rayhelm.values.build.scaling import build_delays, build_policy
@@ -23,9 +24,6 @@ __all__ = ["build_application", "build_custom_application", "count_ingress_repli
 
 MOUNT = WeightsVolume().mount_path
 
-SPEECH = "rayhelm.runtime.speech:build_app"
-"""Text to speech is not a task of vLLM's server; this application is ours, and has to be in the image."""
-
 _SPELLINGS = {"half": "float16", "float": "float32"}
 """vLLM's other words for dtypes."""
 
@@ -42,7 +40,7 @@ def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
 
 def count_ingress_replicas(plan: ModelPlan) -> int:
     """Most replicas of the deployment that parses requests; one suffices for a model that never grows."""
-    if plan.task in ("speak", "custom"):
+    if get_task(plan.task).server == "application":
         return 0
     return 1 if plan.max_replicas == 1 else 2
 
@@ -55,12 +53,14 @@ def build_custom_application(
     revisions = {plan.source: plan.revision or ""}
     from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
     paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
+    served_by = own or get_task(plan.task).application
+    assert served_by
     return CustomApplication(
-        import_path=own.import_path if own else SPEECH,
+        import_path=served_by.import_path,
         args={"model": plan.served_as, **paths, **(own.args if own else {})},
         hub_models=from_hub,
         deployments={
-            own.deployment if own else "Speech": CustomDeployment(
+            served_by.deployment: CustomDeployment(
                 min_replicas=plan.min_replicas,
                 max_replicas=plan.max_replicas,
                 target_ongoing_requests=plan.target_ongoing_requests,
@@ -84,7 +84,7 @@ def _path(source: str, revision: str | None) -> str:
 
 
 def _model(plan: ModelPlan, groups: list[str]) -> ServedModel:
-    assert plan.task not in ("speak", "custom")
+    assert get_task(plan.task).server == "vllm"
     one_node = plan.nodes_per_replica == 1 and plan.tensor_parallel_size * plan.pipeline_parallel_size > 1
     partition = ",".join(map(str, plan.layer_partition))
     return ServedModel(

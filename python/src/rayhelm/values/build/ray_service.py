@@ -7,6 +7,7 @@ from pathlib import Path
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
@@ -105,7 +106,7 @@ def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Check
 
 
 def _custom(plan: ModelPlan) -> bool:
-    return plan.task in ("speak", "custom")
+    return get_task(plan.task).server == "application"
 
 
 def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:

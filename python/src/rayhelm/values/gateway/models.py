@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rayhelm.catalog.tasks import Task
 from rayhelm.values.gateway.network import Peer
 from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
 
@@ -69,7 +70,7 @@ class Operation(Values):
 class Model(Values):
     """One model. Clients reach it by the `model` of the body at `/v1/...`, or at `<path>/v1/...`."""
 
-    task: Literal["chat", "embed", "rerank", "transcribe", "speak", "custom"] = "chat"
+    task: Task = "chat"
     """What it does; decides which paths are open. Bodies of `transcribe` and `custom` are not read, so those are
     reached by `<path>/...` alone."""
     path: Path | Literal[""] = ""

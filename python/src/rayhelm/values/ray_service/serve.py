@@ -5,6 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rayhelm.catalog.tasks import VllmTask
 from rayhelm.values.ray_service.accelerators import AcceleratorType
 from rayhelm.values.ray_service.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.engine import Engine
@@ -109,7 +110,7 @@ class ServedModel(Values):
     """Tokenizer, where it is not beside the weights: a hub id, which the download Job fetches too, or a path."""
     tokenizer_revision: Revision = ""
     """Commit of the tokenizer's hub repository."""
-    task: Literal["chat", "embed", "rerank", "transcribe"] = "chat"
+    task: VllmTask = "chat"
     """What it does; decides the runner, the routers that are allowed, and the request of `helm test`."""
     engine: Engine
     """vLLM's arguments."""

@@ -1,0 +1,118 @@
+"""What clients do with a model: one file in `data/tasks/` each.
+
+The fleet file, the planner, the charts and `rayhelm up` read these files; a new task that vLLM serves is one more file.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import yaml
+from pydantic import Field, model_validator
+
+from rayhelm.closed import Closed
+
+__all__ = ["Task", "TaskKind", "VllmTask", "gateway_data", "get_task", "load_tasks", "ray_service_data"]
+
+_FOLDER = Path(__file__).parent.parent / "data" / "tasks"
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class TaskOperation(Closed):
+    """A path that clients may call."""
+
+    method: Literal["GET", "POST"]
+    body: Literal["json", "stream"]
+    """How the gateway finds the model: `json` reads it from the body, `stream` takes it from the path and does not read
+    the body."""
+
+
+class TaskRequest(Closed):
+    """A small request that the engine has to compute."""
+
+    path: str
+    """`{model}` stands for the model's name."""
+    body: dict[str, str | int] | None = None
+    """JSON without the key `model`, which is added. None: a GET."""
+
+
+class TaskApplication(Closed):
+    """A Ray Serve application that is part of rayhelm."""
+
+    import_path: str
+    """`module:builder`, as Ray Serve imports it."""
+    deployment: str
+    """Name of the deployment in it that holds the GPU."""
+
+
+class TaskKind(Closed):
+    """One task."""
+
+    about: str
+    server: Literal["vllm", "application"]
+    """`application`: a Ray Serve application beside vLLM, so that vLLM's memory accounting and queues do not apply."""
+    application: TaskApplication | None = None
+    """The application, if it is part of rayhelm. None: the fleet file names it."""
+    generates_tokens: bool = False
+    """Decodes token by token: `slo.tpot`, prices per token and the load of the KV cache apply."""
+    needs_output_tokens: bool = False
+    """`traffic.outputTokens` is required."""
+    has_shared_prefix: bool = False
+    """Prompts of several requests begin alike, so that routing by prefix can pay."""
+    is_any_model_allowed: bool = False
+    """The catalog's list of a model's tasks does not matter."""
+    engine_arguments: dict[str, str] = {}
+    """vLLM engine arguments that follow from the task."""
+    operations: dict[str, TaskOperation] = {}
+    """Paths of the upstream API, which the gateway opens. Empty: the fleet file names them."""
+    test_request: TaskRequest | None = Field(default=None)
+    """Sent by `helm test` and `rayhelm up`. None: nothing is sent."""
+
+    @model_validator(mode="after")
+    def _only_applications_name_one(self) -> Self:
+        if self.application and self.server != "application":
+            raise ValueError("`application` needs `server: application`")
+        return self
+
+
+@cache
+def load_tasks() -> dict[str, TaskKind]:
+    """Every task by name."""
+    return {name: TaskKind.model_validate(_read(name)) for name in _names()}
+
+
+def get_task(name: str) -> TaskKind:
+    return load_tasks()[name]
+
+
+def gateway_data() -> dict[str, Any]:
+    """What the templates of the chart gateway look up by task."""
+    fields = {"operations", "has_shared_prefix"}
+    return {name: task.model_dump(mode="json", include=fields) for name, task in load_tasks().items()}
+
+
+def ray_service_data() -> dict[str, Any]:
+    """What the templates of the chart ray-service look up by task."""
+    fields = {"engine_arguments", "has_shared_prefix", "test_request"}
+    return {
+        name: task.model_dump(mode="json", include=fields, exclude_none=True)
+        for name, task in load_tasks().items()
+        if task.server == "vllm"
+    }
+
+
+@cache
+def _names() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
+
+
+def _read(name: str) -> Any:
+    return yaml.load((_FOLDER / f"{name}.yaml").read_text(encoding="utf-8"), Loader=_LOADER)
+
+
+if TYPE_CHECKING:
+    Task = str
+    VllmTask = str
+else:  # the types list the files, so that schemas and error messages name each task
+    Task = Literal[_names()]
+    VllmTask = Literal[tuple(name for name, task in load_tasks().items() if task.server == "vllm")]
