@@ -16,7 +16,7 @@ from gateway.cores import on, share
 from gateway.plan import MEGABYTE, ROUNDS, STREAMS, TYPICAL, loads
 from gateway.report import Figures, added, ratios, summary, tell
 from gateway.upstream import Upstream
-from rayhelm.processes import end, new_run
+from rayhelm.processes import create_run_id, stop_run
 
 PEERS = {
     "vllm-router": contenders.vllm_router,
@@ -45,7 +45,7 @@ def main() -> int:
 
 def measured(rounds: int, peers: list[str], console: Console) -> dict[str, Any]:
     ours, others = share()
-    run, taken = new_run(), set[int]()
+    run, taken = create_run_id(), set[int]()
     figures: Figures = {}
     memory: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as name:
@@ -67,7 +67,7 @@ def measured(rounds: int, peers: list[str], console: Console) -> dict[str, Any]:
                     found = streams.measure(contender, STREAMS, others)
                     note(figures, f"{STREAMS.count} streams", contender.name, found)
         finally:
-            end(run)
+            stop_run(run)
     return {
         "command": "make bench-gateway",
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),

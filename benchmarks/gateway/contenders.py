@@ -16,7 +16,7 @@ import yaml
 from gateway.cores import on
 from gateway.upstream import Upstream, haproxy
 from rayhelm.charts.helm import template
-from rayhelm.processes import Process, free_port, start, wait_until
+from rayhelm.processes import Process, find_free_port, start, wait_until
 
 __all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
 
@@ -62,7 +62,7 @@ def bare(upstream: Upstream) -> Contender:
 
 def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
     """The chart with its defaults but for OURS[name]; a pod's CPUs are the cores that it gets here."""
-    port, metrics_port = free_port(taken), free_port(taken)
+    port, metrics_port = find_free_port(taken), find_free_port(taken)
     home.mkdir(parents=True)
     for file, text in files(upstream, port, metrics_port, len(cores), OURS[name]).items():
         (home / file).write_text(text)
@@ -79,8 +79,8 @@ def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int]
 
 def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dict[str, Any]) -> dict[str, str]:
     ends = {
-        f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": end}
-        for number, end in enumerate(upstream.ports)
+        f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": stop_run}
+        for number, stop_run in enumerate(upstream.ports)
     }
     values: dict[str, Any] = {
         "tenants": {
@@ -117,8 +117,8 @@ def round_robin(upstream: Upstream, run: str, home: Path, cores: set[int], taken
 def router(
     name: str, policy: str, offers: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]
 ) -> Contender:
-    port = free_port(taken)
-    arguments = ["--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(free_port(taken))]
+    port = find_free_port(taken)
+    arguments = ["--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(find_free_port(taken))]
     arguments += ["--policy", policy, "--worker-urls", *upstream.urls]
     process = peer("vllm-router", arguments, run, home / f"{policy}.log", cores)
     answers(f"http://127.0.0.1:{port}/health", process)
@@ -127,7 +127,7 @@ def router(
 
 def lite_llm(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
     """With a master key, without a database: so it knows one key and counts nothing."""
-    port = free_port(taken)
+    port = find_free_port(taken)
     deployments = [
         {"model_name": "llama", "litellm_params": {"model": "openai/llama", "api_base": f"{url}/v1", "api_key": "none"}}
         for url in upstream.urls
@@ -151,7 +151,7 @@ def peer(
 
 def answers(url: str, process: Process) -> None:
     def ready() -> bool | None:
-        assert process.alive, f"it ended: {process.log.read_text()[-2000:]}"
+        assert process.is_alive, f"it ended: {process.log.read_text()[-2000:]}"
         try:
             return httpx.get(url, timeout=5).status_code == 200 or None
         except httpx.TransportError:

@@ -6,7 +6,7 @@ import sysconfig
 from pathlib import Path
 
 from gateway.plan import Streams
-from rayhelm.processes import free_port, start
+from rayhelm.processes import find_free_port, start
 
 __all__ = ["Upstream", "haproxy"]
 
@@ -22,8 +22,8 @@ class Upstream:
     """Two ports behind which the same server answers."""
 
     def __init__(self, run: str, home: Path, streams: Streams, taken: set[int]) -> None:
-        self.ports = (free_port(taken), free_port(taken))
-        tokens = free_port(taken)
+        self.ports = (find_free_port(taken), find_free_port(taken))
+        tokens = find_free_port(taken)
         ports = {"UPSTREAM_1": str(self.ports[0]), "UPSTREAM_2": str(self.ports[1]), "TOKENS": str(tokens)}
         command = [str(haproxy()), "-db", "-f", str(HERE / "upstream.cfg")]
         self.processes = [

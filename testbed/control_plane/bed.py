@@ -49,7 +49,7 @@ class Bed:
     def is_well(self, name: str) -> bool:
         """Whether a part runs and says so."""
         part = self.part(name)
-        return self._process(part).alive and self.says_well(part)
+        return self._process(part).is_alive and self.says_well(part)
 
     def says_well(self, part: Part) -> bool:
         """Asks a part for its health."""
@@ -71,7 +71,7 @@ class Bed:
     def wait(self, name: str) -> None:
         """Until a part is well.
 
-        Raises rayhelm.processes.Died or TimedOut, with the end of its log."""
+        Raises rayhelm.processes.ProcessDied or TimedOut, with the end of its log."""
         part = self.part(name)
         processes.wait_until(
             lambda: self.says_well(part) or None,
@@ -83,7 +83,7 @@ class Bed:
 
     def end(self, name: str, *, grace: float = 5.0) -> None:
         """Ends a part and all that it started; `grace` 0 kills it."""
-        processes.end(self.part(name).run, grace=grace)
+        processes.stop_run(self.part(name).run, grace=grace)
 
     def restart(self, name: str, *, grace: float = 5.0) -> None:
         self.end(name, grace=grace)

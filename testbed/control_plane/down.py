@@ -45,11 +45,11 @@ def end_all(home: Home) -> int:
         if not alive(home):
             return 0
     try:
-        return sum(processes.end(run_of(home, part), grace=10) for part in PARTS)
+        return sum(processes.stop_run(run_of(home, part), grace=10) for part in PARTS)
     except RuntimeError as error:
         raise RayhelmError(str(error)) from None
 
 
 def alive(home: Home) -> int:
     """Processes that carry the marks of a control plane, whatever its folder says."""
-    return sum(len(processes.members(run_of(home, part))) for part in PARTS)
+    return sum(len(processes.list_members(run_of(home, part))) for part in PARTS)

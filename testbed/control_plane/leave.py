@@ -6,7 +6,7 @@ from typing import Any
 
 from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl, KubectlError
-from rayhelm.processes import TimedOut, members, wait_until
+from rayhelm.processes import TimedOut, list_members, wait_until
 from testbed.control_plane.addons import MANIFESTS, NAMESPACE
 from testbed.control_plane.bed import run_of
 from testbed.control_plane.definitions import installed_by_us
@@ -24,7 +24,7 @@ KUBERAYS = "rayservices,rayclusters,rayjobs"
 def settle(home: Home) -> None:
     """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold for ever. Pods of
     nodes that are gone already take the cluster itself a minute."""
-    if not members(run_of(home, "kuberay-operator")):
+    if not list_members(run_of(home, "kuberay-operator")):
         return
     try:
         kubectl = _kubectl(home)

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 
 from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
-from rayhelm.processes import members, memory_held
+from rayhelm.processes import list_members, measure_memory
 from testbed.control_plane.bed import ORDER, Bed, run_of
 from testbed.control_plane.home import Home
 from testbed.tools import program
@@ -50,6 +50,6 @@ def _joined(bed: Bed) -> State:
 def state_of(bed: Bed, name: str) -> State:
     """Of one that was started here."""
     part = bed.part(name)
-    alive = members(part.run)
+    alive = list_members(part.run)
     state = "ended" if not alive else "ready" if bed.is_well(name) else "not answering"
-    return State(name, state, part.pid, part.port, memory_held(alive))
+    return State(name, state, part.pid, part.port, measure_memory(alive))

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rayhelm.errors import MissingError, RayhelmError, UsageError
-from rayhelm.processes import listener
+from rayhelm.processes import find_listener
 from testbed.control_plane import addons, core
 from testbed.control_plane.bed import ORDER, Bed
 from testbed.control_plane.down import alive, clear, end_all
@@ -118,7 +118,7 @@ def _port(wanted: int | None, taken: set[int]) -> int:
 
 
 def _has_nobody(port: int, fix: str = "end it") -> None:
-    if who := listener(port):
+    if who := find_listener(port):
         raise UsageError(f"port {port} is taken by {who}: {fix}")
 
 

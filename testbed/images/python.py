@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rayhelm.errors import RayhelmError
 from rayhelm.standin.checkpoint import write_checkpoint
-from rayhelm.standin.families import families
+from rayhelm.standin.families import list_families
 from testbed.images.base import PYTHON
 from testbed.images.layout import Layout
 from testbed.images.tar import Stream
@@ -54,7 +54,7 @@ def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
     on top of `base`."""
     site, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=site)
-    for family in families():
+    for family in list_families():
         write_checkpoint(family, folder / MODELS)
     _write_commands(commands)
     files = [

@@ -57,7 +57,7 @@ def clear(
 
 def alive(home: NodeHome) -> int:
     """Processes that carry the marks of a node or live in its cgroups, whatever its folder says."""
-    return sum(len(processes.members(run_of(home, part))) for part in PARTS) + len(cgroups.pids(home.cgroup))
+    return sum(len(processes.list_members(run_of(home, part))) for part in PARTS) + len(cgroups.pids(home.cgroup))
 
 
 def left_behind(home: NodeHome) -> list[str]:
@@ -78,7 +78,7 @@ def mounted_below(folder: Path) -> list[str]:
 def _settle(home: NodeHome) -> None:
     """What is being written of images comes to its end."""
     for part in ("kubelet", "containerd"):
-        processes.end(run_of(home, part), grace=5)
+        processes.stop_run(run_of(home, part), grace=5)
 
 
 def _end_all(home: NodeHome) -> int:
@@ -86,7 +86,7 @@ def _end_all(home: NodeHome) -> int:
     try:
         count = alive(home)
         for part in PARTS:
-            processes.end(run_of(home, part), grace=0)
+            processes.stop_run(run_of(home, part), grace=0)
         return count
     except RuntimeError as error:
         raise RayhelmError(str(error)) from None

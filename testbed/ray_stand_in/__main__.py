@@ -45,7 +45,7 @@ def _run(options: argparse.Namespace) -> None:
     try:
         server = Server(options.port, app)
     except OSError as error:
-        raise UsageError(f"port {options.port} is taken by {processes.listener(options.port)}: {error}") from error
+        raise UsageError(f"port {options.port} is taken by {processes.find_listener(options.port)}: {error}") from error
     mirror.start()
     print(f"stand-in for Ray on {server.url}", file=sys.stderr, flush=True)
     try:

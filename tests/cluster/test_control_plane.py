@@ -14,7 +14,7 @@ import pytest
 
 from cluster.kit.bare import bare, needs_own_control_plane
 from rayhelm.kube.kubectl import Kubectl
-from rayhelm.processes import members
+from rayhelm.processes import list_members
 from testbed.control_plane import Bed, Home, home
 from testbed.control_plane.bed import ORDER, run_of
 from testbed.control_plane.down import alive
@@ -51,7 +51,7 @@ def nothing_is_left(place: Home) -> bool:
 
 
 def pids(place: Home) -> dict[str, list[int]]:
-    return {part: sorted(process.pid for process in members(run_of(place, part))) for part in ORDER}
+    return {part: sorted(process.pid for process in list_members(run_of(place, part))) for part in ORDER}
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import random
 import pytest
 
 from gateway.kit import gateway, model, sites, smallest, tenant
-from gateway.kit.hostile import LAST, answers_to, unshaken
+from gateway.kit.hostile import LAST, served_as, unshaken
 from gateway.kit.raw import request
 
 CHAT = "/v1/chat/completions"
@@ -59,7 +59,7 @@ def lets_through(place, bodies, way):
     before = len(one.asked)
     if way == "large":
         bodies = [body + b" " * 4098 for body in bodies]
-    *answers, last = answers_to(door, b"".join((chunked if way == "chunks" else whole)(body) for body in bodies) + LAST)
+    *answers, last = served_as(door, b"".join((chunked if way == "chunks" else whole)(body) for body in bodies) + LAST)
     assert last.headers["x-request-id"] == "last"
     passed = [body for body, answer in zip(bodies, answers, strict=True) if answer.status == 200]
     assert [asked.body for asked in one.asked[before:]] == passed

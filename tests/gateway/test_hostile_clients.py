@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from gateway.kit import endpoint, eventually, gateway, hashed, sites, smallest, tenant
-from gateway.kit.hostile import LAST, answers_to, unshaken
+from gateway.kit.hostile import LAST, served_as, unshaken
 from gateway.kit.raw import Line, request
 
 IDLE = 1000
@@ -204,7 +204,7 @@ def test_wrong_keys_at_speed_cost_the_others_nothing(door, one):
     guesses = [f"guess-{number}" for number in range(6000)]
 
     def guess(keys):
-        return [answer.status for answer in answers_to(door, b"".join(asks(key) for key in keys) + LAST)]
+        return [answer.status for answer in served_as(door, b"".join(asks(key) for key in keys) + LAST)]
 
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(guess, [guesses[at : at + 300] for at in range(0, len(guesses), 300)])
@@ -228,7 +228,7 @@ def test_a_key_that_ends_while_it_is_used_at_speed_ends_once_and_for_all(door):
     eventually(ask, "the key ended")
     assert statuses[0] == 200
     assert statuses == sorted(statuses)
-    ended = answers_to(door, asks("brief-key") * 500 + asks("other-key") + LAST)
+    ended = served_as(door, asks("brief-key") * 500 + asks("other-key") + LAST)
     assert [answer.status for answer in ended] == [401] * 500 + [200, 200]
 
 

@@ -122,7 +122,7 @@ def test_keys_change_under_load_without_a_restart_and_without_a_lost_request(doo
         thread.join(60)
     assert set(statuses) == {200}
     assert len(statuses) > 100
-    assert door.process.alive
+    assert door.process.is_alive
     assert door.process.pid == pid
     door.write_keys("acme", f"{hashed('acme-key')} main")
     answers(door, "new", 401)

@@ -116,11 +116,11 @@ def test_a_pod_that_ends_finishes_its_streams_and_takes_nothing_new():
             eventually(lambda: refuses(door), "nothing new is taken")
             last = idle.ask("/v1/models")
             assert (last.status, last.headers["connection"]) == (200, "close")
-            assert door.process.alive
+            assert door.process.is_alive
             for gate in gates[1:]:
                 gate.open()
             assert response.read() == b"data: 1\n\ndata: 2\n\n"
-        eventually(lambda: not door.process.alive, "the process has ended")
+        eventually(lambda: not door.process.is_alive, "the process has ended")
 
 
 def refuses(door):
@@ -152,7 +152,7 @@ def test_a_pod_that_ends_under_load_loses_no_request():
             thread.join(60)
         assert set(statuses) == {200}
         assert len(statuses) >= 8
-        eventually(lambda: not door.process.alive, "the process has ended")
+        eventually(lambda: not door.process.is_alive, "the process has ended")
 
 
 def test_no_stream_outlives_the_time_to_drain():
@@ -171,5 +171,5 @@ def test_no_stream_outlives_the_time_to_drain():
         asks(line)
         assert event(line.begin()) == b"data: more\n\n"
         door.stop_softly()
-        eventually(lambda: not door.process.alive, "the process has ended")
+        eventually(lambda: not door.process.is_alive, "the process has ended")
         assert one.asked[0].gone.wait(60)

@@ -9,7 +9,7 @@ import pytest
 from live.kit.cluster import Cluster
 from live.kit.service import Service, given, serving, values
 from rayhelm.rehearsal.load import load
-from rayhelm.standin.cluster import CARD, GROUP
+from rayhelm.standin.cluster import GROUP, SLOT
 
 SCALING = {
     "minReplicas": 1,
@@ -27,12 +27,12 @@ OVERLAY = {
         "applications": {
             "tiny": {
                 # Each books what one worker has one of: a second replica has no place there.
-                "models": {"tiny": {"autoscaling": SCALING, "maxOngoingRequests": 16, "resources": {CARD: 1}}},
+                "models": {"tiny": {"autoscaling": SCALING, "maxOngoingRequests": 16, "resources": {SLOT: 1}}},
                 "ingress": {"minReplicas": 1, "maxReplicas": 1},
             }
         }
     },
-    "workerGroups": {GROUP: {"minReplicas": 1, "maxReplicas": 2, "rayResources": {CARD: 1}}},
+    "workerGroups": {GROUP: {"minReplicas": 1, "maxReplicas": 2, "rayResources": {SLOT: 1}}},
 }
 DEPLOYMENT = "LLMServer"
 PATIENCE = 120.0

@@ -11,7 +11,7 @@ import pytest
 
 from live.kit.cluster import Cluster
 from rayhelm.errors import MissingError, RayhelmError
-from rayhelm.processes import members
+from rayhelm.processes import list_members
 from testbed.control_plane.bed import run_of
 from testbed.node import cgroups, down, up
 from testbed.node.bed import Node
@@ -71,7 +71,7 @@ def test_after_down_this_computer_is_as_before() -> None:
 def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
     before = computer()
     with_pods(up(HOME, NETWORK, operator=False, say=str))
-    pids = {process.pid for part in PARTS for process in members(run_of(HOME, part))} | cgroups.pids(HOME.cgroup)
+    pids = {process.pid for part in PARTS for process in list_members(run_of(HOME, part))} | cgroups.pids(HOME.cgroup)
     assert len(pids) > 15
     for pid in pids:
         kill(pid)
@@ -82,7 +82,7 @@ def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
 
 def test_after_a_crash_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     up(HOME, NETWORK, operator=False, say=str)
-    for process in members(run_of(HOME, "namespaces")):
+    for process in list_members(run_of(HOME, "namespaces")):
         kill(process.pid)
     said: list[str] = []
     node = up(HOME, NETWORK, operator=False, say=said.append)

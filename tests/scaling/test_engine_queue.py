@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from rayhelm.errors import MissingError
-from rayhelm.processes import end, free_port, new_run, start, wait_until
+from rayhelm.processes import create_run_id, find_free_port, start, stop_run, wait_until
 from testbed.tools import program
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
@@ -100,13 +100,13 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         server, promtool = program("prometheus"), program("promtool")
     except MissingError as error:
         pytest.skip(f"no promtool: {error.how.splitlines()[0]} builds it")
-    home, run = tmp_path_factory.mktemp("prometheus"), new_run()
+    home, run = tmp_path_factory.mktemp("prometheus"), create_run_id()
     by_name = sorted(recording(), key=lambda line: line.partition("{")[0])
     (home / "series").write_text("\n".join([*by_name, "# EOF", ""]))
     making = [promtool, "tsdb", "create-blocks-from", "openmetrics", home / "series", home / "data"]
     subprocess.run(making, check=True, capture_output=True)
     (home / "prometheus.yaml").write_text("{}")
-    port = free_port(set())
+    port = find_free_port(set())
     command = [
         str(server),
         f"--config.file={home}/prometheus.yaml",
@@ -119,7 +119,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         wait_until(lambda: _ready(url), what="Prometheus", timeout=120, needs=[process])
         yield url
     finally:
-        end(run)
+        stop_run(run)
 
 
 def _ready(url: str) -> bool | None:
@@ -202,6 +202,6 @@ def test_a_prometheus_that_falls_silent_is_believed_for_a_while_and_then_left_to
 
 
 def test_a_prometheus_that_cannot_be_reached_is_left_to_rays_rule():
-    asked = policy(f"http://127.0.0.1:{free_port(set())}", "busy")
+    asked = policy(f"http://127.0.0.1:{find_free_port(set())}", "busy")
     assert asked._look(context()).waiting is None
     assert [asked(context(ongoing=load))[0] for load in (1, 18, 21)] == [1, 2, 3]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from rayhelm.processes import end, new_run, start, wait_until
+from rayhelm.processes import create_run_id, start, stop_run, wait_until
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 
@@ -82,7 +82,7 @@ def prometheus() -> Iterator[tuple[str, list[str]]]:
 
 def test_serves_controller_scales_by_it(prometheus: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = prometheus
-    told, run = tmp_path / "told.json", new_run()
+    told, run = tmp_path / "told.json", create_run_id()
 
     def grown() -> str | None:
         """The cluster's name, once eight requests have got two replicas for four each."""
@@ -96,6 +96,6 @@ def test_serves_controller_scales_by_it(prometheus: tuple[str, list[str]], tmp_p
         process = start([sys.executable, "-c", PROGRAM, url, str(told)], run=run, log=tmp_path / "log")
         session = wait_until(grown, what="a second replica", timeout=240, needs=[process])
     finally:
-        end(run)
+        stop_run(run)
     assert session.startswith("session_")
     assert {query.partition("SessionName=")[2].split('"')[1] for query in asked} == {session}

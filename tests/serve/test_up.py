@@ -18,8 +18,8 @@ import psutil
 import pytest
 
 from rayhelm import processes
-from rayhelm.local.state import Home
-from rayhelm.processes.find import shared_memory
+from rayhelm.local.state import EndpointState
+from rayhelm.processes.find import list_shared_memory
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
 
@@ -30,9 +30,9 @@ MESSAGES = [{"role": "user", "content": "Hello"}]
 
 @dataclass(frozen=True)
 class Up:
-    home: Home
+    state: EndpointState
     url: str
-    bare: str
+    serve_url: str
     dashboard: str
     key: str
     said: str
@@ -46,14 +46,14 @@ def rayhelm(*arguments: str, port: int | None = None) -> subprocess.CompletedPro
 @pytest.fixture(scope="module")
 def foreign_ray() -> Iterator[list[psutil.Process]]:
     """A Ray of somebody else: started as anybody would, with its own folder and ports."""
-    mark = processes.new_run()
+    mark = processes.create_run_id()
     folder = Path(tempfile.mkdtemp(prefix="foreign-", dir="/tmp"))
     taken: set[int] = set()
     options = {
-        "port": processes.free_port(taken),
-        "metrics-export-port": processes.free_port(taken),
-        "dashboard-agent-listen-port": processes.free_port(taken),
-        "ray-client-server-port": processes.free_port(taken),
+        "port": processes.find_free_port(taken),
+        "metrics-export-port": processes.find_free_port(taken),
+        "dashboard-agent-listen-port": processes.find_free_port(taken),
+        "ray-client-server-port": processes.find_free_port(taken),
         "min-worker-port": 0,
         "max-worker-port": 0,
         "num-cpus": 1,
@@ -66,8 +66,8 @@ def foreign_ray() -> Iterator[list[psutil.Process]]:
     env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     # Its own mark only lets the test clean up after itself: it is that of another run.
     subprocess.run(words, check=True, capture_output=True, timeout=300, env={**env, processes.MARK: mark})
-    yield processes.members(mark)
-    processes.end(mark, grace=1)
+    yield processes.list_members(mark)
+    processes.stop_run(mark, grace=1)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -85,15 +85,17 @@ def foreign_engine() -> Iterator[psutil.Process]:
 def up(
     tmp_path_factory: pytest.TempPathFactory, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process
 ) -> Iterator[Up]:
-    home = Home(tmp_path_factory.mktemp("state"))
-    done = rayhelm("up", str(FLEET), "--state", str(home.state), port=processes.free_port(set()))
+    state = EndpointState(tmp_path_factory.mktemp("state"))
+    done = rayhelm("up", str(FLEET), "--state", str(state.folder), port=processes.find_free_port(set()))
     assert done.returncode == 0, done.stderr
-    endpoint = home.read()
+    endpoint = state.read()
     assert endpoint is not None
     said = done.stdout + done.stderr
-    yield Up(home, endpoint.url, endpoint.bare, f"http://127.0.0.1:{endpoint.dashboard}", told_key(done.stdout), said)
-    processes.end(home.run, grace=1)
-    home.clear()
+    yield Up(
+        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", told_key(done.stdout), said
+    )
+    processes.stop_run(state.run, grace=1)
+    state.clear()
 
 
 def told_key(text: str) -> str:
@@ -118,11 +120,13 @@ def events(answer: httpx.Response) -> Iterator[str]:
 
 
 def is_replica(process: psutil.Process, model: str) -> bool:
-    """Ray names it after what it does, with a dot between."""
-    try:
-        return process.cmdline()[0].partition(".")[0] == f"ray::ServeReplica:{model}:LLMServer:{model}"
-    except (IndexError, psutil.ZombieProcess):
-        return False
+    """Whether a process is a replica of a model; Ray puts that into its title, before a dot."""
+    title = "".join(processes.read_command(process)[:1])
+    return title.partition(".")[0] == f"ray::ServeReplica:{model}:LLMServer:{model}"
+
+
+def is_engine(process: psutil.Process) -> bool:
+    return processes.read_command(process)[:1] == ["VLLM::EngineCore"]
 
 
 def answers(up: Up) -> bool:
@@ -130,7 +134,7 @@ def answers(up: Up) -> bool:
 
 
 def test_it_says_that_tiny_models_stand_in_and_where_they_answer(up: Up) -> None:
-    assert "chat: a tiny Qwen3ForCausalLM with random weights stands in for it" in up.said
+    assert "chat: a tiny Qwen3ForCausalLM with random weights replaces it" in up.said
     assert "ears: left out" in up.said
     assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.said
 
@@ -197,14 +201,14 @@ def test_an_unknown_model_is_not_found(up: Up) -> None:
 def test_the_key_and_the_prompts_are_written_nowhere(up: Up) -> None:
     prompt = "a prompt that nobody else would write"
     assert post(up, "/v1/completions", model="chat", prompt=prompt, max_tokens=1).status_code == 200
-    folders = (up.home.state, up.home.session)
+    folders = (up.state.folder, up.state.session)
     for path in (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):
         content = path.read_bytes()
         assert up.key.encode() not in content, path
         assert prompt.encode() not in content, path
-    (keys,) = up.home.gateway.glob("keys/*/keys")
+    (keys,) = up.state.gateway.glob("keys/*/keys")
     assert stat.S_IMODE(keys.stat().st_mode) == 0o600
-    assert stat.S_IMODE(up.home.gateway.stat().st_mode) == 0o700
+    assert stat.S_IMODE(up.state.gateway.stat().st_mode) == 0o700
 
 
 def test_embeddings(up: Up) -> None:
@@ -215,14 +219,14 @@ def test_embeddings(up: Up) -> None:
 
 def test_ray_s_own_api_asks_for_the_token(up: Up) -> None:
     url = f"{up.dashboard}/api/serve/applications/"
-    token = up.home.token.read_text()
+    token = up.state.token.read_text()
     assert httpx.get(url, trust_env=False).status_code == 401
     assert httpx.get(url, headers={"Authorization": f"Bearer {token[:-1]}x"}, trust_env=False).status_code in (401, 403)
     assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False).status_code == 200
 
 
 def test_what_speaks_http_is_on_loopback(up: Up) -> None:
-    ports = {int(url.rpartition(":")[2]) for url in (up.url, up.bare, up.dashboard)}
+    ports = {int(url.rpartition(":")[2]) for url in (up.url, up.serve_url, up.dashboard)}
     addresses = {
         connection.laddr.ip
         for connection in psutil.net_connections(kind="tcp")
@@ -231,19 +235,12 @@ def test_what_speaks_http_is_on_loopback(up: Up) -> None:
     assert addresses == {"127.0.0.1"}
 
 
-def test_engines_are_forks_of_the_process_that_imported_vllm(up: Up) -> None:
-    engines = [process for process in processes.members(up.home.run) if process.cmdline()[:1] == ["VLLM::EngineCore"]]
-    assert len(engines) == 2
-    for engine in engines:
-        assert psutil.Process(engine.ppid()).cmdline()[1:3] == ["-m", "rayhelm.local.zygote"]
-
-
 def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> None:
-    before = {process.pid for process in processes.members(up.home.run)}
-    again = rayhelm("up", str(FLEET), "--state", str(up.home.state), port=int(up.url.rpartition(":")[2]))
+    before = {process.pid for process in processes.list_members(up.state.run)}
+    again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=int(up.url.rpartition(":")[2]))
     assert again.returncode == 0, again.stderr
     assert f"curl {up.url}" in again.stdout
-    assert before <= {process.pid for process in processes.members(up.home.run)}
+    assert before <= {process.pid for process in processes.list_members(up.state.run)}
     other = told_key(again.stdout)
     assert other != up.key
     for key in (up.key, other):
@@ -251,21 +248,21 @@ def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> Non
 
 
 def test_another_up_says_what_runs(up: Up) -> None:
-    before = {process.pid for process in processes.members(up.home.run)}
-    again = rayhelm("up", str(FLEET), "--state", str(up.home.state), port=processes.free_port(set()))
+    before = {process.pid for process in processes.list_members(up.state.run)}
+    again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=processes.find_free_port(set()))
     assert again.returncode == 1
     assert up.url in again.stderr
     assert "rayhelm down" in again.stderr
-    assert before <= {process.pid for process in processes.members(up.home.run)}
+    assert before <= {process.pid for process in processes.list_members(up.state.run)}
 
 
 def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> None:
     port = int(up.url.rpartition(":")[2])
     other = rayhelm("up", str(FLEET), "--state", str(tmp_path), port=port)
     assert other.returncode == 1
-    assert f"port {port} is taken by" in other.stderr
+    assert f"port {port} is in use by" in other.stderr
     assert "Traceback" not in other.stderr
-    assert processes.members(Home(tmp_path).run) == []
+    assert processes.list_members(EndpointState(tmp_path).run) == []
     assert post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
 
 
@@ -276,12 +273,12 @@ def test_a_stream_that_loses_its_replica_says_so_and_serve_starts_another(up: Up
         processes.wait_until(lambda: answers(up) or None, what="another replica", timeout=300)
         if last != "[DONE]":
             break
-    assert "is gone" in json.loads(last)["error"]["message"]
+    assert "replica" in json.loads(last)["error"]["message"]
 
 
 def last_of_a_stream_that_loses_its_replica(up: Up) -> str:
     body = {"model": "chat", "messages": MESSAGES, "max_tokens": 4000, "ignore_eos": True, "stream": True}
-    (replica,) = (process for process in processes.members(up.home.run) if is_replica(process, "chat"))
+    (replica,) = (process for process in processes.list_members(up.state.run) if is_replica(process, "chat"))
     url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
     with httpx.stream("POST", url, json=body, headers=headers, timeout=300, trust_env=False) as answer:
         told = events(answer)
@@ -292,32 +289,45 @@ def last_of_a_stream_that_loses_its_replica(up: Up) -> str:
 
 
 def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process) -> None:
-    ours = processes.members(up.home.run)
-    assert any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in ours)
+    ours = processes.list_members(up.state.run)
+    assert any(map(is_engine, ours))
     assert {"raylet", "haproxy"} <= {process.name() for process in ours}
-    shared = shared_memory(ours)
+    shared = list_shared_memory(ours)
     assert shared
-    done = rayhelm("down", "--state", str(up.home.state))
+    done = rayhelm("down", "--state", str(up.state.folder))
     assert done.returncode == 0
-    assert done.stdout.startswith("ended ")
+    assert done.stdout.startswith("stopped ")
     assert [process for process in ours if process.is_running() and process.status() != psutil.STATUS_ZOMBIE] == []
     assert foreign_engine.is_running()
     assert any(process.name() == "gcs_server" for process in foreign_ray)
     assert [process for process in foreign_ray if not process.is_running()] == []
-    assert not up.home.session.exists()
-    assert not up.home.gateway.exists()
+    assert not up.state.session.exists()
+    assert not up.state.gateway.exists()
     assert [block for block in shared if block.exists()] == []
-    assert rayhelm("down", "--state", str(up.home.state)).stdout == "nothing of ours is running\n"
+    assert rayhelm("down", "--state", str(up.state.folder)).stdout == "no process of `rayhelm up` is running\n"
 
 
 def test_down_needs_neither_state_nor_a_living_head(up: Up) -> None:
     """After a crash: the head is dead, the state is gone, an engine is left that no parent leads to."""
     code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
     head = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True)"
-    processes.start([sys.executable, "-c", head], run=up.home.run, log=up.home.state / "head.log")
+    processes.start([sys.executable, "-c", head], run=up.state.run, log=up.state.folder / "head.log")
     deadline = time.monotonic() + 30
-    while not any(process.cmdline()[:1] == ["VLLM::EngineCore"] for process in processes.members(up.home.run)):
+    while not any(map(is_engine, processes.list_members(up.state.run))):
         assert time.monotonic() < deadline
         time.sleep(0.1)
-    assert rayhelm("down", "--state", str(up.home.state)).stdout == "ended 1 processes\n"
-    assert processes.members(up.home.run) == []
+    assert rayhelm("down", "--state", str(up.state.folder)).stdout == "stopped 1 processes\n"
+    assert processes.list_members(up.state.run) == []
+
+
+def test_share_imports_forks_engines_of_the_fork_server(tmp_path: Path) -> None:
+    state = EndpointState(tmp_path)
+    options = ("--service", "embed", "--share-imports", "--state", str(tmp_path))
+    try:
+        done = rayhelm("up", str(FLEET), *options, port=processes.find_free_port(set()))
+        assert done.returncode == 0, done.stderr
+        (engine,) = filter(is_engine, processes.list_members(state.run))
+        assert processes.read_command(psutil.Process(engine.ppid()))[1:3] == ["-m", "rayhelm.local.fork_server"]
+    finally:
+        assert rayhelm("down", "--state", str(tmp_path)).returncode == 0
+    assert processes.list_members(state.run) == []

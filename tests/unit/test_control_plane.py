@@ -51,7 +51,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
     monkeypatch.setattr(home_of, "STATE", tmp_path / "state")
     place: Home = home_of.home()
     yield place
-    processes.end(run_of(place, "kwok"), grace=0)
+    processes.stop_run(run_of(place, "kwok"), grace=0)
 
 
 Call = Callable[..., tuple[int, str]]
@@ -305,7 +305,7 @@ def test_a_disk_that_fills_up_is_told_and_the_next_start_clears_up(
         code, output = call("up")
         assert (code, "etcd.kubeconfig: No space left on device" in output) == (3, True)
         assert ("clearing it away" in output) is clears_up
-        assert not processes.members(run_of(place, "kwok"))
+        assert not processes.list_members(run_of(place, "kwok"))
         assert place.folder.exists()  # with the logs
 
 

@@ -12,10 +12,10 @@ from rayhelm.cli.up_door import behind_the_door, door_of
 from rayhelm.errors import FleetError, MissingError
 from rayhelm.local import gateway as gateways
 from rayhelm.local import serve as serving
-from rayhelm.local.config import prefixes
+from rayhelm.local.config import list_prefixes
 from rayhelm.local.gateway import Door, Shut
 from rayhelm.local.serve import down
-from rayhelm.local.state import Home
+from rayhelm.local.state import EndpointState
 from rayhelm.render.files import rendered_of
 from rayhelm.values.gateway.models import Model
 from unit.fleets import load
@@ -25,16 +25,16 @@ ROUTES = {"chat": "/chat", "ocr": "/own"}
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    home = Home(tmp_path / "state")
-    home.prepare("token")
-    yield home
-    down(home)
+def state(tmp_path: Path) -> Iterator[EndpointState]:
+    state = EndpointState(tmp_path / "state")
+    state.prepare("token")
+    yield state
+    down(state)
 
 
 @pytest.fixture
 def door() -> Door:
-    return door_of(MODELS, ROUTES, processes.free_port(set()))
+    return door_of(MODELS, ROUTES, processes.find_free_port(set()))
 
 
 def port_of(door: Door) -> int:
@@ -49,23 +49,23 @@ def ask(url: str, key: str = "", path: str = "/v1/models") -> int:
     return httpx.get(f"{url}{path}", headers=headers, trust_env=False).status_code
 
 
-def test_the_door_opens_to_its_key_alone_and_takes_another_while_it_is_open(home: Home, door: Door) -> None:
+def test_the_door_opens_to_its_key_alone_and_takes_another_while_it_is_open(state: EndpointState, door: Door) -> None:
     url = f"http://127.0.0.1:{port_of(door)}"
-    gateways.write(door, home)
-    gateways.check(home)
-    gateways.open_door(door, home, url)
-    other = gateways.another_key(home, url)
+    gateways.write(door, state)
+    gateways.check(state)
+    gateways.open_door(door, state, url)
+    other = gateways.another_key(state, url)
     assert [ask(url, key) for key in (door.key, other, "", door.key[:-1])] == [200, 200, 401, 401]
     assert ask(url, door.key, "/chat/v1/models") == 200
-    assert down(home) == 1
-    assert not home.gateway.exists()
+    assert down(state) == 1
+    assert not state.gateway.exists()
 
 
-def test_keys_are_kept_as_hashes_for_their_owner_alone(home: Home, door: Door) -> None:
-    gateways.write(door, home)
-    (keys,) = home.gateway.glob("keys/*/keys")
-    assert (stat.S_IMODE(home.gateway.stat().st_mode), stat.S_IMODE(keys.stat().st_mode)) == (0o700, 0o600)
-    assert not [path for path in home.state.rglob("*") if path.is_file() and door.key in path.read_text()]
+def test_keys_are_kept_as_hashes_for_their_owner_alone(state: EndpointState, door: Door) -> None:
+    gateways.write(door, state)
+    (keys,) = state.gateway.glob("keys/*/keys")
+    assert (stat.S_IMODE(state.gateway.stat().st_mode), stat.S_IMODE(keys.stat().st_mode)) == (0o700, 0o600)
+    assert not [path for path in state.folder.rglob("*") if path.is_file() and door.key in path.read_text()]
 
 
 def test_everything_is_on_loopback(door: Door) -> None:
@@ -87,11 +87,11 @@ def test_what_haproxy_refuses_is_told_before_a_model_is_started(
 ) -> None:
     broken = Door({**door.files, "haproxy.cfg": "nonsense\n"}, door.key, door.serve, door.metrics)
     monkeypatch.setattr(serving, "_serve", lambda *arguments: pytest.fail("it was started"))
-    home = Home(tmp_path)
-    empty = {"http_options": {"port": processes.free_port(set())}, "applications": []}
+    state = EndpointState(tmp_path)
+    empty = {"http_options": {"port": processes.find_free_port(set())}, "applications": []}
     with pytest.raises(Shut, match=r"HAProxy refuses the configuration of the gateway:(.|\n)*nonsense"):
-        serving.up(empty, [], home, stand_in=True, door=broken)
-    assert not home.gateway.exists()
+        serving.up(empty, [], state, stand_in=True, door=broken)
+    assert not state.gateway.exists()
 
 
 def test_without_haproxy_the_way_to_get_it_is_told_and_the_way_without(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def test_applications_beside_serve_llm_are_behind_the_door_too() -> None:
             {"import_path": "my.other:build", "route_prefix": "/other", "args": {}},
         ]
     }
-    routes = prefixes(config, {name: plan.task for name, plan in rendered.plan.models.items()})
+    routes = list_prefixes(config, {name: plan.task for name, plan in rendered.plan.models.items()})
     assert routes == {"chat": "", "ocr": "/own"}
     behind = behind_the_door(rendered, routes)
     assert {name: (model.task, list(model.operations)) for name, model in behind.items()} == {

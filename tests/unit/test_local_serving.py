@@ -1,4 +1,4 @@
-"""What `up` decides before it starts anything."""
+"""`rayhelm up`: checks, configuration and state, without Ray."""
 
 import os
 import socket
@@ -12,12 +12,12 @@ from rayhelm.cli.up import _serve_config, _values
 from rayhelm.errors import FleetError, MissingError
 from rayhelm.local import preflight
 from rayhelm.local import serve as serving
-from rayhelm.local.config import gpus, merge, served
-from rayhelm.local.ray_cluster import environment, head_command
+from rayhelm.local.config import count_gpus, list_models, merge
+from rayhelm.local.ray_cluster import build_environment, build_head_command
 from rayhelm.local.serve import down
-from rayhelm.local.state import Endpoint, Home
+from rayhelm.local.state import EndpointState, LocalEndpoint
 from rayhelm.render.files import render_fleet
-from rayhelm.standin.model import local
+from rayhelm.standin.model import adapt_for_local_gpus
 
 FLEETS = Path(__file__).parents[2] / "values"
 LLM = "ray.serve.llm:build_openai_app"
@@ -38,7 +38,7 @@ def config(*applications: tuple[str, str]) -> dict[str, object]:
     }
 
 
-def test_only_where_it_listens_is_changed() -> None:
+def test_merge_changes_only_the_listen_address() -> None:
     rendered = config(("chat", "/chat"))
     merged = merge({"chat": rendered}, port=9000)
     assert merged["http_options"] == {"host": "127.0.0.1", "port": 9000, "request_timeout_s": 1200}
@@ -46,127 +46,143 @@ def test_only_where_it_listens_is_changed() -> None:
     assert rendered["http_options"] == {"host": "0.0.0.0", "port": 8000, "request_timeout_s": 1200}
 
 
-def test_services_that_share_a_route_are_told_apart_by_name() -> None:
+def test_merge_prefixes_equal_routes_with_the_service() -> None:
     merged = merge({"one": config(("app", "/")), "two": config(("app", "/"))}, port=8000)
     assert [(app["name"], app["route_prefix"]) for app in merged["applications"]] == [("app", "/"), ("two-app", "/two")]
 
 
-def test_models_are_known_with_their_prefix_and_task() -> None:
-    found = served(config(("bge", "/embed"), ("chat", "/")), {"bge": "embed"})
+def test_list_models_returns_prefix_and_task() -> None:
+    found = list_models(config(("bge", "/embed"), ("chat", "/")), {"bge": "embed"})
     assert [(model.model, model.prefix, model.task) for model in found] == [
         ("bge", "/embed", "embed"),
         ("chat", "", "chat"),
     ]
 
 
-def test_a_taken_port_is_told_with_its_holder_and_a_free_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_the_process_on_a_used_port_and_a_free_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_packages(monkeypatch)
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
         port = server.getsockname()[1]
-        with pytest.raises(FleetError, match=rf"port {port} is taken by .*pid {os.getpid()}\)(.|\n)*--port \d+"):
-            preflight.check(Home(tmp_path), port=port, models=1, stand_in=False)
+        with pytest.raises(FleetError, match=rf"port {port} is in use by .*pid {os.getpid()}\)(.|\n)*--port \d+"):
+            preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False)
 
 
-def test_a_missing_package_is_told_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_a_missing_package_and_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda name: None if name == "vllm" else object())
     with pytest.raises(MissingError, match="vllm is not installed") as error:
-        preflight.check(Home(tmp_path), port=free(), models=1, stand_in=True)
+        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=True)
     assert "make setup" in error.value.how
 
 
-def test_a_missing_libnuma_is_told_with_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_the_package_of_a_missing_libnuma(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
     monkeypatch.setattr(preflight.ctypes.util, "find_library", lambda name: None)
     with pytest.raises(MissingError, match=r"libnuma(.|\n)*apt-get install libnuma1"):
-        preflight.check(Home(tmp_path), port=free(), models=1, stand_in=True)
+        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=True)
 
 
-def test_too_little_memory_is_told_before_anything_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_refuses_more_models_than_memory_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
     monkeypatch.setattr(preflight.ctypes.util, "find_library", lambda name: name)
-    with pytest.raises(MissingError, match=r"1000 models need about 783\.\d GiB"):
-        preflight.check(Home(tmp_path), port=free(), models=1000, stand_in=True)
+    with pytest.raises(MissingError, match=r"1000 models need about 2931\.\d GiB of memory(.|\n)*--share-imports"):
+        preflight.check(EndpointState(tmp_path), port=free(), models=1000, stand_in=True)
 
 
-def test_an_earlier_endpoint_is_told_and_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_refuses_a_running_endpoint_and_leaves_it_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
-    home = Home(tmp_path)
+    state = EndpointState(tmp_path)
     url = "http://127.0.0.1:8000"
-    home.write(
-        Endpoint(
-            url=url, bare=url, port=8000, dashboard=1, models=(), stand_in=True, gateway=False, config="", ready=True
+    state.write(
+        LocalEndpoint(
+            url=url,
+            serve_url=url,
+            port=8000,
+            dashboard=1,
+            models=(),
+            stand_in=True,
+            gateway=False,
+            config="",
+            ready=True,
         )
     )
-    earlier = processes.start(["sleep", "60"], run=home.run, log=tmp_path / "log")
+    earlier = processes.start(["sleep", "60"], run=state.run, log=tmp_path / "log")
     try:
         with pytest.raises(FleetError, match=r"http://127.0.0.1:8000(.|\n)*rayhelm down"):
-            preflight.check(home, port=free(), models=1, stand_in=False)
-        assert earlier.alive
+            preflight.check(state, port=free(), models=1, stand_in=False)
+        assert earlier.is_alive
     finally:
-        assert down(home) == 1
+        assert down(state) == 1
 
 
-def test_down_finds_what_runs_without_any_state(tmp_path: Path) -> None:
-    home = Home(tmp_path)
-    started = processes.start(["sleep", "60"], run=home.run, log=tmp_path / "log")
-    assert home.read() is None
-    assert down(home) == 1
-    assert not started.alive
-    assert down(home) == 0
+def test_down_stops_processes_without_a_state_file(tmp_path: Path) -> None:
+    state = EndpointState(tmp_path)
+    started = processes.start(["sleep", "60"], run=state.run, log=tmp_path / "log")
+    assert state.read() is None
+    assert down(state) == 1
+    assert not started.is_alive
+    assert down(state) == 0
 
 
-def test_two_state_folders_are_two_runs(tmp_path: Path) -> None:
-    assert Home(tmp_path / "a").run != Home(tmp_path / "b").run
-    assert Home(tmp_path / "a").run == Home(tmp_path / "b" / ".." / "a").run
+def test_run_differs_between_state_folders(tmp_path: Path) -> None:
+    assert EndpointState(tmp_path / "a").run != EndpointState(tmp_path / "b").run
+    assert EndpointState(tmp_path / "a").run == EndpointState(tmp_path / "b" / ".." / "a").run
 
 
-def test_unreadable_state_is_no_state(tmp_path: Path) -> None:
+def test_read_returns_none_for_a_damaged_file(tmp_path: Path) -> None:
     (tmp_path / "endpoint.json").write_text('{"url": ')
-    assert Home(tmp_path).read() is None
+    assert EndpointState(tmp_path).read() is None
 
 
-def test_the_token_is_for_its_owner_alone(tmp_path: Path) -> None:
-    home = Home(tmp_path / "state")
-    home.prepare("secret")
+def test_prepare_gives_access_to_the_owner_only(tmp_path: Path) -> None:
+    state = EndpointState(tmp_path / "state")
+    state.prepare("secret")
     try:
-        assert stat.S_IMODE(home.token.stat().st_mode) == 0o600
-        assert stat.S_IMODE(home.session.stat().st_mode) == 0o700
+        assert stat.S_IMODE(state.token.stat().st_mode) == 0o600
+        assert stat.S_IMODE(state.session.stat().st_mode) == 0o700
     finally:
-        home.clear()
-    assert not home.token.exists()
-    assert not home.session.exists()
+        state.clear()
+    assert not state.token.exists()
+    assert not state.session.exists()
 
 
-def test_ray_s_logs_outlive_its_session(tmp_path: Path) -> None:
-    home = Home(tmp_path / "state")
-    home.prepare("secret")
-    logs = home.session / "session_latest/logs"
+def test_clear_keeps_the_logs_of_ray(tmp_path: Path) -> None:
+    state = EndpointState(tmp_path / "state")
+    state.prepare("secret")
+    logs = state.session / "session_latest/logs"
     logs.mkdir(parents=True)
     (logs / "raylet.err").write_text("why")
-    home.clear()
-    assert (home.logs / "ray/raylet.err").read_text() == "why"
+    state.clear()
+    assert (state.logs / "ray/raylet.err").read_text() == "why"
 
 
-def test_sockets_fit_where_temporary_folders_are_deep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_session_path_is_short_when_the_temporary_folder_is_deep(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.gettempdir", lambda: "/very" * 20)
-    assert len(str(Home(tmp_path).session)) < 37
+    assert len(str(EndpointState(tmp_path).session)) < 37
 
 
-def test_the_token_is_required_and_other_rays_are_not_found(tmp_path: Path) -> None:
-    env = environment(Home(tmp_path), stand_in=True, metrics=9, base={"RAY_ADDRESS": "10.0.0.1:6379", "PATH": "/bin"})
+def test_environment_requires_the_token_and_hides_other_rays(tmp_path: Path) -> None:
+    env = build_environment(
+        EndpointState(tmp_path), stand_in=True, metrics=9, base={"RAY_ADDRESS": "10.0.0.1:6379", "PATH": "/bin"}
+    )
     assert env["RAY_AUTH_MODE"] == "token"
     assert "RAY_ADDRESS" not in env
     assert env["PATH"] == "/bin"
 
 
-def test_every_port_of_ray_is_chosen(tmp_path: Path) -> None:
+def test_head_command_sets_every_port(tmp_path: Path) -> None:
     taken = {8000}
-    command = head_command(Home(tmp_path), python=Path("python"), cpus=4, dashboard=9, taken=taken)
-    ports = {command[place + 1] for place, word in enumerate(command) if word.endswith("port") and "worker" not in word}
+    command = build_head_command(EndpointState(tmp_path), python=Path("python"), cpus=4, dashboard=9, taken=taken)
+    ports = {
+        command[place + 1] for place, word in enumerate(command) if word.endswith("port") and "worker" not in word
+    } - {"0"}
     assert ports == {"9"} | {str(port) for port in taken - {8000}}
-    assert len(ports) == 9
+    assert len(ports) == 8
 
 
 def with_packages(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,37 +190,37 @@ def with_packages(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def free() -> int:
-    return processes.free_port(set())
+    return processes.find_free_port(set())
 
 
-def test_cards_that_are_not_there_are_told_before_ray_waits_for_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_refuses_more_gpus_than_the_computer_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_packages(monkeypatch)
-    card = preflight.Cards(1, "NVIDIA L4")
-    with pytest.raises(FleetError, match=r"book 8 GPUs, and there are 1 here \(NVIDIA L4\)"):
-        preflight.check(Home(tmp_path), port=free(), models=1, stand_in=False, gpus=8, cards=card)
-    preflight.check(Home(tmp_path), port=free(), models=1, stand_in=False, gpus=0.5, cards=card)
+    gpu = preflight.LocalGpus(1, "NVIDIA L4")
+    with pytest.raises(FleetError, match=r"request 8 GPUs and this computer has 1 \(NVIDIA L4\)"):
+        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=False, requested_gpus=8, gpus=gpu)
+    preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=False, requested_gpus=0.5, gpus=gpu)
 
 
 @pytest.mark.parametrize(("fleet", "booked"), [("single-gpu", 1), ("multi-node", None), ("homelab", None)])
-def test_cards_of_a_reference_fleet_are_counted_from_its_config(fleet: str, booked: float | None) -> None:
+def test_count_gpus_equals_the_plan_of_reference_fleets(fleet: str, booked: float | None) -> None:
     rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
-    configs = {name: _serve_config(rendered, name, local(values)) for name, values in rendered.values.items()}
+    configs = {
+        name: _serve_config(rendered, name, adapt_for_local_gpus(values)) for name, values in rendered.values.items()
+    }
     planned = sum(plan.gpus / plan.replicas * plan.min_replicas for plan in rendered.plan.models.values())
-    assert gpus(merge(configs, port=8000)) == pytest.approx(booked or planned)
+    assert count_gpus(merge(configs, port=8000)) == pytest.approx(booked or planned)
 
 
 @pytest.mark.parametrize("fleet", ["single-gpu", "homelab", "three-tiers"])
-def test_stand_ins_book_no_card(fleet: str, tmp_path: Path) -> None:
+def test_stand_ins_request_no_gpu(fleet: str, tmp_path: Path) -> None:
     rendered = render_fleet(FLEETS / fleet / "fleet.yaml")
-    values, _ = _values(rendered, list(rendered.values), Home(tmp_path), stand_in=True)
+    values, _ = _values(rendered, list(rendered.values), EndpointState(tmp_path), stand_in=True)
     configs = {name: _serve_config(rendered, name, values[name]) for name in values}
-    assert gpus(merge(configs, port=8000)) == 0
+    assert count_gpus(merge(configs, port=8000)) == 0
 
 
 class Serving:
-    """In place of Ray: fails with a message the first time, and notes whether the import was shared."""
+    """Replaces Ray: the first start fails with a message; records `share_imports` of each start."""
 
     def __init__(self, message: str) -> None:
         self.message = message
@@ -213,24 +229,31 @@ class Serving:
     def __call__(self, *arguments: object) -> None:
         self.shared.append(bool(arguments[-1]))
         if len(self.shared) == 1:
-            raise serving.Failed(self.message)
+            raise serving.StartFailed(self.message)
 
 
-def up(folder: Path) -> Endpoint:
+def up(folder: Path, *, share_imports: bool = True) -> LocalEndpoint:
     empty = {"http_options": {"port": free()}, "applications": []}
-    return serving.up(empty, [], Home(folder), stand_in=True, watch=lambda what: None)
+    return serving.up(empty, [], EndpointState(folder), stand_in=True, share_imports=share_imports)
 
 
-def test_a_worker_that_dies_at_its_start_is_tried_once_more_without_the_shared_import(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_up_retries_without_shared_imports_when_a_worker_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_serve", attempts := Serving("worker exit type: SYSTEM_ERROR"))
     assert up(tmp_path).ready
     assert attempts.shared == [True, False]
 
 
-def test_what_is_wrong_with_the_config_is_not_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_up_does_not_retry_a_wrong_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_serve", attempts := Serving("unknown engine argument"))
-    with pytest.raises(serving.Failed, match="unknown engine argument"):
+    with pytest.raises(serving.StartFailed, match="unknown engine argument"):
         up(tmp_path)
     assert attempts.shared == [True]
+
+
+def test_up_does_not_retry_a_dead_worker_without_shared_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(serving, "_serve", attempts := Serving("worker exit type: SYSTEM_ERROR"))
+    with pytest.raises(serving.StartFailed):
+        up(tmp_path, share_imports=False)
+    assert attempts.shared == [False]

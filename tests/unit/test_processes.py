@@ -1,4 +1,4 @@
-"""Real processes, short-lived ones: what a run starts is found and ended, and nothing else."""
+"""rayhelm.processes with real, short-lived processes."""
 
 import os
 import socket
@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from rayhelm import processes
-from rayhelm.processes import Died, Process, TimedOut
+from rayhelm.processes import Process, ProcessDied, TimedOut
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
 DAEMON = [
@@ -33,56 +33,58 @@ STUBBORN = [
 
 @pytest.fixture
 def run() -> Iterator[str]:
-    name = processes.new_run()
+    name = processes.create_run_id()
     yield name
-    processes.end(name, grace=0.1)
+    processes.stop_run(name, grace=0.1)
 
 
-def test_a_run_is_ended_with_its_orphans_and_no_other(run: str, tmp_path: Path) -> None:
-    other = processes.new_run()
+def test_stop_run_stops_orphans_of_the_run_and_no_other_process(run: str, tmp_path: Path) -> None:
+    other = processes.create_run_id()
     foreign = subprocess.Popen(SLEEP)
     neighbour = processes.start(SLEEP, run=other, log=tmp_path / "other.log")
     processes.start(SLEEP, run=run, log=tmp_path / "sleep.log")
     processes.start(DAEMON, run=run, log=tmp_path / "daemon.log")
-    _until(
-        lambda: any(process.ppid() == 1 or process.pid == os.getsid(process.pid) for process in processes.members(run))
+    wait_until_true(
+        lambda: any(
+            process.ppid() == 1 or process.pid == os.getsid(process.pid) for process in processes.list_members(run)
+        )
     )
     try:
-        assert processes.end(run, grace=1) >= 2
-        assert processes.members(run) == []
+        assert processes.stop_run(run, grace=1) >= 2
+        assert processes.list_members(run) == []
         assert foreign.poll() is None
-        assert neighbour.alive
+        assert neighbour.is_alive
     finally:
         foreign.kill()
         foreign.wait()
-        processes.end(other, grace=0.1)
+        processes.stop_run(other, grace=0.1)
 
 
-def test_what_ignores_the_polite_signal_is_killed(run: str, tmp_path: Path) -> None:
+def test_stop_run_kills_processes_that_ignore_sigterm(run: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     stubborn = processes.start(STUBBORN, run=run, log=log)
-    _until(lambda: "up" in log.read_text())
-    processes.end(run, grace=0.2)
-    assert not stubborn.alive
+    wait_until_true(lambda: "up" in log.read_text())
+    processes.stop_run(run, grace=0.2)
+    assert not stubborn.is_alive
 
 
-def test_ending_twice_is_fine(run: str, tmp_path: Path) -> None:
+def test_stop_run_returns_0_when_nothing_runs(run: str, tmp_path: Path) -> None:
     processes.start(SLEEP, run=run, log=tmp_path / "log")
-    assert processes.end(run, grace=1) == 1
-    assert processes.end(run, grace=1) == 0
+    assert processes.stop_run(run, grace=1) == 1
+    assert processes.stop_run(run, grace=1) == 0
 
 
-def test_shared_memory_goes_with_its_processes_and_no_other(run: str, tmp_path: Path) -> None:
+def test_stop_run_frees_shared_memory_of_the_run_only(run: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
     code = "from multiprocessing import shared_memory as s, resource_tracker as t\nt.register = lambda *_: None\n"
     code += "block = s.SharedMemory(create=True, size=4096)\nprint(block.name, flush=True)\nimport time; time.sleep(60)"
     foreign = shared_memory.SharedMemory(create=True, size=4096)
     try:
         processes.start([sys.executable, "-c", code], run=run, log=log)
-        _until(lambda: "psm_" in log.read_text())
+        wait_until_true(lambda: "psm_" in log.read_text())
         block = Path("/dev/shm", log.read_text().strip())
         assert block.exists()
-        processes.end(run, grace=0.1)
+        processes.stop_run(run, grace=0.1)
         assert not block.exists()
         assert Path("/dev/shm", foreign.name).exists()
     finally:
@@ -90,65 +92,97 @@ def test_shared_memory_goes_with_its_processes_and_no_other(run: str, tmp_path: 
         foreign.unlink()
 
 
-def test_a_run_needs_an_id() -> None:
-    with pytest.raises(ValueError, match="everybody"):
-        processes.members("")
+def test_list_members_refuses_an_empty_run_id() -> None:
+    with pytest.raises(ValueError, match="every process"):
+        processes.list_members("")
 
 
-def test_a_process_is_known_by_start_time_too(run: str, tmp_path: Path) -> None:
+def test_process_is_identified_by_pid_and_start_time(run: str, tmp_path: Path) -> None:
     started = processes.start(SLEEP, run=run, log=tmp_path / "log")
-    assert started.alive
-    assert not Process(started.pid, started.created - 10, started.log).alive
+    assert started.is_alive
+    assert not Process(started.pid, started.created - 10, started.log).is_alive
 
 
-def test_it_leaves_the_terminal_s_session(run: str, tmp_path: Path) -> None:
+def test_start_creates_a_new_session(run: str, tmp_path: Path) -> None:
     started = processes.start(SLEEP, run=run, log=tmp_path / "log")
     assert os.getsid(started.pid) == started.pid != os.getsid(0)
 
 
-def test_waiting_ends_with_the_log_when_the_process_dies(run: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-S", "-c", "print('no such card')"]
+def test_wait_until_raises_with_the_log_when_a_process_dies(run: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-S", "-c", "print('no such GPU')"]
     started = processes.start(command, run=run, log=tmp_path / "log")
-    with pytest.raises(Died, match="no such card"):
+    with pytest.raises(ProcessDied, match="no such GPU"):
         processes.wait_until(lambda: None, what="engine", timeout=30, needs=[started], poll=0.02)
 
 
-def test_waiting_has_an_end() -> None:
+def test_wait_until_raises_after_its_timeout() -> None:
     with pytest.raises(TimedOut, match="engine: not ready after 0 s"):
         processes.wait_until(lambda: None, what="engine", timeout=0, poll=0.01)
 
 
-def test_waiting_answers_what_it_waited_for() -> None:
+def test_wait_until_returns_the_value_of_ready() -> None:
     assert processes.wait_until(lambda: 7, what="engine", timeout=0) == 7
 
 
-def test_the_holder_of_a_port_is_named() -> None:
+def test_find_listener_names_the_process() -> None:
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen()
-        holder = processes.listener(server.getsockname()[1])
+        holder = processes.find_listener(server.getsockname()[1])
         assert holder is not None
         assert holder.pid == os.getpid()
         assert f"pid {os.getpid()}" in str(holder)
 
 
-def test_free_ports_differ_and_are_free() -> None:
+def test_find_free_port_returns_different_free_ports() -> None:
     taken: set[int] = set()
-    ports = [processes.free_port(taken) for _ in range(5)]
+    ports = [processes.find_free_port(taken) for _ in range(5)]
     assert len(set(ports)) == 5
-    assert all(processes.listener(port) is None for port in ports)
+    assert all(processes.find_listener(port) is None for port in ports)
 
 
-def test_shared_pages_are_counted_once() -> None:
-    assert 0 < processes.memory_held([psutil.Process()]) <= psutil.Process().memory_info().rss * 1.1
+# Starts a child without the mark, waits until it is a zombie, and leaves it one.
+ZOMBIE_PARENT = [
+    sys.executable,
+    "-S",
+    "-c",
+    "import os, time\n"
+    "pid = os.spawnve(os.P_NOWAIT, '/bin/true', ['true'], {})\n"
+    "os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)\n"
+    "print(pid, flush=True); time.sleep(60)",
+]
 
 
-def test_tail_of_a_missing_log_says_so(tmp_path: Path) -> None:
-    assert "not there" in processes.tail(tmp_path / "none")
+def test_list_members_leaves_out_zombies(run: str, tmp_path: Path) -> None:
+    parent = processes.start(ZOMBIE_PARENT, run=run, log=tmp_path / "log")
+    wait_until_true(lambda: "\n" in parent.log.read_text())
+    zombie = psutil.Process(int(parent.log.read_text()))
+    assert zombie.status() == psutil.STATUS_ZOMBIE
+    assert zombie in psutil.Process(parent.pid).children()
+    assert [member.pid for member in processes.list_members(run)] == [parent.pid]
 
 
-def _until(condition, seconds: float = 10.0) -> None:  # type: ignore[no-untyped-def]
+def test_read_command_is_empty_for_ended_processes() -> None:
+    child = subprocess.Popen(["true"])
+    process = psutil.Process(child.pid)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    with pytest.raises(psutil.ZombieProcess):
+        process.cmdline()
+    assert processes.read_command(process) == []
+    child.wait()
+    assert processes.read_command(process) == []
+
+
+def test_measure_memory_counts_shared_pages_once() -> None:
+    assert 0 < processes.measure_memory([psutil.Process()]) <= psutil.Process().memory_info().rss * 1.1
+
+
+def test_tail_names_a_missing_log(tmp_path: Path) -> None:
+    assert "no such file" in processes.tail(tmp_path / "none")
+
+
+def wait_until_true(condition, seconds: float = 10.0) -> None:  # type: ignore[no-untyped-def]
     deadline = time.monotonic() + seconds
     while not condition():
-        assert time.monotonic() < deadline, "it never became so"
+        assert time.monotonic() < deadline, "timeout"
         time.sleep(0.02)

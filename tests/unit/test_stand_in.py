@@ -7,8 +7,8 @@ import pytest
 
 from rayhelm.catalog import load_catalog
 from rayhelm.standin.checkpoint import write_checkpoint
-from rayhelm.standin.families import POSITIONS, VOCABULARY, config, families
-from rayhelm.standin.model import StandIn, local, stand_in
+from rayhelm.standin.families import POSITIONS, VOCABULARY, build_config, list_families
+from rayhelm.standin.model import StandIn, adapt_for_local_gpus, make_stand_in
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
@@ -52,11 +52,11 @@ def model(**changes: object) -> ServedModel:
 
 
 def tiny(architecture: str, **changes: object) -> tuple[StandIn, ServedModel]:
-    result = stand_in(values(chat=model(**changes)), {"chat": architecture}, FOLDER)
+    result = make_stand_in(values(chat=model(**changes)), {"chat": architecture}, FOLDER)
     return result, result.values.serve.applications["chat"].models["chat"]
 
 
-def test_it_needs_no_card_and_no_place() -> None:
+def test_stand_in_requests_no_gpu_and_no_worker_group() -> None:
     _, small = tiny("LlamaForCausalLM")
     assert small.accelerator.kind == "cpu"
     assert (small.engine.tensor_parallel_size, small.engine.pipeline_parallel_size) == (1, 1)
@@ -64,20 +64,20 @@ def test_it_needs_no_card_and_no_place() -> None:
     assert small.env == {}
 
 
-def test_weights_are_random_and_unquantised() -> None:
+def test_stand_in_weights_are_random_and_not_quantized() -> None:
     _, small = tiny("LlamaForCausalLM")
     assert (small.source, small.revision) == ("/tiny/LlamaForCausalLM", "")
     assert (small.engine.load_format, small.engine.dtype, small.engine.quantization) == ("dummy", "float32", None)
     assert small.engine.kv_cache_dtype == "auto"
 
 
-def test_one_replica_stands_in_for_many() -> None:
+def test_stand_in_has_one_replica_per_model() -> None:
     _, small = tiny("LlamaForCausalLM")
     assert (small.autoscaling.min_replicas, small.autoscaling.max_replicas) == (1, 1)
     assert small.autoscaling.target_ongoing_requests == small.engine.max_num_seqs, "it aims at what it does at once"
 
 
-def test_what_clients_see_stays() -> None:
+def test_stand_in_keeps_names_routes_and_tasks() -> None:
     result, small = tiny("LlamaForCausalLM", task="chat", router=Router(kind="PrefixAffinity"))
     assert set(result.values.serve.applications) == {"chat"}
     assert small.task == "chat"
@@ -86,7 +86,7 @@ def test_what_clients_see_stays() -> None:
 
 
 @pytest.mark.parametrize(("asked", "given"), [(131072, POSITIONS), (2048, 2048)])
-def test_context_is_what_the_tiny_model_has(asked: int, given: int) -> None:
+def test_stand_in_context_is_at_most_that_of_the_tiny_model(asked: int, given: int) -> None:
     engine = Engine(max_model_len=asked, max_num_seqs=4, max_num_batched_tokens=4096)
     _, small = tiny("LlamaForCausalLM", engine=engine)
     assert small.engine.max_model_len == given
@@ -94,42 +94,42 @@ def test_context_is_what_the_tiny_model_has(asked: int, given: int) -> None:
     assert small.engine.max_num_batched_tokens >= small.engine.max_model_len
 
 
-def test_the_values_that_came_in_are_as_they_were() -> None:
+def test_make_stand_in_does_not_change_its_input() -> None:
     before = values(chat=model())
-    stand_in(before, {"chat": "LlamaForCausalLM"}, FOLDER)
+    make_stand_in(before, {"chat": "LlamaForCausalLM"}, FOLDER)
     assert before == values(chat=model())
 
 
-def test_a_near_family_is_said_to_be_one() -> None:
+def test_stand_in_of_a_similar_family_is_named_in_a_note() -> None:
     result, small = tiny("GptOssForCausalLM")
     assert small.source == "/tiny/MixtralForCausalLM"
     assert "harmony" in result.notes[0]
 
 
-def test_a_family_without_stand_in_is_left_out_and_told() -> None:
+def test_family_without_stand_in_is_left_out_with_a_note() -> None:
     both = values(chat=model(), whisper=model(task="transcribe"))
-    result = stand_in(both, {"chat": "LlamaForCausalLM", "whisper": "WhisperForConditionalGeneration"}, FOLDER)
+    result = make_stand_in(both, {"chat": "LlamaForCausalLM", "whisper": "WhisperForConditionalGeneration"}, FOLDER)
     assert set(result.values.serve.applications) == {"chat"}
     assert any(note.startswith("whisper: left out") for note in result.notes)
 
 
-def test_an_unknown_architecture_is_left_out_and_told() -> None:
-    result = stand_in(values(chat=model()), {}, FOLDER)
+def test_unknown_architecture_is_left_out_with_a_note() -> None:
+    result = make_stand_in(values(chat=model()), {}, FOLDER)
     assert result.values.serve.applications == {}
     assert result.families == frozenset()
     assert "unknown" in result.notes[0]
 
 
-def test_applications_of_your_own_are_left_out_and_told() -> None:
+def test_custom_applications_are_left_out_with_a_note() -> None:
     serve = Serve(custom_applications={"tts": CustomApplication(import_path="speech:app")})
-    result = stand_in(RayServiceValues(serve=serve), {}, FOLDER)
+    result = make_stand_in(RayServiceValues(serve=serve), {}, FOLDER)
     assert result.values.serve.custom_applications == {}
     assert result.notes[0].startswith("tts: left out")
 
 
-def test_every_model_of_the_catalog_has_one_or_a_reason() -> None:
+def test_every_catalog_model_has_a_stand_in_or_a_reason() -> None:
     reasons = {
-        record.architecture: stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
+        record.architecture: make_stand_in(values(chat=model()), {"chat": record.architecture}, FOLDER).notes[0]
         for record in load_catalog().models()
         if "speak" not in record.tasks
     }
@@ -137,13 +137,13 @@ def test_every_model_of_the_catalog_has_one_or_a_reason() -> None:
     assert unexplained == {}
 
 
-def test_on_cards_only_the_place_is_dropped() -> None:
-    here = local(values(chat=model())).serve.applications["chat"].models["chat"]
+def test_local_gpus_only_drop_worker_groups() -> None:
+    here = adapt_for_local_gpus(values(chat=model())).serve.applications["chat"].models["chat"]
     assert here == model(worker_groups=[], resources={})
 
 
-@pytest.mark.parametrize("family", families())
-def test_the_checkpoint_of_a_family_says_its_architecture(family: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("family", list_families())
+def test_checkpoint_names_its_architecture(family: str, tmp_path: Path) -> None:
     written = write_checkpoint(family, tmp_path)
     assert json.loads((written / "config.json").read_text())["architectures"] == [family]
     tokenizer = json.loads((written / "tokenizer.json").read_text())["model"]["vocab"]
@@ -151,19 +151,19 @@ def test_the_checkpoint_of_a_family_says_its_architecture(family: str, tmp_path:
     assert len(tokenizer) <= VOCABULARY
 
 
-@pytest.mark.parametrize("family", [name for name in families() if "head_dim" in config(name)])
-def test_heads_are_of_a_size_that_the_cpu_takes(family: str) -> None:
-    assert config(family)["head_dim"] >= 32
+@pytest.mark.parametrize("family", [name for name in list_families() if "head_dim" in build_config(name)])
+def test_head_size_is_supported_on_cpus(family: str) -> None:
+    assert build_config(family)["head_dim"] >= 32
 
 
-def test_what_is_there_is_not_written_again(tmp_path: Path) -> None:
+def test_write_checkpoint_keeps_unchanged_files(tmp_path: Path) -> None:
     first = write_checkpoint("LlamaForCausalLM", tmp_path) / "config.json"
     before = first.stat().st_mtime_ns
     write_checkpoint("LlamaForCausalLM", tmp_path)
     assert first.stat().st_mtime_ns == before
 
 
-def test_a_half_written_checkpoint_is_fixed(tmp_path: Path) -> None:
+def test_write_checkpoint_replaces_damaged_files(tmp_path: Path) -> None:
     broken = write_checkpoint("LlamaForCausalLM", tmp_path) / "tokenizer.json"
     broken.write_text("{")
     write_checkpoint("LlamaForCausalLM", tmp_path)

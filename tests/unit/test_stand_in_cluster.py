@@ -1,4 +1,4 @@
-"""The stand-in on a cluster as what it is: a pure change of values, of every reference fleet."""
+"""CPU stand-ins on a cluster: values of every reference fleet."""
 
 from functools import cache
 from typing import Any
@@ -26,7 +26,7 @@ from rayhelm.values.tenant import TenantValues
 
 VALUES = charts_dir().parent / "values"
 FLEETS = [path.name for path in sorted(VALUES.iterdir()) if path.is_dir()]
-PLACE = StandInCluster(
+CLUSTER = StandInCluster(
     kuberay="1.6.2",
     image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True),
     haproxy="here.example:5000/haproxy:2.8",
@@ -43,13 +43,13 @@ def small(release: Release, rendered: Rendered, *, workers: int = 1) -> Closed:
     match release.values:
         case RayServiceValues() as values:
             architectures = {plan.served_as: plan.architecture for plan in rendered.plan.of_service(release.name)}
-            return adapt_service(values, architectures, PLACE, workers=workers).values
+            return adapt_service(values, architectures, CLUSTER, workers=workers).values
         case GatewayValues() as values:
-            return adapt_gateway(values, PLACE)
+            return adapt_gateway(values, CLUSTER)
         case TenantValues() as values:
             return adapt_tenant(values)
         case PlatformValues() as values:
-            return adapt_platform(values, PLACE)
+            return adapt_platform(values, CLUSTER)
     raise AssertionError(release.chart)
 
 
@@ -71,7 +71,7 @@ def service(name: str = "two-workstations", **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_every_reference_fleet_is_taken_by_the_charts(name: str) -> None:
+def test_charts_accept_stand_ins_of_every_reference_fleet(name: str) -> None:
     for chart in ("platform", "tenant", "ray-service", "gateway"):
         items = objects(name, chart)
         assert items or chart == "tenant"
@@ -79,7 +79,7 @@ def test_every_reference_fleet_is_taken_by_the_charts(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_no_pod_asks_for_a_card_or_a_node_of_its_own(name: str) -> None:
+def test_stand_in_pods_request_no_gpu_and_no_special_node(name: str) -> None:
     for item in objects(name, "ray-service"):
         if item["kind"] != "RayService":
             continue
@@ -99,14 +99,14 @@ def test_two_clusters_of_one_model_fit_on_two_cores() -> None:
     assert 2 * sum(int(amount.removesuffix("m")) for amount in asked) < 1000
 
 
-def test_ray_counts_enough_cores_for_each_model_and_ingress() -> None:
+def test_worker_has_ray_cpus_for_each_model_and_ingress() -> None:
     (group,) = service("homelab")["spec"]["rayClusterConfig"]["workerGroupSpecs"]
-    models = 4  # five tasks; nobody stands in for the one that hears, and the one that speaks is an application
+    models = 4  # five tasks; transcription has no stand-in, and speech is a custom application
     limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
     assert int(limits["cpu"]) >= 2 * (models - 1) + 1
 
 
-def test_what_keeps_the_pods_safe_stays() -> None:
+def test_stand_ins_keep_the_security_settings() -> None:
     rendered = fleet("two-workstations")
     (release,) = (item for item in rendered.releases if item.chart == "ray-service")
     before, after = select_changed(release.values), select_changed(small(release, rendered))
@@ -118,7 +118,7 @@ def test_what_keeps_the_pods_safe_stays() -> None:
     assert after["workerGroups"][GROUP]["priorityClassName"] == "rayhelm-workers"
 
 
-def test_the_place_says_whose_api_server_image_and_operator_it_is() -> None:
+def test_stand_in_cluster_sets_api_server_image_and_operator() -> None:
     rendered = fleet("two-workstations")
     (release,) = (item for item in rendered.releases if item.chart == "ray-service")
     after = select_changed(small(release, rendered))
@@ -127,13 +127,13 @@ def test_the_place_says_whose_api_server_image_and_operator_it_is() -> None:
     assert after["kuberay"] == {"version": "1.6.2"}
 
 
-def test_more_workers_are_more_pods_of_one_size() -> None:
+def test_more_workers_are_more_pods_of_the_same_size() -> None:
     one, two = (service(workers=count)["spec"]["rayClusterConfig"]["workerGroupSpecs"][0] for count in (1, 2))
     assert (one["minReplicas"], two["minReplicas"]) == (1, 2)
     assert one["template"] == two["template"]
 
 
-def test_the_door_keeps_its_routes_keys_and_limits() -> None:
+def test_gateway_stand_in_keeps_routes_keys_and_limits() -> None:
     rendered = fleet("shared-cards")
     (release,) = (item for item in rendered.releases if item.chart == "gateway")
     before, after = select_changed(release.values), select_changed(small(release, rendered))
@@ -141,21 +141,21 @@ def test_the_door_keeps_its_routes_keys_and_limits() -> None:
     assert after["image"] == {"repository": "here.example:5000/haproxy", "tag": "2.8"}
 
 
-def test_a_door_without_an_image_of_the_place_has_the_charts() -> None:
+def test_gateway_stand_in_uses_the_chart_image_by_default() -> None:
     (release,) = (item for item in fleet("single-gpu").releases if item.chart == "gateway")
     assert isinstance(release.values, GatewayValues)
-    plain = StandInCluster(kuberay="1.6.2", image=PLACE.image)
+    plain = StandInCluster(kuberay="1.6.2", image=CLUSTER.image)
     assert adapt_gateway(release.values, plain).image == release.values.image
 
 
-def test_a_tenant_is_denied_every_card() -> None:
+def test_tenant_stand_in_has_no_gpu_quota() -> None:
     quotas = [item["spec"]["hard"] for item in objects("shared-cards", "tenant") if item["kind"] == "ResourceQuota"]
     cards = {key: amount for hard in quotas for key, amount in hard.items() if "nvidia.com/" in key}
     assert cards
     assert set(cards.values()) == {"0"}
 
 
-def test_policies_stay_and_take_the_image_that_stands_in() -> None:
+def test_platform_stand_in_keeps_policies_and_admits_the_image() -> None:
     rendered = fleet("single-gpu")
     (release,) = (item for item in rendered.releases if item.chart == "platform")
     before, after = select_changed(release.values)["policies"], select_changed(small(release, rendered))["policies"]
@@ -164,7 +164,7 @@ def test_policies_stay_and_take_the_image_that_stands_in() -> None:
     assert "here.example/ray" in registries
 
 
-def test_the_values_that_came_in_are_as_they_were() -> None:
+def test_adapt_functions_do_not_change_their_input() -> None:
     rendered = fleet("two-workstations")
     before = [select_changed(release.values) for release in rendered.releases]
     for release in rendered.releases:

@@ -21,7 +21,7 @@ import yaml
 from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.wait import eventually
 from rayhelm.kube.kubectl import KubectlError
-from rayhelm.processes import Process, end, new_run, start
+from rayhelm.processes import Process, create_run_id, start, stop_run
 from testbed.control_plane.kubeconfig import with_token
 from testbed.tools import program
 
@@ -89,7 +89,7 @@ class Prometheus:
 @contextmanager
 def prometheus(cluster: Cluster, port: int, scrape_configs: str, ports: Mapping[str, int]) -> Iterator[Prometheus]:
     """Scrapes what the chart's configuration finds on the API server. `ports` has the process behind each pod."""
-    run = new_run()
+    run = create_run_id()
     with tempfile.TemporaryDirectory(prefix="prometheus-") as name:
         folder = Path(name)
         (folder / "rayhelm.yaml").write_text(yaml.safe_dump(_wired(scrape_configs, cluster, ports)))
@@ -101,7 +101,7 @@ def prometheus(cluster: Cluster, port: int, scrape_configs: str, ports: Mapping[
             eventually(lambda: _is_up(found), "Prometheus being ready", shows=lambda: found.said)
             yield found
         finally:
-            end(run, grace=10)
+            stop_run(run, grace=10)
 
 
 def _wired(scrape_configs: str, cluster: Cluster, ports: Mapping[str, int]) -> Object:
@@ -124,7 +124,7 @@ def _wired(scrape_configs: str, cluster: Cluster, ports: Mapping[str, int]) -> O
 
 
 def _is_up(found: Prometheus) -> bool:
-    assert found.process.alive, found.said
+    assert found.process.is_alive, found.said
     try:
         return httpx.get(f"{found.url}/-/ready", trust_env=False, timeout=5).status_code == 200
     except httpx.HTTPError:
@@ -175,7 +175,7 @@ class Adapter:
 @contextmanager
 def adapter(cluster: Cluster, namespace: str, release: str) -> Iterator[Adapter]:
     """The managed adapter of a release of the chart platform: its arguments, its rules, and its account's rights."""
-    run, name = new_run(), f"{release}-metrics"
+    run, name = create_run_id(), f"{release}-metrics"
     with tempfile.TemporaryDirectory(prefix="adapter-") as found:
         folder = Path(found)
         rules = cluster.one("ConfigMap", name, namespace)["data"]["config.yaml"]
@@ -194,7 +194,7 @@ def adapter(cluster: Cluster, namespace: str, release: str) -> Iterator[Adapter]
             eventually(lambda: _is_served(there), "the adapter's APIs being served", shows=lambda: there.said[-3000:])
             yield there
         finally:
-            end(run, grace=5)
+            stop_run(run, grace=5)
 
 
 def _moved(argument: str, places: Mapping[str, str]) -> str:
@@ -219,7 +219,7 @@ def _lead_to_loopback(cluster: Cluster, namespace: str, name: str) -> None:
 
 
 def _is_served(there: Adapter) -> bool:
-    assert there.process.alive, there.said
+    assert there.process.is_alive, there.said
     ours = [item for item in there.cluster.all("APIService") if item["spec"].get("group") in APIS.values()]
     return len(ours) == 2 and all(condition(item, "Available") == "True" for item in ours)
 

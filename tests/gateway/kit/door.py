@@ -17,7 +17,7 @@ from gateway.kit.raw import Answer, Line
 from gateway.kit.values import Values
 from gateway.kit.wait import eventually
 from rayhelm.charts.helm import template
-from rayhelm.processes import Process, end, free_port, new_run, start
+from rayhelm.processes import Process, create_run_id, find_free_port, start, stop_run
 
 _TAKEN: set[int] = set()
 
@@ -130,9 +130,9 @@ def write_keys(folder: Path, tenant: str, *lines: str) -> None:
 @contextmanager
 def gateway(values: Values, *, keys: bool = True) -> Iterator[Door]:
     """A gateway with these values. Each tenant has the key `<tenant>-key`, unless `keys` is off."""
-    port, metrics_port = free_port(_TAKEN), free_port(_TAKEN)
+    port, metrics_port = find_free_port(_TAKEN), find_free_port(_TAKEN)
     listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
-    run = new_run()
+    run = create_run_id()
     with tempfile.TemporaryDirectory(prefix="gateway-") as name:
         folder = Path(name)
         for file, text in files(over(over(LOCAL, values), listen)).items():
@@ -146,12 +146,12 @@ def gateway(values: Values, *, keys: bool = True) -> Iterator[Door]:
             eventually(lambda: _is_up(door, keys), "the gateway is up")
             yield door
         finally:
-            end(run, grace=1)
+            stop_run(run, grace=1)
 
 
 LOCAL: Values = {"autoscaling": {"kind": "None"}, "replicas": 1}
 
 
 def _is_up(door: Door, keys: bool) -> bool:
-    assert door.process.alive, door.said
+    assert door.process.is_alive, door.said
     return door.watch("/readyz" if keys else "/livez")[0] == 200

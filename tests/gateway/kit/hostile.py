@@ -39,7 +39,7 @@ def talk(door: Door, site: Site, data: bytes) -> Talk:
 
     The second goes up on the connection that the site already has: what was left there of the bytes would spoil it."""
     before = len(site.asked)
-    answers = answers_to(door, data + LAST)
+    answers = served_as(door, data + LAST)
     in_step = bool(answers) and answers[-1].headers.get("x-request-id") == "last"
     follows = door.chat(headers=[("X-Request-Id", "follows")])
     assert (follows.status, follows.headers["x-request-id"]) == (200, "follows")
@@ -48,7 +48,7 @@ def talk(door: Door, site: Site, data: bytes) -> Talk:
     return Talk(answers[:-1] if in_step else answers, in_step, asked)
 
 
-def answers_to(door: Door, data: bytes) -> list[Answer]:
+def served_as(door: Door, data: bytes) -> list[Answer]:
     """Every answer until the gateway closes."""
     with Line(door.port) as line:
         line.send(data)

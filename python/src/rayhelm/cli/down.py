@@ -1,20 +1,19 @@
-"""`rayhelm down`: ends what `rayhelm up` started."""
+"""`rayhelm down`: stop what `rayhelm up` started."""
 
 from rayhelm.cli.output import Format, FormatOption
-from rayhelm.cli.up import StateOption, home_of
+from rayhelm.cli.up import StateOption, open_state
 
 __all__ = ["down_command"]
 
 
-def down_command(state: StateOption = None, format: FormatOption = Format.text) -> None:
-    """End the endpoint on this computer: every process that `up` started, and no other."""
+def down_command(state_folder: StateOption = None, format: FormatOption = Format.text) -> None:
+    """Stop the endpoint on this computer: every process that `up` started, and no other."""
     import json
 
     from rayhelm.local.serve import down
 
-    home = home_of(state)
-    ended = down(home)
+    stopped = down(open_state(state_folder))
     if format is Format.json:
-        print(json.dumps({"ended": ended}))
+        print(json.dumps({"stopped": stopped}))
         return
-    print(f"ended {ended} processes" if ended else "nothing of ours is running")
+    print(f"stopped {stopped} processes" if stopped else "no process of `rayhelm up` is running")

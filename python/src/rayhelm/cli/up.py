@@ -1,4 +1,4 @@
-"""`rayhelm up`: a fleet's endpoint on this computer."""
+"""`rayhelm up`: serve a fleet on this computer."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,126 +9,147 @@ from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
 from rayhelm.cli.output import Format, FormatOption, console, shown, warn
 
 if TYPE_CHECKING:
-    from rayhelm.local.state import Endpoint, Home
+    from rayhelm.local.state import EndpointState, LocalEndpoint
     from rayhelm.render.files import Rendered
     from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["StateOption", "home_of", "up_command"]
+__all__ = ["StateOption", "open_state", "up_command"]
 
 StateOption = Annotated[
     Path | None,
-    typer.Option("--state", help="Folder of the endpoint's state; $XDG_STATE_HOME/rayhelm when left out."),
+    typer.Option("--state", help="State folder of the endpoint. Default: $XDG_STATE_HOME/rayhelm."),
 ]
 
 
 def up_command(
     fleet: FleetArgument,
-    service: Annotated[str | None, typer.Option("--service", help="Only this service of the fleet.")] = None,
-    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port of the endpoint, on loopback.")] = 8000,
+    service: Annotated[str | None, typer.Option("--service", help="Serve only this service of the fleet.")] = None,
+    port: Annotated[int, typer.Option("--port", min=1024, max=65535, help="Port of the endpoint on 127.0.0.1.")] = 8000,
     gateway: Annotated[
-        bool, typer.Option("--gateway/--no-gateway", help="The real gateway in front, which wants a key.")
+        bool, typer.Option("--gateway/--no-gateway", help="Put the gateway in front; clients then need an API key.")
     ] = True,
-    state: StateOption = None,
+    share_imports: Annotated[
+        bool,
+        typer.Option(
+            "--share-imports",
+            help="Without a GPU: import vLLM once and fork it for each process. Starts faster and uses less memory,"
+            " but replaces private functions of Ray.",
+        ),
+    ] = False,
+    state_folder: StateOption = None,
     format: FormatOption = Format.text,
 ) -> None:
-    """Serve a fleet on this computer, and return when it answers. Without a GPU, tiny models stand in."""
+    """Serve a fleet on this computer and return when every model answers.
+
+    Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins).
+    """
     from rayhelm.cli.up_door import behind_the_door, door_of
     from rayhelm.local import preflight
-    from rayhelm.local.config import digest, gpus, merge, prefixes, served
+    from rayhelm.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
     from rayhelm.local.gateway import another_key
-    from rayhelm.local.serve import running, up
+    from rayhelm.local.serve import find_running, up
     from rayhelm.render.files import render_fleet
 
-    home = home_of(state)
+    state = open_state(state_folder)
     rendered = render_fleet(fleet_file(fleet))
-    cards = preflight.cards()
-    values, notes = _values(rendered, up_services(rendered, service), home, stand_in=cards is None)
+    gpus = preflight.find_gpus()
+    stand_in = gpus is None
+    values, notes = _values(rendered, up_services(rendered, service), state, stand_in=stand_in)
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
-    configs = {name: _serve_config(rendered, name, values[name]) for name in values}
-    config = merge(configs, port=port)
-    models, routes = served(config, tasks), prefixes(config, tasks)
+    config = merge({name: _serve_config(rendered, name, values[name]) for name in values}, port=port)
+    models, routes = list_models(config, tasks), list_prefixes(config, tasks)
     behind = behind_the_door(rendered, routes) if gateway else {}
-    asked = digest({**config, "gateway": {name: model.model_dump() for name, model in behind.items()}})
+    digest = hash_config({**config, "gateway": {name: model.model_dump() for name, model in behind.items()}})
     for note in notes:
         warn(note)
-    if already := running(asked, home):
-        _print_ready(already, another_key(home, already.url) if gateway else "", format)
+    if endpoint := find_running(digest, state):
+        _print_ready(endpoint, another_key(state, endpoint.url) if gateway else "", format)
         return
     preflight.check(
-        home,
+        state,
         port=port,
         models=len(models),
-        stand_in=cards is None,
-        gpus=gpus(config),
-        cards=cards,
+        stand_in=stand_in,
+        share_imports=share_imports,
+        requested_gpus=count_gpus(config),
+        gpus=gpus,
         gateway=gateway,
     )
-    if rays := preflight.foreign_rays(home):
-        numbers = ", ".join(str(ray.pid) for ray in rays)
-        warn(f"another Ray runs here (pid {numbers}): it stays, and this one takes other ports")
+    if others := preflight.find_other_rays(state):
+        pids = ", ".join(str(process.pid) for process in others)
+        warn(f"another Ray runs on this computer (pid {pids}). It is left alone; this one uses other ports")
     door = door_of(behind, routes, port) if gateway else None
-    with shown(format) as watch:
-        endpoint = up(config, models, home, stand_in=cards is None, digest=asked, door=door, watch=watch)
+    with shown(format) as report_progress:
+        endpoint = up(
+            config,
+            models,
+            state,
+            stand_in=stand_in,
+            share_imports=share_imports and stand_in,
+            digest=digest,
+            door=door,
+            report_progress=report_progress,
+        )
     _print_ready(endpoint, door.key if door else "", format)
 
 
-def home_of(state: Path | None) -> "Home":
-    from rayhelm.local.state import Home, default_state
+def open_state(folder: Path | None) -> "EndpointState":
+    """Return the state of the endpoint in `folder`, or in the default folder."""
+    from rayhelm.local.state import EndpointState, default_folder
 
-    return Home((state or default_state()).absolute())
+    return EndpointState((folder or default_folder()).absolute())
 
 
 def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
-    """All that one computer has use for, or the one that is wanted. Raises FleetError where there is no such one."""
+    """List the services to serve: all that one computer needs, or `wanted`. Raises FleetError if there is none."""
     from rayhelm.errors import FleetError, Problem
     from rayhelm.spec.nearest import nearest
 
     known = list(rendered.values)
     if wanted is None:
-        return [service for service in known if not _answers_for_others(rendered, service)]
+        return [service for service in known if not _is_duplicate(rendered, service)]
     if wanted not in known:
         close = nearest(wanted, known) or known
         raise FleetError(Problem(f"no service `{wanted}` in this fleet", fix=f"--service {close[0]}"))
     return [wanted]
 
 
-def _answers_for_others(rendered: "Rendered", service: str) -> bool:
-    """It holds other places or versions of models that are served here already."""
+def _is_duplicate(rendered: "Rendered", service: str) -> bool:
+    """Whether a service only holds other placements or versions of models that are served here already."""
     plans = rendered.plan.of_service(service)
     if any(plan.served_as == plan.model for plan in plans):
         return False
     names = ", ".join(dict.fromkeys(plan.served_as for plan in plans))
-    warn(f"{service}: left out, it answers for {names}, served here already; `--service {service}` serves it alone")
+    warn(f"{service}: left out: it serves {names}, which another service serves here; use `--service {service}`")
     return True
 
 
 def _values(
-    rendered: "Rendered", services: list[str], home: "Home", *, stand_in: bool
+    rendered: "Rendered", services: list[str], state: "EndpointState", *, stand_in: bool
 ) -> tuple[dict[str, "RayServiceValues"], list[str]]:
-    """The fleet's values as this computer can serve them, and what is different about them."""
+    """Values of each service as this computer can serve them, and notes on what differs from the fleet."""
     from rayhelm.errors import FleetError, Problem
     from rayhelm.standin.checkpoint import write_checkpoint
-    from rayhelm.standin.model import local
-    from rayhelm.standin.model import stand_in as replace_by_stand_in
+    from rayhelm.standin.model import adapt_for_local_gpus, make_stand_in
 
     if not stand_in:
-        return {service: local(rendered.values[service]) for service in services}, []
+        return {service: adapt_for_local_gpus(rendered.values[service]) for service in services}, []
     architectures = {
         service: {plan.served_as: plan.architecture for plan in rendered.plan.of_service(service)}
         for service in services
     }
     results = {
-        service: replace_by_stand_in(rendered.values[service], architectures[service], home.stand_ins)
+        service: make_stand_in(rendered.values[service], architectures[service], state.stand_ins)
         for service in services
     }
-    notes = ["no GPU is here: tiny models with random weights stand in, and their answers mean nothing"]
+    notes = ["no GPU found: tiny models with random weights replace the real ones; their answers have no meaning"]
     notes += [note for result in results.values() for note in result.notes]
     for family in {family for result in results.values() for family in result.families}:
-        write_checkpoint(family, home.stand_ins)
-    served = {service: result.values for service, result in results.items() if result.values.serve.applications}
-    if not served:
-        raise FleetError(Problem("nothing of this can be served without a GPU", fix="\n".join(notes[1:])))
-    return served, notes
+        write_checkpoint(family, state.stand_ins)
+    values = {service: result.values for service, result in results.items() if result.values.serve.applications}
+    if not values:
+        raise FleetError(Problem("no model of this fleet can be served without a GPU:\n" + "\n".join(notes[1:])))
+    return values, notes
 
 
 def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues") -> dict[str, Any]:
@@ -147,8 +168,8 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     return config
 
 
-def _print_ready(endpoint: "Endpoint", key: str, format: Format) -> None:
-    """`key` is told here and nowhere else; empty without a gateway."""
+def _print_ready(endpoint: "LocalEndpoint", key: str, format: Format) -> None:
+    """Print the endpoint, and `key` where there is a gateway: the only place that shows it."""
     import json
 
     if format is Format.json:
@@ -160,23 +181,23 @@ def _print_ready(endpoint: "Endpoint", key: str, format: Format) -> None:
         prefix = f"/{model.model}" if key else model.prefix
         out.print(f"  {model.model}  {endpoint.url}{prefix}/v1  ({model.task})", soft_wrap=True)
     if key:
-        print(f"\nkey: {key}\n     told once: what is kept of it is a hash; `up` again makes another")
+        print(f"\nkey: {key}\n     shown only now: rayhelm stores its hash; run `up` again for another key")
     chat = next((model for model in endpoint.models if model.task == "chat"), None)
     if chat:
         body = {"model": chat.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32}
         url = f"{endpoint.url}{'' if key else chat.prefix}/v1/chat/completions"
         headers = (f"-H 'Authorization: Bearer {key}' " if key else "") + "-H 'Content-Type: application/json'"
         print(f"\ncurl {url} {headers} -d '{json.dumps(body)}'")
-    print(f"\n{_command()} down    # ends it")
+    print(f"\n{_command()} down    # stop it")
 
 
 def _command() -> str:
-    """This command as it can be typed here: by its path where the shell would not find it."""
+    """The name of this command in this shell: its path if the shell would not find it."""
     import os
     import shutil
     import sys
 
-    called = Path(sys.argv[0])
-    if shutil.which("rayhelm") or not called.is_file():
+    program = Path(sys.argv[0])
+    if shutil.which("rayhelm") or not program.is_file():
         return "rayhelm"
-    return os.path.relpath(called)
+    return os.path.relpath(program)

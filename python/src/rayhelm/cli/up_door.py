@@ -39,7 +39,7 @@ def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: in
     from rayhelm.values.emit import select_changed
 
     taken = {port}
-    serve, metrics = processes.free_port(taken), processes.free_port(taken)
+    serve, metrics = processes.find_free_port(taken), processes.find_free_port(taken)
     values = select_changed(local_values(models, prefixes, (port, serve, metrics)))
     objects = template("gateway", RELEASE, RELEASE, values)
     files: dict[str, Any] = next(item["data"] for item in objects if item["kind"] == "ConfigMap")

@@ -1,4 +1,4 @@
-"""Talks to the local endpoint: Serve's API on Ray's dashboard, and the models themselves."""
+"""Clients of the local endpoint: Serve's API on Ray's dashboard, and the models."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,38 +7,38 @@ from typing import Any
 import httpx
 
 from rayhelm.catalog.tasks import get_task
-from rayhelm.local.state import Served
+from rayhelm.local.state import EndpointModel
 
-__all__ = ["ServeApi", "Status", "one_token"]
+__all__ = ["ServeApi", "ServeStatus", "request_one_token"]
 
 
 @dataclass(frozen=True)
-class Status:
-    """What Serve says about itself."""
+class ServeStatus:
+    """Serve's own status."""
 
     proxies: tuple[str, ...]
     applications: Mapping[str, str]
     messages: Mapping[str, str]
     replicas: tuple[int, int]
-    """Running, and wanted."""
+    """Running, and target."""
 
     @property
     def failed(self) -> str:
-        """Name of an application that will not come up by itself, or nothing."""
+        """Name of an application that cannot start; empty if there is none."""
         return next((name for name, status in self.applications.items() if status == "DEPLOY_FAILED"), "")
 
     @property
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return bool(self.applications) and all(status == "RUNNING" for status in self.applications.values())
 
 
 @dataclass(frozen=True)
 class ServeApi:
-    """Serve's API. `client` carries address and token."""
+    """Serve's REST API. `client` has its address and token."""
 
     client: httpx.Client
 
-    def answers(self) -> bool:
+    def is_reachable(self) -> bool:
         try:
             return self.client.get("/api/serve/applications/").is_success
         except httpx.TransportError:
@@ -47,26 +47,26 @@ class ServeApi:
     def deploy(self, config: Mapping[str, Any]) -> None:
         self.client.put("/api/serve/applications/", json=config).raise_for_status()
 
-    def status(self) -> Status:
-        answer = self.client.get("/api/serve/applications/").raise_for_status().json()
-        applications = answer["applications"]
+    def get_status(self) -> ServeStatus:
+        body = self.client.get("/api/serve/applications/").raise_for_status().json()
+        applications = body["applications"]
         deployments = [d for application in applications.values() for d in application["deployments"].values()]
         running = sum(replica["state"] == "RUNNING" for d in deployments for replica in d["replicas"])
-        return Status(
-            proxies=tuple(proxy["status"] for proxy in answer["proxies"].values()),
+        return ServeStatus(
+            proxies=tuple(proxy["status"] for proxy in body["proxies"].values()),
             applications={name: application["status"] for name, application in applications.items()},
             messages={name: application["message"] for name, application in applications.items()},
             replicas=(running, sum(d["target_num_replicas"] for d in deployments)),
         )
 
 
-def one_token(client: httpx.Client, served: Served) -> None:
-    """The smallest request that makes the engine compute. Raises httpx.HTTPError."""
-    request = get_task(served.task).test_request
+def request_one_token(client: httpx.Client, model: EndpointModel) -> None:
+    """Send the smallest request that makes the engine compute. Raises httpx.HTTPError."""
+    request = get_task(model.task).test_request
     if request is None:
         return
-    url = served.prefix + request.path.replace("{model}", served.model)
+    url = model.prefix + request.path.replace("{model}", model.model)
     if request.body is None:
         client.get(url).raise_for_status()
     else:
-        client.post(url, json={"model": served.model, **request.body}).raise_for_status()
+        client.post(url, json={"model": model.model, **request.body}).raise_for_status()

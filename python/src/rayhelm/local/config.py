@@ -1,20 +1,22 @@
-"""From the serveConfigV2 of each service to one for this computer. Pure: nothing but where it listens is changed."""
+"""Merge the serveConfigV2 of each service into one for this computer. Pure; only the listen address changes."""
 
 import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from rayhelm.local.state import Served
+from rayhelm.local.state import EndpointModel
 
-__all__ = ["digest", "gpus", "listening", "merge", "prefixes", "served"]
+__all__ = ["count_gpus", "hash_config", "list_models", "list_prefixes", "merge", "set_listen_address"]
 
 LLM_APP = "ray.serve.llm:build_openai_app"
 
 
 def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, Any]:
-    """One Serve config with the applications of every service, on loopback. Where two services use one route or one
-    application name, the later one gets its service's name in front."""
+    """Merge the applications of all services into one Serve config on 127.0.0.1.
+
+    If two services use the same route or application name, the later one is prefixed with the name of its service.
+    """
     applications: list[dict[str, Any]] = []
     names: set[str] = set()
     routes: set[str] = set()
@@ -29,24 +31,26 @@ def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, A
             routes.add(route)
             applications.append({**application, "name": name, "route_prefix": route})
     first = next(iter(configs.values()))
-    return listening({**first, "applications": applications}, port)
+    return set_listen_address({**first, "applications": applications}, port)
 
 
-def listening(config: Mapping[str, Any], port: int) -> dict[str, Any]:
-    """The same config on a port of loopback."""
+def set_listen_address(config: Mapping[str, Any], port: int) -> dict[str, Any]:
+    """Return the config with `port` of 127.0.0.1 as its HTTP address."""
     return {**config, "http_options": {**config.get("http_options", {}), "host": "127.0.0.1", "port": port}}
 
 
-def digest(config: Mapping[str, Any]) -> str:
-    """Tells whether two configs are the same."""
+def hash_config(config: Mapping[str, Any]) -> str:
+    """Return a digest that is equal for equal configs."""
     return hashlib.sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()
 
 
-def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served, ...]:
-    """The models of a Serve config, and where they answer. The config does not tell an embedder from a reranker, so
-    `tasks` does, by model."""
+def list_models(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[EndpointModel, ...]:
+    """List the models of a Serve config with their paths.
+
+    `tasks` is the task of each model: the config does not say whether a model embeds or reranks.
+    """
     return tuple(
-        Served(
+        EndpointModel(
             model=llm["model_loading_config"]["model_id"],
             task=tasks.get(llm["model_loading_config"]["model_id"], "chat"),
             prefix=application["route_prefix"].rstrip("/"),
@@ -57,22 +61,22 @@ def served(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[Served,
     )
 
 
-def prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
-    """Path in front of each model's own ones, those of applications beside Serve LLM included."""
+def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
+    """Return the path prefix of each model, including models of applications that do not use Ray Serve LLM."""
     own = {
         str(application["args"]["model"]): application["route_prefix"].rstrip("/")
         for application in config["applications"]
         if application["import_path"] != LLM_APP and application.get("args", {}).get("model") in tasks
     }
-    return {model.model: model.prefix for model in served(config, tasks)} | own
+    return {model.model: model.prefix for model in list_models(config, tasks)} | own
 
 
-def gpus(config: Mapping[str, Any]) -> float:
-    """Cards that the replicas which always run book together."""
+def count_gpus(config: Mapping[str, Any]) -> float:
+    """Count the GPUs that the minimum number of replicas request."""
     llms = [llm for application in config["applications"] for llm in application["args"].get("llm_configs", [])]
     own = [item for application in config["applications"] for item in application.get("deployments", [])]
-    booked = [item["ray_actor_options"].get("num_gpus", 0) * _replicas(item) for item in own]
-    return sum([_per_replica(llm) * _replicas(llm["deployment_config"]) for llm in llms] + booked)
+    requested = [item["ray_actor_options"].get("num_gpus", 0) * _replicas(item) for item in own]
+    return sum([_per_replica(llm) * _replicas(llm["deployment_config"]) for llm in llms] + requested)
 
 
 def _per_replica(llm: Mapping[str, Any]) -> float:

@@ -15,7 +15,7 @@ import httpx
 from rayhelm import processes
 from rayhelm.advice import how_to_get_haproxy
 from rayhelm.errors import MissingError, RayhelmError
-from rayhelm.local.state import Home
+from rayhelm.local.state import EndpointState
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.limits import Limits, Timeouts
 from rayhelm.values.gateway.models import Endpoint, Model, Version
@@ -93,48 +93,50 @@ def find_haproxy() -> Path:
     )
 
 
-def write(door: Door, home: Home) -> None:
+def write(door: Door, state: EndpointState) -> None:
     """Lays the configuration and the hash of the first key into the state folder, for its owner alone."""
-    home.gateway.mkdir(mode=0o700, parents=True)
+    state.gateway.mkdir(mode=0o700, parents=True)
     for name, text in door.files.items():
-        (home.gateway / name).write_text(text, encoding="utf-8")
-    _keys(home).parent.mkdir(mode=0o700, parents=True)
-    _add(door.key, home)
+        (state.gateway / name).write_text(text, encoding="utf-8")
+    _keys(state).parent.mkdir(mode=0o700, parents=True)
+    _add(door.key, state)
 
 
-def check(home: Home) -> None:
+def check(state: EndpointState) -> None:
     """Asks HAProxy whether it takes the configuration. Raises Shut."""
-    done = subprocess.run([*_command(home), "-c"], capture_output=True, text=True, check=False, timeout=OPEN)
+    done = subprocess.run([*_command(state), "-c"], capture_output=True, text=True, check=False, timeout=OPEN)
     if done.returncode:
         raise Shut(f"HAProxy refuses the configuration of the gateway:\n{done.stdout}{done.stderr}".rstrip())
 
 
-def open_door(door: Door, home: Home, url: str) -> None:
+def open_door(door: Door, state: EndpointState, url: str) -> None:
     """Starts HAProxy, and waits until it takes the key."""
-    process = processes.start([*_command(home), "-db"], run=home.run, log=home.logs / "gateway.log", cwd=home.gateway)
+    process = processes.start(
+        [*_command(state), "-db"], run=state.run, log=state.logs / "gateway.log", cwd=state.gateway
+    )
     processes.wait_until(lambda: _takes(door.key, url), what="the gateway", timeout=OPEN, needs=[process])
 
 
-def another_key(home: Home, url: str) -> str:
+def another_key(state: EndpointState, url: str) -> str:
     """A further key for a gateway that is open: the first one is known to nobody but whoever was told it."""
     key = new_key()
-    _add(key, home)
+    _add(key, state)
     processes.wait_until(lambda: _takes(key, url), what="the gateway", timeout=OPEN)
     return key
 
 
-def _command(home: Home) -> list[str]:
-    return [str(find_haproxy()), "-C", str(home.gateway), "-f", "haproxy.cfg"]
+def _command(state: EndpointState) -> list[str]:
+    return [str(find_haproxy()), "-C", str(state.gateway), "-f", "haproxy.cfg"]
 
 
-def _keys(home: Home) -> Path:
+def _keys(state: EndpointState) -> Path:
     """As the Secret of a tenant is mounted."""
-    return home.gateway / "keys" / TENANT / "keys"
+    return state.gateway / "keys" / TENANT / "keys"
 
 
-def _add(key: str, home: Home) -> None:
+def _add(key: str, state: EndpointState) -> None:
     """The file is replaced at once: HAProxy looks at it again and again."""
-    file = _keys(home)
+    file = _keys(state)
     lines = file.read_text().splitlines() if file.exists() else []
     lines.append(f"{sha256(key.encode()).hexdigest()} key-{len(lines) + 1}")
     beside = file.with_name("new")

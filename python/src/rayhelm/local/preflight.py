@@ -1,4 +1,4 @@
-"""What has to be there before anything is started. Looks, tells, and touches nothing."""
+"""Checks before `rayhelm up` starts anything. They change nothing."""
 
 import ctypes.util
 import os
@@ -13,23 +13,35 @@ import psutil
 
 from rayhelm import processes
 from rayhelm.advice import how_to_get_ray
-from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.local.gateway import find_haproxy
-from rayhelm.local.state import Home
+from rayhelm.local.state import EndpointState
 
-__all__ = ["Cards", "cards", "check", "foreign_rays"]
+__all__ = ["LocalGpus", "check", "find_gpus", "find_other_rays"]
 
 MIB = 1024 * 1024
-BASE_MEMORY = 2000 * MIB
-"""Ray, Serve's controller and proxy, and the zygote with its shared pages."""
-MEMORY_PER_MODEL = 800 * MIB
-"""Replica, engine core, worker and ingress of a stand-in, beyond what they share with the zygote."""
 DISK = 500 * MIB
-"""Ray's logs and sockets."""
+"""Space for Ray's logs and sockets."""
 
 
 @dataclass(frozen=True)
-class Cards:
+class StandInMemory:
+    """Memory of an endpoint with CPU stand-ins, in bytes."""
+
+    base: int
+    """Ray, Serve's controller and proxy."""
+    per_model: int
+    """Replica, engine core, worker and ingress."""
+
+
+SEPARATE = StandInMemory(base=1500 * MIB, per_model=3000 * MIB)
+"""Each process imports vLLM. Measured: 4.4 GiB with one model, 7.3 GiB with two."""
+SHARED = StandInMemory(base=2000 * MIB, per_model=800 * MIB)
+"""With `--share-imports`: the pages of the import are counted in `base`."""
+
+
+@dataclass(frozen=True)
+class LocalGpus:
     """GPUs of this computer."""
 
     count: int
@@ -37,31 +49,35 @@ class Cards:
 
 
 def check(
-    home: Home,
+    state: EndpointState,
     *,
     port: int,
     models: int,
     stand_in: bool,
-    gpus: float = 0,
-    cards: Cards | None = None,
+    share_imports: bool = False,
+    requested_gpus: float = 0,
+    gpus: LocalGpus | None = None,
     gateway: bool = False,
 ) -> None:
-    """Raises what keeps the endpoint from starting. `gpus` are the cards that the models book."""
-    _packages()
-    _machine(stand_in)
+    """Raises RayhelmError with the first thing that prevents the endpoint from starting.
+
+    `requested_gpus` is the number of GPUs that the models request; `gpus` are those of this computer.
+    """
+    _check_packages()
+    _check_machine(stand_in)
     if gateway:
         find_haproxy()
-    _not_running(home)
-    _port(port)
+    _check_not_running(state)
+    _check_port(port)
     if stand_in:
-        _memory(models)
-    if gpus > (cards.count if cards else 0):
-        _too_few(gpus, cards)
-    _disk(home)
+        _check_memory(models, SHARED if share_imports else SEPARATE)
+    if requested_gpus > (gpus.count if gpus else 0):
+        _refuse_too_few_gpus(requested_gpus, gpus)
+    _check_disk(state)
 
 
-def cards() -> Cards | None:
-    """The GPUs that vLLM would find, or None."""
+def find_gpus() -> LocalGpus | None:
+    """Return the GPUs that vLLM would find, or None."""
     if os.environ.get("CUDA_VISIBLE_DEVICES") in ("", "-1"):
         return None
     for tool, arguments in (("nvidia-smi", ["--query-gpu=name", "--format=csv,noheader"]), ("rocm-smi", ["--showid"])):
@@ -72,13 +88,13 @@ def cards() -> Cards | None:
         if tool == "rocm-smi":
             lines = sorted({line.split(":")[0] for line in lines if line.startswith("GPU[")})
         if done.returncode == 0 and lines:
-            return Cards(len(lines), ", ".join(lines))
+            return LocalGpus(len(lines), ", ".join(lines))
     return None
 
 
-def foreign_rays(home: Home) -> list[psutil.Process]:
-    """Heads of other Rays on this computer: they stay, and ours takes other ports."""
-    ours = {process.pid for process in processes.members(home.run)}
+def find_other_rays(state: EndpointState) -> list[psutil.Process]:
+    """List the heads of other Ray clusters on this computer. They are left alone; ours uses other ports."""
+    ours = {process.pid for process in processes.list_members(state.run)}
     return [
         process
         for process in psutil.process_iter(["name"])
@@ -86,68 +102,77 @@ def foreign_rays(home: Home) -> list[psutil.Process]:
     ]
 
 
-def _packages() -> None:
+def _check_packages() -> None:
     missing = [name for name in ("ray", "vllm", "torch") if find_spec(name) is None]
     if missing:
         raise MissingError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed: `up` needs them",
+            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; `rayhelm up` needs"
+            f" {'it' if len(missing) == 1 else 'them'}",
             how_to_get_ray(),
         )
 
 
-def _machine(stand_in: bool) -> None:
+def _check_machine(stand_in: bool) -> None:
     if platform.system() != "Linux":
         raise MissingError(f"vLLM runs on Linux; this is {platform.system()}", "use a Linux computer, or a container")
     if stand_in and not ctypes.util.find_library("numa"):
         raise MissingError(
-            "libnuma.so.1 is not there: vLLM's CPU engine is linked to it",
+            "libnuma.so.1 is not installed; vLLM for CPUs is linked to it",
             "apt-get install libnuma1    # Debian, Ubuntu\ndnf install numactl-libs    # Fedora, RHEL",
         )
 
 
-def _not_running(home: Home) -> None:
-    if not processes.members(home.run):
+def _check_not_running(state: EndpointState) -> None:
+    if not processes.list_members(state.run):
         return
-    endpoint = home.read()
-    if endpoint and endpoint.ready:
-        raise FleetError(Problem(f"an endpoint of ours runs already at {endpoint.url}", fix="rayhelm down"))
-    raise FleetError(Problem("processes of an earlier `rayhelm up` are still there", fix="rayhelm down"))
+    endpoint = state.read()
+    what = (
+        f"an endpoint of `rayhelm up` is already running at {endpoint.url}"
+        if endpoint and endpoint.ready
+        else "processes of an earlier `rayhelm up` are still running"
+    )
+    raise FleetError(Problem(what, fix=Fix(command="rayhelm down")))
 
 
-def _port(port: int) -> None:
-    holder = processes.listener(port)
-    if holder:
-        taken: set[int] = set()
-        fix = f"rayhelm up ... --port {processes.free_port(taken)}"
-        raise FleetError(Problem(f"port {port} is taken by {holder}; nothing was started", fix=fix))
+def _check_port(port: int) -> None:
+    listener = processes.find_listener(port)
+    if listener:
+        free = processes.find_free_port(set())
+        fix = Fix(command=f"rayhelm up ... --port {free}")
+        raise FleetError(Problem(f"port {port} is in use by {listener}; nothing was started", fix=fix))
 
 
-def _memory(models: int) -> None:
-    needed = BASE_MEMORY + models * MEMORY_PER_MODEL
+def _check_memory(models: int, memory: StandInMemory) -> None:
+    needed = memory.base + models * memory.per_model
     free = psutil.virtual_memory().available
-    if free < needed:
-        raise MissingError(
-            f"{models} models need about {needed / 2**30:.1f} GiB of memory, and {free / 2**30:.1f} GiB are free",
-            "rayhelm up ... --service NAME    # one service alone",
-        )
+    if free >= needed:
+        return
+    fix = "rayhelm up ... --service NAME    # serve one service"
+    if memory is SEPARATE:
+        fix += "\nrayhelm up ... --share-imports    # import vLLM once for all processes"
+    raise MissingError(
+        f"{models} models need about {needed / 2**30:.1f} GiB of memory; {free / 2**30:.1f} GiB are free", fix
+    )
 
 
-def _too_few(gpus: float, cards: Cards | None) -> None:
-    here = f"{cards.count} here ({cards.names})" if cards else "none here"
+def _refuse_too_few_gpus(requested: float, gpus: LocalGpus | None) -> None:
+    here = f"has {gpus.count} ({gpus.names})" if gpus else "has none"
     raise FleetError(
         Problem(
-            f"the models book {gpus:g} GPUs, and there are {here}: Ray would wait for the others without an end",
-            fix="rayhelm up ... --service NAME    # one service alone\n"
+            f"the models request {requested:g} GPUs and this computer {here}: Ray would wait forever for the others",
+            fix="rayhelm up ... --service NAME    # serve one service\n"
             "CUDA_VISIBLE_DEVICES= rayhelm up ...    # tiny models on the CPU",
         )
     )
 
 
-def _disk(home: Home) -> None:
-    for folder in (home.state, home.session):
+def _check_disk(state: EndpointState) -> None:
+    for folder in (state.folder, state.session):
         free = shutil.disk_usage(_existing(folder)).free
         if free < DISK:
-            raise MissingError(f"{folder} has {free // MIB} MiB left, {DISK // MIB} are needed", "free some space")
+            raise MissingError(
+                f"{folder} has {free // MIB} MiB of free space; {DISK // MIB} MiB are needed", "free some space"
+            )
 
 
 def _existing(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Commands and environment of a Ray for this computer, with token authentication, on ports of its own."""
+"""Commands and environment of a Ray cluster on this computer, with token authentication and its own ports."""
 
 import os
 import shlex
@@ -7,39 +7,41 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rayhelm import processes
-from rayhelm.local.state import Home
+from rayhelm.local.state import EndpointState
 
-__all__ = ["environment", "head_command", "write_python", "zygote_command"]
+__all__ = ["build_environment", "build_fork_server_command", "build_head_command", "write_python"]
 
 OBJECT_STORE = 100_000_000
-"""Bytes of Ray's object store; requests and answers are all that passes through it."""
+"""Bytes of Ray's object store; only requests and answers pass through it."""
 
-_FOREIGN = ("RAY_ADDRESS", "RAY_NAMESPACE", "RAY_TMPDIR", "RAY_AUTH_TOKEN", "PYTHONDONTWRITEBYTECODE")
-"""Variables of the user's shell that would lead to another Ray, or make every process compile its modules anew."""
+_REMOVED = ("RAY_ADDRESS", "RAY_NAMESPACE", "RAY_TMPDIR", "RAY_AUTH_TOKEN", "PYTHONDONTWRITEBYTECODE")
+"""Variables of the user's shell that select another Ray, or make every process compile its modules again."""
 
 
-def environment(home: Home, *, stand_in: bool, metrics: int, base: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Environment of everything that `up` starts. `metrics` is the port of the dashboard's own metrics."""
-    kept = {key: value for key, value in (os.environ if base is None else base).items() if key not in _FOREIGN}
+def build_environment(
+    state: EndpointState, *, stand_in: bool, metrics: int, base: Mapping[str, str] | None = None
+) -> dict[str, str]:
+    """Return the environment of everything that `up` starts. `metrics` is the port of the dashboard's own metrics."""
+    kept = {key: value for key, value in (os.environ if base is None else base).items() if key not in _REMOVED}
     ours = {
         "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(home.token),
+        "RAY_AUTH_TOKEN_PATH": str(state.token),
         "RAY_USAGE_STATS_ENABLED": "0",
         "DASHBOARD_METRIC_PORT": str(metrics),
         "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS": "0",
-        # Ray starts its workers politely, behind everything else on the computer.
+        # Ray starts its workers at niceness 15 otherwise.
         "RAY_worker_niceness": "0",
-        # Serve ends a proxy that is not ready in 5 s, thrice, and then gives up: too hard on a busy computer.
+        # Serve restarts a proxy that is not ready after 5 s, and gives up after three: too short on a busy computer.
         "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "120",
         "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "rayhelm.runtime.stream_errors:middlewares",
         # A constructor that failed fails again.
         "RAY_SERVE_MAX_PER_REPLICA_RETRY_COUNT": "1",
-        # Loopback is all that we serve on, and Ray would look for another address.
+        # Ray would look for an address other than loopback.
         "NO_PROXY": "127.0.0.1,localhost",
         "no_proxy": "127.0.0.1,localhost",
     }
     cpu = {
-        # The sampler's torch.compile takes 31 s out of the first request.
+        # The sampler's torch.compile adds 31 s to the first request.
         "TORCHDYNAMO_DISABLE": "1",
         "VLLM_CPU_OMP_THREADS_BIND": "nobind",
         "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 2) // 2)),
@@ -50,24 +52,24 @@ def environment(home: Home, *, stand_in: bool, metrics: int, base: Mapping[str, 
     return {**kept, **ours, **(cpu if stand_in else {})}
 
 
-def write_python(home: Home) -> Path:
-    """What Ray takes for Python in a stand-in run: it asks the zygote for a fork, and starts the real one otherwise."""
-    client = Path(__file__).with_name("zygote_client.py")
-    words = [sys.executable, "-ISB", str(client), str(home.zygote), sys.executable]
-    home.python.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
-    home.python.chmod(0o700)
-    return home.python
+def write_python(state: EndpointState) -> Path:
+    """Write the program that Ray runs as Python with `--share-imports`: it asks the fork server for a process."""
+    client = Path(__file__).with_name("fork_client.py")
+    words = [sys.executable, "-ISB", str(client), str(state.fork_socket), sys.executable]
+    state.python.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+    state.python.chmod(0o700)
+    return state.python
 
 
-def zygote_command(home: Home) -> list[str]:
-    return [sys.executable, "-m", "rayhelm.local.zygote", str(home.zygote), str(home.python)]
+def build_fork_server_command(state: EndpointState) -> list[str]:
+    return [sys.executable, "-m", "rayhelm.local.fork_server", str(state.fork_socket), str(state.python)]
 
 
-def head_command(home: Home, *, python: Path, cpus: int, dashboard: int, taken: set[int]) -> list[str]:
-    """`ray start` that stays in the foreground. Every port is chosen, so that another Ray may run beside this one."""
+def build_head_command(state: EndpointState, *, python: Path, cpus: int, dashboard: int, taken: set[int]) -> list[str]:
+    """Return a `ray start` in the foreground. It names every port, so another Ray can run beside this one."""
 
     def port() -> str:
-        return str(processes.free_port(taken))
+        return str(processes.find_free_port(taken))
 
     options = {
         "node-ip-address": "127.0.0.1",
@@ -80,14 +82,16 @@ def head_command(home: Home, *, python: Path, cpus: int, dashboard: int, taken: 
         "runtime-env-agent-port": port(),
         "node-manager-port": port(),
         "object-manager-port": port(),
-        "ray-client-server-port": port(),
-        # 0 and 0: any free port, in place of a range that two Rays would share.
+        # 0: no server for Ray clients, which a single computer does not need.
+        "ray-client-server-port": "0",
+        # 0 and 0: any free port, not a range that two Rays would share.
         "min-worker-port": "0",
         "max-worker-port": "0",
         "num-cpus": str(cpus),
         "object-store-memory": str(OBJECT_STORE),
         "include-log-monitor": "False",
-        "temp-dir": str(home.session),
+        "temp-dir": str(state.session),
     }
     arguments = [word for key, value in options.items() for word in (f"--{key}", value)]
+    arguments.append("--no-monitor")  # the autoscaler's: there are no nodes to add
     return [sys.executable, "-m", "rayhelm.local.ray_head", str(python), "start", "--head", "--block", *arguments]

@@ -1,4 +1,4 @@
-"""Serves a serveConfigV2 on this computer, in a Ray of its own, and ends it again."""
+"""Serve a serveConfigV2 on this computer in its own Ray cluster, and stop it."""
 
 import secrets
 import sys
@@ -14,68 +14,72 @@ from rayhelm import processes
 from rayhelm.errors import RayhelmError
 from rayhelm.local import gateway as gateways
 from rayhelm.local import ray_cluster
-from rayhelm.local.client import ServeApi, Status, one_token
-from rayhelm.local.config import listening
+from rayhelm.local.client import ServeApi, ServeStatus, request_one_token
+from rayhelm.local.config import set_listen_address
 from rayhelm.local.gateway import Door
-from rayhelm.local.state import Endpoint, Home, Served
+from rayhelm.local.state import EndpointModel, EndpointState, LocalEndpoint
 from rayhelm.processes import Process
 
-__all__ = ["Failed", "Watch", "down", "running", "up"]
+__all__ = ["ProgressReporter", "StartFailed", "down", "find_running", "up"]
 
-START = 180.0
-"""Seconds that Ray may take."""
-DEPLOY = 1800.0
-"""Seconds that the applications may take: real weights may have to be fetched."""
+START_TIMEOUT = 180.0
+"""Seconds for Ray to start."""
+DEPLOY_TIMEOUT = 1800.0
+"""Seconds for the applications to start; real weights may have to be downloaded."""
 IDLE_SLOTS = 4
 """Logical CPUs beyond those of replicas: Serve's controller, proxies, and what the replicas start."""
 
 WORKER_DIED = "SYSTEM_ERROR"
-"""How Ray calls the end of a worker that nobody asked for."""
+"""Ray's name for a worker that ended unexpectedly."""
 
-Watch = Callable[[str], None]
-"""Is told what is being waited for, in words; the same words again mean that nothing has changed."""
+ProgressReporter = Callable[[str], None]
+"""Receives what `up` waits for, in words; equal words mean that nothing has changed."""
 
 
-class Failed(RayhelmError):
-    """The endpoint did not come up. What was started has been ended."""
+class StartFailed(RayhelmError):
+    """The endpoint did not start. Everything that was started is stopped."""
 
 
 @dataclass(frozen=True)
-class _Ray:
+class _RayProcesses:
     head: Process
-    zygote: Process | None
+    fork_server: Process | None
     api: ServeApi
 
 
-def running(config: str, home: Home) -> Endpoint | None:
-    """The endpoint that serves a config already, known by its digest, if there is one."""
-    endpoint = home.read()
-    if endpoint and endpoint.ready and endpoint.config == config and processes.members(home.run):
+def find_running(config: str, state: EndpointState) -> LocalEndpoint | None:
+    """Return the running endpoint if it serves the configuration with this digest."""
+    endpoint = state.read()
+    if endpoint and endpoint.ready and endpoint.config == config and processes.list_members(state.run):
         return endpoint
     return None
 
 
 def up(
     config: Mapping[str, Any],
-    models: Sequence[Served],
-    home: Home,
+    models: Sequence[EndpointModel],
+    state: EndpointState,
     *,
     stand_in: bool,
+    share_imports: bool = False,
     digest: str = "",
     door: Door | None = None,
-    watch: Watch = lambda _: None,
-) -> Endpoint:
-    """Starts everything and returns when each model has answered. With a `door`, that stands on the port of the config,
-    and Ray Serve behind it on another one. What was started is ended when it fails, and when it is interrupted.
-    `preflight.check` comes first; `digest` tells `running` later what is served."""
+    report_progress: ProgressReporter = lambda _: None,
+) -> LocalEndpoint:
+    """Start everything and return when each model has answered. Call `preflight.check` first.
+
+    With a `door`, the gateway listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
+    fork server (CPU stand-ins only). `find_running` recognizes the endpoint by `digest`. If the start fails or is
+    interrupted, everything that was started is stopped.
+    """
     port = config["http_options"]["port"]
-    config = listening(config, door.serve) if door else config
+    config = set_listen_address(config, door.serve) if door else config
     taken = {port, *((door.serve, door.metrics) if door else ())}
-    endpoint = Endpoint(
+    endpoint = LocalEndpoint(
         url=f"http://127.0.0.1:{port}",
-        bare=f"http://127.0.0.1:{config['http_options']['port']}",
+        serve_url=f"http://127.0.0.1:{config['http_options']['port']}",
         port=port,
-        dashboard=processes.free_port(taken),
+        dashboard=processes.find_free_port(taken),
         models=tuple(models),
         stand_in=stand_in,
         gateway=door is not None,
@@ -83,147 +87,155 @@ def up(
     )
     try:
         try:
-            _begin(config, endpoint, home, taken, watch, door, shared=stand_in)
-        except Failed as failed:
-            if not stand_in or WORKER_DIED not in str(failed):
+            _start_all(config, endpoint, state, taken, report_progress, door, share_imports=share_imports)
+        except StartFailed as failed:
+            if not share_imports or WORKER_DIED not in str(failed):
                 raise
-            # A fork of a process with threads can come out broken: rarely, and never twice the same way.
-            watch("a worker died at its start; once more, each importing vLLM for itself")
-            processes.end(home.run, grace=2)
-            _begin(config, endpoint, home, taken, watch, door, shared=False)
+            # A fork of a process with threads is sometimes broken; the next one usually is not.
+            report_progress("a forked worker died; starting again without --share-imports")
+            processes.stop_run(state.run, grace=2)
+            _start_all(config, endpoint, state, taken, report_progress, door, share_imports=False)
     except BaseException:
-        watch("ending what was started")
-        processes.end(home.run, grace=2)
-        home.clear()
+        report_progress("stopping what was started")
+        processes.stop_run(state.run, grace=2)
+        state.clear()
         raise
     ready = endpoint.model_copy(update={"ready": True})
-    home.write(ready)
+    state.write(ready)
     return ready
 
 
-def _begin(
+def _start_all(
     config: Mapping[str, Any],
-    endpoint: Endpoint,
-    home: Home,
+    endpoint: LocalEndpoint,
+    state: EndpointState,
     taken: set[int],
-    watch: Watch,
+    report_progress: ProgressReporter,
     door: Door | None,
     *,
-    shared: bool,
+    share_imports: bool,
 ) -> None:
-    """`shared`: one import of vLLM for all processes."""
-    home.prepare(secrets.token_hex(32))
-    home.write(endpoint)
+    state.prepare(secrets.token_hex(32))
+    state.write(endpoint)
     if door:
-        # What HAProxy refuses is told before anybody has waited for a model.
-        gateways.write(door, home)
-        gateways.check(home)
-    _serve(config, endpoint, home, taken, watch, shared)
+        # HAProxy checks its configuration before any model starts.
+        gateways.write(door, state)
+        gateways.check(state)
+    _serve(config, endpoint, state, taken, report_progress, share_imports)
     if door:
-        watch("the gateway")
-        gateways.open_door(door, home, endpoint.url)
+        report_progress("the gateway")
+        gateways.open_door(door, state, endpoint.url)
 
 
-def down(home: Home) -> int:
-    """Ends every process of the endpoint, however much of it is left, and says how many there were."""
-    ended = processes.end(home.run, grace=2)
-    home.clear()
-    return ended
+def down(state: EndpointState) -> int:
+    """Stop every process of the endpoint and return how many there were."""
+    stopped = processes.stop_run(state.run, grace=2)
+    state.clear()
+    return stopped
 
 
 def _serve(
-    config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], watch: Watch, shared: bool
+    config: Mapping[str, Any],
+    endpoint: LocalEndpoint,
+    state: EndpointState,
+    taken: set[int],
+    report_progress: ProgressReporter,
+    share_imports: bool,
 ) -> None:
-    ray = _start(config, endpoint, home, taken, shared)
-    watch("Ray's head")
-    _wait(lambda: ray.api.answers() or None, "Ray's head", START, ray)
-    # Proxies and controller come up while vLLM is still being imported.
-    watch("Serve's HTTP proxy")
+    ray = _start_ray(config, endpoint, state, taken, share_imports)
+    report_progress("Ray's head")
+    _wait(lambda: ray.api.is_reachable() or None, "Ray's head", START_TIMEOUT, ray)
+    # An empty config starts Serve's proxies and controller while the fork server still imports vLLM.
+    report_progress("Serve's HTTP proxy")
     _deploy(ray, {**config, "applications": []})
-    if ray.zygote:
-        watch("vLLM's modules")
-        _wait(lambda: home.zygote.exists() or None, "vLLM's modules", START, ray)
-    watch("Serve takes the config")
+    if ray.fork_server:
+        report_progress("vLLM's modules")
+        _wait(lambda: state.fork_socket.exists() or None, "vLLM's modules", START_TIMEOUT, ray)
+    report_progress("Serve's configuration")
     _deploy(ray, config)
-    _wait(lambda: _progress(ray.api.status(), home, watch), "the applications", DEPLOY, ray)
-    _warm_up(endpoint, watch)
+    _wait(lambda: _check_status(ray.api.get_status(), state, report_progress), "the applications", DEPLOY_TIMEOUT, ray)
+    _warm_up(endpoint, report_progress)
 
 
-def _start(config: Mapping[str, Any], endpoint: Endpoint, home: Home, taken: set[int], shared: bool) -> _Ray:
-    env = ray_cluster.environment(home, stand_in=endpoint.stand_in, metrics=processes.free_port(taken))
-    python, zygote = Path(sys.executable), None
-    if shared:
-        python = ray_cluster.write_python(home)
-        zygote = processes.start(
-            ray_cluster.zygote_command(home), run=home.run, log=home.logs / "zygote.log", env=env, cwd=home.state
-        )
-    command = ray_cluster.head_command(
-        home,
+def _start_ray(
+    config: Mapping[str, Any], endpoint: LocalEndpoint, state: EndpointState, taken: set[int], share_imports: bool
+) -> _RayProcesses:
+    env = ray_cluster.build_environment(state, stand_in=endpoint.stand_in, metrics=processes.find_free_port(taken))
+    python, fork_server = Path(sys.executable), None
+    if share_imports:
+        python = ray_cluster.write_python(state)
+        command = ray_cluster.build_fork_server_command(state)
+        log = state.logs / "fork-server.log"
+        fork_server = processes.start(command, run=state.run, log=log, env=env, cwd=state.folder)
+    command = ray_cluster.build_head_command(
+        state,
         python=python,
         cpus=IDLE_SLOTS + 4 * len(config["applications"]) + 2 * len(endpoint.models),
         dashboard=endpoint.dashboard,
         taken=taken,
     )
-    head = processes.start(command, run=home.run, log=home.logs / "ray.log", env=env, cwd=home.state)
+    head = processes.start(command, run=state.run, log=state.logs / "ray.log", env=env, cwd=state.folder)
     client = httpx.Client(
         base_url=f"http://127.0.0.1:{endpoint.dashboard}",
-        headers={"Authorization": f"Bearer {home.token.read_text()}"},
+        headers={"Authorization": f"Bearer {state.token.read_text()}"},
         timeout=120,
         trust_env=False,
     )
-    return _Ray(head, zygote, ServeApi(client))
+    return _RayProcesses(head, fork_server, ServeApi(client))
 
 
-def _deploy(ray: _Ray, config: Mapping[str, Any]) -> None:
+def _deploy(ray: _RayProcesses, config: Mapping[str, Any]) -> None:
     try:
         ray.api.deploy(config)
     except httpx.HTTPStatusError as error:
-        raise Failed(f"Serve refuses the config: {error.response.text.strip()}") from error
+        raise StartFailed(f"Ray Serve rejects the configuration: {error.response.text.strip()}") from error
     except httpx.TransportError as error:
-        raise Failed(f"Serve does not answer: {error}\n{processes.tail(ray.head.log)}") from error
+        raise StartFailed(f"Ray Serve does not answer: {error}\n{processes.tail(ray.head.log)}") from error
 
 
-def _wait(ready: Callable[[], bool | None], what: str, timeout: float, ray: _Ray) -> None:
-    needs = [process for process in (ray.head, ray.zygote) if process]
+def _wait(ready: Callable[[], bool | None], what: str, timeout: float, ray: _RayProcesses) -> None:
+    needs = [process for process in (ray.head, ray.fork_server) if process]
     processes.wait_until(ready, what=what, timeout=timeout, needs=needs)
 
 
-def _progress(status: Status, home: Home, watch: Watch) -> bool | None:
+def _check_status(status: ServeStatus, state: EndpointState, report_progress: ProgressReporter) -> bool | None:
     if status.failed:
-        log = _newest(home.keep_logs(), "worker-*.err")
-        text = f"application `{status.failed}` does not come up:\n{status.messages[status.failed].strip()}"
-        raise Failed(f"{text}\n{processes.tail(log)}" if log else text)
-    running, wanted = status.replicas
-    waiting = [name for name, state in status.applications.items() if state != "RUNNING"]
+        log = _newest(state.keep_logs(), "worker-*.err")
+        text = f"application `{status.failed}` failed to start:\n{status.messages[status.failed].strip()}"
+        raise StartFailed(f"{text}\n{processes.tail(log)}" if log else text)
+    running, target = status.replicas
+    waiting = [name for name, value in status.applications.items() if value != "RUNNING"]
     if waiting:
-        watch(f"{', '.join(waiting)}: {running} of {wanted} replicas" if wanted else "Serve builds the applications")
-    return status.running or None
+        replicas = f"{', '.join(waiting)}: {running} of {target} replicas running"
+        report_progress(replicas if target else "Serve builds the applications")
+    return status.is_running or None
 
 
-def _warm_up(endpoint: Endpoint, watch: Watch) -> None:
-    """RUNNING says that engines were made; a first token says that they compute."""
-    client = httpx.Client(base_url=endpoint.bare, timeout=600, trust_env=False)
+def _warm_up(endpoint: LocalEndpoint, report_progress: ProgressReporter) -> None:
+    """Request a token of each model: RUNNING means that the engine exists, not that it computes."""
+    client = httpx.Client(base_url=endpoint.serve_url, timeout=600, trust_env=False)
     for model in endpoint.models:
-        watch(f"first token of {model.model}")
-        _until_routed(client, model)
+        report_progress(f"first token of {model.model}")
+        _wait_for_first_token(client, model)
 
 
-def _until_routed(client: httpx.Client, model: Served) -> None:
-    """The proxy hears of a new route a moment after the application runs."""
+def _wait_for_first_token(client: httpx.Client, model: EndpointModel) -> None:
+    """Retry for 60 s: the proxy learns of a new route a moment after the application runs."""
     deadline = time.monotonic() + 60
     while True:
         try:
-            return one_token(client, model)
+            return request_one_token(client, model)
         except httpx.HTTPStatusError as error:
             if error.response.status_code not in (404, 503) or time.monotonic() > deadline:
-                raise Failed(f"{model.model} answers {error.response.status_code}: {error.response.text}") from error
+                text = f"{model.model} answers {error.response.status_code}: {error.response.text}"
+                raise StartFailed(text) from error
         except httpx.TransportError as error:
             if time.monotonic() > deadline:
-                raise Failed(f"{model.model} does not answer: {error}") from error
+                raise StartFailed(f"{model.model} does not answer: {error}") from error
         time.sleep(0.3)
 
 
 def _newest(folder: Path, pattern: str) -> Path | None:
-    """The log that was written to last: of what failed last."""
+    """Return the non-empty log that was written last: it belongs to what failed last."""
     logs = [log for log in folder.glob(pattern) if log.stat().st_size]
     return max(logs, key=lambda log: log.stat().st_mtime, default=None)

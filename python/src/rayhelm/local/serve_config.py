@@ -45,7 +45,7 @@ def _schema(config: Any) -> Iterator[Problem]:
     try:
         ServeDeploySchema.model_validate(config)
     except ValidationError as error:
-        yield from _told(error, "")
+        yield from _list_problems(error, "")
         return
     yield from _dropped(config, ServeDeploySchema, "")
 
@@ -94,7 +94,7 @@ def _llm_configs(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
         LLMServingArgs.model_validate(arguments)
     except ValidationError as error:
         found = [*_each(LLMConfig, arguments, path)]
-        yield from found or _told(error, path)
+        yield from found or _list_problems(error, path)
         return
     for number, config in enumerate(arguments["llm_configs"]):
         yield from _engine(LLMConfig.model_validate(config), f"{path}.llm_configs.{number}")
@@ -106,7 +106,7 @@ def _each(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]
         try:
             model.model_validate(config)
         except ValidationError as error:
-            yield from _told(error, f"{path}.llm_configs.{number}")
+            yield from _list_problems(error, f"{path}.llm_configs.{number}")
 
 
 def _engine(config: Any, path: str) -> Iterator[Problem]:
@@ -120,11 +120,11 @@ def _engine(config: Any, path: str) -> Iterator[Problem]:
     if bundles != engine.num_devices:
         message = f"{bundles} bundles for tensor x pipeline parallel = {engine.num_devices} ranks"
         yield Problem(message, path=f"{path}.placement_group_config")
-    if complaint := _parser_says(kwargs):
+    if complaint := _ask_parser(kwargs):
         yield Problem(complaint, path=f"{path}.engine_kwargs")
 
 
-def _parser_says(kwargs: dict[str, Any]) -> str:
+def _ask_parser(kwargs: dict[str, Any]) -> str:
     """What vLLM's own command line says of the arguments; Ray hands them over without looking at their types."""
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.entrypoints.launchers.cli_args import make_arg_parser
@@ -154,7 +154,7 @@ def _as_arguments(kwargs: dict[str, Any]) -> list[str]:
     return arguments
 
 
-def _told(error: ValidationError, path: str) -> Iterator[Problem]:
+def _list_problems(error: ValidationError, path: str) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
         where = ".".join(str(part) for part in (path, *item["loc"]) if part != "")
         yield Problem(item["msg"].removeprefix("Value error, "), path=where)

@@ -1,7 +1,7 @@
-"""Where a local endpoint keeps its things: a state folder of the user, and a short-lived folder for Ray's session.
+"""The folders of a local endpoint: a state folder of the user, and a short-lived folder for Ray's session.
 
-Both, and the mark on its processes, follow from the state folder's path: what is lost or half-written there does not
-hide what runs.
+The session folder and the mark of the processes are derived from the path of the state folder, so `down` finds what
+runs even if the files in the state folder are lost or damaged.
 """
 
 import hashlib
@@ -16,108 +16,111 @@ from pydantic import ValidationError
 
 from rayhelm.closed import Closed
 
-__all__ = ["Endpoint", "Home", "Served", "default_state"]
+__all__ = ["EndpointModel", "EndpointState", "LocalEndpoint", "default_folder"]
 
-LONGEST_SOCKET = 107
-"""Bytes that a path of a Unix socket may have; Ray's are some 70 longer than its folder."""
+MAX_SOCKET_PATH = 107
+"""Longest path of a Unix socket, in bytes. The paths of Ray's sockets are about 70 longer than its folder."""
 
 
-class Served(Closed):
-    """A model that the endpoint serves."""
+class EndpointModel(Closed):
+    """A model of the endpoint."""
 
     model: str
     task: str
     prefix: str
-    """Path in front of `/v1`."""
+    """Path before `/v1`."""
 
 
-class Endpoint(Closed):
+class LocalEndpoint(Closed):
     """What `up` started."""
 
     url: str
-    """Where clients call it."""
-    bare: str
-    """Ray Serve itself, behind the gateway; without one the same as `url`."""
+    """URL for clients."""
+    serve_url: str
+    """URL of Ray Serve behind the gateway; the same as `url` without a gateway."""
     port: int
     dashboard: int
-    models: tuple[Served, ...]
+    """Port of Ray's dashboard."""
+    models: tuple[EndpointModel, ...]
     stand_in: bool
     gateway: bool
-    """Clients need a key."""
+    """Clients need an API key."""
     config: str
-    """Digest of what it serves."""
+    """Digest of the configuration."""
     ready: bool = False
 
 
 @dataclass(frozen=True)
-class Home:
-    """The folders of one local endpoint. One state folder holds at most one."""
+class EndpointState:
+    """Files and folders of one local endpoint. A state folder has at most one endpoint."""
 
-    state: Path
+    folder: Path
 
     @property
     def run(self) -> str:
-        """Mark of its processes."""
+        """Mark of the endpoint's processes."""
         return f"up-{self._digest}"
 
     @property
     def session(self) -> Path:
-        """Ray's folder: sockets and logs. Short, because sockets have to be."""
+        """Ray's folder for sockets and logs. The path is short because socket paths have to be."""
         name = f"rayhelm-{self._digest[:10]}"
         chosen = Path(tempfile.gettempdir(), name)
-        return chosen if len(str(chosen)) + 70 <= LONGEST_SOCKET else Path("/tmp", name)
+        return chosen if len(str(chosen)) + 70 <= MAX_SOCKET_PATH else Path("/tmp", name)
 
     @property
     def token(self) -> Path:
-        return self.state / "token"
+        return self.folder / "token"
 
     @property
     def logs(self) -> Path:
-        return self.state / "logs"
+        return self.folder / "logs"
 
     @property
     def stand_ins(self) -> Path:
-        return self.state / "stand-ins"
+        return self.folder / "stand-ins"
 
     @property
     def gateway(self) -> Path:
         """Configuration of the gateway, and the hashes of its keys."""
-        return self.state / "gateway"
+        return self.folder / "gateway"
 
     @property
-    def zygote(self) -> Path:
-        return self.session / "zygote"
+    def fork_socket(self) -> Path:
+        """Socket of the fork server."""
+        return self.session / "fork-server"
 
     @property
     def python(self) -> Path:
+        """Program that asks the fork server in place of starting Python."""
         return self.session / "python"
 
-    def read(self) -> Endpoint | None:
-        """What was started, when that was written and can be read."""
+    def read(self) -> LocalEndpoint | None:
+        """Return the endpoint that was written; None if there is none or the file is damaged."""
         try:
-            return Endpoint.model_validate(json.loads(self._file.read_text(encoding="utf-8")))
+            return LocalEndpoint.model_validate(json.loads(self._file.read_text(encoding="utf-8")))
         except (OSError, ValueError, ValidationError):
             return None
 
-    def write(self, endpoint: Endpoint) -> None:
-        waiting = self._file.with_suffix(".new")
-        waiting.write_text(endpoint.model_dump_json(indent=2), encoding="utf-8")
-        waiting.replace(self._file)
+    def write(self, endpoint: LocalEndpoint) -> None:
+        new = self._file.with_suffix(".new")
+        new.write_text(endpoint.model_dump_json(indent=2), encoding="utf-8")
+        new.replace(self._file)
 
     def prepare(self, token: str) -> None:
-        """Makes the folders, for their owner alone, and writes the token."""
+        """Create the folders with access for their owner only, and write the token."""
         shutil.rmtree(self.session, ignore_errors=True)
         shutil.rmtree(self.logs, ignore_errors=True)
         shutil.rmtree(self.gateway, ignore_errors=True)
         self.session.mkdir(mode=0o700, parents=True)
-        for folder in (self.state, self.logs, self.stand_ins):
+        for folder in (self.folder, self.logs, self.stand_ins):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self.token.unlink(missing_ok=True)
         with os.fdopen(os.open(self.token, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(token)
 
     def clear(self) -> None:
-        """Forgets the endpoint; its logs and its tiny models stay."""
+        """Remove the endpoint's files; keep its logs and its tiny models."""
         self.keep_logs()
         self._file.unlink(missing_ok=True)
         self.token.unlink(missing_ok=True)
@@ -125,7 +128,7 @@ class Home:
         shutil.rmtree(self.session, ignore_errors=True)
 
     def keep_logs(self) -> Path:
-        """Copies Ray's logs out of its session, which does not last: they are wanted most when it has failed."""
+        """Copy Ray's logs out of its session folder, which is removed, and return the copy."""
         logs, kept = self.session / "session_latest" / "logs", self.logs / "ray"
         if logs.is_dir():
             shutil.copytree(logs, kept, dirs_exist_ok=True, ignore_dangling_symlinks=True)
@@ -133,14 +136,14 @@ class Home:
 
     @property
     def _file(self) -> Path:
-        return self.state / "endpoint.json"
+        return self.folder / "endpoint.json"
 
     @property
     def _digest(self) -> str:
-        return hashlib.sha256(str(self.state.resolve()).encode()).hexdigest()[:24]
+        return hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:24]
 
 
-def default_state() -> Path:
-    """`$XDG_STATE_HOME/rayhelm`, as the XDG base directories have it."""
+def default_folder() -> Path:
+    """Return `$XDG_STATE_HOME/rayhelm`, with the default of the XDG Base Directory Specification."""
     base = os.environ.get("XDG_STATE_HOME")
     return Path(base) / "rayhelm" if base and Path(base).is_absolute() else Path.home() / ".local/state/rayhelm"

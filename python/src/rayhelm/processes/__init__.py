@@ -1,27 +1,35 @@
-"""Starts, waits for, shows and ends trees of processes: the one place that does.
+"""Start, wait for, show and stop trees of processes. Every command of rayhelm that starts processes uses this module.
 
-A run is everything that one command starts. Each of its processes carries the run's mark in its environment, which
-children inherit however often they are re-parented (Ray's raylet, vLLM's engine cores): that is how a run is found
-again and ended, whole, and nothing else with it.
+A run is everything that one command starts. Each of its processes has the mark of the run in its environment. Children
+inherit the mark even if they get another parent (Ray's raylet, vLLM's engine cores), so `stop_run` stops the whole run
+and nothing else. A zombie is an ended process: no function here returns one.
 """
 
-from rayhelm.processes.find import Listener, free_port, listener, members, memory_held
-from rayhelm.processes.run import MARK, Process, end, new_run, start
-from rayhelm.processes.wait import Died, TimedOut, tail, wait_until
+from rayhelm.processes.find import (
+    Listener,
+    find_free_port,
+    find_listener,
+    list_members,
+    measure_memory,
+    read_command,
+)
+from rayhelm.processes.run import MARK, Process, create_run_id, start, stop_run
+from rayhelm.processes.wait import ProcessDied, TimedOut, tail, wait_until
 
 __all__ = [
     "MARK",
-    "Died",
     "Listener",
     "Process",
+    "ProcessDied",
     "TimedOut",
-    "end",
-    "free_port",
-    "listener",
-    "members",
-    "memory_held",
-    "new_run",
+    "create_run_id",
+    "find_free_port",
+    "find_listener",
+    "list_members",
+    "measure_memory",
+    "read_command",
     "start",
+    "stop_run",
     "tail",
     "wait_until",
 ]

@@ -1,4 +1,4 @@
-"""Finds processes: those of a run, and whoever listens on a port."""
+"""Find processes: those of a run, and the one that listens on a port."""
 
 import os
 import socket
@@ -8,27 +8,36 @@ from pathlib import Path
 
 import psutil
 
-from rayhelm.processes.mark import marked
+from rayhelm.processes.mark import has_ended, list_marked
 
-__all__ = ["Listener", "free_port", "listener", "members", "memory_held", "shared_memory"]
+__all__ = [
+    "Listener",
+    "find_free_port",
+    "find_listener",
+    "list_members",
+    "list_shared_memory",
+    "measure_memory",
+    "read_command",
+]
 
 SHARED = Path("/dev/shm")
 
 
-def members(run: str) -> list[psutil.Process]:
-    """Every process of a run: those that carry its mark, and their descendants, should one have dropped it."""
-    found = {process.pid: process for process in marked(run)}
+def list_members(run: str) -> list[psutil.Process]:
+    """Return every process of a run: those with its mark, and their descendants in case one has dropped it."""
+    found = {process.pid: process for process in list_marked(run)}
     for process in list(found.values()):
         try:
-            found.update({child.pid: child for child in process.children(recursive=True)})
+            children = process.children(recursive=True)
+            found.update({child.pid: child for child in children if not has_ended(child)})
         except psutil.Error:
             continue
     found.pop(os.getpid(), None)
     return list(found.values())
 
 
-def memory_held(processes: list[psutil.Process]) -> int:
-    """Bytes that processes hold together: pages that they share are counted once (proportional set size)."""
+def measure_memory(processes: list[psutil.Process]) -> int:
+    """Return the memory of processes together, in bytes; shared pages count once (proportional set size)."""
     held = 0
     for process in processes:
         try:
@@ -38,9 +47,11 @@ def memory_held(processes: list[psutil.Process]) -> int:
     return held
 
 
-def shared_memory(processes: Iterable[psutil.Process]) -> set[Path]:
-    """Python's own shared memory blocks and semaphores that processes have open: files with random names, known to one
-    family of processes only, that stay in memory when the last of it is killed."""
+def list_shared_memory(processes: Iterable[psutil.Process]) -> set[Path]:
+    """Return the shared memory blocks and semaphores of Python that processes have open.
+
+    They are files with random names in /dev/shm. They stay in memory when the last process that knows them is killed.
+    """
     found: set[Path] = set()
     for process in processes:
         try:
@@ -53,27 +64,27 @@ def shared_memory(processes: Iterable[psutil.Process]) -> set[Path]:
 
 @dataclass(frozen=True)
 class Listener:
-    """Who listens on a port."""
+    """The process that listens on a port."""
 
     port: int
     pid: int | None
-    """None where the process belongs to another user."""
+    """None if the process belongs to another user."""
     command: str
 
     def __str__(self) -> str:
         return f"{self.command} (pid {self.pid})" if self.pid else "a process of another user"
 
 
-def listener(port: int) -> Listener | None:
-    """The process that listens on a TCP port of this computer, or None when the port is free."""
+def find_listener(port: int) -> Listener | None:
+    """Return the process that listens on a TCP port of this computer, or None if the port is free."""
     for connection in psutil.net_connections(kind="tcp"):
         if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
-            return Listener(port, connection.pid, _command(connection.pid))
+            return Listener(port, connection.pid, _describe(connection.pid))
     return None if _can_bind(port) else Listener(port, None, "")
 
 
-def free_port(taken: set[int]) -> int:
-    """A port that nobody listens on now, outside `taken`, to which it is added."""
+def find_free_port(taken: set[int]) -> int:
+    """Return a port that is free now and not in `taken`, and add it to `taken`."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -83,14 +94,21 @@ def free_port(taken: set[int]) -> int:
             return port
 
 
-def _command(pid: int | None) -> str:
+def read_command(process: psutil.Process) -> list[str]:
+    """Return the command line of a process; empty if the process has ended, even a moment ago."""
+    try:
+        return list(process.cmdline())
+    except (psutil.NoSuchProcess, psutil.AccessDenied):  # ZombieProcess is a NoSuchProcess
+        return []
+
+
+def _describe(pid: int | None) -> str:
     if pid is None:
         return ""
     try:
-        words = psutil.Process(pid).cmdline()
+        text = " ".join(read_command(psutil.Process(pid)))
     except psutil.Error:
         return ""
-    text = " ".join(words)
     return text if len(text) <= 80 else f"{text[:77]}..."
 
 

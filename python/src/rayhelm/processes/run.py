@@ -1,4 +1,4 @@
-"""Starts processes of a run in sessions of their own, and ends a run."""
+"""Start processes of a run in their own sessions, and stop a run."""
 
 import os
 import subprocess
@@ -10,37 +10,37 @@ from pathlib import Path
 
 import psutil
 
-from rayhelm.processes.find import members, shared_memory
+from rayhelm.processes.find import list_members, list_shared_memory
 from rayhelm.processes.mark import MARK
 
-__all__ = ["MARK", "Process", "end", "new_run", "start"]
+__all__ = ["MARK", "Process", "create_run_id", "start", "stop_run"]
 
 _MOMENT = 0.05
-"""Seconds after which a new program's environment can be read."""
-# Dropping the handle of a running child makes Python warn; these are meant to outlive their starter.
+"""Seconds until the environment of a new program can be read."""
+# Python warns when the handle of a running child is dropped; these children outlive their starter on purpose.
 _CHILDREN: list[subprocess.Popen[bytes]] = []
 
 
-def new_run() -> str:
-    """An id for a run that nobody else has."""
+def create_run_id() -> str:
+    """Return a unique id for a run."""
     return uuid.uuid4().hex
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was started, known by number and start time: numbers are used again, the pair is not."""
+    """A process that was started, identified by pid and start time: pids are reused, the pair is not."""
 
     pid: int
     created: float
     """Seconds since 1970."""
     log: Path
-    """Where its output goes."""
+    """File with its output."""
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         try:
             process = psutil.Process(self.pid)
-            # Start times move a little when the clock is set; a number is not used again within seconds.
+            # Start times move a little when the clock is set; a pid is not reused within seconds.
             return abs(process.create_time() - self.created) < 5 and process.status() != psutil.STATUS_ZOMBIE
         except psutil.Error:
             return False
@@ -49,9 +49,9 @@ class Process:
 def start(
     command: Sequence[str], *, run: str, log: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Process:
-    """Starts `command` in a session of its own (the terminal's Ctrl-C does not reach it), marked as one of `run`."""
+    """Start `command` in its own session (Ctrl-C of the terminal does not reach it) with the mark of `run`."""
     log.parent.mkdir(parents=True, exist_ok=True)
-    # SPT_NOENV: processes that write themselves a title (vLLM's engine cores do) would overwrite the mark with it.
+    # SPT_NOENV: processes that set their title (vLLM's engine cores) would overwrite the mark with it.
     environment = {**(os.environ if env is None else env), MARK: run, "SPT_NOENV": "1"}
     with log.open("ab") as output:
         child = subprocess.Popen(
@@ -68,44 +68,48 @@ def start(
     return Process(child.pid, _created(child.pid), log)
 
 
-def end(run: str, *, grace: float = 5.0) -> int:
-    """Ends every process of a run, frees the memory they shared, and says how many there were. Those that have not gone
-    `grace` seconds after the polite signal are killed; looked for again until none is left, since a dying tree may
-    still start some."""
-    ended: set[int] = set()
+def stop_run(run: str, *, grace: float = 5.0) -> int:
+    """Stop every process of a run, free the memory that they shared, and return how many there were.
+
+    Processes that run `grace` seconds after SIGTERM are killed. The search is repeated until no process is left,
+    because a tree that is stopped may still start some. Raises RuntimeError if some cannot be stopped.
+    """
+    stopped: set[int] = set()
     shared: set[Path] = set()
     patience = grace
     for _ in range(10):
-        alive = members(run) or _second_look(run)
+        alive = list_members(run) or _second_look(run)
         if not alive:
             for block in shared:
                 block.unlink(missing_ok=True)
-            return len(ended)
-        shared |= shared_memory(alive)
-        ended.update(process.pid for process in alive)
+            return len(stopped)
+        shared |= list_shared_memory(alive)
+        stopped.update(process.pid for process in alive)
         _terminate(alive, patience)
         patience = 0.5
-    raise RuntimeError(f"processes that cannot be ended: {', '.join(str(process.pid) for process in members(run))}")
+    raise RuntimeError(
+        f"these processes cannot be stopped: {', '.join(str(process.pid) for process in list_members(run))}"
+    )
 
 
 def _second_look(run: str) -> list[psutil.Process]:
-    """A process that is just becoming another program has no environment for a moment."""
+    """List the members again: a process has no readable environment for a moment while it executes a program."""
     time.sleep(_MOMENT)
-    return members(run)
+    return list_members(run)
 
 
 def _terminate(processes: Sequence[psutil.Process], grace: float) -> None:
-    _signal(processes, polite=True)
-    _, stubborn = psutil.wait_procs(processes, timeout=grace)
-    _signal(stubborn, polite=False)
-    psutil.wait_procs(stubborn, timeout=5)
+    _signal(processes, kill=False)
+    _, alive = psutil.wait_procs(processes, timeout=grace)
+    _signal(alive, kill=True)
+    psutil.wait_procs(alive, timeout=5)
 
 
-def _signal(processes: Sequence[psutil.Process], *, polite: bool) -> None:
-    # psutil compares start times before it signals: a number that was used again is left alone.
+def _signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
+    # psutil compares start times before it sends a signal, so a reused pid is left alone.
     for process in processes:
         try:
-            process.terminate() if polite else process.kill()
+            process.kill() if kill else process.terminate()
         except psutil.Error:
             continue
 

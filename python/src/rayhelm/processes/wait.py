@@ -1,4 +1,4 @@
-"""Waits until something is so, as long as those who can make it so are alive."""
+"""Wait until a condition holds, while the processes that it needs are alive."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -8,17 +8,17 @@ from typing import TypeVar
 from rayhelm.errors import RayhelmError
 from rayhelm.processes.run import Process
 
-__all__ = ["Died", "TimedOut", "tail", "wait_until"]
+__all__ = ["ProcessDied", "TimedOut", "tail", "wait_until"]
 
 T = TypeVar("T")
 
 
-class Died(RayhelmError):
-    """A process ended before it was ready; the message carries the end of its log."""
+class ProcessDied(RayhelmError):
+    """A process ended before it was ready; the message has the end of its log."""
 
 
 class TimedOut(RayhelmError):
-    """It took longer than it may."""
+    """A condition did not hold within its timeout."""
 
 
 def wait_until(
@@ -29,15 +29,18 @@ def wait_until(
     needs: Sequence[Process] = (),
     poll: float = 0.2,
 ) -> T:
-    """What `ready` answers, as soon as it is not None, asked every `poll` seconds for at most `timeout` seconds."""
+    """Call `ready` every `poll` seconds until it returns something other than None, and return that.
+
+    Raises TimedOut after `timeout` seconds, and ProcessDied if a process of `needs` ends first.
+    """
     deadline = time.monotonic() + timeout
     while True:
         answer = ready()
         if answer is not None:
             return answer
         for process in needs:
-            if not process.alive:
-                raise Died(f"{what}: a process ended before it was ready\n{tail(process.log)}")
+            if not process.is_alive:
+                raise ProcessDied(f"{what}: a process ended before it was ready\n{tail(process.log)}")
         if time.monotonic() > deadline:
             logs = "\n".join(tail(process.log) for process in needs)
             raise TimedOut(f"{what}: not ready after {timeout:.0f} s\n{logs}".rstrip())
@@ -45,11 +48,11 @@ def wait_until(
 
 
 def tail(log: Path, lines: int = 20) -> str:
-    """The last lines of a log, under its name."""
+    """Return the last lines of a log, below its name."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, log.stat().st_size - 16_384))
             text = file.read().decode(errors="replace")
     except OSError:
-        return f"--- {log}: not there"
+        return f"--- {log}: no such file"
     return "\n".join([f"--- {log}", *text.splitlines()[-lines:]])

@@ -1,10 +1,10 @@
-"""Writes the files of a tiny model: config, byte-level tokenizer, chat template. The weights are vLLM's dummy ones."""
+"""Write the files of a tiny model: config, byte-level tokenizer, chat template. vLLM makes dummy weights."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from rayhelm.standin.families import POSITIONS, config
+from rayhelm.standin.families import POSITIONS, build_config
 
 __all__ = ["write_checkpoint"]
 
@@ -16,7 +16,7 @@ CHAT_TEMPLATE = (
 
 
 def write_checkpoint(family: str, folder: Path) -> Path:
-    """The folder of the tiny model of `family` below `folder`; writes what is not there or differs."""
+    """Write the tiny model of `family` below `folder`, only files that differ, and return its folder."""
     target = folder / family
     target.mkdir(parents=True, exist_ok=True)
     for name, content in _files(family).items():
@@ -28,7 +28,7 @@ def write_checkpoint(family: str, folder: Path) -> Path:
 
 def _files(family: str) -> dict[str, dict[str, Any]]:
     return {
-        "config.json": config(family),
+        "config.json": build_config(family),
         "tokenizer.json": _tokenizer(),
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
@@ -44,7 +44,7 @@ def _files(family: str) -> dict[str, dict[str, Any]]:
 
 
 def _tokenizer() -> dict[str, Any]:
-    """One token for each byte, without merges: any text goes in, and any bytes come out."""
+    """A tokenizer with one token per byte and no merges: it encodes any text and decodes to any bytes."""
     vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_byte_letters()])}
     return {
         "version": "1.0",
@@ -71,7 +71,7 @@ def _tokenizer() -> dict[str, Any]:
 
 
 def _byte_letters() -> list[str]:
-    """The letter that byte-level tokenizers write for each byte: itself where it prints, else one above U+0100."""
+    """The letter of byte-level tokenizers for each byte: the byte itself if printable, else one from U+0100."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = iter(range(0x100, 0x200))
     return [chr(byte) if byte in printable else chr(next(hidden)) for byte in range(256)]

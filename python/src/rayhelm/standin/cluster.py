@@ -1,18 +1,17 @@
-"""The stand-in on a cluster: a change of values, made before Helm, that lets nodes without cards run a fleet's
-releases.
+"""Change the values of a fleet's releases so that nodes without GPUs can run them (CPU stand-ins).
 
-The charts, their pods, policies and rules stay what they are; models are the tiny ones of `stand_in.py`, which lie in
-the image, and pods are as small as those take. Pure.
+The charts, their pods, policies and rules stay the same. The models are the tiny ones of `model.py`, which are in the
+image; the pods are as small as those models allow. Pure.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from rayhelm.standin.model import StandIn, stand_in
+from rayhelm.standin.model import StandIn, make_stand_in
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.operations import Autoscaling as Doors
-from rayhelm.values.gateway.operations import Resources as DoorSize
+from rayhelm.values.gateway.operations import Autoscaling as GatewayAutoscaling
+from rayhelm.values.gateway.operations import Resources as GatewayResources
 from rayhelm.values.gateway.operations import Scheduling
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -28,23 +27,23 @@ __all__ = ["GROUP", "MODELS", "StandInCluster", "adapt_gateway", "adapt_platform
 MODELS = Path("/models")
 """Folder of the tiny models in the image."""
 GROUP = "stand-in"
-"""The one worker group: a worker that no replica of Serve runs on is never ready, so there is none for each card."""
-CARD = "stand-in-card"
-"""Ray resource of a worker, one for each model that it has room for."""
+"""The only worker group: a worker without a replica of Serve is never ready, so there is not one per GPU."""
+SLOT = "stand-in-slot"
+"""Ray resource of a worker: one per model that fits on it."""
 
 _ENVIRONMENT: Mapping[str, str] = {
-    # Ray starts its workers politely, behind everything else on the computer.
+    # Ray starts its workers at niceness 15 otherwise.
     "RAY_worker_niceness": "0",
-    # Serve ends a proxy that is not ready in 5 s, and one that does not answer in 10: too hard on a busy computer.
+    # Serve restarts a proxy that is not ready after 5 s or does not answer for 10 s: too short on a busy computer.
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "60",
     "RAY_SERVE_PROXY_HEALTH_CHECK_TIMEOUT_S": "30",
-    # The sampler's torch.compile takes 31 s out of the first request.
+    # The sampler's torch.compile adds 31 s to the first request.
     "TORCHDYNAMO_DISABLE": "1",
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
     "OMP_NUM_THREADS": "1",
 }
 _CPU_REQUEST = "200m"
-"""Of head and workers each: two clusters, in an upgrade, have to fit on two cores."""
+"""CPU request of the head and of a worker: two clusters, during an upgrade, have to fit on two cores."""
 _BASE_GIB = 3
 """Memory of a worker before its first engine: Ray, the ingress of an application, an idle process, /dev/shm."""
 _ENGINE_GIB = 3
@@ -53,12 +52,12 @@ _ENGINE_GIB = 3
 
 @dataclass(frozen=True)
 class StandInCluster:
-    """The cluster, as its values name it."""
+    """A cluster without GPUs, as the values name it."""
 
     kuberay: str
     """Version of its operator."""
     image: RayImage
-    """Ray and vLLM for CPUs, with rayhelm and the tiny models (`ci/images/build` makes such a one)."""
+    """Image with Ray, vLLM for CPUs, rayhelm and the tiny models (`ci/images/build` makes one)."""
     haproxy: str = ""
     """Image of HAProxy, `repository:tag`; empty for the chart's own."""
     api_servers: tuple[str, ...] = ()
@@ -66,21 +65,23 @@ class StandInCluster:
 
 
 def adapt_service(
-    values: RayServiceValues, architectures: Mapping[str, str], place: StandInCluster, *, workers: int = 1
+    values: RayServiceValues, architectures: Mapping[str, str], cluster: StandInCluster, *, workers: int = 1
 ) -> StandIn:
-    """Values of chart `ray-service`. `architectures` is as for `stand_in`; each of the `workers` serves a replica of
-    every model, and as many ingresses are there, so that each of them could be lost."""
-    small = stand_in(values, architectures, MODELS)
+    """Return values of chart `ray-service`; `architectures` as for `make_stand_in`.
+
+    Each of the `workers` runs a replica of every model, and each application has as many ingress replicas.
+    """
+    small = make_stand_in(values, architectures, MODELS)
     models = [model for application in small.values.serve.applications.values() for model in application.models]
     applications = {
         name: _copies(application, workers) for name, application in small.values.serve.applications.items()
     }
     policy = values.network_policy
-    api = policy.api_server.model_copy(update={"cidrs": list(place.api_servers) or policy.api_server.cidrs})
+    api = policy.api_server.model_copy(update={"cidrs": list(cluster.api_servers) or policy.api_server.cidrs})
     changed = small.values.model_copy(
         update={
-            "kuberay": KubeRay.model_validate({"version": place.kuberay}),
-            "image": place.image,
+            "kuberay": KubeRay.model_validate({"version": cluster.kuberay}),
+            "image": cluster.image,
             "head": _head(values.head),
             "serve": small.values.serve.model_copy(update={"applications": applications}),
             "worker_groups": {GROUP: _group(values, models=len(models), workers=workers)},
@@ -91,34 +92,34 @@ def adapt_service(
     return StandIn(changed, small.families, small.notes)
 
 
-def adapt_gateway(values: GatewayValues, place: StandInCluster, *, replicas: int = 1) -> GatewayValues:
-    """Values of chart `gateway`: the same routes, keys and limits in small pods."""
+def adapt_gateway(values: GatewayValues, cluster: StandInCluster, *, replicas: int = 1) -> GatewayValues:
+    """Return values of chart `gateway` with the same routes, keys and limits in small pods."""
     image = values.image
-    if place.haproxy:
-        repository, _, tag = place.haproxy.rpartition(":")
+    if cluster.haproxy:
+        repository, _, tag = cluster.haproxy.rpartition(":")
         image = image.model_copy(update={"repository": repository, "tag": tag, "digest": ""})
     return values.model_copy(
         update={
             "image": image,
             "replicas": replicas,
-            "autoscaling": Doors(kind="None"),
+            "autoscaling": GatewayAutoscaling(kind="None"),
             "limits": values.limits.model_copy(update={"connections": 100}),
-            "resources": DoorSize(cpu="200m", memory="256Mi"),
+            "resources": GatewayResources(cpu="200m", memory="256Mi"),
             "scheduling": Scheduling(priority_class_name=values.scheduling.priority_class_name),
         }
     )
 
 
 def adapt_tenant(values: TenantValues) -> TenantValues:
-    """Values of chart `tenant`: no card at all may be asked for; pods, objects and storage stay counted as they are."""
+    """Return values of chart `tenant` without GPU quotas; quotas of pods, objects and storage stay as they are."""
     quota = values.quota.model_copy(update={"gpus": {}, "priority_classes": {}})
     return values.model_copy(update={"quota": quota})
 
 
-def adapt_platform(values: PlatformValues, place: StandInCluster) -> PlatformValues:
-    """Values of chart `platform`: the same classes and policies, which let the stand-in's image pass; no cards."""
+def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformValues:
+    """Return values of chart `platform` without GPUs: policies admit the image."""
     sources = values.policies.image_source
-    trusted = {**sources.registries, place.image.repository: "stands in for Ray's image"}
+    trusted = {**sources.registries, cluster.image.repository: "replaces the image of Ray"}
     policies = values.policies.model_copy(update={"image_source": sources.model_copy(update={"registries": trusted})})
     default = PlatformValues()
     off = {name: getattr(default, name) for name in ("nvidia", "amd", "intel", "runtime_classes")}
@@ -137,12 +138,11 @@ def _head(head: HeadPod) -> HeadPod:
 
 
 def _copies(application: ServeApplication, count: int) -> ServeApplication:
-    """As many replicas of everything. Each books what stands for a card, as it would book cards: or Ray would put two
-    on one worker."""
+    """Set `count` replicas of everything. Each model replica requests a slot, so Ray puts one on each worker."""
     models = {
         name: model.model_copy(
             update={
-                "resources": {CARD: 1.0},
+                "resources": {SLOT: 1.0},
                 "autoscaling": model.autoscaling.model_copy(update={"min_replicas": count, "max_replicas": count}),
             }
         )
@@ -154,8 +154,7 @@ def _copies(application: ServeApplication, count: int) -> ServeApplication:
 
 
 def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
-    """As much as all models take: two CPUs for each, and one for the ingress of each application, are only Ray's count
-    of them."""
+    """Size a worker for all models. Two CPUs per model and one per application are Ray's logical CPUs only."""
     groups = list(values.worker_groups.values())
     ingresses = max(1, len(values.serve.applications))
     return WorkerGroup(
@@ -167,7 +166,7 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
             cpu_request=_CPU_REQUEST,
             memory=f"{_BASE_GIB + _ENGINE_GIB * models}Gi",
         ),
-        ray_resources={CARD: models},
+        ray_resources={SLOT: models},
         shm_size="1Gi",
         priority_class_name=groups[0].priority_class_name,
         termination_grace_period_seconds=max(group.termination_grace_period_seconds for group in groups),

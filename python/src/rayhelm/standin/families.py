@@ -1,18 +1,18 @@
-"""Tiny models, one for each architecture family: what their `config.json` says. Data, no imports of frameworks.
+"""`config.json` of the tiny models, one per architecture family. Data, without imports of frameworks.
 
-Sizes are the smallest that vLLM's CPU attention takes (a head of 16 is refused) and that its Mixture-of-Experts kernels
-can tile. The vocabulary is that of `checkpoint.py`: 256 bytes and the special tokens.
+Sizes are the smallest that vLLM's CPU attention accepts (not a head size of 16) and that its Mixture-of-Experts kernels
+can tile. The vocabulary is the one of `checkpoint.py`: 256 bytes and the special tokens.
 """
 
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["POSITIONS", "VOCABULARY", "config", "families", "is_family"]
+__all__ = ["POSITIONS", "VOCABULARY", "build_config", "is_family", "list_families"]
 
 POSITIONS = 8192
-"""Tokens that a tiny model can look at."""
+"""Context length of a tiny model, in tokens."""
 VOCABULARY = 320
-"""256 bytes, the special tokens, and padding to a multiple of 64, which vLLM would do by itself."""
+"""256 bytes, the special tokens, and padding to a multiple of 64, which vLLM adds otherwise."""
 
 _SHAPE: Mapping[str, Any] = {
     "vocab_size": VOCABULARY,
@@ -94,16 +94,16 @@ _FAMILIES: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def families() -> tuple[str, ...]:
-    """Architectures that have a tiny model."""
+def list_families() -> tuple[str, ...]:
+    """Return the architectures that have a tiny model."""
     return tuple(_FAMILIES)
 
 
 def is_family(architecture: str) -> bool:
-    """Whether a tiny model of this architecture is at hand."""
+    """Whether there is a tiny model of this architecture."""
     return architecture in _FAMILIES
 
 
-def config(family: str) -> dict[str, Any]:
-    """`config.json` of the tiny model of a family that stands here."""
+def build_config(family: str) -> dict[str, Any]:
+    """Return `config.json` of the tiny model of a family."""
     return {**_SHAPE, **_FAMILIES[family], "architectures": [family]}

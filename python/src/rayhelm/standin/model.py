@@ -1,7 +1,7 @@
-"""The stand-in: a change of values, made before Helm, that lets a computer without a card serve a fleet.
+"""CPU stand-in: a change of values, made before Helm, so that a computer without a GPU can serve a fleet.
 
-Each model keeps its name, route and task; its weights become those of a tiny model of the same architecture family, its
-engine a CPU engine. Pure; the files that the new sources name are written by `checkpoint.py`.
+Each model keeps its name, route and task. Its weights become those of a tiny model of the same architecture family, and
+its engine a CPU engine. Pure; `checkpoint.py` writes the files that the new sources name.
 """
 
 from collections.abc import Mapping
@@ -21,19 +21,19 @@ from rayhelm.values.ray_service.serve import (
 )
 from rayhelm.values.ray_service.weights import WeightsVolume
 
-__all__ = ["CACHE_BYTES", "StandIn", "local", "stand_in"]
+__all__ = ["CACHE_BYTES", "StandIn", "adapt_for_local_gpus", "make_stand_in"]
 
 CACHE_BYTES = 64 * 1024 * 1024
-"""KV cache of each engine; a tiny model takes some 2 KiB a token (DeepSeek's 5)."""
+"""KV cache of each engine; a tiny model needs about 2 KiB per token (DeepSeek: 5 KiB)."""
 SEQUENCES = 8
-"""Requests that an engine answers together."""
+"""Largest number of requests that an engine runs at the same time."""
 
 _NEAREST: Mapping[str, tuple[str, str]] = {
-    "Gemma3ForConditionalGeneration": ("Gemma3ForCausalLM", "its text half, without the vision tower"),
-    "Mistral3ForConditionalGeneration": ("MistralForCausalLM", "its text half, without the vision tower"),
+    "Gemma3ForConditionalGeneration": ("Gemma3ForCausalLM", "its language model, without the vision tower"),
+    "Mistral3ForConditionalGeneration": ("MistralForCausalLM", "its language model, without the vision tower"),
     "GptOssForCausalLM": (
         "MixtralForCausalLM",
-        "a mixture of experts too: gpt-oss itself needs its harmony vocabulary, which is a download",
+        "also a mixture of experts; gpt-oss needs its harmony vocabulary, which has to be downloaded",
     ),
 }
 _WITHOUT: Mapping[str, str] = {
@@ -43,18 +43,21 @@ _WITHOUT: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class StandIn:
-    """Values that a computer without a card can serve, and what is not as in the fleet."""
+    """Values that a computer without a GPU can serve, and what differs from the fleet."""
 
     values: RayServiceValues
     families: frozenset[str]
-    """Tiny models whose files have to be there."""
+    """Tiny models whose files have to exist."""
     notes: tuple[str, ...]
-    """One sentence for each model: who stands in for it, or why nobody does."""
+    """A sentence per model: which tiny model replaces it, or why none does."""
 
 
-def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder: Path) -> StandIn:
-    """`architectures` tells the family of each model (`LlamaForCausalLM`), `folder` where the tiny models lie. Models
-    that nobody stands in for are left out, and so are applications of your own."""
+def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder: Path) -> StandIn:
+    """Replace the models of a service by tiny ones.
+
+    `architectures` is the family of each model (`LlamaForCausalLM`); the tiny models are in `folder`. Models without a
+    stand-in and custom applications are left out.
+    """
     notes: list[str] = []
     families: set[str] = set()
     applications: dict[str, ServeApplication] = {}
@@ -71,8 +74,7 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
                 update={"models": models, "ingress": IngressDeployment(max_replicas=1)}
             )
     notes += [
-        f"{name}: left out, an application of its own that needs its weights"
-        for name in values.serve.custom_applications
+        f"{name}: left out: a custom application needs its own weights" for name in values.serve.custom_applications
     ]
     serve = values.serve.model_copy(update={"applications": applications, "custom_applications": {}})
     groups = {
@@ -84,9 +86,8 @@ def stand_in(values: RayServiceValues, architectures: Mapping[str, str], folder:
     return StandIn(changed, frozenset(families), tuple(notes))
 
 
-def local(values: RayServiceValues) -> RayServiceValues:
-    """The same models on the cards of this computer: no worker group is named, and weights come straight from their
-    source."""
+def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
+    """Change values to use the GPUs of this computer: no worker groups, and weights directly from their source."""
     applications = {
         name: application.model_copy(
             update={"models": {key: _unplaced(model) for key, model in application.models.items()}}
@@ -94,17 +95,17 @@ def local(values: RayServiceValues) -> RayServiceValues:
         for name, application in values.serve.applications.items()
     }
     serve = values.serve.model_copy(update={"applications": applications})
-    hub = WeightsVolume(enabled=False, offline=False, online_reason="one computer, which fetches for itself")
+    hub = WeightsVolume(enabled=False, offline=False, online_reason="one computer, which downloads the weights itself")
     return values.model_copy(update={"serve": serve, "weights": hub})
 
 
 def _family(architecture: str) -> tuple[str, str]:
     if is_family(architecture):
-        return architecture, f"a tiny {architecture} with random weights stands in for it"
+        return architecture, f"a tiny {architecture} with random weights replaces it"
     if architecture in _NEAREST:
         family, why = _NEAREST[architecture]
-        return family, f"a tiny {family} with random weights stands in for it ({why})"
-    why = _WITHOUT.get(architecture, f"no tiny model of family {architecture or 'unknown'} is at hand")
+        return family, f"a tiny {family} with random weights replaces it ({why})"
+    why = _WITHOUT.get(architecture, f"there is no tiny model of family {architecture or 'unknown'}")
     return "", f"left out: {why}"
 
 
@@ -117,7 +118,7 @@ def _tiny(model: ServedModel, source: Path) -> ServedModel:
         engine=Engine(
             max_model_len=context,
             max_num_seqs=sequences,
-            # Encoders take a whole input in one step.
+            # Encoders process a whole input in one step.
             max_num_batched_tokens=POSITIONS,
             dtype="float32",
             enforce_eager=True,

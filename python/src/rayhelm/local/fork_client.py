@@ -1,6 +1,6 @@
-"""Stands where `python` would: asks the zygote for a fork that runs the given script, and lives as long as it does.
+"""Takes the place of `python`: asks the fork server for a fork that runs the given script, and ends when it ends.
 
-    python -ISB zygote_client.py SOCKET PYTHON [arguments of python ...]
+    python -ISB fork_client.py SOCKET PYTHON [arguments of python ...]
 
 Runs without `site` and without the package, because it starts in place of every Python of the run: in 10 ms.
 """
@@ -13,26 +13,26 @@ import sys
 from typing import NoReturn
 
 FORKED = ("default_worker.py", "setup_worker.py", "--multiprocessing-fork")
-"""What is known to import vLLM: Ray's workers, and what multiprocessing spawns."""
+"""Programs that import vLLM: Ray's workers, and what multiprocessing spawns."""
 
 
 def main(path: str, python: str, *argv: str) -> NoReturn:
     if not any(word.endswith(FORKED) for word in argv):
         os.execv(python, [python, *argv])
-    zygote = socket.socket(socket.AF_UNIX)
+    server = socket.socket(socket.AF_UNIX)
     try:
-        zygote.connect(path)
-    except OSError:  # Not ready yet, or gone: the long way works too.
+        server.connect(path)
+    except OSError:  # not ready yet, or stopped: start Python instead
         os.execv(python, [python, *argv])
-    answers = zygote.makefile("rb")
-    _ask(zygote, list(argv))
-    _live_as(int(answers.readline() or 0), answers)
+    answers = server.makefile("rb")
+    _ask(server, list(argv))
+    _wait_like(int(answers.readline() or 0), answers)
 
 
-def _ask(zygote: socket.socket, argv: list[str]) -> None:
+def _ask(server: socket.socket, argv: list[str]) -> None:
     import json
 
-    descriptors = array.array("i", [number for number in _open_descriptors() if number != zygote.fileno()])
+    descriptors = array.array("i", [number for number in _open_descriptors() if number != server.fileno()])
     request = {
         "argv": argv,
         "folder": os.getcwd(),  # noqa: PTH109 (pathlib takes longer to import than all of this to run)
@@ -41,8 +41,8 @@ def _ask(zygote: socket.socket, argv: list[str]) -> None:
         "descriptors": descriptors.tolist(),
     }
     body = json.dumps(request).encode()
-    zygote.sendmsg([len(body).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
-    zygote.sendall(body)
+    server.sendmsg([len(body).to_bytes(8, "big")], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+    server.sendall(body)
     for number in descriptors:
         if number > 2:
             os.close(number)
@@ -53,13 +53,13 @@ def _open_descriptors() -> list[int]:
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208
         try:
             os.fstat(int(name))
-        except OSError:  # The one that listed them.
+        except OSError:  # the descriptor that listed them
             continue
         numbers.append(int(name))
     return sorted(numbers)
 
 
-def _live_as(child: int, answers) -> NoReturn:  # type: ignore[no-untyped-def]
+def _wait_like(child: int, answers) -> NoReturn:  # type: ignore[no-untyped-def]
     if not child:
         os._exit(1)
     for caught in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):

@@ -1,10 +1,10 @@
-"""A process that has imported vLLM once, and forks where Ray and vLLM would start a Python that imports it again.
+"""Fork server for `rayhelm up --share-imports`: imports vLLM once and forks for each process that needs it.
 
-An engine on Ray Serve LLM is seven processes that each import vLLM and torch, some nine seconds of computing apiece:
-most of what a start on a small computer takes. Ray starts its workers with `sys.executable`, and so do vLLM's engine
-cores; `ray_head.py` lets that be `zygote_client.py`, which asks here for a fork in place of starting an interpreter.
+An engine on Ray Serve LLM is seven processes that each import vLLM and torch, about nine CPU seconds per process. Ray
+and vLLM start their workers with `sys.executable`. `ray_head.py` sets it to `fork_client.py`, which asks this server
+for a fork in place of starting an interpreter.
 
-Ray itself is never imported before the fork: its core reads the worker's job and raylet out of the environment when it
+Ray is never imported before the fork: its core reads the job and the raylet of the worker from the environment when it
 is loaded. For CPU stand-ins only: a CUDA context does not survive a fork.
 """
 
@@ -34,12 +34,12 @@ MODULES = (
     "uvicorn",
 )
 DESCRIPTORS = 250
-"""Most that the kernel hands over in one message (253)."""
+"""Below the kernel's limit for one message (253)."""
 
 
 def main(path: str, python: str) -> None:
     _import_all()
-    # Children of the children come back here: Ray's agents' workers, and what multiprocessing spawns.
+    # Processes that a fork starts come from here too: workers of Ray's agents, and what multiprocessing spawns.
     import multiprocessing.spawn
 
     sys.executable = python
@@ -52,7 +52,7 @@ def main(path: str, python: str) -> None:
 
 
 def _import_all() -> None:
-    """Everything heavy, while Ray cannot be found."""
+    """Import the large packages while `import ray` fails, so that none of them loads Ray."""
     sys.modules["ray"] = None  # type: ignore[assignment]
     for module in MODULES:
         importlib.import_module(module)
@@ -61,42 +61,42 @@ def _import_all() -> None:
 
 
 def _serve(path: Path) -> tuple[dict[str, Any], list[int]]:
-    """Forks for everyone who asks. Returns only in the children, with what each was asked to be."""
+    """Fork for each request. Returns only in the children, with the request."""
     server = socket.socket(socket.AF_UNIX)
-    waiting = path.with_suffix(".new")
-    waiting.unlink(missing_ok=True)
-    server.bind(str(waiting))
+    unready = path.with_suffix(".new")
+    unready.unlink(missing_ok=True)
+    server.bind(str(unready))
     server.listen(64)
-    waiting.chmod(0o600)
-    waiting.rename(path)  # Whoever sees the socket can use it.
+    unready.chmod(0o600)
+    unready.rename(path)  # a socket with this name accepts connections
     poll = selectors.DefaultSelector()
     poll.register(server, selectors.EVENT_READ)
     while True:
         for key, _ in poll.select():
             if key.fileobj is server:
                 client, _ = server.accept()
-                asked = _receive(client)
-                if asked is None:
+                request = _receive(client)
+                if request is None:
                     client.close()
                     continue
                 pid = os.fork()
                 if pid == 0:
-                    # Now, not when Python gets to it: these numbers will be the client's.
+                    # Close them before `_become` reuses their numbers for the client's descriptors.
                     poll.close()
                     server.close()
                     client.close()
-                    return asked
-                _adopt(poll, client, pid, asked[1])
-            elif key.data[0] == "died":
-                _tell_death(poll, key)
-            elif not _still_there(key.fileobj):
-                # Whoever kills the client means the child.
+                    return request
+                _adopt(poll, client, pid, request[1])
+            elif key.data[0] == "exited":
+                _report_exit(poll, key)
+            elif not _is_connected(key.fileobj):
+                # A client that was killed stands for its child.
                 poll.unregister(key.fileobj)
                 os.kill(key.data[1], signal.SIGKILL)
 
 
 def _receive(client: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
-    """The request and the descriptors that come with it; None when the client has gone."""
+    """Read a request and its descriptors; None if the client has disconnected."""
     descriptors = array.array("i")
     size, control, _, _ = client.recvmsg(8, socket.CMSG_SPACE(DESCRIPTORS * descriptors.itemsize))
     for _, kind, data in control:
@@ -119,12 +119,12 @@ def _adopt(poll: selectors.BaseSelector, client: socket.socket, pid: int, descri
     for descriptor in descriptors:
         os.close(descriptor)
     watch = os.pidfd_open(pid)
-    poll.register(watch, selectors.EVENT_READ, ("died", pid, client))
+    poll.register(watch, selectors.EVENT_READ, ("exited", pid, client))
     poll.register(client, selectors.EVENT_READ, ("client", pid))
     client.sendall(f"{pid}\n".encode())
 
 
-def _tell_death(poll: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
+def _report_exit(poll: selectors.BaseSelector, key: selectors.SelectorKey) -> None:
     _, pid, client = key.data
     _, status = os.waitpid(pid, 0)
     poll.unregister(key.fileobj)
@@ -133,11 +133,11 @@ def _tell_death(poll: selectors.BaseSelector, key: selectors.SelectorKey) -> Non
         poll.unregister(client)
         client.sendall(f"{status}\n".encode())
     except (KeyError, OSError):
-        pass  # It has gone already.
+        pass  # the client has disconnected
     client.close()
 
 
-def _still_there(client: Any) -> bool:
+def _is_connected(client: Any) -> bool:
     try:
         return bool(client.recv(1))
     except OSError:
@@ -145,7 +145,7 @@ def _still_there(client: Any) -> bool:
 
 
 def _become(request: dict[str, Any], descriptors: list[int]) -> None:
-    """Takes the client's environment, folder and descriptors, under the client's numbers."""
+    """Take the client's environment, folder and descriptors, with the client's descriptor numbers."""
     import fcntl
 
     wanted: list[int] = request["descriptors"]
@@ -156,22 +156,24 @@ def _become(request: dict[str, Any], descriptors: list[int]) -> None:
         os.dup2(source, target)
         os.close(source)
     if "--multiprocessing-fork" in request["argv"]:
-        # Finds the title's place while the environment is where the kernel put it: vLLM names its engine cores. (Ray
-        # has a way of its own, which this would spoil.)
+        # vLLM sets the title of its engine cores. setproctitle finds the place for it only while the environment is
+        # where the kernel put it. Not for Ray's workers: Ray sets titles in another way, which this would break.
         importlib.import_module("setproctitle").getproctitle()
     _join(request["group"])
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    # Otherwise siblings would draw the same numbers.
+    # Forks would draw equal random numbers otherwise.
     random.seed()
     sys.modules["numpy"].random.seed()
     sys.modules["torch"].seed()
 
 
 def _join(group: int) -> None:
-    """Ray kills the whole process group of a worker that ends: a fork must never stay in the zygote's. An engine core
-    joins its replica's group; a worker, whose client lives in Ray's session, leads its own."""
+    """Leave the process group of the fork server: Ray kills the whole group of a worker that ends.
+
+    An engine core joins its replica's group. A worker leads its own group: its client is in Ray's session.
+    """
     try:
         os.setpgid(0, group)
     except OSError:
@@ -179,11 +181,11 @@ def _join(group: int) -> None:
 
 
 def _run(argv: list[str]) -> None:
-    """What `python ARGV` would do."""
+    """Do what `python ARGV` does."""
     while argv[0].startswith("-") and argv[0] not in ("-c", "-m"):
         argv = argv[1:]
     if Path(argv[0]).name == "setup_worker.py":
-        argv = _set_up(argv)
+        argv = _run_setup_worker(argv)
     main_module = types.ModuleType("__main__")
     sys.modules["__main__"] = main_module
     if argv[0] == "-c":
@@ -198,9 +200,11 @@ def _run(argv: list[str]) -> None:
         runpy.run_path(argv[0], run_name="__main__")
 
 
-def _set_up(argv: list[str]) -> list[str]:
-    """Ray's setup_worker.py, without the shell and the interpreter that it would start: sets the environment of the
-    runtime environment and answers the worker's own arguments."""
+def _run_setup_worker(argv: list[str]) -> list[str]:
+    """Do what Ray's setup_worker.py does, without the shell and the interpreter that it starts.
+
+    Sets the variables of the runtime environment and returns the worker's own arguments.
+    """
     from ray._private.runtime_env.context import RuntimeEnvContext
     from ray._private.utils import update_envs
     from ray._private.workers.setup_worker import parser
