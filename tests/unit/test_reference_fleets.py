@@ -31,7 +31,7 @@ def without(name: str, *lines: str) -> dict[str, ModelPlan]:
 
 
 def test_there_are_the_five_systems_and_one_that_shares_cards() -> None:
-    assert FLEETS == ["homelab", "multi-node", "shared-cards", "single-gpu", "three-tiers", "two-workstations"]
+    assert FLEETS == ["homelab", "multi-node", "shared-gpus", "single-gpu", "three-tiers", "two-workstations"]
 
 
 @pytest.mark.parametrize("name", FLEETS)

@@ -72,7 +72,7 @@ def test_the_only_cluster_is_the_one_that_is_meant() -> None:
 
 
 def test_services_that_are_not_wished_for_are_not_there() -> None:
-    one = build_stand_ins(rendered("shared-cards"), PLACE, cluster="main", services=("hall",))
-    assert [release.name for release in one.releases if release.chart == "ray-service"] == ["hall"]
-    assert {target.name for target in one.targets} == {"hall"}
+    one = build_stand_ins(rendered("shared-gpus"), PLACE, cluster="main", services=("city-chat",))
+    assert [release.name for release in one.releases if release.chart == "ray-service"] == ["city-chat"]
+    assert {target.name for target in one.targets} == {"city-chat"}
     assert RehearsalOptions(cluster="main", image="a:b").seconds == 30

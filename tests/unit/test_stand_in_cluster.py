@@ -134,7 +134,7 @@ def test_more_workers_are_more_pods_of_the_same_size() -> None:
 
 
 def test_gateway_stand_in_keeps_routes_keys_and_limits() -> None:
-    rendered = fleet("shared-cards")
+    rendered = fleet("shared-gpus")
     (release,) = (item for item in rendered.releases if item.chart == "gateway")
     before, after = select_changed(release.values), select_changed(small(release, rendered))
     assert {key: after[key] for key in ("tenants", "models")} == {key: before[key] for key in ("tenants", "models")}
@@ -149,7 +149,7 @@ def test_gateway_stand_in_uses_the_chart_image_by_default() -> None:
 
 
 def test_tenant_stand_in_has_no_gpu_quota() -> None:
-    quotas = [item["spec"]["hard"] for item in objects("shared-cards", "tenant") if item["kind"] == "ResourceQuota"]
+    quotas = [item["spec"]["hard"] for item in objects("shared-gpus", "tenant") if item["kind"] == "ResourceQuota"]
     cards = {key: amount for hard in quotas for key, amount in hard.items() if "nvidia.com/" in key}
     assert cards
     assert set(cards.values()) == {"0"}

@@ -12,7 +12,7 @@ from cluster.kit.fleets import Fleet, fleet_clusters
 from cluster.kit.helm import Helm, Refused
 from cluster.kit.wait import eventually, stays
 
-(SHARED,) = [fleet for fleet in fleet_clusters() if fleet.name == "shared-cards"]
+(SHARED,) = [fleet for fleet in fleet_clusters() if fleet.name == "shared-gpus"]
 OFFERED: Counter[str] = sum((Counter(pool.gpu_resources) for pool in SHARED.rendered.plan.pools.values()), Counter())
 
 
