@@ -42,5 +42,5 @@ def test_two_models_of_one_application_are_fine_where_bodies_are_read() -> None:
 @pytest.mark.parametrize("helm", HELMS)
 def test_both_helms_say_the_same(helm: str) -> None:
     problem = CHART.refused("weights-sum", {"models": {"llama-8b": {"versions": {"stable": {"weight": 80}}}}}, helm)
-    assert problem.message == "the weights of llama-8b are 80 percent together, not 100: stable 80"
+    assert problem.message == "the weights of the versions of llama-8b add up to 80, not to 100: stable 80"
     assert yaml.safe_load(problem.fix) == {"models": {"llama-8b": {"versions": {"stable": {"weight": 100}}}}}

@@ -2,152 +2,152 @@
 {{- define "gateway.rules" -}}
 {
  "name-length": {
-  "message": "the name {name} has {length} characters; pods add 17 to it, and a host name has 63",
-  "fix": "nameOverride: gateway   # at most 46 characters; names are never cut"
+  "message": "the name {name} has {length} characters, more than 46: pod names add 17 characters, and a host name has at most 63",
+  "fix": "nameOverride: gateway"
  },
  "name-form": {
-  "message": "the name {name} has to begin with a lower-case letter and hold only letters, digits and dashes",
+  "message": "the name {name} must start with a lowercase letter and contain only lowercase letters, digits and dashes",
   "fix": "nameOverride: gateway"
  },
  "image-latest": {
-  "message": "{image} is another image tomorrow",
-  "fix": "image: {tag: 3.2.10}   # or better a digest"
+  "message": "image {image} has no fixed version: the tag is empty or `latest`",
+  "fix": "image: {tag: 3.2.10}"
  },
  "tenants-missing": {
-  "message": "nobody may call",
+  "message": "there are no tenants, so no client could use the gateway",
   "fix": "tenants:\n  search:\n    keys: {secretName: search-keys}\n    models: [llama-8b]\n"
  },
  "tenant-key-secret": {
-  "message": "tenant {tenant} has no Secret with its keys, so it could never call",
+  "message": "tenant {tenant} has no Secret with API keys, so it could not use the gateway",
   "fix": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
  },
  "tenant-keys-shared": {
-  "message": "tenants {other} and {tenant} have the same keys, {secret}: a key could not tell who calls",
+  "message": "tenants {other} and {tenant} use the same Secret entry {secret}: a key would not identify the tenant",
   "fix": "tenants: \u007b{tenant}: {keys: {secretName: {tenant}-keys}\u007d}"
  },
  "tenant-models-missing": {
-  "message": "tenant {tenant} may call no model; there are: {models}",
+  "message": "tenant {tenant} has no models; available: {models}",
   "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
  },
  "model-unknown": {
-  "message": "tenant {tenant} may call {model}, which is not there; there are: {models}",
+  "message": "tenant {tenant} lists model {model}, which is not in `models`; available: {models}",
   "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
  },
  "limit-zero": {
-  "message": "tenant {tenant} has a {limit} of 0, so it could never call",
-  "fix": "tenants: \u007b{tenant}: \u007b{limit}: 60}\u007d   # or take the tenant out"
+  "message": "tenant {tenant} has {limit} 0, so all its requests would be refused",
+  "fix": "tenants: \u007b{tenant}: \u007b{limit}: 60}\u007d"
  },
- "pin-model-unknown": {
-  "message": "tenant {tenant} is pinned to a version of {model}, which it may not call; it may call: {models}",
+ "pinned-model-unknown": {
+  "message": "tenant {tenant} pins a version of {model}, which is not one of its models: {models}",
   "fix": "tenants: \u007b{tenant}: {models: [{models}, {model}]}\u007d"
  },
- "pin-version-unknown": {
-  "message": "tenant {tenant} is pinned to version {version} of {model}, which is not there; there are: {versions}",
+ "pinned-version-unknown": {
+  "message": "tenant {tenant} pins version {version} of {model}, which does not exist; available: {versions}",
   "fix": "tenants: \u007b{tenant}: {pinnedVersions: \u007b{model}: {first}\u007d}\u007d"
  },
  "models-missing": {
-  "message": "there is no model to call",
+  "message": "there are no models",
   "fix": "models:\n  llama-8b:\n    versions:\n      stable:\n        routePrefix: /chat\n        endpoints: {here: {service: chat, namespace: models}\u007d\n"
  },
- "model-nobody": {
-  "message": "model {model} is allowed to nobody",
-  "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d   # or take the model out"
+ "model-without-tenant": {
+  "message": "no tenant may use model {model}",
+  "fix": "tenants: \u007b{tenant}: {models: [{models}]}\u007d"
  },
- "model-names-alike": {
-  "message": "the models {other} and {model} have one name in HAProxy, which writes / as --",
+ "model-names-collide": {
+  "message": "models {other} and {model} get the same name in HAProxy, where / becomes --; rename one",
   "fix": "models: {another-name: ...}"
  },
  "model-versions": {
-  "message": "model {model} has no version",
+  "message": "model {model} has no versions",
   "fix": "models: \u007b{model}: {versions: {stable: {routePrefix: /chat, endpoints: {here: {service: chat}\u007d}\u007d}\u007d"
  },
  "weights-sum": {
-  "message": "the weights of {model} are {sum} percent together, not 100: {weights}",
-  "fix": "models: \u007b{model}: {versions: \u007b{version}: {weight: 100}\u007d}\u007d   # and 0 for the others, or shares of 100"
+  "message": "the weights of the versions of {model} add up to {sum}, not to 100: {weights}",
+  "fix": "models: \u007b{model}: {versions: \u007b{fixed}\u007d}\u007d"
  },
  "version-endpoints": {
-  "message": "{path} has no endpoint, so nobody would answer",
+  "message": "{path} has no endpoints",
   "fix": "models: \u007b{model}: {versions: \u007b{version}: {endpoints: {here: {service: chat, namespace: models}\u007d}\u007d}\u007d"
  },
  "endpoint-target": {
-  "message": "{path} needs a service, or a host, and not both",
-  "fix": "endpoints: \u007b{site}: {service: chat, namespace: models}\u007d"
+  "message": "{path} needs either `service` or `host`",
+  "fix": "models: \u007b{model}: {versions: \u007b{version}: {endpoints: \u007b{endpoint}: {service: chat, namespace: models, host: \"\"}\u007d}\u007d}\u007d"
  },
- "endpoint-way": {
-  "message": "{path}: the network policy does not let the gateway out to {host}",
-  "fix": "endpoints: \u007b{site}: {host: {host}, cidrs: [10.0.0.0/8]}\u007d   # or its pods, as peer"
+ "endpoint-egress": {
+  "message": "{path}: the NetworkPolicy does not allow egress to {host}; it needs `cidrs`, or `peer` for pods",
+  "fix": "models: \u007b{model}: {versions: \u007b{version}: {endpoints: \u007b{endpoint}: {cidrs: [10.0.0.0/8]}\u007d}\u007d}\u007d"
  },
  "route-duplicate": {
-  "message": "two models answer at {path}: {other} and {model}",
-  "fix": "models: \u007b{model}: {path: /another-path}\u007d   # or give it another name"
+  "message": "models {other} and {model} have the same path {path}",
+  "fix": "models: \u007b{model}: {path: /another-path}\u007d"
  },
  "operations-missing": {
-  "message": "the custom application {model} has no operations, so nothing of it could be called",
+  "message": "model {model} has task custom and no operations, so none of its paths would be reachable",
   "fix": "models: \u007b{model}: {operations: {/v1/images/generations: {method: POST}\u007d}\u007d"
  },
  "operations-task": {
-  "message": "model {model} has operations of its own, but the task {task} decides them",
+  "message": "model {model} has operations, but only task custom can have them; its task is {task}",
   "fix": "models: \u007b{model}: {task: custom}\u007d"
  },
- "unread-shared": {
-  "message": "{model} and {other} are in one application, and bodies of {model} are not read here: a tenant of one could name the other",
-  "fix": "# give each an application of its own in its ray-service release, and name its routePrefix here"
+ "unread-body-shared": {
+  "message": "models {model} and {other} are in one Serve application, and the gateway does not read bodies of {model}: a tenant of one could use the other. Give each its own application in the ray-service release",
+  "fix": "models: \u007b{model}: {versions: \u007b{version}: {routePrefix: {route}\u007d}\u007d}"
  },
  "ports-equal": {
-  "message": "clients and metrics have one port, {port}",
+  "message": "listen.port and listen.metricsPort are both {port}",
   "fix": "listen: {port: 8080, metricsPort: 8404}"
  },
  "drain-time": {
-  "message": "a pod that ends waits {drain} s for its last answers, but one may take {silence} s to begin",
-  "fix": "drain: {seconds: {silence}\u007d"
+  "message": "drain.seconds {drain} is below timeouts.serverSeconds {server}: a terminating pod would abort requests that may still get a response",
+  "fix": "drain: {seconds: {server}\u007d"
  },
  "body-memory": {
-  "message": "{connections} connections with bodies of up to {body} bytes may need {need}, and resources.memory is {memory}",
-  "fix": "resources: {memory: {need}\u007d   # or a smaller limits.bodyBytes, or fewer limits.connections"
+  "message": "{connections} connections (limits.connections) with bodies of {body} bytes (limits.bodyBytes) may need {need} of memory, more than resources.memory {memory}",
+  "fix": "resources: {memory: {need}\u007d"
  },
  "autoscaling-bounds": {
-  "message": "autoscaling: minReplicas {min} is above maxReplicas {max}",
+  "message": "autoscaling.minReplicas {min} is above maxReplicas {max}",
   "fix": "autoscaling: {minReplicas: {min}, maxReplicas: {min}\u007d"
  },
- "autoscaling-nothing": {
-  "message": "autoscaling: the HPA aims at nothing",
-  "fix": "autoscaling: {targetCpuPercent: 70}   # or targetRequestsInFlight"
+ "autoscaling-target": {
+  "message": "the HPA has no target: targetCpuPercent and targetRequestsInFlight are both 0",
+  "fix": "autoscaling: {targetCpuPercent: 70}"
  },
  "keda-server": {
-  "message": "KEDA needs the address of a Prometheus",
+  "message": "autoscaling.keda.serverAddress is empty: KEDA needs the URL of Prometheus",
   "fix": "autoscaling: {keda: {serverAddress: \"http://prometheus.monitoring:9090\"}\u007d"
  },
  "keda-target": {
-  "message": "KEDA needs the requests in flight that it shall aim at",
+  "message": "autoscaling.targetRequestsInFlight is 0: KEDA needs a target",
   "fix": "autoscaling: {targetRequestsInFlight: 50}"
  },
  "network-policy-reason": {
-  "message": "without a policy every pod may knock, so this needs a reason",
-  "fix": "networkPolicy: {enabled: false, reason: \"...\"}"
+  "message": "networkPolicy.enabled is false and networkPolicy.reason is empty: without a NetworkPolicy every pod can connect to the gateway",
+  "fix": "networkPolicy: {enabled: false, reason: \"the CNI does not enforce NetworkPolicies\"}"
  },
  "dns-egress": {
-  "message": "the network policy lets nobody ask the DNS, so no endpoint is found",
+  "message": "the NetworkPolicy does not allow egress to a DNS server, so no endpoint could be resolved",
   "fix": "networkPolicy: {dns: {peer: {namespace: kube-system}\u007d}"
  },
  "exposure-hosts": {
-  "message": "{kind}: a route without a host name would take every request of the cluster",
+  "message": "exposure.kind {kind} has no hosts: the route would match every host name",
   "fix": "exposure: {hosts: [ai.example.org]}"
  },
  "exposure-parent": {
-  "message": "an HTTPRoute hangs on a Gateway, and none is named",
+  "message": "exposure.httpRoute.parent.name is empty",
   "fix": "exposure: {httpRoute: {parent: {name: public, namespace: gateways, sectionName: https}\u007d}"
  },
  "exposure-tls": {
-  "message": "an Ingress without a certificate sends keys in clear text",
-  "fix": "exposure: {ingress: {tlsSecret: ai-tls}\u007d   # or tlsReason: where the certificate comes from otherwise"
+  "message": "the Ingress has neither tlsSecret nor tlsReason: API keys would travel in clear text",
+  "fix": "exposure: {ingress: {tlsSecret: ai-tls}\u007d"
  },
  "service-clients": {
-  "message": "service.type {type} leads to clients outside of the cluster, and the network policy lets none of them in",
-  "fix": "networkPolicy: {allowedClients: {outside: {cidrs: [203.0.113.0/24]}\u007d}   # or service: {type: ClusterIP}"
+  "message": "service.type {type} is for clients outside the cluster, and the NetworkPolicy allows none of their addresses",
+  "fix": "networkPolicy: {allowedClients: {outside: {cidrs: [203.0.113.0/24]}\u007d}"
  },
  "exposure-clients": {
-  "message": "{kind}: the network policy lets nobody in, so the route would lead nowhere",
-  "fix": "networkPolicy: {allowedClients: {ingress: {namespace: ingress-nginx}\u007d}   # the route's controller; cidrs, if it is outside"
+  "message": "exposure.kind {kind}: the NetworkPolicy allows no clients; the controller of the route needs its namespace, or its addresses if it is outside the cluster",
+  "fix": "networkPolicy: {allowedClients: {ingress: {namespace: ingress-nginx}\u007d}"
  }
 }
 {{- end }}

@@ -67,11 +67,11 @@
 {{- end }}
 {{- range $model, $version := $tenant.pinnedVersions }}
 {{- if not (has $model $tenant.models) }}
-{{- include "gateway.refuse" (list "pin-model-unknown" (dict "tenant" $name "model" $model "models" (join ", " $tenant.models))) }}
+{{- include "gateway.refuse" (list "pinned-model-unknown" (dict "tenant" $name "model" $model "models" (join ", " $tenant.models))) }}
 {{- end }}
 {{- $versions := (get $v.models $model).versions }}
 {{- if not (hasKey $versions $version) }}
-{{- include "gateway.refuse" (list "pin-version-unknown" (dict "tenant" $name "model" $model "version" $version "versions" (keys $versions | sortAlpha | join ", ") "first" (keys $versions | sortAlpha | first))) }}
+{{- include "gateway.refuse" (list "pinned-version-unknown" (dict "tenant" $name "model" $model "version" $version "versions" (keys $versions | sortAlpha | join ", ") "first" (keys $versions | sortAlpha | first))) }}
 {{- end }}
 {{- end }}
 {{- end }}

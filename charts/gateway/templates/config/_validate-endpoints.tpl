@@ -6,13 +6,13 @@
 {{- if not $version.endpoints }}
 {{- include "gateway.refuse" (list "version-endpoints" (dict "path" $path "model" $id "version" $name)) }}
 {{- end }}
-{{- range $site, $end := $version.endpoints }}
-{{- $path := printf "%s.endpoints.%s" $path $site }}
+{{- range $key, $end := $version.endpoints }}
+{{- $path := printf "%s.endpoints.%s" $path $key }}
 {{- if eq (empty $end.service) (empty $end.host) }}
-{{- include "gateway.refuse" (list "endpoint-target" (dict "path" $path "site" $site)) }}
+{{- include "gateway.refuse" (list "endpoint-target" (dict "path" $path "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
 {{- if and $v.networkPolicy.enabled $end.host (not (or $end.peer.namespace $end.cidrs)) }}
-{{- include "gateway.refuse" (list "endpoint-way" (dict "path" $path "host" $end.host "site" $site)) }}
+{{- include "gateway.refuse" (list "endpoint-egress" (dict "path" $path "host" $end.host "model" $id "version" $name "endpoint" $key)) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -20,7 +20,7 @@
 {{- include "gateway.validateUnread" . }}
 {{- end }}
 
-{{- /* Applications of a model: who is called, and where there. */ -}}
+{{- /* Serve applications of a model, each as server and path. */ -}}
 {{- define "gateway.applications" -}}
 {{- range .versions }}
 {{- $route := .routePrefix }}
@@ -30,7 +30,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Where a body is not read, nobody may be able to name a model in it that its tenant must not call. */ -}}
+{{- /* If the gateway does not read a body, that body must not be able to select a model that the tenant may not use. */ -}}
 {{- define "gateway.validateUnread" -}}
 {{- $v := . }}
 {{- $tasks := include "gateway.tasks" . | fromJson }}
@@ -41,7 +41,7 @@
 {{- if and (ne $other $id) (or (eq $model.task "custom") (include "gateway.isUnread" (list $tasks $second))) }}
 {{- range splitList "\n" (include "gateway.applications" $second | trim) }}
 {{- if has . $mine }}
-{{- include "gateway.refuse" (list "unread-shared" (dict "model" $id "other" $other)) }}
+{{- include "gateway.refuse" (list "unread-body-shared" (dict "model" $id "other" $other "version" (keys $model.versions | sortAlpha | first) "route" (printf "/%s-app" (replace "/" "-" $id)))) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -8,11 +8,11 @@
 {{- $backends := dict }}
 {{- range $id, $model := .models }}
 {{- if not (has $id $allowed) }}
-{{- include "gateway.refuse" (list "model-nobody" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}
+{{- include "gateway.refuse" (list "model-without-tenant" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}
 {{- end }}
 {{- $backend := include "gateway.backend" (list $id "") }}
 {{- with get $backends $backend }}
-{{- include "gateway.refuse" (list "model-names-alike" (dict "model" $id "other" .)) }}
+{{- include "gateway.refuse" (list "model-names-collide" (dict "model" $id "other" .)) }}
 {{- end }}
 {{- $_ := set $backends $backend $id }}
 {{- if not $model.versions }}
@@ -25,7 +25,7 @@
 {{- $weights = append $weights (printf "%s %d" $name (int $version.weight)) }}
 {{- end }}
 {{- if ne (int $sum) 100 }}
-{{- include "gateway.refuse" (list "weights-sum" (dict "model" $id "weights" (join ", " $weights) "sum" $sum "version" (keys $model.versions | sortAlpha | first))) }}
+{{- include "gateway.refuse" (list "weights-sum" (dict "model" $id "weights" (join ", " $weights) "sum" $sum "fixed" (include "gateway.fixedWeights" $model))) }}
 {{- end }}
 {{- $custom := eq $model.task "custom" }}
 {{- if and $custom (not $model.operations) }}
@@ -37,7 +37,24 @@
 {{- end }}
 {{- end }}
 
-{{- /* Every address leads to one place. Takes (list root values). */ -}}
+{{- /* All weight for the first of the heaviest versions. Takes a model. */ -}}
+{{- define "gateway.fixedWeights" -}}
+{{- $most := -1 }}
+{{- $heaviest := "" }}
+{{- range $name, $version := .versions }}
+{{- if gt (int $version.weight) $most }}
+{{- $most = int $version.weight }}
+{{- $heaviest = $name }}
+{{- end }}
+{{- end }}
+{{- $fixed := list }}
+{{- range $name, $_ := .versions }}
+{{- $fixed = append $fixed (printf "%s: {weight: %d}" $name (eq $name $heaviest | ternary 100 0)) }}
+{{- end }}
+{{- join ", " $fixed }}
+{{- end }}
+
+{{- /* Every path belongs to one model. Takes (list root values). */ -}}
 {{- define "gateway.validateRoutes" -}}
 {{- $seen := dict }}
 {{- range splitList "\n" (include "gateway.mapRoutes" (dict "v" (index . 1) "tasks" (include "gateway.tasks" . | fromJson)) | trim) }}

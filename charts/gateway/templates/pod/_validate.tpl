@@ -3,7 +3,7 @@
 {{- include "gateway.refuse" (list "ports-equal" (dict "port" .listen.port)) }}
 {{- end }}
 {{- if lt .drain.seconds .timeouts.serverSeconds }}
-{{- include "gateway.refuse" (list "drain-time" (dict "drain" .drain.seconds "silence" .timeouts.serverSeconds)) }}
+{{- include "gateway.refuse" (list "drain-time" (dict "drain" .drain.seconds "server" .timeouts.serverSeconds)) }}
 {{- end }}
 {{- $need := include "gateway.memoryNeeded" . | int64 }}
 {{- if lt (include "gateway.bytes" .resources.memory | float64) (mulf $need 1048576) }}
@@ -11,8 +11,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* MiB that a pod may come to hold. Measured: an unfinished body fills a buffer and not half as much again; an answer
-       larger than a buffer, which a client does not take, more than two. */ -}}
+{{- /* Memory that a pod may need, in MiB. Measured: an incomplete body takes up to 1.5 buffers. A response larger than a
+       buffer that its client does not read takes more than two. */ -}}
 {{- define "gateway.memoryNeeded" -}}
 {{- $buffers := mulf 1.5 .limits.connections (include "gateway.bufferBytes" . | float64) }}
 {{- add 64 (divf $buffers 1048576 | ceil | int64) }}
@@ -37,7 +37,7 @@
 {{- include "gateway.refuse" (list "autoscaling-bounds" (dict "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
 {{- end }}
 {{- if and (eq $scaling.kind "HPA") (not $scaling.targetCpuPercent) (not $scaling.targetRequestsInFlight) }}
-{{- include "gateway.refuse" (list "autoscaling-nothing" dict) }}
+{{- include "gateway.refuse" (list "autoscaling-target" dict) }}
 {{- end }}
 {{- if eq $scaling.kind "KEDA" }}
 {{- if not $scaling.keda.serverAddress }}

@@ -1,8 +1,8 @@
-"""Values of the chart `gateway`: the one door in front of the RayServices, with keys, limits, routes and versions.
+"""Values of chart `gateway`.
 
-The one place where they are typed: `values.schema.json`, `values.yaml` and the README table are written from here.
-A key of a section always has a default and so stands in values.yaml; entries of maps (`tenants.*`, `models.*`) have
-required keys, and the chart completes the others from the same defaults.
+`values.schema.json`, `values.yaml` and the README table are generated from these models. Every key of a section has a
+default and is in values.yaml. Entries of maps (`tenants.*`, `models.*`) can have required keys; the chart adds the
+defaults of the others.
 """
 
 from typing import Annotated, Any
@@ -30,55 +30,55 @@ __all__ = ["GatewayValues"]
 
 
 class GatewayValues(Values):
-    """HAProxy as the one door: keys, allow-lists, limits, routes, versions, and a log that holds no prompt."""
+    """HAProxy in front of RayServices: API keys, allowed models, limits, routing, versions and an access log."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Helm hands a parent chart's globals down here; this chart reads none of them."""
+    """Globals of a parent chart. This chart does not use them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Name of everything that is made; empty for the release's. At most 46 characters, and never cut."""
+    """Name of all objects; empty: the name of the release. At most 46 characters; it is never truncated."""
     cluster_domain: str = "cluster.local"
-    """DNS domain of the cluster, for the names of upstream Services."""
+    """DNS domain of the cluster."""
     labels: dict[str, Text] = {}
-    """Further labels of the Deployment."""
+    """Additional labels of the Deployment."""
     annotations: dict[str, Text] = {}
     """Annotations of the Deployment."""
     tenants: dict[Name, Tenant] = {}
-    """Who may call, by name: keys, models and limits of each."""
+    """Tenants by name: API keys, allowed models and limits."""
     models: dict[ModelId, Model] = {}
-    """What can be called, by the `model` that clients name; every version has to serve it under this name."""
+    """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
     limits: Limits = Limits()
-    """Sizes."""
+    """Maximum sizes."""
     timeouts: Timeouts = Timeouts()
-    """Times."""
+    """Timeouts, in seconds."""
     retries: Retries = Retries()
-    """What is tried again."""
+    """Retries of requests: at most two, each on another endpoint if there is one."""
     health: Health = Health()
-    """How a lost upstream is found."""
+    """Health checks of the endpoints."""
     listen: Listen = Listen()
-    """Where HAProxy listens."""
+    """Address and ports of HAProxy."""
     image: Image = Image()
-    """The image with HAProxy."""
+    """Image of HAProxy."""
     resources: Resources = Resources()
-    """Resources of a pod; HAProxy starts a thread for each CPU."""
+    """Resources of a pod: requests, and limits of the same size."""
     replicas: Annotated[int, Field(ge=1)] = 2
-    """Pods, where `autoscaling.kind` is None. Each counts limits for itself, so every tenant's limit is shared out."""
+    """Number of pods with `autoscaling.kind: None`. The limits of tenants are divided by it."""
     autoscaling: Autoscaling = Autoscaling()
-    """How many pods."""
+    """Autoscaling of the pods."""
     drain: Drain = Drain()
-    """What a pod does when it has to go."""
+    """Shutdown of a pod."""
     scheduling: Scheduling = Scheduling()
-    """Where the pods run."""
+    """Scheduling of the pods."""
     service: Service = Service()
-    """The Service in front of the pods."""
+    """Service of the gateway."""
     exposure: Exposure = Exposure()
-    """The way in from outside of the cluster, with TLS."""
+    """Exposure outside the cluster, with TLS."""
     network_policy: NetworkPolicy = NetworkPolicy()
-    """Who may reach whom."""
+    """NetworkPolicy of the pods."""
     resolvers: Resolvers = Resolvers()
-    """The DNS that HAProxy asks while it runs."""
+    """DNS lookups of endpoints."""
     pod_monitor: PodMonitor = PodMonitor()
-    """Scraping."""
+    """PodMonitor of the Prometheus operator."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
-    """Budget for drains."""
+    """PodDisruptionBudget of the pods."""
     service_account: ServiceAccount = ServiceAccount()
-    """The identity of the pods."""
+    """ServiceAccount of the pods."""

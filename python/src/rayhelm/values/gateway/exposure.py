@@ -1,4 +1,4 @@
-"""The ways in: the Service, and a route with TLS from outside."""
+"""Service of the gateway, and its exposure outside the cluster."""
 
 from typing import Annotated, Literal
 
@@ -12,55 +12,55 @@ Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?
 
 
 class Service(Values):
-    """The Service in front of the pods. Keys pass it in clear text: for callers outside use `exposure`."""
+    """Service of the gateway. It has no TLS; for clients outside the cluster use `exposure`."""
 
     type: Literal["ClusterIP", "LoadBalancer", "NodePort"] = "ClusterIP"
-    """Kind of the Service."""
+    """Type of the Service."""
     port: Port = 80
-    """Its port."""
+    """Port of the Service."""
     annotations: dict[str, Text] = {}
-    """Annotations, as clouds want them for their load balancers."""
+    """Annotations, for example for a cloud load balancer."""
 
 
 class ParentRef(Values):
-    """The Gateway that a route hangs on; its listener holds the certificate."""
+    """Gateway of the route; its listener has the certificate."""
 
     name: Name | Literal[""] = ""
-    """Name of the Gateway; required by `HTTPRoute`."""
+    """Name of the Gateway; required with `kind: HTTPRoute`."""
     namespace: Name | Literal[""] = ""
-    """Its namespace; empty for the release's own."""
+    """Namespace of the Gateway; empty: that of the release."""
     section_name: Name | Literal[""] = ""
-    """Its listener; empty for all of them. Name the one with TLS."""
+    """Listener of the Gateway; empty: all listeners. Set the one with TLS."""
 
 
 class HttpRoute(Values):
-    """Gateway API. The route waits for as long as the gateway does."""
+    """HTTPRoute of the Gateway API. Its timeouts are off; those of HAProxy apply."""
 
     parent: ParentRef = ParentRef()
-    """The Gateway."""
+    """Gateway of the route."""
 
 
 class Ingress(Values):
-    """Ingress. Its controller has to let long streams and large bodies through: its own annotations say how."""
+    """Ingress. Set `exposure.annotations` so that its controller passes long streams and large bodies."""
 
     class_name: str = ""
-    """IngressClass; empty for the cluster's default."""
+    """IngressClass; empty: the default of the cluster."""
     tls_secret: str = ""
-    """Secret with the certificate; required, because keys would travel in clear text."""
+    """TLS Secret of the Ingress; required unless `tlsReason` is set, because API keys must not travel in clear text."""
     tls_reason: str = ""
-    """Instead of `tlsSecret`: where the certificate comes from otherwise."""
+    """Instead of `tlsSecret`: where the certificate comes from."""
 
 
 class Exposure(Values):
-    """A route from outside of the cluster."""
+    """Exposure of the gateway outside the cluster, with TLS."""
 
     kind: Literal["None", "HTTPRoute", "Ingress"] = "None"
-    """`None`: only from inside of the cluster."""
+    """`None`: the gateway is reachable from inside the cluster only."""
     hosts: list[Hostname] = []
-    """Host names; required for a route."""
+    """Host names; required with `Ingress` and `HTTPRoute`."""
     annotations: dict[str, Text] = {}
-    """Annotations of the route."""
+    """Annotations of the Ingress or HTTPRoute."""
     http_route: HttpRoute = HttpRoute()
-    """With `kind: HTTPRoute`."""
+    """Settings of `kind: HTTPRoute`."""
     ingress: Ingress = Ingress()
-    """With `kind: Ingress`."""
+    """Settings of `kind: Ingress`."""

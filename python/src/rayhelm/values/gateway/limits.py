@@ -1,4 +1,4 @@
-"""Sizes and times that a client may take."""
+"""Sizes, timeouts and retries of requests."""
 
 from typing import Annotated
 
@@ -13,46 +13,47 @@ Seconds = Annotated[int, Field(ge=1, le=2_000_000)]
 
 
 class Limits(Values):
-    """Sizes. A JSON body is held whole, because the model may stand at its end; so memory bounds it."""
+    """Sizes. The gateway holds a complete JSON body in memory, because the field `model` can be at its end."""
 
     body_bytes: Annotated[int, Field(ge=1024, le=1_000_000_000)] = 1_048_576
-    """Largest JSON body; larger ones get 413."""
+    """Largest JSON body. A larger one gets 413."""
     upload_bytes: Annotated[int, Field(ge=1024)] = 26_214_400
-    """Largest body of `transcribe` and `custom`, which is streamed; it has to say its length."""
+    """Largest body of the tasks `transcribe` and `custom`. These are streamed and need the header Content-Length."""
     header_bytes: Annotated[int, Field(ge=1024, le=1_048_576)] = 16_384
-    """Largest headers; larger ones get 431."""
+    """Largest request headers. Larger ones get 431."""
     connections: Count = 1000
-    """Connections of a pod from clients; more wait to be taken."""
+    """Client connections per pod. Further clients wait until a connection is free."""
 
 
 class Timeouts(Values):
-    """Times, in seconds."""
+    """Timeouts, in seconds."""
 
     connect_seconds: Seconds = 5
-    """For a connection to an endpoint, after which another one is tried."""
+    """To connect to an endpoint. After it, the gateway retries on another endpoint."""
     header_seconds: Seconds = 10
-    """For a client to send the headers."""
+    """To receive the request headers."""
     body_seconds: Seconds = 30
-    """For a client to send a JSON body."""
+    """To receive a JSON body."""
     client_seconds: Seconds = 60
-    """For a client to take, or to send, the next bytes."""
+    """Without data from or to a client while a request or response is transferred."""
     server_seconds: Seconds = 1260
-    """Silence of an upstream, before its answer and within it; more than `serve.requestTimeoutSeconds` of the
-    `ray-service` release, whose own answer to that is a better one. A stream that goes on is never cut."""
+    """Without data from a model server, before its response and within it. The total length of a stream has no limit.
+    Set it above `serve.requestTimeoutSeconds` of the `ray-service` release, so that clients get Serve's own error."""
     keep_alive_seconds: Seconds = 75
-    """For which an idle connection of a client stays open; more than the 60 of most controllers in front, or they meet
-    closed ones."""
+    """An idle client connection stays open this long. Set it above the keep-alive timeout of the load balancer in front
+    (usually 60), or that one reuses closed connections."""
     key_refresh_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 2
-    """Between two looks at the files with keys; the kubelet brings a changed Secret into the pod in about a minute."""
+    """Between two reads of the mounted key files. The kubelet updates them about a minute after a change."""
 
 
 class Retries(Values):
-    """What is tried again when an upstream is lost, at most twice. What never reached a server always is; after the
-    first byte of an answer nothing is."""
+    """At most two retries, each on another endpoint if the version has one. A failed connection is always retried.
+    Nothing is retried after the first byte of the response, after `timeouts.serverSeconds`, or after a status other
+    than 500."""
 
     empty_response: bool = True
-    """Also requests that a server has read, where it broke off before its answer, or answered 500: so Serve says of a
-    replica that died over a request. The work may be done again, and a request that fells whoever reads it fells
-    three; clients of OpenAI do the same by themselves. It copies a buffer, as large as `limits.bodyBytes`, for each
-    request: with the default of that, a core passes on a fifth of what it would. Off: clients meet each pod that
-    dies."""
+    """`true`: also retry a request if its endpoint closed the connection before the first byte of the response, or
+    answered 500. This covers all JSON bodies, and uploads (`transcribe`, `custom`) that fit into the first read. The
+    model server may then do the work twice, and a request that crashes a replica can crash three. HAProxy copies a
+    buffer of `limits.bodyBytes` per request: with the defaults, a core handles a fifth of the requests that it handles
+    with `false`. `false`: the client gets the 502 or the 500."""

@@ -1,4 +1,4 @@
-"""What can be called: models, their versions, and the RayServices that hold them."""
+"""Models, their versions, and the endpoints that serve them."""
 
 from typing import Annotated, Literal
 
@@ -12,82 +12,82 @@ __all__ = ["Health", "Model", "ModelId", "Version"]
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 ModelId = Annotated[str, Field(pattern=rf"^({_PART}/)*[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=96)]
-"""Parts that begin with a letter or a digit: it is an address too, and one with `//` or `..` leads elsewhere."""
+"""Each part starts with a letter or digit: the id is also a URL path, so `//` and `..` must not occur."""
 Path = Annotated[str, Field(pattern=r"^(/[A-Za-z0-9][A-Za-z0-9._-]*)+$", max_length=200)]
 Route = Annotated[str, Field(pattern=r"^/([A-Za-z0-9._-]+(/[A-Za-z0-9._-]+)*)?$", max_length=200)]
 Host = Annotated[str, Field(pattern=r"^([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?)?$", max_length=253)]
 
 
 class Endpoint(Values):
-    """A Service that holds the model; several of a version are sites or services with the same weights."""
+    """A RayService or another host that serves the version."""
 
     service: Name | Literal[""] = ""
-    """RayService, by the name of its `ray-service` release: `<service>-serve-svc` is called."""
+    """Name of the `ray-service` release. The gateway connects to its Service `<service>-serve-svc`."""
     namespace: Name | Literal[""] = ""
-    """Its namespace; empty for the gateway's own."""
+    """Namespace of the release; empty: that of the gateway."""
     host: Host = ""
-    """Instead of `service`: DNS name or IPv4 address of something else that serves the model."""
+    """Instead of `service`: DNS name or IPv4 address of another server."""
     peer: Peer = Peer()
-    """Pods behind `host`, for the network policy."""
+    """Pods behind `host`; the NetworkPolicy allows egress to them."""
     cidrs: list[Cidr] = []
-    """Addresses of `host`, for the network policy."""
+    """Addresses of `host`; the NetworkPolicy allows egress to them."""
     port: Port = 8000
-    """HTTP port: `serve.port` of the release. The network policy names it too, so it has to be the pods' own."""
+    """HTTP port of the pods: `serve.port` of the release. The NetworkPolicy uses it too."""
     weight: Annotated[int, Field(ge=1, le=256)] = 100
-    """Share of this endpoint against the others of its version."""
+    """Weight of this endpoint relative to the other endpoints of the version."""
 
 
 class Version(Values):
-    """One version of a model: a RayService, or several with the same weights."""
+    """One version of a model. All its endpoints serve the same weights of the model."""
 
     weight: Annotated[int, Field(ge=0, le=100)] = 100
-    """Percent of the requests that name no version; all versions of a model together have 100. 0: only by name."""
+    """Percent of the requests that name no version. All versions of a model add up to 100. 0: reached by name only."""
     route_prefix: Route
-    """Path of the Serve application, as `routePrefix` in the `ray-service` release (`/<application>` there)."""
+    """Path of the Serve application: its `routePrefix` in the `ray-service` release, by default `/<application>`."""
     endpoints: dict[Name, Endpoint] = {}
-    """Who serves it, by name."""
+    """Servers of this version, by name."""
 
 
 class LoadBalancing(Values):
-    """Which endpoint of a version gets a request, where there are several."""
+    """How the endpoint of a version is selected. Has no effect with one endpoint."""
 
     kind: Literal["PrefixHash", "LeastConnections"] = "PrefixHash"
     """`PrefixHash` sends chats that start alike to the endpoint that has this prefix in its cache. `LeastConnections`
     sends a request to the endpoint with the fewest requests in flight; every task other than `chat` uses it."""
     prefix_bytes: Annotated[int, Field(ge=16, le=4096)] = 256
-    """Bytes of the first message that count as its beginning."""
+    """Length of the prefix: this many bytes of the first message, or of the prompt."""
     load_percent: Annotated[int, Field(ge=101, le=1000)] = 150
-    """Bound of the load: an endpoint with more than this percentage of the average yields to the next one."""
+    """An endpoint with more than this percentage of the average load does not get the request; the next one does."""
 
 
 class Operation(Values):
-    """One path of a custom application."""
+    """One path of a `custom` application."""
 
     method: Literal["POST", "GET"] = "POST"
     """HTTP method."""
 
 
 class Model(Values):
-    """One model. Clients reach it by the `model` of the body at `/v1/...`, or at `<path>/v1/...`."""
+    """One model. Clients use it at `/v1/...` with the field `model`, or at `<path>/v1/...`."""
 
     task: Task = "chat"
-    """What it does; decides which paths are open. Bodies of `transcribe` and `custom` are not read, so those are
-    reached by `<path>/...` alone."""
+    """Task of the model. It decides which paths exist. The gateway does not read bodies of `transcribe` and `custom`,
+    so clients use these at `<path>/...` only."""
     path: Path | Literal[""] = ""
-    """Path of its own; empty for `/<model>`."""
+    """URL path of the model; empty: `/<model>`."""
     versions: dict[Name, Version] = {}
-    """Versions side by side. Clients may name one in the header `x-model-version`; a rollback is one weight."""
+    """Versions of the model, by name. Clients can select one with the header `x-model-version`."""
     load_balancing: LoadBalancing = LoadBalancing()
-    """Which endpoint gets a request."""
+    """How the endpoint of a request is selected."""
     operations: dict[Path, Operation] = {}
-    """Paths that a `custom` application has, below `<path>`: `/v1/images/generations`. Nothing else is let through."""
+    """Paths of a `custom` application below `<path>`, such as `/v1/images/generations`. Other paths get 404."""
 
 
 class Health(Values):
-    """Probes of `/-/healthz`. A busy service answers late: where all endpoints of a version fail their probes, they are
-    called all the same."""
+    """Health checks of endpoints: `GET /-/healthz`. If they fail on all endpoints of a version, the gateway still sends
+    requests to all of them, because a busy service answers its health check late."""
 
     interval_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 5
-    """Seconds between probes, and for an answer."""
+    """Seconds between health checks, and the timeout of one."""
     failures: Annotated[int, Field(ge=1)] = 6
-    """Failed probes in a row after which an endpoint gets no more requests, as long as another is well."""
+    """Failed health checks in a row after which an endpoint gets no requests while another endpoint is healthy."""

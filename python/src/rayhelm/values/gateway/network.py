@@ -1,4 +1,4 @@
-"""Who may reach whom, and the DNS."""
+"""NetworkPolicy and DNS of the gateway."""
 
 from typing import Annotated
 
@@ -13,48 +13,47 @@ class Peer(Values):
     """Pods in a namespace."""
 
     namespace: str = ""
-    """Namespace (its `kubernetes.io/metadata.name`); empty for nobody."""
+    """Namespace of the pods (its label `kubernetes.io/metadata.name`). Empty: no pods."""
     pod_labels: dict[str, Text] = {}
-    """Labels of the pods; empty for all pods of the namespace."""
+    """Labels of the pods. Empty: all pods of the namespace."""
 
 
 class AllowedClient(Peer):
-    """Somebody who may knock."""
+    """Pods or addresses that may connect to the gateway."""
 
     cidrs: list[Cidr] = []
-    """Addresses outside of the cluster, for a `service.type` or an `exposure` that leads there: of clients, of a load
-    balancer, or of the nodes where it hides clients behind them (`externalTrafficPolicy: Cluster`)."""
+    """Addresses outside the cluster: of clients, of a load balancer, or of the nodes if the Service replaces client
+    addresses with theirs (`externalTrafficPolicy: Cluster`)."""
 
 
 class Dns(Values):
-    """The cluster's DNS."""
+    """DNS servers of the cluster."""
 
     peer: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
-    """Its pods."""
+    """Pods of the DNS server."""
     cidrs: list[Cidr] = []
-    """Its addresses where it runs in the host's network: `169.254.20.10/32` for NodeLocal DNSCache."""
+    """Addresses of a DNS server in the host network, such as `169.254.20.10/32` for NodeLocal DNSCache."""
 
 
 class NetworkPolicy(Values):
-    """A NetworkPolicy around the gateway's pods: in from the callers named here, out to the endpoints and the DNS."""
+    """NetworkPolicy of the pods: ingress from `allowedClients` and Prometheus, egress to endpoints and DNS."""
 
     enabled: bool = True
-    """Off: every pod may knock, and a gateway that was broken into reaches everything; say why below."""
+    """`false`: no NetworkPolicy. Every pod can connect to the gateway, and the gateway to every address."""
     reason: str = ""
-    """Why there is none; required when it is off."""
+    """Why there is no NetworkPolicy; required with `enabled: false`."""
     allowed_clients: dict[Name, AllowedClient] = {}
-    """Who may call the gateway, by name: the controller behind `exposure`, and applications inside the cluster."""
+    """Clients that may connect, by name: the controller of the Ingress or HTTPRoute, applications in the cluster."""
     prometheus: Peer = Peer(namespace="monitoring")
-    """Who may scrape the metrics port."""
+    """Pods that may connect to the metrics port."""
     dns: Dns = Dns()
-    """The cluster's DNS."""
+    """DNS servers of the cluster."""
 
 
 class Resolvers(Values):
-    """The DNS that HAProxy asks, again and again, for the addresses of endpoints. A DNS that does not answer empties no
-    backend: the last addresses stay in force."""
+    """DNS lookups of endpoints. HAProxy repeats them while it runs. When DNS fails, the last addresses stay valid."""
 
     nameservers: list[Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+:[0-9]+$")]] = []
-    """Addresses with ports; empty for those of the pod's /etc/resolv.conf."""
+    """DNS servers as ADDRESS:PORT. Empty: those of the pod's /etc/resolv.conf."""
     valid_seconds: Annotated[int, Field(ge=1)] = 10
-    """Seconds for which an answer holds."""
+    """Seconds until HAProxy looks up a name again."""

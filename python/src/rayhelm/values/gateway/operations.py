@@ -1,4 +1,4 @@
-"""Running and watching it: how many pods, where, how they end, and who scrapes them."""
+"""Pods of the gateway: number, scheduling, shutdown and scraping."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,92 +12,92 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Resources(Values):
-    """Requests, and limits of the same size."""
+    """Resource requests, and limits of the same size."""
 
     cpu: Quantity = "2"
-    """CPU cores; HAProxy starts as many threads, at least one."""
+    """CPU; HAProxy starts one thread per core, at least one."""
     memory: Quantity = "2Gi"
-    """Memory; it has to hold a largest body for each connection, which `limits` decides."""
+    """Memory. It must hold the largest body for each of `limits.connections`."""
 
 
 class Keda(Values):
-    """KEDA asks Prometheus for the requests in flight."""
+    """KEDA reads the requests in flight from Prometheus."""
 
     server_address: str = ""
     """URL of Prometheus; required with `kind: KEDA`."""
     authentication_ref: Name | Literal[""] = ""
-    """TriggerAuthentication with its credentials; empty for none."""
+    """TriggerAuthentication for Prometheus; empty: none."""
 
 
 class Autoscaling(Values):
-    """How many pods."""
+    """Autoscaling of the pods."""
 
     kind: Literal["HPA", "KEDA", "None"] = "HPA"
-    """`HPA` scales on CPU, and on requests in flight where their metric is served; `KEDA` on requests in flight."""
+    """`HPA` scales on CPU and, if the target is set, on requests in flight. `KEDA` scales on requests in flight."""
     min_replicas: Count = 2
-    """Fewest pods; limits of tenants are shared out over as many."""
+    """Minimum number of pods. The limits of tenants are divided by it."""
     max_replicas: Count = 6
-    """Most pods."""
+    """Maximum number of pods."""
     target_cpu_percent: Annotated[int, Field(ge=0, le=100)] = 70
-    """CPU that the HPA aims at, percent of `resources.cpu`; 0 for none. Where no metrics server tells it, an HPA adds
-    pods for requests in flight, and never ends one."""
+    """Target CPU utilization of the HPA in percent of `resources.cpu`; 0: not used. Without a metrics server the HPA
+    still adds pods for requests in flight, but never removes one."""
     target_requests_in_flight: Annotated[int, Field(ge=0)] = 0
-    """Requests in flight per pod that the HPA or KEDA aims at; 0 for none. An HPA reads the pods' metric
-    `haproxy_requests_in_flight`, for which the chart `platform` has the Prometheus adapter's rule."""
+    """Target requests in flight per pod of the HPA or KEDA; 0: not used. The HPA reads the pod metric
+    `haproxy_requests_in_flight`; chart `platform` has the Prometheus adapter rule that serves it."""
     scale_down_seconds: Annotated[int, Field(ge=0, le=3600)] = 300
-    """Seconds of less load before a pod is ended."""
+    """Stabilization window: seconds of lower load before a pod is removed."""
     keda: Keda = Keda()
-    """With `kind: KEDA`."""
+    """Settings of `kind: KEDA`."""
 
 
 class Drain(Values):
-    """The end of a pod: it stays for a moment, takes nothing new, and ends when its last answer does."""
+    """Shutdown of a pod: it accepts connections for `delaySeconds`, then it finishes its requests and stops."""
 
     delay_seconds: Annotated[int, Field(ge=0, le=600)] = 10
-    """Seconds in which it still takes connections: others learn late that it goes."""
+    """Seconds in which a terminating pod still accepts connections, until its removal from the Service is known."""
     seconds: Annotated[int, Field(ge=1)] = 1320
-    """Seconds that the last answers may take; not below `timeouts.serverSeconds`."""
+    """Seconds for the last requests to finish; at least `timeouts.serverSeconds`."""
 
 
 class Scheduling(Values):
-    """Where the pods run: spread over nodes and zones."""
+    """Scheduling of the pods. They are spread over nodes and zones."""
 
     node_selector: dict[str, Text] = {}
-    """Labels of the nodes; keep it off GPU nodes."""
+    """Labels of the nodes. Keep the gateway off GPU nodes."""
     tolerations: list[dict[str, Any]] = []
-    """Tolerations, as Kubernetes spells them."""
+    """Tolerations of the pods."""
     priority_class_name: str = ""
-    """Kubernetes priority: without the gateway nothing answers."""
+    """PriorityClass of the pods. Without the gateway no model is reachable."""
     spread: Literal["Preferred", "Required"] = "Preferred"
-    """Whether pods of one node are avoided or refused."""
+    """`Required`: the scheduler never puts more pods on one node than on another plus one. `Preferred`: if possible."""
 
 
 class PodMonitor(Values):
-    """Scraping by the Prometheus operator; needs its CRDs."""
+    """PodMonitor of the Prometheus operator."""
 
     enabled: bool = False
-    """On where the CRD `podmonitors.monitoring.coreos.com` is installed."""
+    """Create a PodMonitor; needs the CRD `podmonitors.monitoring.coreos.com`."""
     labels: dict[str, Text] = {}
-    """Labels by which your Prometheus finds it."""
+    """Labels that your Prometheus selects."""
     interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
     """Time between scrapes."""
 
 
 class PodDisruptionBudget(Values):
-    """Budget for drains."""
+    """PodDisruptionBudget of the pods."""
 
     enabled: bool = True
-    """Off: a drain may take every pod at once."""
+    """`false`: a node drain may evict all pods at once."""
     max_unavailable: Count = 1
-    """Pods that a drain may take at once."""
+    """Pods that may be evicted at once."""
 
 
 class ServiceAccount(Values):
-    """The identity of the pods; it has no token and no rights."""
+    """ServiceAccount of the pods. It has no token and no permissions."""
 
     create: bool = True
-    """Off: the account named below is there already."""
+    """`false`: the ServiceAccount `name` exists already."""
     name: Name | Literal[""] = ""
-    """Name; empty for the release's."""
+    """Name; empty: the name of the release."""
     annotations: dict[str, Text] = {}
     """Annotations."""

@@ -1,4 +1,4 @@
-"""The process and its image."""
+"""HAProxy's image and ports."""
 
 from typing import Annotated, Literal
 
@@ -13,26 +13,26 @@ Unprivileged = Annotated[int, Field(ge=1024, le=65535)]
 
 
 class Image(Values):
-    """HAProxy 2.8 or newer with Lua 5.4, run by a user that is not root."""
+    """HAProxy 2.8 or newer with Lua 5.4; it does not run as root."""
 
     repository: str = versions().images["haproxy"].repository
-    """Repository, with the registry's host where it is not the default one."""
+    """Repository, with the host of the registry if it is not the default one."""
     tag: str = versions().images["haproxy"].tag
-    """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
+    """Tag; `latest` is refused. The default was not read from a registry: check it and set the digest."""
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = versions().images["haproxy"].digest
-    """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
+    """Digest `sha256:...`; it overrides the tag. Empty: the tag is used."""
     pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
-    """When the kubelet pulls."""
+    """Image pull policy."""
     pull_secrets: list[Name] = []
-    """Names of the Secrets with registry credentials."""
+    """Names of Secrets with registry credentials."""
 
 
 class Listen(Values):
-    """Addresses and ports inside the pod."""
+    """Address and ports of HAProxy in the pod."""
 
     address: Annotated[str, Field(pattern=r"^(\*|[0-9A-Fa-f.:]+)$")] = "*"
-    """Address; `*` is every IPv4 address, `::` every one of IPv6."""
+    """Address; `*`: all IPv4 addresses, `::`: all IPv6 addresses."""
     port: Unprivileged = 8080
     """Port for clients."""
     metrics_port: Unprivileged = 8404
-    """Port for `/metrics`, `/livez` and `/readyz`; clients have no business there."""
+    """Port for `/metrics`, `/livez` and `/readyz`."""

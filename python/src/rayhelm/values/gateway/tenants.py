@@ -1,4 +1,4 @@
-"""Who may call: keys, models and limits of each tenant."""
+"""Tenants: their API keys, allowed models and limits."""
 
 from typing import Annotated, Literal
 
@@ -14,25 +14,26 @@ SecretKey = Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)]
 
 
 class Keys(Values):
-    """A Secret with the hashes of a tenant's keys; keys themselves are nowhere."""
+    """Secret with the hashes of a tenant's API keys. The keys themselves are not stored."""
 
     secret_name: SecretName | Literal[""] = ""
-    """Name of the Secret, in the gateway's namespace; required. One that is not there yet does not stop the pods: the
-    tenant gets 401 until it is."""
+    """Name of the Secret in the gateway's namespace; required. Pods start without it; the tenant gets 401 until it
+    exists."""
     secret_key: SecretKey = "keys"
-    """Entry of the Secret. A line for each key: `<SHA-256 of the key, hex> <name> [<not after, RFC 3339>]`."""
+    """Key in the Secret's data. Its value has one line per API key: `<SHA-256 of the API key, hex> <name> [<expiry,
+    RFC 3339>]`."""
 
 
 class Tenant(Values):
-    """A team that calls models."""
+    """A team that uses models."""
 
     keys: Keys = Keys()
-    """Where the hashes of its keys are."""
+    """Secret with the hashes of its API keys."""
     models: list[ModelId] = []
-    """Models that it may call, by their names in `models`."""
+    """Models that it may use, by their names in `models`."""
     requests_per_minute: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
-    """Requests in any minute, over all pods; more get 429 with Retry-After."""
+    """Requests within any minute over all pods. Further requests get 429 with Retry-After."""
     concurrency: Annotated[int, Field(ge=0, le=1_000_000)] = 64
-    """Requests at the same time, over all pods; more get 429 with Retry-After."""
+    """Requests in flight over all pods. Further requests get 429 with Retry-After."""
     pinned_versions: dict[ModelId, Name] = {}
-    """Version that it gets of a model, whatever the weights say."""
+    """Version of a model that this tenant gets, by model. It overrides the weights."""
