@@ -39,7 +39,7 @@
  },
  "pinned-model-unknown": {
   "message": "tenant {tenant} pins a version of {model}, which is not one of its models: {models}",
-  "fix": "tenants: \u007b{tenant}: {models: [{models}, {model}]}\u007d"
+  "fix": "tenants: \u007b{tenant}: {pinnedVersions: \u007b{model}: null}\u007d}"
  },
  "pinned-version-unknown": {
   "message": "tenant {tenant} pins version {version} of {model}, which does not exist; available: {versions}",
