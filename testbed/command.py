@@ -28,7 +28,7 @@ def show(home: Home, record: Record | None, states: Sequence[State], format: For
         return
     if record is None:
         return
-    print(f"{record.told}\nexport KUBECONFIG={home.kubeconfig}")
+    print(f"{record.description}\nexport KUBECONFIG={home.kubeconfig}")
     table = Table("part", "state", "pid", "port", Column("memory", justify="right"))
     for state in states:
         table.add_row(

@@ -4,9 +4,9 @@ tools (programs) ──▶ plan (ports, folder) ──▶ certificates ──▶
 accounts, KubeRay operator, KWOK, the Ray stand-in), which also join a cluster that is somebody else's, such as kind.
 """
 
-from testbed.control_plane.bed import Bed
 from testbed.control_plane.down import down
 from testbed.control_plane.home import Home, home
+from testbed.control_plane.running import ControlPlane
 from testbed.control_plane.up import up
 
-__all__ = ["Bed", "Home", "down", "home", "up"]
+__all__ = ["ControlPlane", "Home", "down", "home", "up"]

@@ -35,9 +35,9 @@ def up_command(
 ) -> None:
     """Start a control plane with the KubeRay operator and KWOK, and return when it is ready."""
     begin = time.monotonic()
-    bed = up(home(name), port=port, join=join, anyway=anyway, say=say)
-    print(f"ready after {time.monotonic() - begin:.1f} s: {bed.record.told}")
-    print(f"export KUBECONFIG={bed.home.kubeconfig}")
+    plane = up(home(name), port=port, join=join, anyway=anyway, say=say)
+    print(f"ready after {time.monotonic() - begin:.1f} s: {plane.record.description}")
+    print(f"export KUBECONFIG={plane.home.kubeconfig}")
 
 
 @app.command("nodes")
@@ -77,7 +77,7 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
     if record is None:
         raise MissingError(_nothing_here(place), "make control-plane")
     if not record.complete:
-        raise RayhelmError(f"its start did not come to its end: `up` begins anew, {_down(place)} ends it")
+        raise RayhelmError(f"its start did not come to its end: `up` begins again, {_down(place)} ends it")
     if ill := [state.name for state in states if state.state != "ready"]:
         fix = "it is somebody else's" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
         raise RayhelmError(f"{', '.join(ill)} did not answer: {fix}")
@@ -88,7 +88,7 @@ def _down(place: Home) -> str:
 
 
 def _nothing_here(place: Home) -> str:
-    others = ", ".join(place.neighbours())
+    others = ", ".join(place.other_names())
     return f"no control plane {place.name} runs here" + (f"; there is {others}" if others else "")
 
 

@@ -11,12 +11,12 @@ from pathlib import Path
 import yaml
 
 from rayhelm.kube.kubectl import Kubectl
-from testbed.control_plane.bed import Bed, run_of
 from testbed.control_plane.definitions import install_crds
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_token
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
+from testbed.control_plane.running import ControlPlane, run_of
 from testbed.nodes import kwok_arguments, kwok_environment
 
 __all__ = ["MANIFESTS", "NAMESPACE", "start"]
@@ -32,32 +32,32 @@ IMPORTABLE = Path(__file__).resolve().parents[2]
 YEAR = "8760h"
 
 
-def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
-    kubectl = Kubectl(programs["kubectl"], bed.home.kubeconfig, run=run_of(bed.home, "kubectl"))
-    install_crds(bed, kubectl, programs.kuberay, say)
+def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
+    kubectl = Kubectl(programs["kubectl"], plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
+    install_crds(plane, kubectl, programs.kuberay, say)
     kubectl.apply_files(*MANIFESTS)
     stand_in, kwok, operator, metrics = (free_port(taken) for _ in range(4))
     proxy = f"http://127.0.0.1:{stand_in}"
-    bed.home.write(bed.record.model_copy(update={"stand_in": proxy}))
+    plane.home.write(plane.record.model_copy(update={"stand_in": proxy}))
 
     say(f"KubeRay {programs.kuberay}, KWOK, and a stand-in for Ray")
-    accounts = {name: _account(bed, kubectl, name) for name in ("ray-stand-in", "kwok", "kuberay-operator")}
+    accounts = {name: _account(plane, kubectl, name) for name in ("ray-stand-in", "kwok", "kuberay-operator")}
     _begin(
-        bed,
+        plane,
         "ray-stand-in",
         stand_in,
-        _ray_stand_in(bed, accounts["ray-stand-in"], stand_in),
+        _ray_stand_in(plane, accounts["ray-stand-in"], stand_in),
         {"PYTHONPATH": str(IMPORTABLE)},
     )
     _begin(
-        bed,
+        plane,
         "kwok",
         kwok,
         [str(programs["kwok"]), *kwok_arguments(accounts["kwok"], kwok)],
-        kwok_environment(bed.home.folder),
+        kwok_environment(plane.home.folder),
     )
     _begin(
-        bed,
+        plane,
         "kuberay-operator",
         operator,
         _operator(programs["kuberay-operator"], accounts["kuberay-operator"], operator, metrics),
@@ -65,22 +65,26 @@ def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], No
         {"HTTP_PROXY": proxy, "http_proxy": proxy, "NO_PROXY": "", "no_proxy": ""},
     )
     for name in accounts:
-        bed.wait(name)
-    _tell(bed, kubectl)
+        plane.wait(name)
+    _tell(plane, kubectl)
 
 
-def _begin(bed: Bed, name: str, port: int, command: list[str], environment: dict[str, str] | None = None) -> None:
-    part = Part(name=name, run=run_of(bed.home, name), command=tuple(command), port=port, environment=environment or {})
-    bed.begin(part)
+def _begin(
+    plane: ControlPlane, name: str, port: int, command: list[str], environment: dict[str, str] | None = None
+) -> None:
+    part = Part(
+        name=name, run=run_of(plane.home, name), command=tuple(command), port=port, environment=environment or {}
+    )
+    plane.begin(part)
 
 
-def _account(bed: Bed, kubectl: Kubectl, name: str) -> Path:
+def _account(plane: ControlPlane, kubectl: Kubectl, name: str) -> Path:
     token = kubectl("create", "token", name, f"--namespace={NAMESPACE}", f"--duration={YEAR}").strip()
-    return with_token(bed.home.folder / f"{name}.kubeconfig", bed.home.kubeconfig, name, token)
+    return with_token(plane.home.folder / f"{name}.kubeconfig", plane.home.kubeconfig, name, token)
 
 
-def _ray_stand_in(bed: Bed, kubeconfig: Path, port: int) -> list[str]:
-    state = bed.home.folder / "ray"
+def _ray_stand_in(plane: ControlPlane, kubeconfig: Path, port: int) -> list[str]:
+    state = plane.home.folder / "ray"
     return [
         sys.executable,
         "-m",
@@ -100,10 +104,10 @@ def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> lis
     ]
 
 
-def _tell(bed: Bed, kubectl: Kubectl) -> None:
+def _tell(plane: ControlPlane, kubectl: Kubectl) -> None:
     """The mark of a cluster that tests may use, and what they need to know of it."""
-    record = bed.record
-    data = {"home": str(bed.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}
+    record = plane.record
+    data = {"home": str(plane.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}
     mark = {
         "apiVersion": "v1",
         "kind": "ConfigMap",

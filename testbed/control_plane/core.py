@@ -3,21 +3,21 @@
 from collections.abc import Callable, Sequence
 
 from testbed.control_plane import components
-from testbed.control_plane.bed import Bed, run_of
 from testbed.control_plane.certificates import write_certificates
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_certificate
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
+from testbed.control_plane.running import ControlPlane, run_of
 
 __all__ = ["start"]
 
 
-def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
-    home = bed.home
+def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
+    home = plane.home
     certificates = home.certificates
     write_certificates(certificates)
-    server = bed.record.server
+    server = plane.record.server
     port = int(server.rpartition(":")[2])
     users = {user: home.folder / f"{user}.kubeconfig" for user in ("kube-controller-manager", "kube-scheduler")}
     for user, path in users.items():
@@ -44,7 +44,7 @@ def start(bed: Bed, programs: Programs, taken: set[int], say: Callable[[str], No
     }
     say(f"Kubernetes {programs.kubernetes}")
     for name, (at, command) in commands.items():
-        bed.begin(Part(name=name, run=run_of(home, name), command=tuple(command), port=at))
+        plane.begin(Part(name=name, run=run_of(home, name), command=tuple(command), port=at))
         # The controllers end at once where nobody answers; they themselves may come up side by side.
         if name in ("etcd", "kube-apiserver"):
-            bed.wait(name)
+            plane.wait(name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError
 from rayhelm.kube.kubectl import MANAGER, Kubectl
-from testbed.control_plane.bed import Bed
+from testbed.control_plane.running import ControlPlane
 from testbed.tools import crd_files
 
 __all__ = ["install_crds", "installed_by_us"]
@@ -16,7 +16,7 @@ BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda", "gpu-operator
 MANAGERS = '--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.managedFields[*].manager}{"\\n"}{end}'
 
 
-def install_crds(bed: Bed, kubectl: Kubectl, kuberay: str, say: Callable[[str], None]) -> None:
+def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Callable[[str], None]) -> None:
     """Raises MissingError without the CRDs of the operator under test."""
     files = crd_files("kuberay", version=kuberay)
     left_out = []
@@ -25,7 +25,7 @@ def install_crds(bed: Bed, kubectl: Kubectl, kuberay: str, say: Callable[[str], 
             files += crd_files(bundle)
         except MissingError as error:
             left_out.append(f"CRDs of {bundle}: {error}")
-    if bed.record.joined:
+    if plane.record.joined:
         others = {name for name, managers in _managers(kubectl).items() if MANAGER not in managers}
         left_out += [
             f"CRD {_name(file)}: the cluster has one that others installed" for file in files if _name(file) in others
@@ -35,7 +35,7 @@ def install_crds(bed: Bed, kubectl: Kubectl, kuberay: str, say: Callable[[str], 
     if files:
         kubectl.apply_files(*files)
         kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
-    bed.home.write(bed.record.model_copy(update={"left_out": tuple(left_out)}))
+    plane.home.write(plane.record.model_copy(update={"left_out": tuple(left_out)}))
 
 
 def installed_by_us(kubectl: Kubectl) -> list[str]:

@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
-from testbed.control_plane.bed import ORDER, run_of
 from testbed.control_plane.home import Home
-from testbed.control_plane.leave import leave, settle
+from testbed.control_plane.leave import leave, wait_for_deletions
 from testbed.control_plane.lock import alone
+from testbed.control_plane.running import ORDER, run_of
 
 __all__ = ["alive", "clear", "down", "end_all"]
 
@@ -29,7 +29,7 @@ def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
 def clear(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
     joined = home.is_joined
     if joined:
-        settle(home)
+        wait_for_deletions(home)
     ended = end_all(home)
     if joined:
         leave(home, say)

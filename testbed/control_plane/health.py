@@ -8,7 +8,7 @@ import httpx
 
 from testbed.control_plane.home import Home, Part
 
-__all__ = ["answers", "is_well"]
+__all__ = ["answers", "is_healthy"]
 
 PATHS = {
     "etcd": "https:/readyz",
@@ -21,7 +21,7 @@ PATHS = {
 }
 
 
-def is_well(part: Part, home: Home) -> bool:
+def is_healthy(part: Part, home: Home) -> bool:
     """Asks a part's port on loopback; False also where nobody answers, or where there is nothing to ask with."""
     scheme, _, path = PATHS[part.name].partition(":")
     return answers(f"{scheme}://127.0.0.1:{part.port}{path}", home)

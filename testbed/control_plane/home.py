@@ -55,7 +55,7 @@ class Record(Closed):
     """Whether the start came to its end."""
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """In words."""
         ours = "of others, joined, " if self.joined else ""
         operator = f" with KubeRay {self.kuberay}" if self.kuberay else ""
@@ -125,7 +125,7 @@ class Home:
         elif self.folder.exists():
             shutil.rmtree(self.folder)
 
-    def neighbours(self) -> list[str]:
+    def other_names(self) -> list[str]:
         """Names of the other control planes of this checkout."""
         folders = self.folder.parent.glob("*/") if self.folder.parent.is_dir() else ()
         return sorted(folder.name for folder in folders if NAME.fullmatch(folder.name) and folder.name != self.name)

@@ -8,27 +8,27 @@ from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.processes import TimedOut, list_members, wait_until
 from testbed.control_plane.addons import MANIFESTS, NAMESPACE
-from testbed.control_plane.bed import run_of
 from testbed.control_plane.definitions import installed_by_us
 from testbed.control_plane.home import Home
+from testbed.control_plane.running import run_of
 from testbed.nodes.manifest import SIMULATED
 from testbed.tools import program
 
-__all__ = ["leave", "settle"]
+__all__ = ["leave", "wait_for_deletions"]
 
 PATIENCE = "--request-timeout=15s"
 SIMULATED_KINDS = "nodes,persistentvolumes,storageclasses"
 KUBERAYS = "rayservices,rayclusters,rayjobs"
 
 
-def settle(home: Home) -> None:
-    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold for ever. Pods of
+def wait_for_deletions(home: Home) -> None:
+    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold forever. Pods of
     nodes that are gone already take the cluster itself a minute."""
     if not list_members(run_of(home, "kuberay-operator")):
         return
     try:
         kubectl = _kubectl(home)
-        wait_until(lambda: not _going(kubectl) or None, what="deletions", timeout=90, poll=1)
+        wait_until(lambda: not _is_any_deleted(kubectl) or None, what="deletions", timeout=90, poll=1)
     except (RayhelmError, TimedOut):
         return  # `leave` says what remains
 
@@ -62,13 +62,13 @@ def _kubectl(home: Home) -> Kubectl:
     return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
 
 
-def _going(kubectl: Kubectl) -> bool:
+def _is_any_deleted(kubectl: Kubectl) -> bool:
     """Whether something of KubeRay is being deleted, or will be, with its namespace."""
-    namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_going(item)}
-    return any(_is_going(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
+    namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_deleted(item)}
+    return any(_is_deleted(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
 
 
-def _is_going(item: dict[str, Any]) -> bool:
+def _is_deleted(item: dict[str, Any]) -> bool:
     return "deletionTimestamp" in item["metadata"]
 
 

@@ -40,7 +40,7 @@ class Programs:
             raise _all_of(lacks)
         kuberay = operator_version(paths["kuberay-operator"])
         crd_files("kuberay", version=kuberay)  # told now, and not when half of it runs
-        return cls(paths, "" if join else _says(paths["kube-apiserver"]), kuberay)
+        return cls(paths, "" if join else _read_version(paths["kube-apiserver"]), kuberay)
 
     def __getitem__(self, name: str) -> Path:
         return self.paths[name]
@@ -54,19 +54,19 @@ def operator_version(path: Path) -> str:
     """Version of a KubeRay operator: what Go wrote into the binary, or KUBERAY_VERSION where it was built from a
     checkout and holds none."""
     found = re.search(rb"github\.com/ray-project/kuberay/ray-operator\tv(\d+\.\d+\.\d+)\t", path.read_bytes())
-    held, told = found[1].decode() if found else "", os.environ.get("KUBERAY_VERSION", "").removeprefix("v")
-    if told and not re.fullmatch(r"\d+\.\d+\.\d+", told):
-        raise UsageError(f"KUBERAY_VERSION={told} is no version such as 1.7.0")
-    if held and told and held != told:
+    held, reported = found[1].decode() if found else "", os.environ.get("KUBERAY_VERSION", "").removeprefix("v")
+    if reported and not re.fullmatch(r"\d+\.\d+\.\d+", reported):
+        raise UsageError(f"KUBERAY_VERSION={reported} is no version such as 1.7.0")
+    if held and reported and held != reported:
         raise UsageError(
-            f"{path} is KubeRay {held}, and KUBERAY_VERSION says {told}: unset it, or KUBERAY_OPERATOR=path"
+            f"{path} is KubeRay {held}, and KUBERAY_VERSION says {reported}: unset it, or KUBERAY_OPERATOR=path"
         )
-    if not held and not told:
+    if not held and not reported:
         raise MissingError(f"{path} does not say which version of KubeRay it is", "KUBERAY_VERSION=1.7.0, say")
-    return held or told
+    return held or reported
 
 
-def _says(path: Path) -> str:
+def _read_version(path: Path) -> str:
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"\d+\.\d+\.\d+", answer.stdout)
     if found is None:

@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 from rayhelm.errors import RayhelmError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import list_members, measure_memory
-from testbed.control_plane.bed import ORDER, Bed, run_of
 from testbed.control_plane.home import Home
+from testbed.control_plane.running import ORDER, ControlPlane, run_of
 from testbed.tools import program
 
 __all__ = ["State", "state_of", "status"]
@@ -32,24 +32,24 @@ def status(home: Home) -> list[State]:
     has no process here."""
     if home.record() is None:
         return []
-    bed = Bed(home)
-    states = [state_of(bed, name) for name in ORDER if name in bed.record.parts]
-    return [_joined(bed), *states] if bed.record.joined else states
+    plane = ControlPlane(home)
+    states = [state_of(plane, name) for name in ORDER if name in plane.record.parts]
+    return [_joined(plane), *states] if plane.record.joined else states
 
 
-def _joined(bed: Bed) -> State:
-    port = urlsplit(bed.record.server).port or 443
+def _joined(plane: ControlPlane) -> State:
+    port = urlsplit(plane.record.server).port or 443
     try:
-        kubectl = Kubectl(program("kubectl"), bed.home.kubeconfig, run=run_of(bed.home, "kubectl"))
+        kubectl = Kubectl(program("kubectl"), plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
         kubectl("get", "--raw=/readyz", "--request-timeout=10s")
     except RayhelmError:
         return State("kube-apiserver", "not answering", 0, port, 0)
     return State("kube-apiserver", "ready", 0, port, 0)
 
 
-def state_of(bed: Bed, name: str) -> State:
+def state_of(plane: ControlPlane, name: str) -> State:
     """Of one that was started here."""
-    part = bed.part(name)
+    part = plane.part(name)
     alive = list_members(part.run)
-    state = "ended" if not alive else "ready" if bed.is_well(name) else "not answering"
+    state = "ended" if not alive else "ready" if plane.is_healthy(name) else "not answering"
     return State(name, state, part.pid, part.port, measure_memory(alive))

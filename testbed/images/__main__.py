@@ -12,8 +12,8 @@ from testbed.images.base import make_base, packages_of
 from testbed.images.haproxy import make_haproxy
 from testbed.images.python import make_code, make_packages, patterns_of
 from testbed.images.redis import make_redis
+from testbed.tools.checkout import HERE
 from testbed.tools.lock import one_at_a_time
-from testbed.tools.site import HERE
 
 RECIPE = HERE.root / "ci" / "images" / "cpu"
 LOCKS = tuple(HERE.root / "requirements" / f"{name}.txt" for name in ("core", "serve"))

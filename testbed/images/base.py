@@ -62,8 +62,8 @@ def _furnish(folder: Path) -> None:
     home.mkdir()
     home.chmod(0o777)
     venv = folder / "opt" / "venv"
-    site = venv / "lib" / f"python{PYTHON}" / "site-packages"
-    site.mkdir(parents=True)
+    checkout = venv / "lib" / f"python{PYTHON}" / "site-packages"
+    checkout.mkdir(parents=True)
     (venv / "bin").mkdir()
     for name in ("python", "python3", f"python{PYTHON}"):
         (venv / "bin" / name).symlink_to("/usr/bin/python3")

@@ -13,7 +13,7 @@ from typing import IO, Any
 from rayhelm.errors import RayhelmError
 from testbed.images.tar import Stream
 from testbed.tools import program
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 __all__ = ["LAYOUTS", "Layout"]
 

@@ -14,7 +14,7 @@ from rayhelm.standin.families import list_families
 from testbed.images.base import PYTHON
 from testbed.images.layout import Layout
 from testbed.images.tar import Stream
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 __all__ = ["SITE", "make_code", "make_packages", "patterns_of"]
 
@@ -40,10 +40,10 @@ def make_packages(
     parts = "\n".join([layout.digest(base), *left_out, *(lock.read_text() for lock in locks)])
     if layout.is_made_of(tag, parts):
         return
-    site = _fresh(folder)
+    checkout = _fresh(folder)
     options = [word for lock in locks for word in ("--requirement", str(lock))]
     # Links in place of copies, where uv keeps what it has downloaded on the same disk.
-    _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=site)
+    _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=checkout)
     patterns = [f"{SITE}/{pattern}" for pattern in ("bin", *left_out)]
     layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt"], left_out=patterns))
     shutil.rmtree(folder)
@@ -52,13 +52,15 @@ def make_packages(
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
     """Makes the image with rayhelm itself, commands of the packages, and the tiny models that stand in for real ones,
     on top of `base`."""
-    site, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
-    _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=site)
+    checkout, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
+    _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=checkout)
     for family in list_families():
         write_checkpoint(family, folder / MODELS)
     _write_commands(commands)
     files = [
-        path for path in sorted(site.rglob("*")) if path.is_file() and "bin" not in path.relative_to(site).parts[:1]
+        path
+        for path in sorted(checkout.rglob("*"))
+        if path.is_file() and "bin" not in path.relative_to(checkout).parts[:1]
     ]
     files += sorted(commands.iterdir())
     parts = "\n".join([layout.digest(base), *(f"{path.relative_to(folder)} {_content(path)}" for path in files)])
@@ -70,9 +72,9 @@ def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
 def _fresh(folder: Path) -> Path:
     if folder.exists():
         shutil.rmtree(folder)
-    site = folder / SITE
-    site.mkdir(parents=True)
-    return site
+    checkout = folder / SITE
+    checkout.mkdir(parents=True)
+    return checkout
 
 
 def _install(*arguments: str, target: Path) -> None:

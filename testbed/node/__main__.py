@@ -13,12 +13,12 @@ from testbed.command import run, say, show
 from testbed.control_plane.home import Record
 from testbed.control_plane.status import State, state_of
 from testbed.images.archive import layout_of
-from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, down, left_behind
 from testbed.node.home import NodeHome, home
 from testbed.node.host import check, packages
-from testbed.node.images import give, wait_until_told
+from testbed.node.images import give, wait_until_reported
 from testbed.node.network import DEFAULT, Network
+from testbed.node.running import ORDER, Node
 from testbed.node.up import touches, up
 from testbed.tools import program
 
@@ -55,7 +55,7 @@ def up_command(
     """Make this computer a Kubernetes node, and return when pods can run. Linux, as root."""
     begin = time.monotonic()
     node = up(home(), Network.parse(network), operator=operator, agree=lambda text: _agree(text, yes), say=say)
-    print(f"ready after {time.monotonic() - begin:.1f} s: {node.record.told}")
+    print(f"ready after {time.monotonic() - begin:.1f} s: {node.record.description}")
     print(f"export KUBECONFIG={node.home.kubeconfig}")
 
 
@@ -70,7 +70,7 @@ def load_command(
     layout, tag = layout_of(image)
     begin = time.monotonic()
     reference = give(place, int((place.folder / "pid").read_text()), layout, tag)
-    wait_until_told(Kubectl(program("kubectl"), place.kubeconfig), reference)
+    wait_until_reported(Kubectl(program("kubectl"), place.kubeconfig), reference)
     print(f"{reference}, imagePullPolicy: Never ({time.monotonic() - begin:.1f} s)")
 
 
@@ -100,9 +100,9 @@ def status_command(format: FormatOption = Format.text) -> None:
     states = _states(place, record)
     show(place, record, states, format)
     if not record.complete:
-        raise RayhelmError("its start did not come to its end: `up` begins anew, `down` ends it")
+        raise RayhelmError("its start did not come to its end: `up` begins again, `down` ends it")
     if ill := [state.name for state in states if state.state != "ready"]:
-        raise RayhelmError(f"{', '.join(ill)} did not answer: `up` begins anew")
+        raise RayhelmError(f"{', '.join(ill)} did not answer: `up` begins again")
 
 
 def _states(place: NodeHome, record: Record) -> list[State]:

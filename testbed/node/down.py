@@ -7,12 +7,12 @@ from pathlib import Path
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
-from testbed.control_plane.bed import run_of
 from testbed.control_plane.lock import alone
+from testbed.control_plane.running import run_of
 from testbed.node import cgroups
-from testbed.node.bed import ORDER
 from testbed.node.home import NodeHome
 from testbed.node.namespace import INIT, unplug
+from testbed.node.running import ORDER
 
 __all__ = ["alive", "clear", "down", "left_behind"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed.control_plane.home import Home
-from testbed.tools.site import ROOT
+from testbed.tools.checkout import ROOT
 
 __all__ = ["NODE", "NodeHome", "home"]
 

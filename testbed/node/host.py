@@ -16,7 +16,7 @@ from testbed.node.network import Network
 from testbed.node.shell import output, tried
 from testbed.tools import missing
 from testbed.tools.catalog import tools
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 __all__ = ["PACKAGES", "Facts", "Room", "check", "lacks", "look", "overlaps", "packages", "taken"]
 

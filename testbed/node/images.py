@@ -13,7 +13,7 @@ from testbed.node.settings import CONTAINERD
 from testbed.node.shell import output
 from testbed.tools import program
 
-__all__ = ["give", "small_ones", "wait_until_told"]
+__all__ = ["give", "small_ones", "wait_until_reported"]
 
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
 """Images of one program, and the arguments that are theirs."""
@@ -48,14 +48,14 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     return reference
 
 
-def wait_until_told(kubectl: Kubectl, reference: str) -> None:
+def wait_until_reported(kubectl: Kubectl, reference: str) -> None:
     """That the node has an image, the API server hears up to half a minute after the import."""
 
-    def told() -> bool | None:
+    def reported() -> bool | None:
         images = kubectl.get("node", NODE)["status"].get("images", ())
         return any(reference in (image["names"] or ()) for image in images) or None
 
-    wait_until(told, what=f"that the node tells of {reference}", timeout=120, poll=1)
+    wait_until(reported, what=f"that the node tells of {reference}", timeout=120, poll=1)
 
 
 def _ctr(pid: int, *arguments: str) -> str:

@@ -10,7 +10,7 @@ import psutil
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
-from testbed.control_plane.bed import run_of
+from testbed.control_plane.running import run_of
 from testbed.node.home import NodeHome
 from testbed.node.network import Network
 from testbed.node.shell import output, tried

@@ -11,18 +11,18 @@ import yaml
 from rayhelm.errors import MissingError, UsageError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import wait_until
-from testbed.control_plane.bed import run_of
 from testbed.control_plane.certificates import CLIENTS, write_certificates
 from testbed.control_plane.home import Part, Record
 from testbed.control_plane.kubeconfig import with_certificate
 from testbed.control_plane.lock import alone
+from testbed.control_plane.running import run_of
 from testbed.node import cgroups, components, images, namespace, settings
-from testbed.node.bed import ORDER, Node
 from testbed.node.down import alive, clear
 from testbed.node.home import NODE, NodeHome
 from testbed.node.host import check
 from testbed.node.network import Network
 from testbed.node.operator import install_operator
+from testbed.node.running import ORDER, Node
 from testbed.tools import crd_files, found, missing, program
 
 __all__ = ["CONTROL_PLANE", "Say", "touches", "up"]
@@ -100,7 +100,7 @@ def _running(home: NodeHome, network: Network) -> Node | None:
     node = Node(home, network)
     if str(network.node) not in record.server:
         raise UsageError(f"a node runs already, at {record.server}: `ci/node down` ends it")
-    return node if all(node.is_well(part) for part in record.parts) else None
+    return node if all(node.is_healthy(part) for part in record.parts) else None
 
 
 def _fresh(home: NodeHome, network: Network, say: Say) -> Node:

@@ -1,7 +1,7 @@
 """Simulated nodes: what the real scheduler places real pods on, where there is neither a machine nor a GPU.
 
 simulated   nodes of one cluster of a fleet, one for each host of its pools
-hosts       what a host is: its card, size, labels, taints
+hosts       what a host is: its GPU, size, labels, taints
 labels/     labels that each vendor's own discovery writes, as data
 manifest    a host as a Node
 volumes     volumes for claims of model weights

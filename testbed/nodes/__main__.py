@@ -24,7 +24,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("fleet", nargs="?", type=Path, metavar="FLEET", help="a fleet file")
     parser.add_argument("--cluster", default="", help="the cluster, where the fleet has several")
     parser.add_argument("--gpus", type=int, help=f"no fleet: so many H100, {GPUS_PER_NODE} on a node")
-    parser.add_argument("--cpu-nodes", type=int, default=2, help="nodes without cards beside them (2)")
+    parser.add_argument("--cpu-nodes", type=int, default=2, help="nodes without GPUs beside them (2)")
     parser.add_argument("--kubeconfig", type=Path, help="of the cluster; else KUBECONFIG")
     parser.add_argument("-o", dest="output", choices=["yaml"], help="print the manifests, and ask no cluster")
     chosen = parser.parse_args(arguments)
@@ -34,23 +34,23 @@ def main(arguments: list[str]) -> int:
             print(yaml.safe_dump_all(manifests, sort_keys=False), end="")
         else:
             apply(manifests, _kubeconfig(chosen.kubeconfig))
-            print(told(manifests))
+            print(reported(manifests))
     except RayhelmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     return 0
 
 
-def told(manifests: list[dict[str, Any]]) -> str:
+def reported(manifests: list[dict[str, Any]]) -> str:
     """`9 nodes with 16 nvidia.com/gpu, 16 volumes`."""
     kinds = Counter(manifest["kind"] for manifest in manifests)
     devices: Counter[str] = Counter()
     for manifest in manifests:
         capacity = manifest.get("status", {}).get("capacity", {})
         devices.update({name: int(count) for name, count in capacity.items() if "/" in name})
-    cards = " and ".join(f"{count} {name}" for name, count in devices.items()) or "no cards"
+    gpus = " and ".join(f"{count} {name}" for name, count in devices.items()) or "no GPUs"
     more = f", {kinds['PersistentVolume']} volumes" if kinds["PersistentVolume"] else ""
-    return f"{kinds['Node']} nodes with {cards}{more}"
+    return f"{kinds['Node']} nodes with {gpus}{more}"
 
 
 def _manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:

@@ -42,24 +42,24 @@ class Host:
     size: Size
     region: str
     """The cluster's name: fleets do not tell regions."""
-    card: GpuKind | None = None
-    """None for a host without cards."""
-    cards: int = 0
+    gpu_kind: GpuKind | None = None
+    """None for a host without GPUs."""
+    gpus: int = 0
     parts: dict[str, int] = field(default_factory=dict)
-    """What its device plugin offers in place of whole cards, by extended resource, where they are shared."""
+    """What its device plugin offers in place of whole GPUs, by extended resource, where they are shared."""
     mig: dict[str, int] = field(default_factory=dict)
-    """MIG instances of each card, by profile."""
+    """MIG instances of each GPU, by profile."""
     slices: int = 0
-    """Time slices of each card."""
+    """Time slices of each GPU."""
     rdma_resource: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
     """What the fleet says of the host: it wins over what is made up here."""
     taints: tuple[Taint, ...] = ()
 
 
-def size_of(pool: Pool, cards: int) -> Size:
+def size_of(pool: Pool, gpus: int) -> Size:
     """What the fleet says of the pool's nodes, else room for the largest worker pods that plans make: one for each
-    card or part of one, of a kind that is shared, and once more as much for what runs beside them."""
-    cpus = CPUS_STEP * (cards + 1)
-    memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_GPU) * (cards + 1) * GIB
+    GPU or part of one, of a kind that is shared, and once more as much for what runs beside them."""
+    cpus = CPUS_STEP * (gpus + 1)
+    memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_GPU) * (gpus + 1) * GIB
     return Size(cpus=pool.cpus_per_node or cpus, memory=int(pool.memory_per_node or memory))

@@ -16,7 +16,7 @@ def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:
     """KWOK's arguments. `port` on loopback answers /healthz.
 
     Only nodes with the label of simulated ones are touched, so it can join a cluster that has real ones. Heartbeats are
-    writes of the node's status and no leases: a KWOK that is started anew would wait for the old one's leases."""
+    writes of the node's status and no leases: a KWOK that is started again would wait for the old one's leases."""
     return [
         f"--kubeconfig={kubeconfig}",
         f"--server-address=127.0.0.1:{port}",

@@ -1,4 +1,4 @@
-"""Labels that each vendor's own discovery writes: `labels/`, filled with what the catalog knows of the card."""
+"""Labels that each vendor's own discovery writes: `labels/`, filled with what the catalog knows of the GPU."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,24 +9,24 @@ import yaml
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.closed import Closed
 
-__all__ = ["Labeller", "SpotMark", "facts_of", "labeller", "labels_of", "spot_marks"]
+__all__ = ["Labeler", "SpotMark", "facts_of", "labeler", "labels_of", "spot_marks"]
 
 FOLDER = Path(__file__).with_name("labels")
 
 
-class Labeller(Closed):
+class Labeler(Closed):
     """One file of `labels/`."""
 
     labels: dict[str, str]
-    """Keys and values, with `{facts}`; one whose fact is unknown is left out, as the labeller itself does."""
+    """Keys and values, with `{facts}`; one whose fact is unknown is left out, as the labeler itself does."""
     by_compute: dict[str, dict[str, str]] = {}
-    """Facts of all cards of a compute capability."""
+    """Facts of all GPUs of a compute capability."""
     mig: dict[str, str] = {}
-    """Labels for each MIG profile of the cards, which then are not shared otherwise."""
+    """Labels for each MIG profile of the GPUs, which then are not shared otherwise."""
     sliced: dict[str, str] = {}
-    """Labels that are others where cards are offered to several pods."""
-    cards: dict[str, dict[str, str]]
-    """Facts of a card by its id in the catalog; `source` says who saw them, or by which rule they are derived."""
+    """Labels that are others where GPUs are offered to several pods."""
+    gpus: dict[str, dict[str, str]]
+    """Facts of a GPU by its id in the catalog; `source` says who saw them, or by which rule they are derived."""
 
 
 class SpotMark(Closed):
@@ -38,12 +38,12 @@ class SpotMark(Closed):
     """Whether the label is a taint as well."""
 
 
-def labels_of(card: GpuKind, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
-    """Labels of a host with `count` such cards, as its vendor's discovery writes them; none where it has none here.
+def labels_of(gpu_kind: GpuKind, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
+    """Labels of a host with `count` such GPUs, as its vendor's discovery writes them; none where it has none here.
 
-    `mig`: MIG instances of each card by profile. `slices`: pods that each card is offered to."""
-    known = labeller(card.vendor)
-    facts = facts_of(card, count)
+    `mig`: MIG instances of each GPU by profile. `slices`: pods that each GPU is offered to."""
+    known = labeler(gpu_kind.vendor)
+    facts = facts_of(gpu_kind, count)
     labels: dict[str, str] = {}
     for key, value in known.labels.items() if known else ():
         try:
@@ -58,22 +58,22 @@ def labels_of(card: GpuKind, count: int, mig: Mapping[str, int] | None = None, s
     return labels
 
 
-def facts_of(card: GpuKind, count: int) -> dict[str, str]:
-    """What labels can tell of a card; the catalog's product label wins over the labeller's file."""
-    facts = {"count": str(count), "mig": str(bool(card.mig)).lower()}
-    if known := labeller(card.vendor):
-        facts |= known.by_compute.get(card.compute or "", {}) | known.cards.get(card.id, {})
-    if card.product_label:
-        facts["product"] = card.product_label
-    if card.compute and "." in card.compute:
-        facts["compute_major"], _, facts["compute_minor"] = card.compute.partition(".")
+def facts_of(gpu_kind: GpuKind, count: int) -> dict[str, str]:
+    """What labels can tell of a GPU; the catalog's product label wins over the labeler's file."""
+    facts = {"count": str(count), "mig": str(bool(gpu_kind.mig)).lower()}
+    if known := labeler(gpu_kind.vendor):
+        facts |= known.by_compute.get(gpu_kind.compute or "", {}) | known.gpus.get(gpu_kind.id, {})
+    if gpu_kind.product_label:
+        facts["product"] = gpu_kind.product_label
+    if gpu_kind.compute and "." in gpu_kind.compute:
+        facts["compute_major"], _, facts["compute_minor"] = gpu_kind.compute.partition(".")
     return facts
 
 
 @cache
-def labeller(vendor: str) -> Labeller | None:
+def labeler(vendor: str) -> Labeler | None:
     path = FOLDER / f"{vendor}.yaml"
-    return Labeller.model_validate(yaml.safe_load(path.read_text())) if path.is_file() else None
+    return Labeler.model_validate(yaml.safe_load(path.read_text())) if path.is_file() else None
 
 
 @cache

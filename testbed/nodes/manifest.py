@@ -44,7 +44,7 @@ def node(host: Host) -> dict[str, Any]:
 
 
 def _devices(host: Host) -> dict[str, str]:
-    offered = host.parts or ({host.card.resource: host.cards} if host.card else {})
+    offered = host.parts or ({host.gpu_kind.resource: host.gpus} if host.gpu_kind else {})
     devices = {resource: str(count) for resource, count in offered.items()}
     if host.rdma_resource:
         devices[host.rdma_resource] = str(RDMA_SHARES)
@@ -52,7 +52,7 @@ def _devices(host: Host) -> dict[str, str]:
 
 
 def _labels(host: Host) -> dict[str, str]:
-    kind = f"{host.card.id}-x{host.cards}" if host.card else "cpu"
+    kind = f"{host.gpu_kind.id}-x{host.gpus}" if host.gpu_kind else "cpu"
     return {
         "kubernetes.io/hostname": host.name,
         "kubernetes.io/arch": "amd64",
@@ -61,7 +61,7 @@ def _labels(host: Host) -> dict[str, str]:
         # A pool is what shares a network: as near as a fleet comes to a zone.
         "topology.kubernetes.io/region": host.region,
         "topology.kubernetes.io/zone": f"{host.region}.{host.pool}"[:63],
-        **(labels_of(host.card, host.cards, host.mig, host.slices) if host.card else {}),
+        **(labels_of(host.gpu_kind, host.gpus, host.mig, host.slices) if host.gpu_kind else {}),
         **host.labels,
         POOL: host.pool,
         SIMULATED: "true",

@@ -10,30 +10,30 @@ from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partitio
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from testbed.nodes.hosts import GIB, Host, Size, Taint, size_of
-from testbed.nodes.labels import labeller, spot_marks
+from testbed.nodes.labels import labeler, spot_marks
 from testbed.nodes.manifest import POOL, node
 
 __all__ = ["cluster_of", "cpu_nodes", "pool_of", "simulated", "uniform"]
 
-WITHOUT_CARDS = "without-cards"
+WITHOUT_GPUS = "without-GPUs"
 
 
 def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
     """Nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
 
-    Shares (`gpuFraction`) are held inside Ray: pods ask for whole cards, and nodes offer whole ones. What `sharing`
+    Shares (`gpuFraction`) are held inside Ray: pods ask for whole GPUs, and nodes offer whole ones. What `sharing`
     cuts is offered in its parts, as after the nodes' labels have been set.
 
-    Raises UsageError for a cluster that the fleet does not have, FleetError for cards that no chart asks for."""
+    Raises UsageError for a cluster that the fleet does not have, FleetError for GPUs that no chart asks for."""
     region, known, names = cluster_of(loaded, cluster), known or load_catalog(), set[str]()
     pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
     return [node(host) for name, pool in pools for host in _hosts(name, pool, loaded, known, names)]
 
 
 def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
-    """Nodes without cards, for heads, downloads and the like."""
+    """Nodes without GPUs, for heads, downloads and the like."""
     size = Size(cpus, memory_gib * GIB)
-    return [node(Host(f"{WITHOUT_CARDS}-{index}", WITHOUT_CARDS, size, region)) for index in range(count)]
+    return [node(Host(f"{WITHOUT_GPUS}-{index}", WITHOUT_GPUS, size, region)) for index in range(count)]
 
 
 def uniform(
@@ -41,11 +41,12 @@ def uniform(
 ) -> list[dict[str, Any]]:
     """Many like nodes, without a fleet: 1,000 GPUs unless told otherwise.
 
-    Raises FleetError for a card that the catalog does not know."""
-    card, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
-    size, taints = size_of(like, per_node), (_vendors_taint(card),)
+    Raises FleetError for a GPU that the catalog does not know."""
+    gpu_kind, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
+    size, taints = size_of(like, per_node), (_vendors_taint(gpu_kind),)
     hosts = (
-        Host(f"{pool}-{index}", pool, size, "main", card=card, cards=per_node, taints=taints) for index in range(nodes)
+        Host(f"{pool}-{index}", pool, size, "main", gpu_kind=gpu_kind, gpus=per_node, taints=taints)
+        for index in range(nodes)
     )
     return [node(host) for host in hosts]
 
@@ -65,27 +66,27 @@ def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
 
 
 def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: set[str]) -> Iterator[Host]:
-    for index, (gpu, cards, own, labels) in enumerate(_machines(name, pool)):
-        card = known.gpu(gpu)
-        if not labeller(card.vendor):
-            problem = loaded.document.problem(("pools", name), f"no chart asks for {card.resource} ({card.id})")
+    for index, (gpu, gpus, own, labels) in enumerate(_machines(name, pool)):
+        gpu_kind = known.gpu(gpu)
+        if not labeler(gpu_kind.vendor):
+            problem = loaded.document.problem(("pools", name), f"no chart asks for {gpu_kind.resource} ({gpu_kind.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
-        cut = partition_gpus(name, pool, card, loaded, known)
+        cut = partition_gpus(name, pool, gpu_kind, loaded, known)
         yield Host(
-            name=_unlike(own or f"{name}-{index}", names),
+            name=_unique(own or f"{name}-{index}", names),
             pool=name,
-            size=size_of(pool, cards * sum(count for _, count in cut.parts) if cut else cards),
+            size=size_of(pool, gpus * sum(count for _, count in cut.parts) if cut else gpus),
             region=pool.cluster,
-            card=card,
-            cards=cards,
-            parts={part.resource: cards * count for part, count in cut.parts} if cut else {},
+            gpu_kind=gpu_kind,
+            gpus=gpus,
+            parts={part.resource: gpus * count for part, count in cut.parts} if cut else {},
             mig=dict(cut.layout) if cut else {},
             slices=cut.slices if cut else 0,
             rdma_resource=pool.rdma_resource,
             labels={**pool.node_selector, **labels, **_chosen(name, cut), **({spot.key: spot.value} if spot else {})},
             taints=(
-                _vendors_taint(card),
+                _vendors_taint(gpu_kind),
                 *(Taint(spot.key, spot.value) for _ in [0] if spot and spot.tainted),
                 *(Taint(item.key, item.value or "", item.effect or "NoSchedule") for item in pool.tolerations),
             ),
@@ -93,7 +94,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
 
 
 def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
-    """The label by which somebody chose how the cards are shared: what the chart platform's NOTES say."""
+    """The label by which somebody chose how the GPUs are shared: what the chart platform's NOTES say."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
     return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
@@ -107,12 +108,12 @@ def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dic
         yield from [(pool.gpu or "", pool.gpus_per_node or 1, None, {})] * (pool.nodes or 1)
 
 
-def _vendors_taint(card: GpuKind) -> Taint:
-    """As clouds set it on nodes with cards, so that nothing else takes their place."""
-    return Taint(card.resource, "present")
+def _vendors_taint(gpu_kind: GpuKind) -> Taint:
+    """As clouds set it on nodes with GPUs, so that nothing else takes their place."""
+    return Taint(gpu_kind.resource, "present")
 
 
-def _unlike(name: str, names: set[str]) -> str:
+def _unique(name: str, names: set[str]) -> str:
     """Hosts of two pools may have the same name; nodes may not."""
     while name in names:
         name += "-2"

@@ -52,34 +52,34 @@ class RayStandIn:
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
         """Every PUT so far in the order of time, refused ones included, and those to clusters that are gone: also to
         those of an earlier RayService of this name."""
-        return tuple(map(Put.model_validate, self._told(namespace, name)["puts"]))
+        return tuple(map(Put.model_validate, self._instructions(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
         """What was told under exactly this name."""
-        told = self._told(namespace, name)["failure"]
-        return None if told is None else Failure.model_validate(told)
+        reported = self._instructions(namespace, name)["failure"]
+        return None if reported is None else Failure.model_validate(reported)
 
-    def fail(self, namespace: str, name: str, **told: Unpack[FailureFields]) -> None:
+    def fail(self, namespace: str, name: str, **reported: Unpack[FailureFields]) -> None:
         """As `Failure` has it: `fail("models", "web", applications={"chat": "DEPLOY_FAILED"})`. From now on, until it
         is healed, and as said here alone, whatever was said before under this name. It outlives the RayService:
         `failing` heals by itself."""
-        self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=Failure(**told).model_dump_json())
+        self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=Failure(**reported).model_dump_json())
 
     def heal(self, namespace: str, name: str) -> None:
         self._ask("DELETE", f"/-/stand-in/{namespace}/{name}")
 
     @contextmanager
-    def failing(self, namespace: str, name: str, **told: Unpack[FailureFields]) -> Iterator[None]:
+    def failing(self, namespace: str, name: str, **reported: Unpack[FailureFields]) -> Iterator[None]:
         """Fails within, and is healed whatever happens there."""
-        self.fail(namespace, name, **told)
+        self.fail(namespace, name, **reported)
         try:
             yield
         finally:
             self.heal(namespace, name)
 
-    def _told(self, namespace: str, name: str) -> dict[str, Any]:
-        told: dict[str, Any] = self._ask("GET", f"/-/stand-in/{namespace}/{name}").json()
-        return told
+    def _instructions(self, namespace: str, name: str) -> dict[str, Any]:
+        reported: dict[str, Any] = self._ask("GET", f"/-/stand-in/{namespace}/{name}").json()
+        return reported
 
     def _ask(self, method: str, path: str, content: str | None = None) -> httpx.Response:
         try:

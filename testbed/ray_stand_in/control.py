@@ -42,7 +42,7 @@ class Control:
         return known[request.method](place["namespace"], place["name"], request.body)
 
     def _tell(self, namespace: str, name: str, _: bytes) -> Answer:
-        failure = self._failures.told(namespace, name)
+        failure = self._failures.reported(namespace, name)
         return as_json(
             {
                 "failure": failure.model_dump(mode="json") if failure else None,

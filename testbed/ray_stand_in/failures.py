@@ -32,7 +32,7 @@ class Failure(Closed):
     """Spare the RayClusters that are there when this is said: the next one fails, as with a bad upgrade."""
 
 
-class Told(Closed):
+class Instruction(Closed):
     """A failure and those that it spares."""
 
     failure: Failure
@@ -40,7 +40,7 @@ class Told(Closed):
     """UIDs of RayClusters."""
 
 
-_BOOK = TypeAdapter(dict[str, Told])
+_BOOK = TypeAdapter(dict[str, Instruction])
 
 
 class Failures:
@@ -49,32 +49,34 @@ class Failures:
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = folder / "failures.json" if folder else None
-        self._told: dict[str, Told] = read(self._file, _BOOK) if self._file and self._file.exists() else {}
+        self._instructions: dict[str, Instruction] = (
+            read(self._file, _BOOK) if self._file and self._file.exists() else {}
+        )
         self._lock = threading.Lock()
 
-    def told(self, namespace: str, name: str) -> Failure | None:
+    def reported(self, namespace: str, name: str) -> Failure | None:
         """What was said under exactly this name."""
-        told = self._told.get(f"{namespace}/{name}")
-        return told.failure if told else None
+        reported = self._instructions.get(f"{namespace}/{name}")
+        return reported.failure if reported else None
 
     def fail(self, namespace: str, name: str, failure: Failure, spared: tuple[str, ...]) -> None:
         """Takes the place of what was said before under this name."""
         with self._lock:
-            self._keep({**self._told, f"{namespace}/{name}": Told(failure=failure, spared=spared)})
+            self._keep({**self._instructions, f"{namespace}/{name}": Instruction(failure=failure, spared=spared)})
 
     def heal(self, namespace: str, name: str) -> None:
         with self._lock:
-            self._keep({key: told for key, told in self._told.items() if key != f"{namespace}/{name}"})
+            self._keep({key: reported for key, reported in self._instructions.items() if key != f"{namespace}/{name}"})
 
     def of(self, head: Head) -> Failure:
         """How the Ray of this head fails; a Failure without content where it does not."""
         for name in (head.cluster.name, head.cluster.service):
-            told = self._told.get(f"{head.cluster.namespace}/{name}")
-            if told and head.cluster.uid not in told.spared:
-                return told.failure
+            reported = self._instructions.get(f"{head.cluster.namespace}/{name}")
+            if reported and head.cluster.uid not in reported.spared:
+                return reported.failure
         return Failure()
 
-    def _keep(self, told: dict[str, Told]) -> None:
+    def _keep(self, reported: dict[str, Instruction]) -> None:
         if self._file:
-            write(self._file, _BOOK, told)
-        self._told = told
+            write(self._file, _BOOK, reported)
+        self._instructions = reported

@@ -25,7 +25,7 @@ class Pod:
     ready: bool
     """Phase Running and condition Ready."""
     restarts: int
-    """How often Ray's container was started anew."""
+    """How often Ray's container was started again."""
     dashboard_port: int | None
     """Where Ray's dashboard listens; None when it can be reached from its own pod only, or is switched off."""
     token_mode: bool

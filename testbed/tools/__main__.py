@@ -13,12 +13,12 @@ from rayhelm.errors import MissingError, RayhelmError, UsageError
 from testbed.tools import crds
 from testbed.tools.build import build
 from testbed.tools.catalog import Module, Tool, tools
+from testbed.tools.checkout import HERE, Checkout
 from testbed.tools.find import search
 from testbed.tools.lock import one_at_a_time
-from testbed.tools.site import HERE, Site
 
 
-def main(arguments: list[str], site: Site = HERE) -> int:
+def main(arguments: list[str], checkout: Checkout = HERE) -> int:
     """Exit code: 0, 2 for a wrong name, 3 where something could not be had, 130 when interrupted."""
     parser = argparse.ArgumentParser(prog="python -m testbed.tools", description=__doc__)
     parser.add_argument("--list", action="store_true", help="say what there is, and build nothing")
@@ -28,7 +28,7 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     # A build that is ended politely takes its compiler with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        tell(site) if chosen.list else make(chosen.names, site, chosen.group)
+        tell(checkout) if chosen.list else make(chosen.names, checkout, chosen.group)
     except RayhelmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -41,25 +41,25 @@ def main(arguments: list[str], site: Site = HERE) -> int:
     return 0
 
 
-def make(names: list[str], site: Site, group: str = "") -> None:
-    known, bundles = tools(site), {bundle.name: bundle for bundle in crds.bundles(site)}
+def make(names: list[str], checkout: Checkout, group: str = "") -> None:
+    known, bundles = tools(checkout), {bundle.name: bundle for bundle in crds.bundles(checkout)}
     if unknown := [name for name in names if name not in known and name not in bundles]:
         raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join([*known, *bundles])}")
     if group not in (groups := {tool.group for tool in known.values()}):
         raise UsageError(f"there is no group {group}; there is {', '.join(sorted(groups - {''}))}")
     wanted = [tool for name, tool in known.items() if (name in names if names else tool.group == group)]
-    with one_at_a_time(site.store / "go", "tools"):
-        make_programs(wanted, site)
+    with one_at_a_time(checkout.store / "go", "tools"):
+        make_programs(wanted, checkout)
         for bundle in bundles.values():
-            if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, site):
+            if (bundle.name in names if names else not group) and not crds.is_fetched(bundle, checkout):
                 print(f"==> CRDs of {bundle.name} {bundle.version}", flush=True)
-                crds.fetch(bundle, site)
+                crds.fetch(bundle, checkout)
 
 
-def make_programs(wanted: list[Tool], site: Site) -> None:
+def make_programs(wanted: list[Tool], checkout: Checkout) -> None:
     todo: list[Tool] = []
     for tool in wanted:
-        result = search(tool, site)
+        result = search(tool, checkout)
         if not result.found:
             for line in result.passed_over:
                 print(f"    passed over: {line}", flush=True)
@@ -75,21 +75,21 @@ def make_programs(wanted: list[Tool], site: Site) -> None:
         assert programs[0].module
         builds.append((programs[0].module, programs))
     for number, (module, programs) in enumerate(builds, 1):
-        build(module, programs, site, f"{number} of {len(builds)}")
+        build(module, programs, checkout, f"{number} of {len(builds)}")
 
 
-def tell(site: Site) -> None:
+def tell(checkout: Checkout) -> None:
     table = Table("name", "version", "where", box=None, pad_edge=False)
-    for tool in tools(site).values():
-        found = search(tool, site).found
+    for tool in tools(checkout).values():
+        found = search(tool, checkout).found
         if found:
             table.add_row(tool.name, found.version or "?", f"{found.path} ({found.where})")
         elif tool.module:
             table.add_row(tool.name, tool.version, f"not built, about {tool.module.recipe.seconds / 60:.1f} min")
         else:
             table.add_row(tool.name, tool.version, "not fetched: make setup")
-    for bundle in crds.bundles(site):
-        where = str(bundle.home(site)) if crds.is_fetched(bundle, site) else "not fetched: make tools"
+    for bundle in crds.bundles(checkout):
+        where = str(bundle.home(checkout)) if crds.is_fetched(bundle, checkout) else "not fetched: make tools"
         table.add_row(f"CRDs of {bundle.name}", bundle.version, where)
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 

@@ -12,12 +12,12 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError
 from testbed.tools.catalog import Module, Tool
+from testbed.tools.checkout import Checkout
 from testbed.tools.diagnosis import diagnosis
+from testbed.tools.disk_space import check_disk_space
 from testbed.tools.find import note_of, own_path
+from testbed.tools.program_version import NotRunnable, read_version
 from testbed.tools.progress import Progress
-from testbed.tools.room import check_room
-from testbed.tools.says import NotRunnable, says
-from testbed.tools.site import Site
 from testbed.tools.toolchain import environment, go_for
 
 __all__ = ["build"]
@@ -25,33 +25,35 @@ __all__ = ["build"]
 UNFINISHED = ".building-"
 
 
-def build(module: Module, wanted: Sequence[Tool], site: Site, place: str = "") -> float:
+def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str = "") -> float:
     """Builds the wanted programs of a module with one command, and returns the seconds that it took.
 
     The caller holds the lock. `place` is told with the title: `2 of 5`. Raises MissingError."""
-    home = module.home(site)
+    home = module.home(checkout)
     home.mkdir(parents=True, exist_ok=True)
     for leftover in home.glob(f"{UNFINISHED}*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    go = go_for(module.go, site)
-    check_room(module, go, site)
+    go = go_for(module.go, checkout)
+    check_disk_space(module, go, checkout)
     fresh = Path(tempfile.mkdtemp(dir=home, prefix=UNFINISHED))
     names = ", ".join(tool.name for tool in wanted)
     about = f"about {_duration(module.recipe.seconds)} where nothing is cached"
     try:
         with Progress(f"{names} {module.version} ({f'{place}; ' if place else ''}{about})") as progress:
-            _go_build(go, module, wanted, fresh, site, progress)
+            _go_build(go, module, wanted, fresh, checkout, progress)
         for tool in wanted:
             _prove(tool, fresh / tool.name)
-            (fresh / tool.name).rename(own_path(tool, site))
-            note_of(tool, site).write_text(module.pin)
+            (fresh / tool.name).rename(own_path(tool, checkout))
+            note_of(tool, checkout).write_text(module.pin)
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
     print(f"    {names}: {progress.seconds:.1f} s", flush=True)
     return progress.seconds
 
 
-def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, site: Site, progress: Progress) -> None:
+def _go_build(
+    go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, checkout: Checkout, progress: Progress
+) -> None:
     scratch = fresh / "tmp"
     scratch.mkdir()
     flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}"]
@@ -60,7 +62,7 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
     # Go names programs in a folder by their packages; one alone gets the name that we have for it.
     target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
-    env = environment(site) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
+    env = environment(checkout) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
     said: deque[str] = deque(maxlen=30)
     with subprocess.Popen(
         command,
@@ -95,7 +97,7 @@ def _go_build(go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, sit
 
 def _prove(tool: Tool, path: Path) -> None:
     try:
-        version = says(tool, path)
+        version = read_version(tool, path)
     except NotRunnable as error:
         raise MissingError(f"go build ended well, and {path.name} {error}", "make tools") from None
     if version != tool.version:

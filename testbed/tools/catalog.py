@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from rayhelm.errors import RayhelmError, UsageError
 from rayhelm.versions import versions
+from testbed.tools.checkout import Checkout
 from testbed.tools.recipes import Catalog, Recipe
-from testbed.tools.site import Site
 
 __all__ = ["Module", "Tool", "catalog", "module", "tool", "tools"]
 
@@ -61,12 +61,12 @@ class Module:
         """Changes with whatever a program is made from."""
         own = sorted(path.name for path in self.folder.glob("*.go") if path.name != "tools.go")
         parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum", *own)]
-        told = [self.ldflags, *self.recipe.tags]
-        return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in told)])).hexdigest()
+        reported = [self.ldflags, *self.recipe.tags]
+        return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in reported)])).hexdigest()
 
-    def home(self, site: Site) -> Path:
+    def home(self, checkout: Checkout) -> Path:
         """The folder that holds the programs once they are built."""
-        return site.store / "go" / self.name / self.version
+        return checkout.store / "go" / self.name / self.version
 
     def _read(self, pattern: str) -> str:
         line = re.search(pattern, self.go_mod, re.MULTILINE)
@@ -102,9 +102,9 @@ class Tool:
         return ".".join(self.version.split(".")[:2])
 
 
-def catalog(site: Site) -> Catalog:
+def catalog(checkout: Checkout) -> Catalog:
     """Raises RayhelmError where tools.yaml is not as it has to be."""
-    path = site.data / "tools.yaml"
+    path = checkout.data / "tools.yaml"
     try:
         return _parse(path.read_bytes())
     except (OSError, yaml.YAMLError, ValidationError) as error:
@@ -116,26 +116,26 @@ def _parse(text: bytes) -> Catalog:
     return Catalog.model_validate(yaml.safe_load(text))
 
 
-def module(name: str, site: Site) -> Module:
+def module(name: str, checkout: Checkout) -> Module:
     """Raises UsageError where a minor version is asked for that has no folder."""
-    recipe = catalog(site).modules[name]
+    recipe = catalog(checkout).modules[name]
     if not recipe.variable:
-        return Module(name, recipe, site.data / recipe.folder)
-    minor = site.env.get(recipe.variable) or versions().kubernetes.default
-    folder = site.data / recipe.folder.format(minor=minor)
-    there = sorted(path.name.removeprefix(f"{name}-") for path in site.data.glob(recipe.folder.format(minor="*")))
+        return Module(name, recipe, checkout.data / recipe.folder)
+    minor = checkout.env.get(recipe.variable) or versions().kubernetes.default
+    folder = checkout.data / recipe.folder.format(minor=minor)
+    there = sorted(path.name.removeprefix(f"{name}-") for path in checkout.data.glob(recipe.folder.format(minor="*")))
     if minor not in there:
         raise UsageError(f"{recipe.variable}={minor}: there is no ci/tools/{folder.name}; choose {' or '.join(there)}")
     return Module(name, recipe, folder)
 
 
-def tools(site: Site) -> dict[str, Tool]:
+def tools(checkout: Checkout) -> dict[str, Tool]:
     """Every tool by name, in the order of tools.yaml."""
-    known = catalog(site)
+    known = catalog(checkout)
     built = {
         program: Tool(program, source.version, recipe.ask, recipe.answer, source)
         for name, recipe in known.modules.items()
-        for source in [module(name, site)]
+        for source in [module(name, checkout)]
         for program in recipe.programs
     }
     fetched = {
@@ -145,9 +145,9 @@ def tools(site: Site) -> dict[str, Tool]:
     return built | fetched
 
 
-def tool(name: str, site: Site) -> Tool:
+def tool(name: str, checkout: Checkout) -> Tool:
     """Raises UsageError for a name that nobody knows."""
-    known = tools(site)
+    known = tools(checkout)
     if name not in known:
         raise UsageError(f"there is no tool {name}; there are {', '.join(known)}")
     return known[name]

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError, UsageError
 from testbed.tools.catalog import catalog, module
+from testbed.tools.checkout import HERE, Checkout
 from testbed.tools.diagnosis import diagnosis
-from testbed.tools.site import HERE, Site
 from testbed.tools.toolchain import environment, go_for
 
 __all__ = ["FOLDER", "Source", "bundles", "crd_files", "fetch", "is_fetched", "source"]
@@ -31,20 +31,20 @@ class Source:
     sum: str
     folder: str
 
-    def home(self, site: Site) -> Path:
-        return site.store / "crds" / f"{self.name}-{self.version}"
+    def home(self, checkout: Checkout) -> Path:
+        return checkout.store / "crds" / f"{self.name}-{self.version}"
 
 
-def crd_files(bundle: str, version: str = "", site: Site = HERE) -> list[Path]:
+def crd_files(bundle: str, version: str = "", checkout: Checkout = HERE) -> list[Path]:
     """The CRDs of a bundle, one file each, at the pinned version or at the one asked for.
 
     Raises MissingError where they are not here, naming what brings them."""
-    pinned = source(bundle, site)
+    pinned = source(bundle, checkout)
     if version in ("", pinned.version):
-        if not is_fetched(pinned, site):
+        if not is_fetched(pinned, checkout):
             raise MissingError(f"the CRDs of {bundle} {pinned.version} are not here", "make tools")
-        return sorted(pinned.home(site).glob("*.yaml"))
-    named = site.env.get(FOLDER)
+        return sorted(pinned.home(checkout).glob("*.yaml"))
+    named = checkout.env.get(FOLDER)
     if not named:
         raise MissingError(
             f"the CRDs of {bundle} {version} travel in no Go module that is served, and {FOLDER} names no folder",
@@ -58,37 +58,37 @@ def crd_files(bundle: str, version: str = "", site: Site = HERE) -> list[Path]:
     return files
 
 
-def source(bundle: str, site: Site) -> Source:
+def source(bundle: str, checkout: Checkout) -> Source:
     """Raises UsageError for a bundle that nobody knows."""
-    known = catalog(site).crds
+    known = catalog(checkout).crds
     if bundle not in known:
         raise UsageError(f"there are no CRDs {bundle}; there are {', '.join(known)}")
     entry = known[bundle]
     if not entry.tool:
         return Source(bundle, entry.module, entry.version, entry.sum, entry.folder)
-    pinned = module(entry.tool, site)
+    pinned = module(entry.tool, checkout)
     return Source(bundle, pinned.recipe.module, pinned.version, pinned.sum, entry.folder)
 
 
-def bundles(site: Site) -> list[Source]:
+def bundles(checkout: Checkout) -> list[Source]:
     """Every bundle, in the order of tools.yaml."""
-    return [source(name, site) for name in catalog(site).crds]
+    return [source(name, checkout) for name in catalog(checkout).crds]
 
 
-def is_fetched(bundle: Source, site: Site) -> bool:
-    note = bundle.home(site) / ".sum"
+def is_fetched(bundle: Source, checkout: Checkout) -> bool:
+    note = bundle.home(checkout) / ".sum"
     return note.is_file() and note.read_text() == bundle.sum
 
 
-def fetch(bundle: Source, site: Site) -> None:
+def fetch(bundle: Source, checkout: Checkout) -> None:
     """Brings a bundle into .tools. The caller holds the lock. Raises MissingError."""
-    home = bundle.home(site)
+    home = bundle.home(checkout)
     home.parent.mkdir(parents=True, exist_ok=True)
     for leftover in home.parent.glob(".fetching-*"):
         shutil.rmtree(leftover, ignore_errors=True)
     fresh = Path(tempfile.mkdtemp(dir=home.parent, prefix=".fetching-"))
     try:
-        _copy(_download(bundle, fresh, site) / bundle.folder, fresh, bundle)
+        _copy(_download(bundle, fresh, checkout) / bundle.folder, fresh, bundle)
         (fresh / ".sum").write_text(bundle.sum)
         shutil.rmtree(home, ignore_errors=True)
         fresh.rename(home)
@@ -96,13 +96,18 @@ def fetch(bundle: Source, site: Site) -> None:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _download(bundle: Source, outside: Path, site: Site) -> Path:
+def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
     """The unpacked module in Go's cache."""
     # A module of its own, so that a go.mod somewhere above has no say. GOSUMDB is off: the sum is compared below.
     (outside / "go.mod").write_text("module outside\n")
-    command = [str(go_for(OLDEST_GO, site)), "mod", "download", "-json", f"{bundle.module}@v{bundle.version}"]
+    command = [str(go_for(OLDEST_GO, checkout)), "mod", "download", "-json", f"{bundle.module}@v{bundle.version}"]
     ended = subprocess.run(
-        command, cwd=outside, env=environment(site) | {"GOSUMDB": "off"}, capture_output=True, text=True, check=False
+        command,
+        cwd=outside,
+        env=environment(checkout) | {"GOSUMDB": "off"},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     (outside / "go.mod").unlink()
     answer = json.loads(ended.stdout or "{}")

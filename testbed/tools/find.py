@@ -7,8 +7,8 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError
 from testbed.tools.catalog import Tool, tool, tools
-from testbed.tools.says import NotRunnable, says
-from testbed.tools.site import HERE, Site
+from testbed.tools.checkout import HERE, Checkout
+from testbed.tools.program_version import NotRunnable, read_version
 
 __all__ = ["ASSETS", "Found", "Search", "found", "is_ours", "missing", "own_path", "program", "search"]
 
@@ -36,15 +36,15 @@ class Search:
     """Each program that was there and did not fit, and why."""
 
 
-def program(name: str, site: Site = HERE) -> Path:
+def program(name: str, checkout: Checkout = HERE) -> Path:
     """The path of a program. Raises MissingError: what is missing, why what was there did not fit, what makes it."""
-    return found(name, site).path
+    return found(name, checkout).path
 
 
-def found(name: str, site: Site = HERE) -> Found:
+def found(name: str, checkout: Checkout = HERE) -> Found:
     """A program with its version. Raises MissingError as `program` does."""
-    wanted = tool(name, site)
-    result = search(wanted, site)
+    wanted = tool(name, checkout)
+    result = search(wanted, checkout)
     if result.found:
         return result.found
     why = "".join(f"\n  {line}" for line in result.passed_over)
@@ -54,64 +54,64 @@ def found(name: str, site: Site = HERE) -> Found:
     )
 
 
-def missing(site: Site = HERE, *, group: str = "") -> list[str]:
+def missing(checkout: Checkout = HERE, *, group: str = "") -> list[str]:
     """The names of a group that cannot be found. Raises MissingError for a variable that names no program."""
-    known = tools(site).items()
-    return [name for name, wanted in known if wanted.group == group and not search(wanted, site).found]
+    known = tools(checkout).items()
+    return [name for name, wanted in known if wanted.group == group and not search(wanted, checkout).found]
 
 
-def search(wanted: Tool, site: Site) -> Search:
+def search(wanted: Tool, checkout: Checkout) -> Search:
     """Looks in every place, in order. Raises MissingError for a variable that names no program."""
-    if named := site.env.get(wanted.variable):
-        return Search(_named(wanted, named, site), ())
+    if named := checkout.env.get(wanted.variable):
+        return Search(_named(wanted, named, checkout), ())
     passed_over: list[str] = []
-    for where, path in _candidates(wanted, site):
+    for where, path in _candidates(wanted, checkout):
         try:
-            version = says(wanted, path)
+            version = read_version(wanted, path)
         except NotRunnable as error:
             passed_over.append(f"{path} ({where}) {error}")
             continue
         if version.split(".")[:2] == wanted.minor.split("."):
             return Search(Found(path, version, where), tuple(passed_over))
         passed_over.append(f"{path} ({where}) is {version or 'of a version that it does not say'}, not {wanted.minor}")
-    if is_ours(wanted, site):
-        return Search(Found(own_path(wanted, site), wanted.version, ".tools"), tuple(passed_over))
+    if is_ours(wanted, checkout):
+        return Search(Found(own_path(wanted, checkout), wanted.version, ".tools"), tuple(passed_over))
     return Search(None, tuple(passed_over))
 
 
-def own_path(wanted: Tool, site: Site) -> Path:
+def own_path(wanted: Tool, checkout: Checkout) -> Path:
     """Where the program lies once it was fetched or built here."""
-    return (wanted.module.home(site) if wanted.module else site.store / "bin") / wanted.name
+    return (wanted.module.home(checkout) if wanted.module else checkout.store / "bin") / wanted.name
 
 
-def note_of(wanted: Tool, site: Site) -> Path:
+def note_of(wanted: Tool, checkout: Checkout) -> Path:
     """The file that says what a built program was made from."""
-    return own_path(wanted, site).with_name(f".{wanted.name}.pin")
+    return own_path(wanted, checkout).with_name(f".{wanted.name}.pin")
 
 
-def is_ours(wanted: Tool, site: Site) -> bool:
+def is_ours(wanted: Tool, checkout: Checkout) -> bool:
     """Whether it was fetched, or built from exactly what is pinned now."""
-    if not own_path(wanted, site).is_file():
+    if not own_path(wanted, checkout).is_file():
         return False
     if not wanted.module:
         return True
-    note = note_of(wanted, site)
+    note = note_of(wanted, checkout)
     return note.is_file() and note.read_text() == wanted.module.pin
 
 
-def _named(wanted: Tool, named: str, site: Site) -> Found:
+def _named(wanted: Tool, named: str, checkout: Checkout) -> Found:
     # As a shell takes it: a bare name is looked up on PATH.
-    path = Path(named if "/" in named else shutil.which(named, path=site.env.get("PATH", "")) or named)
+    path = Path(named if "/" in named else shutil.which(named, path=checkout.env.get("PATH", "")) or named)
     try:
-        return Found(path.absolute(), says(wanted, path), wanted.variable)
+        return Found(path.absolute(), read_version(wanted, path), wanted.variable)
     except NotRunnable as error:
         raise MissingError(
             f"{wanted.variable}={named} {error}", f"name a {wanted.name} that can be run, or unset {wanted.variable}"
         ) from None
 
 
-def _candidates(wanted: Tool, site: Site) -> Iterator[tuple[str, Path]]:
-    if on_path := shutil.which(wanted.name, path=site.env.get("PATH", "")):
+def _candidates(wanted: Tool, checkout: Checkout) -> Iterator[tuple[str, Path]]:
+    if on_path := shutil.which(wanted.name, path=checkout.env.get("PATH", "")):
         yield "PATH", Path(on_path).absolute()
-    if (assets := site.env.get(ASSETS)) and (path := Path(assets, wanted.name)).exists():
+    if (assets := checkout.env.get(ASSETS)) and (path := Path(assets, wanted.name)).exists():
         yield ASSETS, path.absolute()

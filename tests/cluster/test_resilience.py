@@ -47,7 +47,7 @@ def done(cluster: Cluster) -> Iterator[Install]:
 def test_an_operator_that_was_ended_or_killed_goes_on_where_it_was(install: Install, place: Testbed) -> None:
     before, pods = install.ray_cluster, install.uids()
     for grace in (5.0, 0.0):
-        place.bed.restart("kuberay-operator", grace=grace)
+        place.plane.restart("kuberay-operator", grace=grace)
     install.goes_on()
     install.converges()
     assert install.ray_cluster == before
@@ -58,7 +58,7 @@ def test_an_operator_that_was_away_at_the_install_makes_one_cluster_of_it(
     cluster: Cluster, namespace: str, place: Testbed
 ) -> None:
     install = Install(cluster, namespace)
-    with place.bed.without("kuberay-operator"):
+    with place.plane.without("kuberay-operator"):
         install.begins()
     install.converges()
     assert install.ray_cluster
@@ -73,7 +73,7 @@ def test_an_api_server_that_was_killed_finds_what_ran_as_it_was_and_the_rest_is_
     with install.cluster.namespace() as elsewhere:
         begun = Install(install.cluster, elsewhere)
         begun.begins()
-        place.bed.restart("kube-apiserver", grace=0)
+        place.plane.restart("kube-apiserver", grace=0)
         install.goes_on()
         for it in (install, begun):
             it.converges()

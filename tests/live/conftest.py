@@ -12,8 +12,8 @@ from live.kit.cluster import Cluster
 from live.kit.ground import GIVEN, HOME, NETWORK, UPGRADE, why_not
 from rayhelm.errors import RayhelmError
 from testbed.node import down, up
-from testbed.node.bed import Node
 from testbed.node.network import Network
+from testbed.node.running import Node
 
 FOLDER = Path(__file__).parent
 WITHOUT_RAY = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods")

@@ -12,14 +12,14 @@ import pytest
 from live.kit.cluster import Cluster
 from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.processes import list_members
-from testbed.control_plane.bed import run_of
+from testbed.control_plane.running import run_of
 from testbed.node import cgroups, down, up
-from testbed.node.bed import Node
 from testbed.node.down import PARTS, alive, is_left_behind
 from testbed.node.home import NodeHome
 from testbed.node.init import SETTINGS
 from testbed.node.network import Network
-from testbed.tools.site import HERE
+from testbed.node.running import Node
+from testbed.tools.checkout import HERE
 
 HOME = NodeHome(HERE.root / ".state" / "node-crash")
 NETWORK = Network.parse("10.211.0.0/16")
@@ -87,7 +87,7 @@ def test_after_a_crash_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     node = up(HOME, NETWORK, operator=False, say=said.append)
     assert "here is what is left of another one: clearing it away" in said
-    assert all(node.is_well(name) for name in node.record.parts)
+    assert all(node.is_healthy(name) for name in node.record.parts)
 
 
 def test_a_node_whose_folder_is_lost_is_ended_all_the_same() -> None:

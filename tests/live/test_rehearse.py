@@ -15,7 +15,7 @@ from live.kit.cluster import Cluster
 from rayhelm.charts.helm import charts_dir
 from rayhelm.rehearsal.load import NAMESPACE
 from testbed.images.__main__ import build
-from testbed.node.images import give, wait_until_told
+from testbed.node.images import give, wait_until_reported
 from testbed.tools import program
 
 FLEET = (charts_dir().parent / "values" / "single-gpu" / "fleet.yaml").read_text()
@@ -41,7 +41,7 @@ def rehearse(cluster: Cluster, tmp_path: Path) -> Rehearse:
     """Exit code and answer of the command, given texts of fleet files."""
     for tag in ("cpu", "haproxy"):
         reference = give(cluster.node.home, cluster.pid, build(tag), tag)
-        wait_until_told(cluster.kubectl, reference)
+        wait_until_reported(cluster.kubectl, reference)
     environment = {
         **os.environ,
         "KUBECONFIG": str(cluster.node.home.kubeconfig),

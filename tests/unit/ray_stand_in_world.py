@@ -121,8 +121,8 @@ class World:
         return self.ask("DELETE", f"/-/stand-in/models/{name}")
 
     def puts(self, name: str = "web") -> list[dict[str, Any]]:
-        told: list[dict[str, Any]] = said(self.ask("GET", f"/-/stand-in/models/{name}"))["puts"]
-        return told
+        reported: list[dict[str, Any]] = said(self.ask("GET", f"/-/stand-in/models/{name}"))["puts"]
+        return reported
 
 
 def dashboard(cluster: str = "web-abcde", port: int = 8265) -> str:

@@ -17,16 +17,16 @@ from rayhelm import processes
 from rayhelm.errors import MissingError, RayhelmError, UsageError
 from testbed.control_plane import __main__ as command_line
 from testbed.control_plane import programs as programs_of
-from testbed.control_plane.bed import run_of
 from testbed.control_plane.definitions import _name
 from testbed.control_plane.home import Home, Part, Record
 from testbed.control_plane.kubeconfig import server_of
 from testbed.control_plane.lock import alone, is_held
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs, operator_version
+from testbed.control_plane.running import run_of
 from testbed.tools import crd_files
+from testbed.tools.checkout import HERE
 from testbed.tools.crds import bundles, is_fetched
-from testbed.tools.site import HERE
 
 # The package names functions after these two.
 home_of = import_module("testbed.control_plane.home")
@@ -66,8 +66,8 @@ def call(place: Home, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         monkeypatch.setattr(sys, "argv", ["ci/control-plane", *words])
         with pytest.raises(SystemExit) as ended:
             command_line.main()
-        told = capsys.readouterr()
-        return int(ended.value.code or 0), told.out + told.err
+        reported = capsys.readouterr()
+        return int(ended.value.code or 0), reported.out + reported.err
 
     yield run
     for name, handler in handlers.items():
@@ -129,7 +129,7 @@ def test_the_launcher_says_what_sets_the_checkout_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe\x00", b"[]", b'{"kubernetes": 5}', None])
-def test_a_record_that_cannot_be_read_is_told_and_ended(call: Call, place: Home, damage: bytes | None) -> None:
+def test_a_record_that_cannot_be_read_is_reported_and_ended(call: Call, place: Home, damage: bytes | None) -> None:
     place.write(RECORD)
     record = place.folder / "record.json"
     record.unlink()
@@ -141,7 +141,7 @@ def test_a_record_that_cannot_be_read_is_told_and_ended(call: Call, place: Home,
     assert not place.folder.exists()
 
 
-def test_processes_without_a_folder_are_told_and_ended(call: Call, place: Home, tmp_path: Path) -> None:
+def test_processes_without_a_folder_are_reported_and_ended(call: Call, place: Home, tmp_path: Path) -> None:
     processes.start(SLEEP, run=run_of(place, "kwok"), log=tmp_path / "log")
     assert "`ci/control-plane down --name default` ends them" in call("status")[1]
     assert call("down") == (0, "ended: 1 processes\n")
@@ -200,7 +200,7 @@ def test_a_command_waits_for_the_one_before_it_and_says_so(call: Call, place: Ho
     assert not list(place.folder.parent.iterdir())
 
 
-def test_a_lock_that_a_killed_command_left_holds_nobody_up(call: Call, place: Home) -> None:
+def test_a_lock_that_a_killed_command_left_holds_nothing_up(call: Call, place: Home) -> None:
     place.folder.parent.mkdir(parents=True)
     (place.folder.parent / ".default.lock").touch()
     assert not is_held(place)
@@ -211,7 +211,7 @@ def test_a_lock_that_a_killed_command_left_holds_nobody_up(call: Call, place: Ho
 # -- no programs, no room --------------------------------------------------------------------------------------------
 
 
-def test_all_programs_that_are_missing_are_told_in_one_message(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
+def test_all_programs_that_are_missing_are_reported_in_one_message(monkeypatch: pytest.MonkeyPatch, call: Call) -> None:
     def missing(name: str) -> Path:
         raise MissingError(f"{name} 1.2.3 is missing", f"make tools\nor name one of your own: {name.upper()}=path")
 
@@ -223,7 +223,9 @@ def test_all_programs_that_are_missing_are_told_in_one_message(monkeypatch: pyte
     assert not output.count("Traceback")
 
 
-def test_an_operator_that_cannot_be_run_is_told(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_an_operator_that_cannot_be_run_is_reported(
+    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     text = tmp_path / "operator"
     text.write_text("hello\n")
     for path, said in ((tmp_path, "is not a file"), (text, "may not be run"), (tmp_path / "none", "is not there")):
@@ -232,7 +234,7 @@ def test_an_operator_that_cannot_be_run_is_told(call: Call, monkeypatch: pytest.
         assert (code, f"KUBERAY_OPERATOR={path} {said}" in output) == (3, True), output
 
 
-def test_a_kubernetes_that_nobody_pinned_is_refused(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kubernetes_that_nothing_pinned_is_refused(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES", "1.2")
     code, output = call("up")
     assert (code, "KUBERNETES=1.2: there is no ci/tools/kubernetes-1.2; choose" in output) == (2, True)
@@ -248,17 +250,17 @@ def operator(folder: Path, version: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("held", "told", "version"), [("1.6.2", "", "1.6.2"), ("", "v1.7.0", "1.7.0"), ("1.7.0", "1.7.0", "1.7.0")]
+    ("held", "reported", "version"), [("1.6.2", "", "1.6.2"), ("", "v1.7.0", "1.7.0"), ("1.7.0", "1.7.0", "1.7.0")]
 )
-def test_an_operator_is_of_the_version_that_it_holds_or_that_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, told: str, version: str
+def test_an_operator_is_of_the_version_that_it_holds_or_that_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, reported: str, version: str
 ) -> None:
-    monkeypatch.setenv("KUBERAY_VERSION", told)
+    monkeypatch.setenv("KUBERAY_VERSION", reported)
     assert operator_version(operator(tmp_path, held)) == version
 
 
 @pytest.mark.parametrize(
-    ("held", "told", "kind", "said"),
+    ("held", "reported", "kind", "said"),
     [
         ("1.6.2", "1.7.0", UsageError, "is KubeRay 1.6.2, and KUBERAY_VERSION says 1.7.0"),
         ("1.6.2", "latest", UsageError, "KUBERAY_VERSION=latest is no version"),
@@ -266,9 +268,9 @@ def test_an_operator_is_of_the_version_that_it_holds_or_that_is_told(
     ],
 )
 def test_a_version_of_the_operator_is_not_guessed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, told: str, kind: type[RayhelmError], said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, reported: str, kind: type[RayhelmError], said: str
 ) -> None:
-    monkeypatch.setenv("KUBERAY_VERSION", told)
+    monkeypatch.setenv("KUBERAY_VERSION", reported)
     with pytest.raises(kind, match=said):
         operator_version(operator(tmp_path, held))
 
@@ -284,7 +286,7 @@ def test_crds_of_an_unknown_operator_are_missed_before_anything_starts(
     assert not place.folder.exists()
 
 
-def test_a_full_disk_is_told_before_anything_starts(
+def test_a_full_disk_is_reported_before_anything_starts(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(up_of, "ROOM", 2**80)
@@ -293,7 +295,7 @@ def test_a_full_disk_is_told_before_anything_starts(
     assert not list(place.folder.parent.iterdir())
 
 
-def test_a_disk_that_fills_up_is_told_and_the_next_start_clears_up(
+def test_a_disk_that_fills_up_is_reported_and_the_next_start_clears_up(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -309,7 +311,7 @@ def test_a_disk_that_fills_up_is_told_and_the_next_start_clears_up(
         assert place.folder.exists()  # with the logs
 
 
-def test_a_folder_that_may_not_be_written_is_told(call: Call, programs: Programs, place: Home) -> None:
+def test_a_folder_that_may_not_be_written_is_reported(call: Call, programs: Programs, place: Home) -> None:
     place.folder.parent.parent.mkdir(exist_ok=True)
     place.folder.parent.touch()  # as root, no permission keeps one out
     code, output = call("up")
@@ -331,16 +333,16 @@ def test_what_is_not_what_was_asked_for_is_ended(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch, change: dict[str, str], said: str
 ) -> None:
     place.write(RECORD.model_copy(update=change))
-    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun anew")))
+    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
     code, output = call("up")
-    assert (code, said in output, "begun anew" in output) == (1, True, True)
+    assert (code, said in output, "begun again" in output) == (1, True, True)
 
 
 def test_another_program_of_the_same_version_is_another_control_plane(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.write(RECORD.with_part(Part(name="kwok", run="r", command=("/elsewhere/kwok", "--port=1"), port=1)))
-    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun anew")))
+    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
     assert "with KubeRay 1.6.2, of another kwok: ending it" in call("up")[1]
 
 
@@ -373,7 +375,7 @@ def joins(monkeypatch: pytest.MonkeyPatch, programs: Programs) -> None:
     programs.paths["kubectl"] = HERE.store / "bin" / "kubectl"
 
 
-def test_a_cluster_that_does_not_answer_is_told(call: Call, place: Home, tmp_path: Path, joins: None) -> None:
+def test_a_cluster_that_does_not_answer_is_reported(call: Call, place: Home, tmp_path: Path, joins: None) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(GONE))
     code, output = call("up", f"--join={kubeconfig}")
@@ -390,7 +392,7 @@ def test_a_port_is_not_of_a_joined_cluster(call: Call, tmp_path: Path) -> None:
     assert (code, "--join names one that runs already" in output) == (2, True)
 
 
-def test_a_joined_cluster_that_is_gone_is_told_and_holds_nobody_up(call: Call, place: Home) -> None:
+def test_a_joined_cluster_that_is_gone_is_reported_and_holds_nothing_up(call: Call, place: Home) -> None:
     place.write_kubeconfig(yaml.safe_dump(GONE))
     place.write(RECORD.model_copy(update={"joined": "uid"}))
     processes.start(SLEEP, run=run_of(place, "kwok"), log=place.log("kwok"))
@@ -425,7 +427,7 @@ def test_a_port_is_outside_of_what_the_kernel_gives_to_clients() -> None:
     assert lowest <= 21_000 or not any(lowest <= port <= highest for port in ports)
 
 
-def test_no_port_at_all_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_port_at_all_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("testbed.control_plane.ports._is_free", lambda port: False)
     with pytest.raises(MissingError, match="no port from"):
         free_port(set())

@@ -16,7 +16,7 @@ from testbed.images.__main__ import LOCKS, RECIPE, main
 from testbed.images.base import PYTHON, packages_of
 from testbed.images.python import AS_PIP_IS_SET, SITE, patterns_of
 from testbed.images.tar import Stream
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 DOCKERFILE = (HERE.root / "ci" / "images" / "gpu" / "Dockerfile").read_text()
 LEFT_OUT = (RECIPE / "left-out").read_text().splitlines()
@@ -51,16 +51,16 @@ def test_what_is_copied_is_there_and_is_sent_to_the_builder() -> None:
         assert f"!{source}" in sent
 
 
-def test_what_pip_is_told_about_its_index_holds_for_the_packages_of_images() -> None:
+def test_what_pip_is_reported_about_its_index_holds_for_the_packages_of_images() -> None:
     if not (HERE.store / "uv" / "bin" / "python").exists():
         return  # the host's own uv has settings of its own
-    says = subprocess.check_output(
+    read_version = subprocess.check_output(
         [*AS_PIP_IS_SET, "bash", "-c", 'echo "$UV_DEFAULT_INDEX" "$1"', "-", "a word"],
         cwd=HERE.root,
         env={**os.environ, "PIP_INDEX_URL": "https://mirror.example/simple"},
         text=True,
     )
-    assert says == "https://mirror.example/simple a word\n"
+    assert read_version == "https://mirror.example/simple a word\n"
 
 
 # -- for tests ---------------------------------------------------------------------------------------------------------

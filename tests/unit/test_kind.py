@@ -86,7 +86,7 @@ def test_a_cluster_that_does_not_answer_is_made_anew(checkout: Checkout) -> None
     checkout.stand_in(".tools/bin/kubectl", '[[ "$*" != *readyz* ]]')
     ended = checkout.run("up")
     assert ended.returncode == 0, ended.stderr
-    assert "does not answer: making it anew" in ended.stdout
+    assert "does not answer: making it again" in ended.stdout
     order = [call.split()[1] for call in checkout.calls("kind") if call.split()[1] in ("delete", "create")]
     assert order == ["delete", "create"]
 
@@ -113,7 +113,7 @@ def test_nothing_reads_or_writes_the_users_own_kubeconfig(checkout: Checkout) ->
             assert f"--kubeconfig {checkout.root}/.state/kind/kind/kubeconfig" in call
 
 
-def test_all_that_is_missing_is_told_at_once(checkout: Checkout) -> None:
+def test_all_that_is_missing_is_reported_at_once(checkout: Checkout) -> None:
     for name in ("bin/kind", "bin/docker", ".tools/bin/kubectl"):
         (checkout.root / name).unlink()
     # Of the host's programs only those that the script calls: a Docker may be among the others.
@@ -129,7 +129,7 @@ def test_all_that_is_missing_is_told_at_once(checkout: Checkout) -> None:
     assert not checkout.calls()
 
 
-def test_a_docker_that_does_not_answer_is_told(checkout: Checkout) -> None:
+def test_a_docker_that_does_not_answer_is_reported(checkout: Checkout) -> None:
     checkout.stand_in("bin/docker", "exit 1")
     ended = checkout.run("up")
     assert ended.returncode == 3
@@ -137,7 +137,7 @@ def test_a_docker_that_does_not_answer_is_told(checkout: Checkout) -> None:
     assert ended.stderr.count("\n  - ") == 1
 
 
-def test_another_kind_is_taken_and_told(checkout: Checkout) -> None:
+def test_another_kind_is_taken_and_reported(checkout: Checkout) -> None:
     ended = checkout.run("up", KIND_SAYS="0.1.0")
     assert ended.returncode == 0
     assert f"note: this is kind v0.1.0 go1.26 linux/amd64; {checkout.pinned} is the release" in ended.stderr

@@ -22,7 +22,7 @@ from testbed.node.init import SETTINGS
 from testbed.node.network import DEFAULT, Network
 from testbed.node.up import MANIFESTS, PLUGINS, touches
 from testbed.tools.catalog import tools
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 NETWORK = Network.parse(DEFAULT)
 HOME = NodeHome(Path("/srv/rayhelm/.state/node"))
@@ -50,14 +50,14 @@ def test_a_nodes_network_is_found_again_by_the_url_of_its_api_server() -> None:
     assert Network.of(f"https://{NETWORK.node}:6443") == NETWORK
 
 
-def test_who_has_an_address_of_the_network_is_told() -> None:
+def test_who_has_an_address_of_the_network_is_reported() -> None:
     addresses = [{"ifname": "tun0", "addr_info": [{"local": "10.200.7.1"}]}, {"ifname": "lo", "addr_info": []}]
     routes = [{"dst": "10.0.0.0/8", "dev": "wg0"}, {"dst": "default", "dev": "eth0"}, {"dst": "192.168.1.0/24"}]
     found = NETWORK.clashes(overlaps(routes, addresses, ours="rayhelm-0"))
     assert found == ["a route to wg0 has 10.0.0.0/8", "the interface tun0 has 10.200.7.1/32"]
 
 
-def test_what_is_left_of_the_same_node_is_nobody_elses() -> None:
+def test_what_is_left_of_the_same_node_is_nothing_elses() -> None:
     addresses = [{"ifname": "rayhelm-0", "addr_info": [{"local": "10.200.0.2"}]}]
     assert not overlaps([{"dst": "10.200.1.0/24", "dev": "rayhelm-0"}], addresses, ours="rayhelm-0")
 
@@ -85,7 +85,7 @@ def test_no_packet_of_a_pod_is_given_the_hosts_address() -> None:
     assert [[IPv4Network(part["subnet"]) for part in parts] for parts in bridge["ipam"]["ranges"]] == [[NETWORK.pods]]
 
 
-def test_the_kubelet_asks_nobody_outside_for_names_and_lets_nobody_in_without_a_certificate() -> None:
+def test_the_kubelet_asks_nothing_outside_for_names_and_lets_nothing_in_without_a_certificate() -> None:
     config = settings.kubelet(NETWORK, Path("/certificates"), "group", Path("/empty"))
     assert config["resolvConf"] == "/empty"
     assert config["authentication"]["anonymous"] == {"enabled": False}
@@ -166,7 +166,7 @@ def test_elsewhere_than_on_linux_one_is_shown_the_way_to_kind(monkeypatch: pytes
         host.check(HOME, NETWORK)
 
 
-def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
+def test_nothing_is_reported_of_a_computer_that_has_everything() -> None:
     assert not lacks(Facts(), NETWORK)
 
 
@@ -184,13 +184,13 @@ def test_nothing_is_told_of_a_computer_that_has_everything() -> None:
         (Facts(disk=1 << 30), "3 GiB of disk: 1.0 are free", "free some"),
     ],
 )
-def test_what_is_missing_is_told_with_how_to_get_it(facts: Facts, what: str, how: str) -> None:
+def test_what_is_missing_is_reported_with_how_to_get_it(facts: Facts, what: str, how: str) -> None:
     ((said, fix),) = lacks(facts, NETWORK)
     assert what in said
     assert how in fix
 
 
-def test_all_that_is_missing_is_told_at_once() -> None:
+def test_all_that_is_missing_is_reported_at_once() -> None:
     assert len(lacks(Facts(absent=tuple(PACKAGES), controllers=("cpu",), memory=0, disk=0), NETWORK)) == 4
 
 
@@ -252,7 +252,7 @@ def test_another_user_than_root_is_a_reason_to_skip(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("own_node")
 @pytest.mark.parametrize("facts", [Facts(), Facts(clashes=("wg0 has 10.0.0.0/8",))])
-def test_what_nobody_built_and_a_network_that_is_taken_are_none(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_nothing_built_and_a_network_that_is_taken_are_none(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "look", lambda *_, **__: facts)
     monkeypatch.setattr(ground, "missing", lambda **_: ["kubelet"])
     reason = ground.why_not.__wrapped__(2)
@@ -260,7 +260,7 @@ def test_what_nobody_built_and_a_network_that_is_taken_are_none(facts: Facts, mo
     assert not is_allowed(reason), reason
 
 
-def test_nobody_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(UsageError, match="--yes"):
         _agree("this and that", yes=False)
@@ -305,7 +305,7 @@ def test_each_refusal_is_one_message_with_its_exit_code(
     assert ended == code
 
 
-def test_what_a_crash_left_is_told_by_status_with_what_takes_it_away(
+def test_what_a_crash_left_is_reported_by_status_with_what_takes_it_away(
     place: NodeHome, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.folder.mkdir()
@@ -362,7 +362,7 @@ def test_a_controller_that_is_not_mounted_is_missing(first: Path) -> None:
     assert cgroups.lacking(first) == ["memory"]
 
 
-def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_told(second: Path) -> None:
+def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_reported(second: Path) -> None:
     assert cgroups.trees(second) == [second]
     assert not cgroups.lacking(second)
     assert cgroups.make("ours", second) == ["cpuset", "pids"]

@@ -118,7 +118,7 @@ def test_an_application_that_is_no_longer_put_is_gone(world: World) -> None:
     assert said(world.get())["applications"] == {}
 
 
-def test_the_target_capacity_is_told(world: World) -> None:
+def test_the_target_capacity_is_reported(world: World) -> None:
     world.put({**CONFIG, "target_capacity": 50})
     assert said(world.get())["target_capacity"] == 50
 
@@ -338,7 +338,7 @@ def test_a_new_raycluster_of_the_same_name_knows_nothing_of_the_old_one(world: W
     assert said(world.get())["applications"] == {}
 
 
-def test_two_clusters_of_a_service_are_told_apart_and_their_puts_stand_in_order(world: World) -> None:
+def test_two_clusters_of_a_service_are_reported_apart_and_their_puts_stand_in_order(world: World) -> None:
     world.rayclusters.append(raycluster("web-fghij", "uid-new", workerGroupSpecs=[]))
     world.ray_pods.append(head("head-new", ip="10.0.0.2", owner="uid-new"))
     world.put()
@@ -354,7 +354,7 @@ def test_two_clusters_of_a_service_are_told_apart_and_their_puts_stand_in_order(
     assert [put["cluster"] for put in world.puts("web")] == ["web-abcde", "web-fghij", "web-abcde"]
 
 
-def test_what_was_put_is_still_told_when_the_cluster_is_gone(world: World) -> None:
+def test_what_was_put_is_still_reported_when_the_cluster_is_gone(world: World) -> None:
     world.put()
     world.rayclusters = world.ray_pods = []
     assert [put["cluster"] for put in world.puts("web")] == ["web-abcde"]
@@ -371,7 +371,7 @@ def guarded(world: World) -> World:
     return world
 
 
-def test_without_a_token_nobody_is_let_in(guarded: World) -> None:
+def test_without_a_token_nothing_is_let_in(guarded: World) -> None:
     answer = guarded.get()
     assert (answer.status, answer.body) == (401, b"Unauthorized: Missing authentication token")
     assert guarded.put().status == 401
@@ -421,12 +421,17 @@ def test_without_the_api_server_a_token_that_was_not_read_yet_cannot_be_compared
     ("status", "of_its_deployments"),
     [("DEPLOY_FAILED", "DEPLOY_FAILED"), ("UNHEALTHY", "UNHEALTHY"), ("DEPLOYING", "UPDATING")],
 )
-def test_an_application_fails_as_told_until_it_is_healed(world: World, status: str, of_its_deployments: str) -> None:
+def test_an_application_fails_as_reported_until_it_is_healed(
+    world: World, status: str, of_its_deployments: str
+) -> None:
     world.put({"applications": [CHAT, {**CHAT, "name": "code", "route_prefix": "/code"}]})
     world.tell(applications={"chat": status})
-    told = said(world.get())["applications"]
-    assert (told["chat"]["status"], told["chat"]["deployments"]["Model"]["status"]) == (status, of_its_deployments)
-    assert told["code"]["status"] == "RUNNING"
+    reported = said(world.get())["applications"]
+    assert (reported["chat"]["status"], reported["chat"]["deployments"]["Model"]["status"]) == (
+        status,
+        of_its_deployments,
+    )
+    assert reported["code"]["status"] == "RUNNING"
     world.heal()
     assert world.status() == "RUNNING"
 
@@ -450,7 +455,7 @@ def test_an_application_that_failed_after_it_ran_has_run(world: World) -> None:
     assert world.status() == "UNHEALTHY"
 
 
-def test_the_dashboard_fails_as_told_and_keeps_nothing_of_a_put(world: World) -> None:
+def test_the_dashboard_fails_as_reported_and_keeps_nothing_of_a_put(world: World) -> None:
     world.tell(dashboard=500)
     assert (world.get().status, world.put().status) == (500, 500)
     world.heal()
@@ -458,7 +463,7 @@ def test_the_dashboard_fails_as_told_and_keeps_nothing_of_a_put(world: World) ->
     assert [(put["status"], put["answer"]) for put in world.puts()] == [(500, "told to fail")]
 
 
-def test_serve_fails_as_told(world: World) -> None:
+def test_serve_fails_as_reported(world: World) -> None:
     world.put()
     world.tell(serve=503)
     assert (world.health().status, world.get().status) == (503, 200)
@@ -466,7 +471,7 @@ def test_serve_fails_as_told(world: World) -> None:
     assert world.health().status == 200
 
 
-def test_a_cluster_is_told_apart_from_its_service(world: World) -> None:
+def test_a_cluster_is_reported_apart_from_its_service(world: World) -> None:
     world.rayclusters.append(raycluster("web-fghij", "uid-new"))
     world.ray_pods.append(head("head-new", ip="10.0.0.2", owner="uid-new"))
     world.tell("web", dashboard=500)
@@ -494,7 +499,7 @@ def test_an_application_that_was_not_put_does_not_appear_for_failing(world: Worl
 @pytest.mark.parametrize(
     "failure", [{"applications": {"chat": "RUNNING"}}, {"dashboard": 200}, {"serve": 9}, {"hangs": True}], ids=str
 )
-def test_it_can_be_told_to_fail_but_not_to_pretend(world: World, failure: dict[str, Any]) -> None:
+def test_it_can_be_reported_to_fail_but_not_to_pretend(world: World, failure: dict[str, Any]) -> None:
     assert world.tell(**failure).status == 400
     world.put()
     assert (world.status(), world.health().status) == ("RUNNING", 200)

@@ -96,7 +96,7 @@ def test_while_the_api_server_is_away_the_last_state_holds() -> None:
     assert known == [("a",), ("a",), ("a",)]
 
 
-def test_a_loss_is_told_once_and_so_is_the_return(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_loss_is_reported_once_and_so_is_the_return(capfd: pytest.CaptureFixture[str]) -> None:
     away = OSError("connection refused")
     followed([away, away, away, listed("a"), [], listed("a"), []])
     lost, back = capfd.readouterr().err.splitlines()

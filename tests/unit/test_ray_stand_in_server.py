@@ -135,15 +135,15 @@ def test_a_question_is_logged_when_its_answer_changes(
     for ready in ("True", "False", "False", "True"):
         world.ray_pods = [head(ready=ready)]
         operator.get(f"http://{HEAD}:8265{APPLICATIONS}")
-    told = [line.partition(" GET ")[2] for line in capfd.readouterr().err.splitlines()]
+    reported = [line.partition(" GET ")[2] for line in capfd.readouterr().err.splitlines()]
     reason = "the head of the RayCluster web-abcde is not Running and Ready"
-    assert told == [f"{dashboard()} 502 {reason}", f"{dashboard()} 200"]
+    assert reported == [f"{dashboard()} 502 {reason}", f"{dashboard()} 200"]
 
 
 # -- silence -----------------------------------------------------------------------------------------------------------
 
 
-def test_told_to_hang_it_is_silent_until_it_is_healed(
+def test_reported_to_hang_it_is_silent_until_it_is_healed(
     world: World, url: str, stand_in: RayStandIn, operator: httpx.Client
 ) -> None:
     world.put()
@@ -225,7 +225,7 @@ def test_the_client_says_when_it_is_refused(stand_in: RayStandIn) -> None:
         stand_in.heal("models", "Web?")
 
 
-def test_the_client_says_when_nobody_is_there() -> None:
+def test_the_client_says_when_nothing_is_there() -> None:
     with listening(World()) as url:
         pass
     with RayStandIn(url) as client, pytest.raises(RayhelmError, match=r"no stand-in for Ray answers on http://127"):

@@ -12,8 +12,8 @@ import yaml
 from rayhelm.versions import versions
 from testbed.control_plane.programs import ADDONS
 from testbed.tools.catalog import tools
+from testbed.tools.checkout import HERE
 from testbed.tools.crds import bundles
-from testbed.tools.site import HERE
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KIND = ROOT / "ci" / "kind"

@@ -25,7 +25,7 @@ Object = dict[str, Any]
 
 VALUES = Path(__file__).parents[2] / "values"
 FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))
-CARDS = [card for card in load_catalog().gpus() if card.vendor != "google"]
+GPUS = [gpu_kind for gpu_kind in load_catalog().gpus() if gpu_kind.vendor != "google"]
 MAIN = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"
 MODEL = "{chat: {source: meta-llama/Llama-3.1-8B-Instruct, context: 4096, unpinnedReason: a test of nodes}}"
 
@@ -123,7 +123,7 @@ def test_all_workers_have_room_at_once(fleet: str, cluster: str) -> None:
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
-def test_every_card_of_the_pools_is_there(fleet: str, cluster: str) -> None:
+def test_every_gpu_of_the_pools_is_there(fleet: str, cluster: str) -> None:
     loaded = rendered(fleet).loaded
     for name, pool in loaded.fleet.pools.items():
         nodes = [node for node in simulated(loaded, cluster) if pool_of(node) == name]
@@ -142,7 +142,7 @@ def test_a_like_pool_gives_numbered_nodes_of_one_size() -> None:
     assert len({str(node["status"]) for node in nodes}) == 1
 
 
-def test_unlike_hosts_are_nodes_of_their_own_names_cards_and_labels() -> None:
+def test_unlike_hosts_are_nodes_of_their_own_names_gpus_and_labels() -> None:
     nodes = simulated(
         load(f"""
         fleet: one
@@ -184,10 +184,10 @@ def test_what_the_pool_says_of_its_nodes_is_what_pods_can_have() -> None:
     assert node["status"]["capacity"] == node["status"]["allocatable"]
 
 
-@pytest.mark.parametrize("cards", [1, 2, 4, 8])
-def test_where_the_pool_says_nothing_a_pod_for_each_card_and_one_for_all_have_room(cards: int) -> None:
-    pool = f"{{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: {cards}}}"
-    for split in (1, cards):
+@pytest.mark.parametrize("gpus", [1, 2, 4, 8])
+def test_where_the_pool_says_nothing_a_pod_for_each_gpu_and_one_for_all_have_room(gpus: int) -> None:
+    pool = f"{{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: {gpus}}}"
+    for split in (1, gpus):
         found = of_text(f"""
         fleet: one
         {MAIN}
@@ -198,16 +198,16 @@ def test_where_the_pool_says_nothing_a_pod_for_each_card_and_one_for_all_have_ro
             unpinnedReason: a test of nodes
             context: 4096
             parallelism: {{tensor: {split}}}
-            replicas: {cards // split}
+            replicas: {gpus // split}
         """)
         ((_, count, pod),) = groups(found, "main")
         (node,) = simulated(found.loaded)
-        assert count == cards // split
+        assert count == gpus // split
         assert has_room(room(node), {name: quantity * count for name, quantity in asked(pod).items()})
 
 
-def test_shares_of_a_card_are_pods_of_whole_cards() -> None:
-    """`whisper` and `tts` share one card inside Ray: one pod, one whole card, one node that offers one."""
+def test_shares_of_a_gpu_are_pods_of_whole_gpus() -> None:
+    """`whisper` and `tts` share one GPU inside Ray: one pod, one whole GPU, one node that offers one."""
     (rtx,) = [(count, pod) for pool, count, pod in groups(rendered("homelab"), "main") if pool == "rtx"]
     (node,) = [node for node in simulated(rendered("homelab").loaded) if pool_of(node) == "rtx"]
     assert rtx[0] == asked(rtx[1])["nvidia.com/gpu"] == room(node)["nvidia.com/gpu"] == 1
@@ -248,7 +248,7 @@ def test_spot_nodes_are_marked_as_the_chart_expects_it_of(provider: str) -> None
     assert not may_stand(pod, lasting)
 
 
-def test_nodes_without_cards_are_for_everything_else() -> None:
+def test_nodes_without_gpus_are_for_everything_else() -> None:
     nodes = cpu_nodes(2)
     assert not any("/" in key for node in nodes for key in room(node))
     assert not any(node.get("spec") for node in nodes)
@@ -288,13 +288,13 @@ def test_a_pool_that_no_chart_can_use_is_refused_with_its_line() -> None:
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_cards_are_125_nodes() -> None:
+def test_a_thousand_gpus_are_125_nodes() -> None:
     nodes = uniform()
     assert len({node["metadata"]["name"] for node in nodes}) == 125
     assert sum(room(node)["nvidia.com/gpu"] for node in nodes) == 1000
 
 
-def test_many_nodes_of_a_card_that_nobody_knows_are_refused() -> None:
+def test_many_nodes_of_a_gpu_that_nothing_knows_are_refused() -> None:
     with pytest.raises(FleetError, match="H100-SXM-80GB"):
         uniform(gpu="H100-SXM-81GB")
 
@@ -319,17 +319,22 @@ def test_a_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> No
             assert amount(volume["capacity"]["storage"]) >= amount(claim.size)
 
 
-# -- every card of the catalog ---------------------------------------------------------------------------------------
+# -- every GPU of the catalog ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.id)
-def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(card: GpuKind) -> None:
-    loaded = load(f"fleet: one\npools: {{pool: {{gpu: {card.id}, nodes: 1, gpusPerNode: 2}}}}\nmodels: {MODEL}")
+@pytest.mark.parametrize("gpu_kind", GPUS, ids=lambda gpu_kind: gpu_kind.id)
+def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(gpu_kind: GpuKind) -> None:
+    loaded = load(f"fleet: one\npools: {{pool: {{gpu: {gpu_kind.id}, nodes: 1, gpusPerNode: 2}}}}\nmodels: {MODEL}")
     (node,) = simulated(loaded)
-    assert room(node)[card.resource] == 2
-    assert node["spec"]["taints"][0]["key"] == card.resource
+    assert room(node)[gpu_kind.resource] == 2
+    assert node["spec"]["taints"][0]["key"] == gpu_kind.resource
     TypeAdapter(Labels).validate_python(node["metadata"]["labels"])
-    gpu: Object = {"vendor": card.vendor, "resource": card.resource, "count": 2, "product": card.product_label or ""}
+    gpu: Object = {
+        "vendor": gpu_kind.vendor,
+        "resource": gpu_kind.resource,
+        "count": 2,
+        "product": gpu_kind.product_label or "",
+    }
     group: Object = {"gpu": gpu, "resources": {"cpu": "4", "memory": "32Gi"}}
     pod = pod_of(group)
     assert may_stand(pod, node), pod["spec"].get("nodeSelector")
@@ -347,7 +352,7 @@ def pod_of(group: Object) -> Object:
     return pod
 
 
-def test_labels_count_the_cards_of_the_host() -> None:
+def test_labels_count_the_gpus_of_the_host() -> None:
     labels = labels_of(load_catalog().gpu("H100-SXM-80GB"), 8)
     assert (labels["nvidia.com/gpu.count"], labels["nvidia.com/gpu.family"]) == ("8", "hopper")
     assert (labels["nvidia.com/gpu.compute.major"], labels["nvidia.com/mig.capable"]) == ("9", "true")

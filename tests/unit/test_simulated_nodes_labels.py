@@ -10,7 +10,7 @@ from rayhelm.catalog import load_catalog
 from testbed.nodes import simulated
 from testbed.nodes.__main__ import main
 from testbed.nodes.kwok import STAGES, kwok_arguments, kwok_environment
-from testbed.nodes.labels import FOLDER, Labeller, facts_of, labels_of
+from testbed.nodes.labels import FOLDER, Labeler, facts_of, labels_of
 from testbed.nodes.manifest import KUBELET
 from unit.fleets import load
 
@@ -18,29 +18,29 @@ VALUES = Path(__file__).parents[2] / "values"
 VENDORS = ("nvidia", "amd", "intel")
 
 
-def read(vendor: str) -> Labeller:
-    return Labeller.model_validate(yaml.safe_load((FOLDER / f"{vendor}.yaml").read_text()))
+def read(vendor: str) -> Labeler:
+    return Labeler.model_validate(yaml.safe_load((FOLDER / f"{vendor}.yaml").read_text()))
 
 
 # -- labels ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_card_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_from(vendor: str) -> None:
-    for name, facts in read(vendor).cards.items():
-        card = load_catalog().gpu(name)
-        assert (card.id, card.vendor) == (name, vendor)
+def test_a_gpu_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_from(vendor: str) -> None:
+    for name, facts in read(vendor).gpus.items():
+        gpu_kind = load_catalog().gpu(name)
+        assert (gpu_kind.id, gpu_kind.vendor) == (name, vendor)
         assert facts["source"].startswith(("seen: ", "derived: ")), name
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
 def test_a_file_does_not_repeat_what_the_catalog_knows(vendor: str) -> None:
-    for name, facts in read(vendor).cards.items():
+    for name, facts in read(vendor).gpus.items():
         assert not ("product" in facts and load_catalog().gpu(name).product_label), name
 
 
 def test_every_compute_capability_of_the_catalog_has_a_family() -> None:
-    used = {card.compute for card in load_catalog().gpus() if card.vendor == "nvidia"}
+    used = {gpu_kind.compute for gpu_kind in load_catalog().gpus() if gpu_kind.vendor == "nvidia"}
     assert used == read("nvidia").by_compute.keys()
 
 
@@ -49,7 +49,7 @@ def test_a_label_that_the_labeller_could_not_read_is_left_out() -> None:
     assert "nvidia.com/gpu.memory" not in labels_of(load_catalog().gpu("DGX-Spark-128GB"), 1)
 
 
-def test_an_arc_card_has_no_product_label() -> None:
+def test_an_arc_gpu_has_no_product_label() -> None:
     labels = labels_of(load_catalog().gpu("Arc-A770-16GB"), 2)
     assert labels == {
         "intel.feature.node.kubernetes.io/gpu": "true",
@@ -70,8 +70,8 @@ def test_an_amd_product_is_spelled_with_underscores() -> None:
 
 
 def test_the_catalog_s_product_wins_over_the_file_s() -> None:
-    card = load_catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
-    assert facts_of(card, 1)["product"] == "AMD_Instinct_MI300X_VF"
+    gpu_kind = load_catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
+    assert facts_of(gpu_kind, 1)["product"] == "AMD_Instinct_MI300X_VF"
 
 
 # -- KWOK --------------------------------------------------------------------------------------------------------------
@@ -106,8 +106,10 @@ def test_a_node_says_that_it_is_alive_twice_before_it_is_called_dead() -> None:
     assert heartbeat["spec"]["delay"]["jitterDurationMilliseconds"] * 2 <= 50_000
 
 
-def test_the_fates_that_are_told_are_those_that_stages_know() -> None:
-    told = {line.split("`")[1] for line in (STAGES / "README.md").read_text().splitlines() if line.startswith("| `")}
+def test_the_fates_that_are_reported_are_those_that_stages_know() -> None:
+    reported = {
+        line.split("`")[1] for line in (STAGES / "README.md").read_text().splitlines() if line.startswith("| `")
+    }
     known = {
         value
         for stage in stages()
@@ -116,7 +118,7 @@ def test_the_fates_that_are_told_are_those_that_stages_know() -> None:
         for value in found.get("values", [])
     }
     assert known
-    assert {name for name in told if not name.endswith(".yaml")} == known
+    assert {name for name in reported if not name.endswith(".yaml")} == known
 
 
 # -- command -----------------------------------------------------------------------------------------------------------
@@ -125,11 +127,11 @@ def test_the_fates_that_are_told_are_those_that_stages_know() -> None:
 def test_the_manifests_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(VALUES / "single-gpu" / "fleet.yaml"), "-o", "yaml", "--cpu-nodes", "1"]) == 0
     printed = list(yaml.safe_load_all(capsys.readouterr().out))
-    assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-cards-0"]
+    assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-GPUs-0"]
     assert {item["kind"] for item in printed} == {"Node", "PersistentVolume"}
 
 
-def test_a_thousand_cards_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_thousand_gpus_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--gpus", "1000", "--cpu-nodes", "0", "-o", "yaml"]) == 0
     assert capsys.readouterr().out.count("nvidia.com/gpu.present") == 125
 
@@ -149,7 +151,7 @@ def test_a_thousand_cards_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> N
         (["--gpus", "8"], 2, "no cluster is named"),
     ],
 )
-def test_a_wrong_call_is_told_in_words(
+def test_a_wrong_call_is_reported_in_words(
     arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -174,7 +176,7 @@ def test_a_host_that_is_cut_by_mig_has_labels_for_each_profile() -> None:
     assert labels["nvidia.com/gpu.replicas"] == "0"
 
 
-def test_a_host_whose_cards_are_sliced_says_so_and_keeps_its_product_s_name() -> None:
+def test_a_host_whose_gpus_are_sliced_says_so_and_keeps_its_product_s_name() -> None:
     _, lab = simulated(SHARED)
     labels = lab["metadata"]["labels"]
     assert (labels["nvidia.com/gpu.replicas"], labels["nvidia.com/gpu.sharing-strategy"]) == ("3", "time-slicing")
@@ -182,7 +184,7 @@ def test_a_host_whose_cards_are_sliced_says_so_and_keeps_its_product_s_name() ->
     assert labels["nvidia.com/device-plugin.config"] == "lab"
 
 
-def test_hosts_offer_parts_in_place_of_whole_cards() -> None:
+def test_hosts_offer_parts_in_place_of_whole_gpus() -> None:
     cut, lab = (node["status"]["allocatable"] for node in simulated(SHARED))
     assert (cut["nvidia.com/mig-3g.40gb"], cut["nvidia.com/mig-1g.10gb"]) == ("2", "4")
     assert lab["nvidia.com/gpu.shared"] == "6"

@@ -7,11 +7,11 @@ import pytest
 
 from rayhelm.versions import versions
 from testbed.tools.catalog import Module, catalog, module, tools
+from testbed.tools.checkout import HERE, Checkout
 from testbed.tools.crds import bundles
-from testbed.tools.site import HERE, Site
 from testbed.tools.toolchain import numbers
 
-DEFAULT = Site(HERE.root, {})
+DEFAULT = Checkout(HERE.root, {})
 FOLDERS = sorted(path.parent for path in DEFAULT.data.glob("*/go.mod"))
 
 
@@ -21,7 +21,7 @@ def minor(version: str) -> str:
 
 def chosen(folder: Path) -> Module:
     if version := re.fullmatch(r"(kubernetes|kubelet)-([\d.]+)", folder.name):
-        return module(version[1], Site(HERE.root, {"KUBERNETES": version[2]}))
+        return module(version[1], Checkout(HERE.root, {"KUBERNETES": version[2]}))
     return module(folder.name, DEFAULT)
 
 
@@ -33,8 +33,8 @@ def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one(part: str) 
 
 @pytest.mark.parametrize("minor", versions().kubernetes.supported)
 def test_a_node_is_of_one_patch_with_its_control_plane(minor: str) -> None:
-    site = Site(HERE.root, {"KUBERNETES": minor})
-    assert module("kubelet", site).version == module("kubernetes", site).version
+    checkout = Checkout(HERE.root, {"KUBERNETES": minor})
+    assert module("kubelet", checkout).version == module("kubernetes", checkout).version
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)

@@ -13,7 +13,7 @@ from pykube import HTTPClient, KubeConfig
 from cluster.kit.cluster import Cluster
 from cluster.kit.place import Testbed, surroundings
 from rayhelm.kube.kubectl import Kubectl
-from testbed.control_plane import Bed, core, down, home
+from testbed.control_plane import ControlPlane, core, down, home
 from testbed.control_plane.home import Home, Record
 from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
@@ -27,9 +27,9 @@ NO_PROGRAMS = "no control plane of our own: `make tools` builds its programs"
 class Bare:
     """A cluster that others run, as far as a testbed can tell."""
 
-    def __init__(self, bed: Bed) -> None:
-        self.bed = bed
-        self.kubeconfig: Path = bed.home.kubeconfig
+    def __init__(self, plane: ControlPlane) -> None:
+        self.plane = plane
+        self.kubeconfig: Path = plane.home.kubeconfig
         self.kubectl = Kubectl(program("kubectl"), self.kubeconfig)
 
     def apply(self, *objects: dict[str, Any]) -> None:
@@ -58,8 +58,8 @@ def bare(name: str) -> Iterator[Bare]:
     taken: set[int] = set()
     place.write(Record(kubernetes=programs.kubernetes, kuberay="", server=f"https://127.0.0.1:{free_port(taken)}"))
     try:
-        core.start(Bed(place), programs, taken, lambda line: None)
-        yield Bare(Bed(place))
+        core.start(ControlPlane(place), programs, taken, lambda line: None)
+        yield Bare(ControlPlane(place))
     finally:
         down(place)
 
@@ -67,9 +67,9 @@ def bare(name: str) -> Iterator[Bare]:
 @contextmanager
 def cluster_of(place: Home) -> Iterator[Cluster]:
     """The API server of a testbed that a test has made itself."""
-    bed = Bed(place)
+    plane = ControlPlane(place)
     api = HTTPClient(KubeConfig.from_file(str(place.kubeconfig)))
-    there = Testbed(place.kubeconfig, bed.record.kuberay, bed)
+    there = Testbed(place.kubeconfig, plane.record.kuberay, plane)
     try:
         with surroundings(place.kubeconfig):
             yield Cluster(api, there)

@@ -157,7 +157,7 @@ class Cluster:
         return [name for name in named if name not in DERIVED]
 
     def _end_what_empties_redis(self, namespace: str) -> None:
-        """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait for ever.
+        """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait forever.
         Here is no Redis, so nobody waits for the Job."""
         clusters = self.all("RayCluster", namespace)
         held = [item["metadata"]["name"] for item in clusters if "redis" in str(item["metadata"].get("finalizers"))]

@@ -160,7 +160,7 @@ def _times(it: Written, says: str) -> int:
 
 
 def _puts(it: Written) -> tuple[Put, ...]:
-    with RayStandIn(it.cluster.place.bed.record.stand_in) as ray:
+    with RayStandIn(it.cluster.place.plane.record.stand_in) as ray:
         puts = ray.puts(it.namespace, it.name)
     return puts if len(puts) >= PUTS else ()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.kube.kubectl import Kubectl, KubectlError
-from testbed.control_plane import Bed, Home, down, home, up
+from testbed.control_plane import ControlPlane, Home, down, home, up
 from testbed.control_plane.addons import NAMESPACE
 from testbed.ray_stand_in.client import RayStandIn
 from testbed.tools import program
@@ -29,13 +29,13 @@ class Testbed:
     kubeconfig: Path
     kuberay: str
     """Version of its operator."""
-    bed: Bed
+    plane: ControlPlane
     """Its processes on this computer: all of them, or only the add-ons where the cluster is somebody else's."""
 
     @cached_property
     def ray(self) -> RayStandIn:
         """What answers in Ray's place."""
-        return RayStandIn(self.bed.record.stand_in)
+        return RayStandIn(self.plane.record.stand_in)
 
     def close(self) -> None:
         """The connections of this side."""
@@ -45,7 +45,7 @@ class Testbed:
     @property
     def is_whole(self) -> bool:
         """Whether the API server is one of our processes too."""
-        return "kube-apiserver" in self.bed.record.parts
+        return "kube-apiserver" in self.plane.record.parts
 
     def must_be_whole(self) -> None:
         """Skips a test that ends the API server, where that is not one of our processes."""
@@ -64,9 +64,9 @@ def given(config: pytest.Config) -> Testbed | None:
         mark = kubectl("get", "configmap", NAMESPACE, *where)
     except KubectlError:
         return None
-    bed = Bed(Home(Path(mark)))
+    plane = ControlPlane(Home(Path(mark)))
     # A mark can be left of a testbed whose processes were ended while the cluster was away.
-    return _of(bed) if mark and bed.home.record() else None
+    return _of(plane) if mark and plane.home.record() else None
 
 
 @contextmanager
@@ -90,8 +90,8 @@ def surroundings(kubeconfig: Path) -> Iterator[None]:
         yield
 
 
-def _of(bed: Bed) -> Testbed:
-    return Testbed(bed.home.kubeconfig, bed.record.kuberay, bed)
+def _of(plane: ControlPlane) -> Testbed:
+    return Testbed(plane.home.kubeconfig, plane.record.kuberay, plane)
 
 
 def _missing() -> list[str]:

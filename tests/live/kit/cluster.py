@@ -8,7 +8,7 @@ from typing import Any
 
 from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
-from testbed.node.bed import Node
+from testbed.node.running import Node
 from testbed.node.settings import SANDBOX
 from testbed.tools import program
 

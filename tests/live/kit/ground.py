@@ -9,7 +9,7 @@ from testbed.node.host import check
 from testbed.node.network import Network
 from testbed.node.up import CONTROL_PLANE
 from testbed.tools import missing
-from testbed.tools.site import HERE
+from testbed.tools.checkout import HERE
 
 __all__ = ["GIVEN", "HOME", "NETWORK", "UPGRADE", "why_not"]
 

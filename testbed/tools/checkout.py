@@ -5,13 +5,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["HERE", "Site"]
+__all__ = ["HERE", "Checkout"]
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 @dataclass(frozen=True)
-class Site:
+class Checkout:
     """A checkout, as far as tools go."""
 
     root: Path
@@ -28,4 +28,4 @@ class Site:
         return self.root / ".tools"
 
 
-HERE = Site(ROOT, os.environ)
+HERE = Checkout(ROOT, os.environ)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from testbed.tools.catalog import Tool
 
-__all__ = ["NotRunnable", "says"]
+__all__ = ["NotRunnable", "read_version"]
 
 PATIENCE = 120.0
 """Seconds; programs of 150 MB are read from a cold disk first."""
@@ -22,7 +22,7 @@ class NotRunnable(Exception):
     """The file is not there or cannot be run; the message says which."""
 
 
-def says(tool: Tool, path: Path) -> str:
+def read_version(tool: Tool, path: Path) -> str:
     """The version that the file says it is, empty where it says none. Raises NotRunnable."""
     if not path.is_file():
         raise NotRunnable("is not there" if not path.exists() else "is not a file")

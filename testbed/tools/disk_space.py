@@ -9,19 +9,19 @@ from pathlib import Path
 
 from rayhelm.errors import MissingError
 from testbed.tools.catalog import Module
-from testbed.tools.site import Site
+from testbed.tools.checkout import Checkout
 from testbed.tools.toolchain import environment
 
-__all__ = ["check_room", "free_mib"]
+__all__ = ["check_disk_space", "free_mib"]
 
 
-def check_room(module: Module, go: Path, site: Site) -> None:
+def check_disk_space(module: Module, go: Path, checkout: Checkout) -> None:
     """Raises MissingError where a disk has less room than the build takes when nothing is cached."""
     disk = module.recipe.disk
-    cache, modules = _go_folders(go, site)
+    cache, modules = _go_folders(go, checkout)
     needs: defaultdict[int, int] = defaultdict(int)
     folders: defaultdict[int, list[str]] = defaultdict(list)
-    for folder, need in ((modules, disk.modules), (cache, disk.cache), (site.store, disk.programs)):
+    for folder, need in ((modules, disk.modules), (cache, disk.cache), (checkout.store, disk.programs)):
         device = _existing(folder).stat().st_dev
         needs[device] += need
         folders[device].append(str(folder))
@@ -41,11 +41,11 @@ def free_mib(folder: Path) -> int:
     return shutil.disk_usage(folder).free >> 20
 
 
-def _go_folders(go: Path, site: Site) -> tuple[Path, Path]:
+def _go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
     """Go's build cache and module cache."""
     answer = subprocess.run(
         [go, "env", "-json", "GOCACHE", "GOMODCACHE"],
-        env=environment(site), capture_output=True, text=True, check=False,
+        env=environment(checkout), capture_output=True, text=True, check=False,
     )  # fmt: skip
     if answer.returncode:
         raise MissingError(f"{go} env: {answer.stderr.strip()}", "set HOME or GOCACHE and GOPATH")
