@@ -71,7 +71,7 @@ class Chart:
         return "\n".join(
             path.read_text()
             for path in sorted(self.folder.rglob("templates/**/*"))
-            if path.is_file() and path.name not in ("_defaults.tpl", "_rules.tpl")
+            if path.is_file() and path.parent.name != "lib"
         )
 
     @property

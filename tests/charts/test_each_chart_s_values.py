@@ -51,7 +51,7 @@ def test_an_example_is_what_the_model_takes_and_gives(chart: Chart, name: str) -
 
 @each_example
 def test_completed_by_the_model_or_by_the_chart_is_the_same(chart: Chart, name: str) -> None:
-    """The defaults of entries are in Python and in `_defaults.tpl`: both have to mean one thing."""
+    """The defaults of entries are in Python and in `files/defaults.json`: both have to mean one thing."""
     written = example(name)
     completed = chart.model.model_validate(written).model_dump(by_alias=True, exclude_none=True, mode="json")
     assert chart.objects(written) == chart.objects(completed)
@@ -71,7 +71,7 @@ def test_every_value_is_used_by_a_template(chart: Chart) -> None:
 @each_chart
 def test_every_use_of_a_value_exists(chart: Chart) -> None:
     known = {name for _, name in named(chart.model)} | {"Chart", "Release"}
-    uses = re.findall(r"(?:\.Values|\$v)\.([A-Za-z.]+)", chart.templates)
+    uses = re.findall(r"(?:\.Values|\$v)\.((?!root\b)[A-Za-z.]+)", chart.templates)
     assert len(uses) > 4
     for use in uses:
         assert set(use.split(".")) <= known, use
@@ -79,7 +79,9 @@ def test_every_use_of_a_value_exists(chart: Chart) -> None:
 
 @each_chart
 def test_every_rule_that_the_chart_claims_has_its_condition(chart: Chart) -> None:
-    used = set(re.findall(rf'"{chart.name}\.refuse" \(list [^"]*"([a-z0-9-]+)"', chart.templates))
+    used = set(
+        re.findall(rf'"{chart.name}\.refuse" \(dict "v" (?:\S+|\(index \S+ 0\)) "id" "([a-z0-9-]+)"', chart.templates)
+    )
     assert used == {name for name, rule in chart.rules.items() if "chart" in rule.layers}
 
 

@@ -15,9 +15,7 @@ from rayhelm.versions import versions
 
 CHART = charts_dir() / "gateway"
 TEMPLATES = "\n".join(
-    path.read_text()
-    for path in sorted(CHART.rglob("templates/**/*"))
-    if path.is_file() and path.name not in ("_defaults.tpl", "_rules.tpl")
+    path.read_text() for path in sorted(CHART.rglob("templates/**/*")) if path.is_file() and path.parent.name != "lib"
 )
 
 

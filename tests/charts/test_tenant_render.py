@@ -205,7 +205,7 @@ def test_the_rules_know_the_containers_whose_requests_no_value_changes() -> None
     asked = {"model-0": {"cpu": "100m", "memory": "64Mi"}, "wait-for-weights": {"cpu": "50m", "memory": "64Mi"}}
     found = {part["name"]: part["resources"]["requests"] for part in containers() if part["name"] in asked}
     assert found == asked
-    text = (charts_dir() / "tenant/templates/quota/_validate-limits.tpl").read_text()
+    text = (charts_dir() / "tenant/templates/validate/_limits.tpl").read_text()
     for request in asked.values():
         assert f"cpu: {request['cpu']}, memory: {request['memory']}}}" in text
 

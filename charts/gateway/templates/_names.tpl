@@ -1,4 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in _validate.tpl. */ -}}
+{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. */ -}}
 
 {{- define "gateway.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}
@@ -9,7 +9,7 @@
 {{ $account.name | default (ternary (include "gateway.name" .) "default" $account.create) }}
 {{- end }}
 
-{{- /* Backend of a version. HAProxy's names take no slash; _validate.tpl refuses two that become one.
+{{- /* Backend of a version. HAProxy's names take no slash; validate/ refuses two that become one.
        Takes (list model version). */ -}}
 {{- define "gateway.backend" -}}
 {{ index . 0 | replace "/" "--" }}:{{ index . 1 }}

@@ -1,4 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in _validate.tpl. Objects of the
+{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. Objects of the
        cluster have the names that other charts call them by, and so do not begin with the release's. */ -}}
 
 {{- /* Takes (list root part). */ -}}

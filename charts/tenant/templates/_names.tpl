@@ -1,4 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in _validate.tpl. */ -}}
+{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. */ -}}
 
 {{- define "tenant.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}

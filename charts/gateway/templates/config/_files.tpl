@@ -4,7 +4,7 @@
 {{- $root := index . 0 }}
 {{- $data := dict "root" $root "v" (index . 1) }}
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
-{{- $_ := set $data "tasks" (include "gateway.tasks" . | fromJson) }}
+{{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
 {{- $sections := list }}
 {{- range list "configGlobal" "configDefaults" "configFrontend" "configBackends" "configMetrics" }}
 {{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}

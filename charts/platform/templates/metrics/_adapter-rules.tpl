@@ -1,8 +1,8 @@
 {{- /* The Prometheus adapter's configuration. What it lists is what `stays`: a number is there before its first request and
-       after its last. Takes `metrics`. */ -}}
+       after its last. Takes a dict: root, metrics. */ -}}
 {{- define "platform.adapterRules" -}}
-{{- $m := . }}
-{{- $data := include "platform.metricCatalog" . | fromJson }}
+{{- $m := .metrics }}
+{{- $data := .root.Files.Get "files/metric-catalog.json" | fromJson }}
 {{- $lists := dict "Pods" list "External" list }}
 {{- range $name, $rule := include "platform.metricRules" . | fromJson }}
 {{- $scope := get $data.scopes $rule.scope }}

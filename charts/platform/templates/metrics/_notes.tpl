@@ -7,7 +7,7 @@
 {{- $name := include "platform.name" (list $root "metrics") }}
 {{- if or $m.services $m.gateways }}
 
-Numbers that scale: {{ include "platform.metricRules" $m | fromJson | keys | sortAlpha | join ", " }}
+Numbers that scale: {{ include "platform.metricRules" (dict "root" $root "metrics" $m) | fromJson | keys | sortAlpha | join ", " }}
 {{- if eq $adapter.kind "ConfigMap" }}
   as values of prometheus-adapter's own chart; where it has rules already, add these to them:
     kubectl get configmap {{ $name }} --namespace {{ $namespace }} --output 'jsonpath={.data.values\.yaml}' >rules.yaml

@@ -37,10 +37,11 @@ sum by ({{ .by }}) ({{ $rate }})
 {{- end }}
 {{- end }}
 
-{{- /* Rules by name, those of every cluster and those of the values, of the scopes that are scraped. Takes `metrics`. */ -}}
+{{- /* Rules by name, those of every cluster and those of the values, of the scopes that are scraped. Takes a
+       dict: root, metrics. */ -}}
 {{- define "platform.metricRules" -}}
-{{- $m := . }}
-{{- $data := include "platform.metricCatalog" . | fromJson }}
+{{- $m := .metrics }}
+{{- $data := .root.Files.Get "files/metric-catalog.json" | fromJson }}
 {{- $scraped := dict "service" $m.services "gateway" $m.gateways }}
 {{- $rules := dict }}
 {{- range $name, $rule := merge (deepCopy $m.rules) $data.rules }}

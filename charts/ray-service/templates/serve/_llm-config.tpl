@@ -1,4 +1,4 @@
-{{- /* One LLMConfig of Ray Serve LLM. Takes (list values id model). */ -}}
+{{- /* One LLMConfig of Ray Serve LLM. Takes (list values id model root). */ -}}
 {{- define "ray-service.llmConfig" -}}
 {{- $values := index . 0 }}
 {{- $model := index . 2 }}
@@ -8,7 +8,7 @@
 {{- end }}
 {{- $config := dict
       "model_loading_config" $loading
-      "engine_kwargs" (include "ray-service.engineKwargs" (list $values $model) | fromJson)
+      "engine_kwargs" (include "ray-service.engineKwargs" (list $values $model (index . 3)) | fromJson)
       "accelerator_config" (dict "kind" $model.accelerator.kind)
       "placement_group_config" (include "ray-service.placement" $model | fromJson)
       "deployment_config" (include "ray-service.deploymentConfig" (list $values $model) | fromJson) }}
@@ -43,7 +43,8 @@
 {{- if regexMatch "^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)?$" . }}true{{ end }}
 {{- end }}
 
-{{- /* Keyword arguments of the engine: the typed ones, those that follow from the task, and `extra`. */ -}}
+{{- /* Keyword arguments of the engine: the typed ones, those that follow from the task, and `extra`.
+       Takes (list values model root). */ -}}
 {{- define "ray-service.engineKwargs" -}}
 {{- $values := index . 0 }}
 {{- $model := index . 1 }}
@@ -51,7 +52,7 @@
 {{- range $key, $value := omit $model.engine "extra" }}
 {{- $_ := set $kwargs (snakecase $key) $value }}
 {{- end }}
-{{- $kwargs = merge $kwargs (get (include "ray-service.tasks" . | fromJson) $model.task).engine_arguments }}
+{{- $kwargs = merge $kwargs (get ((index . 2).Files.Get "files/tasks.json" | fromJson) $model.task).engine_arguments }}
 {{- if and $model.revision (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "revision" $model.revision }}
 {{- end }}

@@ -35,7 +35,7 @@
 {{- range $id, $model := $app.models }}
 {{- /* An ingress that ended before its models would cut their answers. */}}
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
-{{- $configs = append $configs (include "ray-service.llmConfig" (list $values $id $model) | fromJson) }}
+{{- $configs = append $configs (include "ray-service.llmConfig" (list $values $id $model $root) | fromJson) }}
 {{- end }}
 {{- dict
       "name" (index . 2)

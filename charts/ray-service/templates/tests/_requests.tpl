@@ -1,8 +1,8 @@
-{{- /* One small request for each model, as a JSON list: the `test_request` of its task. Takes the values. */ -}}
+{{- /* One small request for each model, as a JSON list: the `test_request` of its task. Takes (list root values). */ -}}
 {{- define "ray-service.testRequests" -}}
 {{- $requests := list }}
-{{- $tasks := include "ray-service.tasks" . | fromJson }}
-{{- range $app := .serve.applications }}
+{{- $tasks := (index . 0).Files.Get "files/tasks.json" | fromJson }}
+{{- range $app := (index . 1).serve.applications }}
 {{- $root := trimSuffix "/" $app.routePrefix }}
 {{- range $id, $model := $app.models }}
 {{- with (get $tasks $model.task).test_request }}

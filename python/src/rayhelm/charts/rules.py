@@ -14,12 +14,14 @@ __all__ = ["Rule", "rules"]
 class Rule(Closed):
     """One rule, and values that break it."""
 
+    key: str = ""
+    """Key of the values at fault, which the chart writes before the message."""
     message: str
     """What is wrong; `{name}` is filled in by the chart."""
     fix: str
     """What to write instead, filled in alike."""
     layers: tuple[Literal["chart", "schema", "model", "policy"], ...]
-    """Who refuses it: `_validate.tpl`, values.schema.json, the pydantic model, an admission policy by the same id."""
+    """Who refuses it: the templates in `validate/`, values.schema.json, the pydantic model, or an admission policy."""
     since: str = ""
     """First version of KubeRay that it holds for."""
     until: str = ""

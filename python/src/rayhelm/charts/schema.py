@@ -40,15 +40,15 @@ def _section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
-    """Let the old key pass, and the new one be absent beside it. Definitions on the way are copied into place: another
-    map that has entries of the same kind stays closed."""
+    """Let the old key pass, and the new one be absent beside it in an entry: a section has its default. Definitions on
+    the way are copied into place: another map that has entries of the same kind stays closed."""
     *above, old = row.old.split(".")
     node = root
     for part in above:
         node = _opened(node, part, definitions)
     *above_new, new = row.new.split(".")
     node.setdefault("properties", {})[old] = {}
-    if above_new == above and new in node.get("required", ()):
+    if "*" in above and above_new == above and new in node.get("required", ()):
         node["required"] = [key for key in node["required"] if key != new]
         rest = {"if": {"required": [old]}, "else": {"required": [new]}}
         node.setdefault("allOf", []).append(rest)

@@ -2,7 +2,7 @@
 
 The difference decides the schema. A section always stands in values.yaml, so a key that is missing can only have been
 dropped by `key: null`, and the schema requires it. An entry is written by people: its optional keys may be left out,
-and the chart completes it with the defaults in `_defaults.tpl`.
+and the chart completes it with the defaults in `files/defaults.json`.
 """
 
 import types
@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-__all__ = ["Key", "default_of", "entry_models", "keys", "summary"]
+__all__ = ["Key", "default_of", "entry_models", "entry_paths", "keys", "summary"]
 
 
 @dataclass(frozen=True)
@@ -58,6 +58,19 @@ def default_of(model: type[BaseModel]) -> dict[str, Any]:
             continue
         values[key.name] = default.model_dump(by_alias=True) if isinstance(default, BaseModel) else default
     return values
+
+
+def entry_paths(
+    model: type[BaseModel], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
+    """Path of each map of entries, `*` for a name, and the model of its entries; a map before those below it."""
+    for key in keys(model):
+        here = (*above, key.name)
+        if key.entry:
+            yield (*here, "*"), key.entry
+            yield from entry_paths(key.entry, (*here, "*"))
+        if key.section:
+            yield from entry_paths(key.section, here)
 
 
 def entry_models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:

@@ -1,0 +1,52 @@
+{{- define "gateway.validateSizes" -}}
+{{- $v := . }}
+{{- if eq (int .listen.port) (int .listen.metricsPort) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "ports-equal" "words" (dict "port" .listen.port)) }}
+{{- end }}
+{{- if lt .drain.seconds .timeouts.serverSeconds }}
+{{- include "gateway.refuse" (dict "v" $v "id" "drain-time" "words" (dict "drain" .drain.seconds "server" .timeouts.serverSeconds)) }}
+{{- end }}
+{{- $need := include "gateway.memoryNeeded" . | int64 }}
+{{- if lt (include "gateway.bytes" .resources.memory | float64) (mulf $need 1048576) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "body-memory" "words" (dict "body" .limits.bodyBytes "connections" .limits.connections "need" (printf "%dMi" $need) "memory" .resources.memory)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Memory that a pod may need, in MiB. Measured: an incomplete body takes up to 1.5 buffers. A response larger than a
+       buffer that its client does not read takes more than two. */ -}}
+{{- define "gateway.memoryNeeded" -}}
+{{- $buffers := mulf 1.5 .limits.connections (include "gateway.bufferBytes" . | float64) }}
+{{- add 64 (divf $buffers 1048576 | ceil | int64) }}
+{{- end }}
+
+{{- /* Bytes of a quantity. */ -}}
+{{- define "gateway.bytes" -}}
+{{- $factor := 1.0 }}
+{{- $number := toString . }}
+{{- range $unit, $size := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "m" 0.001 }}
+{{- if hasSuffix $unit (toString $) }}
+{{- $factor = $size }}
+{{- $number = trimSuffix $unit (toString $) }}
+{{- end }}
+{{- end }}
+{{- mulf ($number | float64) $factor | int64 }}
+{{- end }}
+
+{{- define "gateway.validateScaling" -}}
+{{- $v := . }}
+{{- $scaling := .autoscaling }}
+{{- if gt $scaling.minReplicas $scaling.maxReplicas }}
+{{- include "gateway.refuse" (dict "v" $v "id" "autoscaling-bounds" "words" (dict "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
+{{- end }}
+{{- if and (eq $scaling.kind "HPA") (not $scaling.targetCpuPercent) (not $scaling.targetRequestsInFlight) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "autoscaling-target" "words" dict) }}
+{{- end }}
+{{- if eq $scaling.kind "KEDA" }}
+{{- if not $scaling.keda.serverAddress }}
+{{- include "gateway.refuse" (dict "v" $v "id" "keda-server" "words" dict) }}
+{{- end }}
+{{- if not $scaling.targetRequestsInFlight }}
+{{- include "gateway.refuse" (dict "v" $v "id" "keda-target" "words" dict) }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,8 @@
+{{- /* Rules across fields, which the closed schema cannot hold; their words are in files/rules.json. Takes the values
+       with `root`. */ -}}
+{{- define "platform.validate" -}}
+{{- include "platform.validateClasses" . }}
+{{- include "platform.validateGpus" . }}
+{{- include "platform.validatePolicies" . }}
+{{- include "platform.validateMetrics" . }}
+{{- end }}

@@ -1,0 +1,54 @@
+{{- define "platform.validateGpus" -}}
+{{- if .nvidia.enabled }}
+{{- include "platform.validateNvidiaPools" . }}
+{{- end }}
+{{- if .amd.enabled }}
+{{- include "platform.validatePartitions" . }}
+{{- end }}
+{{- if .intel.enabled }}
+{{- include "platform.validateIntelPools" . }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.validateNvidiaPools" -}}
+{{- $v := . }}
+{{- range $name, $pool := .nvidia.pools }}
+{{- $path := printf "nvidia.pools.%s" $name }}
+{{- if has $name (list "default" "all-disabled") }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-name" "words" (dict "name" $name)) }}
+{{- end }}
+{{- if and $pool.mig $pool.replicas }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-both" "words" (dict "path" $path "replicas" (int $pool.replicas))) }}
+{{- end }}
+{{- if and (not $pool.mig) (lt (int $pool.replicas) 2) }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-neither" "words" (dict "path" $path "name" $name)) }}
+{{- end }}
+{{- if not $pool.nodeSelector }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-nodes" "words" (dict "path" $path "name" $name)) }}
+{{- end }}
+{{- if $pool.mig }}
+{{- include "platform.validateMig" (dict "v" $v "path" $path "name" $name "pool" $pool) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.validatePartitions" -}}
+{{- $v := . }}
+{{- range $name, $cut := .amd.partitions }}
+{{- if not $cut.nodeSelector }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-nodes" "words" (dict "path" (printf "amd.partitions.%s" $name) "name" $name)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "platform.validateIntelPools" -}}
+{{- $v := . }}
+{{- $seen := dict }}
+{{- range $name, $pool := .intel.pools }}
+{{- $nodes := $pool.nodeSelector | toJson }}
+{{- if hasKey $seen $nodes }}
+{{- include "platform.refuse" (dict "v" $v "id" "plugin-nodes" "words" (dict "path" (printf "intel.pools.%s" $name) "first" (get $seen $nodes) "name" $name)) }}
+{{- end }}
+{{- $_ := set $seen $nodes $name }}
+{{- end }}
+{{- end }}

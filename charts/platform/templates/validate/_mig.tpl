@@ -1,0 +1,49 @@
+{{- /* Layouts are compared with the largest that a card has room for; files/mig.json has them. Takes a dict:
+       v, path, name, pool. */ -}}
+{{- define "platform.validateMig" -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $name := .name }}
+{{- $pool := .pool }}
+{{- $known := $v.root.Files.Get "files/mig.json" | fromJson }}
+{{- $table := get $known.cards $pool.gpu }}
+{{- if not $table }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-card" "words" (dict "path" $path "card" ($pool.gpu | default "none") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
+{{- end }}
+{{- $largest := get $known.layouts $table }}
+{{- $profiles := dict }}
+{{- range $largest }}
+{{- range $profile, $count := . }}
+{{- $_ := set $profiles $profile (max (int $count) (get $profiles $profile | default 0 | int)) }}
+{{- end }}
+{{- end }}
+{{- range $profile, $count := $pool.mig }}
+{{- if not (hasKey $profiles $profile) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-profile" "words" (dict "path" $path "card" $pool.gpu "profile" $profile "known" (keys $profiles | sortAlpha | join ", "))) }}
+{{- end }}
+{{- end }}
+{{- $asked := 0 }}
+{{- $told := list }}
+{{- range $profile, $count := $pool.mig }}
+{{- $asked = add $asked $count }}
+{{- $told = append $told (printf "%d x %s" (int $count) $profile) }}
+{{- end }}
+{{- $most := 0 }}
+{{- $nearest := dict }}
+{{- range $layout := $largest }}
+{{- $kept := dict }}
+{{- $sum := 0 }}
+{{- range $profile, $count := $pool.mig }}
+{{- $here := min (int $count) (get $layout $profile | default 0 | int) }}
+{{- $_ := set $kept $profile (ternary $here nil (gt $here 0)) }}
+{{- $sum = add $sum $here }}
+{{- end }}
+{{- if gt $sum $most }}
+{{- $most = $sum }}
+{{- $nearest = $kept }}
+{{- end }}
+{{- end }}
+{{- if lt $most $asked }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-room" "words" (dict "path" $path "card" $pool.gpu "layout" (join " + " $told) "name" $name "nearest" ($nearest | toJson))) }}
+{{- end }}
+{{- end }}

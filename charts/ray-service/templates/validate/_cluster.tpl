@@ -1,0 +1,60 @@
+{{- define "ray-service.validateCluster" -}}
+{{- $v := . }}
+{{- if eq $v.auth.mode "disabled" }}
+{{- if not $v.auth.reason }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "auth-reason" "words" dict) }}
+{{- end }}
+{{- else if semverCompare "<2.52.0" $v.ray.version }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "auth-ray" "words" (dict "ray" $v.ray.version)) }}
+{{- end }}
+{{- if $v.suspend }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "suspend-unknown" "words" (dict "kuberay" $v.kuberay.version)) }}
+{{- end }}
+{{- if eq $v.upgrade.strategy "NewClusterWithIncrementalUpgrade" }}
+{{- include "ray-service.validateIncremental" . }}
+{{- end }}
+{{- if $v.gcsFaultTolerance.enabled }}
+{{- if not $v.gcsFaultTolerance.redisAddress }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "redis-address" "words" dict) }}
+{{- end }}
+{{- end }}
+{{- range list "ray.io/ft-enabled" "ray.io/external-storage-namespace" }}
+{{- if hasKey $v.annotations . }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "annotation-reserved" "words" (dict "annotation" .)) }}
+{{- end }}
+{{- end }}
+{{- include "ray-service.validateTimeout" $v }}
+{{- if regexMatch "^/(cache|tmp|dev|etc)(/|$)" $v.weights.mountPath }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "mount-path" "words" (dict "path" $v.weights.mountPath)) }}
+{{- end }}
+{{- if and (not $v.weights.offline) (not $v.weights.onlineReason) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "weights-online-reason" "words" dict) }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.validateIncremental" -}}
+{{- $v := . }}
+{{- $steps := $v.upgrade.incremental }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-unknown" "words" (dict "kuberay" $v.kuberay.version)) }}
+{{- if not $v.autoscaler.enabled }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-autoscaler" "words" dict) }}
+{{- end }}
+{{- if not $steps.gatewayClassName }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-gateway" "words" dict) }}
+{{- end }}
+{{- if gt $steps.stepSizePercent $steps.maxSurgePercent }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-step" "words" (dict "step" $steps.stepSizePercent "surge" $steps.maxSurgePercent)) }}
+{{- end }}
+{{- if and (or $v.aliases $v.test.enabled) (not $steps.gatewayService) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-service" "words" (dict "name" (include "ray-service.name" .root))) }}
+{{- end }}
+{{- end }}
+
+{{- /* Whole seconds, or a duration as Go spells it, of more than nothing; empty is none. */ -}}
+{{- define "ray-service.validateTimeout" -}}
+{{- $timeout := get .annotations "ray.io/initializing-timeout" | toString }}
+{{- $duration := regexMatch "^\\+?([0-9]+|([0-9]+(\\.[0-9]*)?(ns|us|ms|s|m|h))+)$" $timeout }}
+{{- if and $timeout (not (and $duration (regexMatch "[1-9]" $timeout))) }}
+{{- include "ray-service.refuse" (dict "v" . "id" "initializing-timeout" "words" (dict "timeout" $timeout)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,58 @@
+{{- define "ray-service.validateModels" -}}
+{{- $v := . }}
+{{- range $name, $app := .serve.applications }}
+{{- range $id, $model := $app.models }}
+{{- $path := printf "serve.applications.%s.models.%s" $name $id }}
+{{- include "ray-service.validateScaling" (list $v (printf "%s.autoscaling" $path) $model.autoscaling) }}
+{{- include "ray-service.validateTarget" (list $v $path $model) }}
+{{- include "ray-service.validateEngine" (list $v $path $model) }}
+{{- include "ray-service.validatePlace" (list $v $path $model) }}
+{{- include "ray-service.validateSource" (list $v $path $model) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values path model). */ -}}
+{{- define "ray-service.validateEngine" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- $engine := $model.engine }}
+{{- if lt $engine.maxNumBatchedTokens $engine.maxNumSeqs }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "batched-tokens" "words" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs)) }}
+{{- end }}
+{{- if and $engine.trustRemoteCode (not $model.trustRemoteCodeReason) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "trust-reason" "words" (dict "path" $path)) }}
+{{- end }}
+{{- if and (not (get ($v.root.Files.Get "files/tasks.json" | fromJson) $model.task).has_shared_prefix) (eq $model.router.kind "PrefixAffinity") }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "router-task" "words" (dict "path" $path)) }}
+{{- end }}
+{{- $others := dict "model" "source and the model's key say it" "served_model_name" "the model's key is the name"
+      "distributed_executor_backend" "Ray Serve LLM decides it" "disable_log_stats" "it would end the metrics"
+      "runner" "task says it" "revision" "the model's own revision says it" "tokenizer_revision" "revision says it" }}
+{{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
+{{- $_ := set $others (snakecase $key) (printf "engine.%s says it" $key) }}
+{{- end }}
+{{- if gt (get $engine.extra "data_parallel_size" | default 1 | float64) 1.0 }}
+{{- $_ := set $others "data_parallel_size" "build_openai_app places one rank of data; replicas do the same" }}
+{{- end }}
+{{- range $key, $_ := $engine.extra }}
+{{- with get $others $key }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "key" $key "why" .)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.validateSource" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $source := (index . 2).source }}
+{{- range list $source (get (index . 2) "tokenizer") | compact }}
+{{- if and (include "ray-service.isHubId" .) $v.weights.offline (not $v.weights.enabled) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "weights-off" "words" (dict "path" $path "source" .)) }}
+{{- end }}
+{{- end }}
+{{- if and (contains "://" $source) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "remote-source-egress" "words" (dict "path" $path "source" $source)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,26 @@
+{{- /* Rules across fields, which the closed schema cannot hold; their words are in files/rules.json. Many mirror what KubeRay
+       finds only after the API server accepted the object, when an install has long said "deployed".
+       Takes the values with `root`. */ -}}
+{{- define "ray-service.validate" -}}
+{{- include "ray-service.validateNames" . }}
+{{- include "ray-service.validateServe" . }}
+{{- include "ray-service.validateGroups" . }}
+{{- include "ray-service.validateNodes" . }}
+{{- include "ray-service.validateModels" . }}
+{{- include "ray-service.validateCapacity" . }}
+{{- include "ray-service.validateCluster" . }}
+{{- include "ray-service.validateNetwork" . }}
+{{- include "ray-service.validateImages" . }}
+{{- include "ray-service.validateEnv" . }}
+{{- end }}
+
+{{- define "ray-service.validateNames" -}}
+{{- $v := . }}
+{{- $name := include "ray-service.name" .root }}
+{{- if gt (len $name) 47 }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "name-length" "words" (dict "name" $name "length" (len $name))) }}
+{{- end }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]*[a-z0-9])?$" $name) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "name-form" "words" (dict "name" $name)) }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,35 @@
+{{- define "ray-service.validateNetwork" -}}
+{{- $v := . }}
+{{- $policy := .networkPolicy }}
+{{- if not $policy.enabled }}
+{{- if not $policy.reason }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "network-policy-reason" "words" dict) }}
+{{- end }}
+{{- else }}
+{{- if and .autoscaler.enabled (not $policy.apiServer.cidrs) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "api-server-cidrs" "words" dict) }}
+{{- end }}
+{{- if not (or $policy.dns.peer.namespace $policy.dns.cidrs) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "dns-egress" "words" dict) }}
+{{- end }}
+{{- if and .gcsFaultTolerance.enabled (not (or $policy.redis.peer.namespace $policy.redis.cidrs)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "redis-egress" "words" dict) }}
+{{- end }}
+{{- $callers := list }}
+{{- range $policy.allowedGateways }}
+{{- $callers = append $callers .namespace }}
+{{- end }}
+{{- if eq .upgrade.strategy "NewClusterWithIncrementalUpgrade" }}
+{{- if and .test.enabled (not (compact $callers)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "incremental-test" "words" dict) }}
+{{- end }}
+{{- else }}
+{{- range $name, $alias := .aliases }}
+{{- $namespace := $alias.namespace | default $v.root.Release.Namespace }}
+{{- if not (has $namespace $callers) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "alias-callers" "words" (dict "alias" $name "namespace" $namespace)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,57 @@
+{{- /* What pods ask of nodes. Kubernetes looks at it when a pod is made, or never: a label that no node has is no error. */ -}}
+{{- define "ray-service.validateNodes" -}}
+{{- $v := . }}
+{{- include "ray-service.validateTolerations" (list $v "head" .head.tolerations) }}
+{{- range $name, $group := .workerGroups }}
+{{- include "ray-service.validateTolerations" (list $v (printf "workerGroups.%s" $name) $group.tolerations) }}
+{{- include "ray-service.validateSpread" (list $v $name $group) }}
+{{- range $key := list "gpu" "rdma" }}
+{{- $resource := get (get $group $key) "resource" }}
+{{- if hasPrefix "requests." $resource }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "resource-of-quota" "words" (dict "group" $name "key" $key "name" $resource "resource" (trimPrefix "requests." $resource))) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $group.gpu.vendor "intel") $group.gpu.product (not (regexMatch "^(Flex|Max)_[0-9]+$" (toString $group.gpu.product))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "intel-product" "words" (dict "group" $name "product" $group.gpu.product)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values path tolerations). */ -}}
+{{- define "ray-service.validateTolerations" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- range $toleration := index . 2 }}
+{{- $exists := eq (get . "operator") "Exists" }}
+{{- $reasons := dict
+      "without a key has to be Exists, which means every taint" (and (not (hasKey . "key")) (not $exists))
+      "is Exists and has a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
+      "has tolerationSeconds, which only the effect NoExecute takes" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
+{{- range $why, $holds := $reasons }}
+{{- if $holds }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "toleration" "words" (dict "path" $path "why" $why)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes (list values name group). */ -}}
+{{- define "ray-service.validateSpread" -}}
+{{- $v := index . 0 }}
+{{- $name := index . 1 }}
+{{- $group := index . 2 }}
+{{- $several := gt $group.numOfHosts 1.0 }}
+{{- range $v.serve.applications }}
+{{- range .models }}
+{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize }}
+{{- if and (has $name .workerGroups) (eq .accelerator.kind "gpu") (gt (float64 $ranks) $group.gpu.count) }}
+{{- $several = true }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $place, $_ := $group.spread }}
+{{- if and $several (ne $place "kubernetes.io/hostname") }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "spread-replica" "words" (dict "group" $name "place" $place)) }}
+{{- end }}
+{{- end }}
+{{- end }}

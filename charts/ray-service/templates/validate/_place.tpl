@@ -1,0 +1,45 @@
+{{- define "ray-service.validatePlace" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- range $model.workerGroups }}
+{{- include "ray-service.validateGroup" (list $v $path .) }}
+{{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "accelerator-type-zero" "words" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
+{{- end }}
+{{- end }}
+{{- /* On every group: the ingress that carries the model's requests may run on any. */}}
+{{- include "ray-service.validateDrain" (list $v $path (keys $v.workerGroups) $model.gracefulShutdownSeconds) }}
+{{- if eq $model.accelerator.kind "gpu" }}
+{{- include "ray-service.validateSplit" . }}
+{{- end }}
+{{- $groups := len $model.workerGroups }}
+{{- if and (gt $groups 1) (ne $groups (int $model.engine.pipelineParallelSize)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "stage-groups" "words" (dict "path" $path "groups" $groups "stages" $model.engine.pipelineParallelSize)) }}
+{{- end }}
+{{- if lt $model.gpuFraction 1.0 }}
+{{- if gt (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize) 1 }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "fraction-parallel" "words" (dict "path" $path)) }}
+{{- end }}
+{{- if gt $model.engine.gpuMemoryUtilization $model.gpuFraction }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "fraction-utilization" "words" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction)) }}
+{{- end }}
+{{- end }}
+{{- range $model.workerGroups | default (keys $v.workerGroups) }}
+{{- if and (hasSuffix ".shared" (get $v.workerGroups .).gpu.resource) (gt $model.engine.gpuMemoryUtilization 0.5) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "slice-utilization" "words" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "group" .)) }}
+{{- end }}
+{{- end }}
+{{- if and (eq $model.accelerator.kind "cpu") (or (get $model "acceleratorType") (lt $model.gpuFraction 1.0)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "cpu-accelerator" "words" (dict "path" $path)) }}
+{{- end }}
+{{- $offered := dict }}
+{{- range $v.workerGroups }}
+{{- $offered = mergeOverwrite $offered .rayResources }}
+{{- end }}
+{{- range $resource, $_ := $model.resources }}
+{{- if not (hasKey $offered $resource) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "model-resource-unknown" "words" (dict "path" $path "resource" $resource "group" (first (keys $v.workerGroups | sortAlpha)))) }}
+{{- end }}
+{{- end }}
+{{- end }}

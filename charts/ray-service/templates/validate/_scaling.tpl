@@ -1,0 +1,69 @@
+{{- /* How Serve scales one deployment. Takes (list values path scaling). */ -}}
+{{- define "ray-service.validateScaling" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $scaling := index . 2 }}
+{{- include "ray-service.validateBounds" . }}
+{{- if hasKey $scaling "initialReplicas" }}
+{{- $begin := $scaling.initialReplicas }}
+{{- if or (lt $begin $scaling.minReplicas) (gt $begin $scaling.maxReplicas) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "initial-replicas" "words" (dict "path" $path "initial" $begin "min" $scaling.minReplicas "max" $scaling.maxReplicas)) }}
+{{- end }}
+{{- end }}
+{{- if le $scaling.lookBackPeriodSeconds 10.0 }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "look-back" "words" (dict "path" $path "seconds" $scaling.lookBackPeriodSeconds)) }}
+{{- end }}
+{{- if and (hasKey $scaling "downscaleToZeroDelaySeconds") (gt $scaling.minReplicas 0.0) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "never-zero" "words" (dict "path" $path "min" $scaling.minReplicas)) }}
+{{- end }}
+{{- end }}
+
+{{- /* What a model aims at. Takes (list values path model). */ -}}
+{{- define "ray-service.validateTarget" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- $model := index . 2 }}
+{{- $target := $model.autoscaling.targetOngoingRequests }}
+{{- if and (hasKey $model "maxOngoingRequests") (lt (get $model "maxOngoingRequests" | float64) $target) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "ongoing-bounds" "words" (dict "path" $path "most" $model.maxOngoingRequests "target" $target "enough" (mulf 1.5 $target | ceil))) }}
+{{- end }}
+{{- if gt $target $model.engine.maxNumSeqs }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "target-sequences" "words" (dict "path" $path "target" $target "seqs" $model.engine.maxNumSeqs "less" (mulf 0.75 $model.engine.maxNumSeqs | floor | max 1))) }}
+{{- end }}
+{{- if eq $model.autoscaling.policy.kind "EngineQueue" }}
+{{- include "ray-service.validateEngineQueue" . }}
+{{- end }}
+{{- end }}
+
+{{- /* The policy EngineQueue: who imports it, and whom it asks. Takes (list values path model). */ -}}
+{{- define "ray-service.validateEngineQueue" -}}
+{{- $v := index . 0 }}
+{{- $path := index . 1 }}
+{{- if not $v.serve.prometheus.url }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-prometheus" "words" (dict "path" $path)) }}
+{{- end }}
+{{- if not $v.image.includesRayhelm }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" "image")) }}
+{{- end }}
+{{- range $name, $group := $v.workerGroups }}
+{{- if not (include "ray-service.hasRayhelm" (list $v.image $group.image)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (printf "workerGroups.%s.image" $name))) }}
+{{- end }}
+{{- end }}
+{{- if semverCompare "<2.60.0" $v.ray.version }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-ray" "words" (dict "path" $path "ray" $v.ray.version)) }}
+{{- end }}
+{{- $api := $v.networkPolicy.prometheusApi }}
+{{- if and $v.networkPolicy.enabled (not (or $api.peer.namespace $api.cidrs)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-egress" "words" (dict "path" $path)) }}
+{{- end }}
+{{- end }}
+
+{{- /* Whether some model asks Prometheus; empty for none. Takes the values. */ -}}
+{{- define "ray-service.asksPrometheus" -}}
+{{- range .serve.applications }}
+{{- range .models }}
+{{- if eq .autoscaling.policy.kind "EngineQueue" }}true{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}
