@@ -327,3 +327,61 @@ def test_lint_ends_with_3_when_ray_was_asked_for_and_is_missing(
     answer = rayhelm("lint", str(fleet), *options)
     assert answer.code == code
     assert "skipped  Serve config not checked by Ray and vLLM" in answer.out
+
+
+@pytest.mark.parametrize("chart", ["ray-service", "gateway", "tenant", "platform"])
+def test_schema_knows_every_chart(rayhelm: Rayhelm, chart: str) -> None:
+    schema = json.loads(rayhelm("schema", chart).out)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    for path in VALUES.glob(f"*/{chart}/**/*.yaml"):
+        jsonschema.validate(yaml.safe_load(path.read_text()) or {}, schema)
+
+
+def test_schema_names_the_charts_when_it_knows_no_such_thing(rayhelm: Rayhelm) -> None:
+    answer = rayhelm("schema", "gatway")
+    assert (answer.code, "did you mean `gateway`" in answer.err) == (2, True)
+
+
+def test_plan_without_reasons_shows_warnings(rayhelm: Rayhelm, fleet: Path) -> None:
+    answer = rayhelm("plan", str(fleet), "--no-reasons")
+    assert "warning: llama-8b: no `revision`" in answer.out
+    assert "pipeline_parallel_size = " not in answer.out
+
+
+LACKING = """\
+fleet: lacking
+pools:
+  shared: {gpu: L4-24GB, nodes: 2, cpusPerNode: 1, sharing: {shares: 2}}
+  whole: {gpu: L4-24GB, nodes: 2, cpusPerNode: 1}
+models:
+  chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 8192, pool: whole, scaling: engine-queue, slo: {ttft: 2s},
+    traffic: {requestsPerSecond: 4, inputTokens: 500, outputTokens: 100}}
+  embed: {source: BAAI/bge-m3, task: embed, pool: shared, unpinnedReason: of our own mirror}
+tenants:
+  apps: {models: [chat, embed]}
+"""
+
+
+def test_plan_warns_of_everything_that_render_and_lint_refuse(rayhelm: Rayhelm, fleet: Path) -> None:
+    fleet.write_text(LACKING)
+    rendered = json.loads(rayhelm("render", str(fleet), "--format", "json").out)["problems"]
+    planned = rayhelm("plan", str(fleet), "--format", "json")
+    assert planned.code == 0
+    problems = json.loads(planned.out)["problems"]
+    unpinned = [problem for problem in problems if problem["rule"] == "model-revision"]
+    assert [problem["path"] for problem in unpinned] == ["models.chat"]
+    assert [problem for problem in problems if problem not in unpinned] == rendered
+    assert {problem["path"] for problem in rendered} == {
+        "clusters.main",
+        "models.chat.scaling",
+        "pools.shared",
+        "pools.shared.cpusPerNode",
+        "pools.whole.cpusPerNode",
+    }
+    text = rayhelm("plan", str(fleet), "--no-reasons").out
+    assert text.count("will refuse this: ") == len(problems)
+
+
+@pytest.mark.parametrize("path", FLEETS)
+def test_plan_of_a_reference_fleet_has_no_problems(rayhelm: Rayhelm, path: str) -> None:
+    assert json.loads(rayhelm("plan", path, "--format", "json").out)["problems"] == []

@@ -1,6 +1,7 @@
 """`rayhelm explain` reads the types."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -90,7 +91,7 @@ def test_the_sample_that_fixes_a_field_is_taken_by_it(record: type[BaseModel], k
 
 @pytest.mark.parametrize("path", ["..", ".", "models..slo", "models."])
 def test_dots_alone_are_no_path(path: str) -> None:
-    with pytest.raises(UsageError, match="no dotted path"):
+    with pytest.raises(UsageError, match="not a dotted path"):
         explain(path)
 
 
@@ -102,3 +103,24 @@ def test_an_unknown_field_names_the_near_one() -> None:
 def test_there_is_nothing_below_a_plain_value() -> None:
     with pytest.raises(UsageError, match="has no fields below it"):
         explain("models.slo.ttft.x")
+
+
+@pytest.mark.parametrize("path", ["models.conetxt", "models.slo2", "models.chat.conetxt", "pools.gpu.nods", "modles"])
+def test_explain_refuses_a_mistyped_field_with_the_nearest_name(path: str) -> None:
+    with pytest.raises(UsageError, match=r"did you mean `(context|slo|nodes|models)`"):
+        explain(path)
+
+
+@pytest.mark.parametrize("path", ["models.chat.task.x", "models.a.b.slo", "clusters.main.main.kuberay", "fleet.chat"])
+def test_explain_takes_one_name_for_each_map(path: str) -> None:
+    with pytest.raises(UsageError, match="no field"):
+        explain(path)
+
+
+def test_explain_takes_a_star_for_a_name() -> None:
+    assert explain("models.*.slo") == replace(explain("models.slo"), path="models.*.slo")
+
+
+def test_explain_names_the_new_key_for_an_old_one() -> None:
+    with pytest.raises(UsageError, match="`answersFor` was renamed to `servedAs`"):
+        explain("models.answersFor")

@@ -6,11 +6,14 @@ RayhelmError
  └─ MissingError   3   a tool, package, cluster or machine feature is missing; says how to get it
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "UsageError"]
+__all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "UsageError", "run_all"]
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,21 @@ class FleetError(RayhelmError):
             problems = Problem(problems)
         self.problems: tuple[Problem, ...] = (problems,) if isinstance(problems, Problem) else tuple(problems)
         super().__init__("\n".join(str(problem) for problem in self.problems))
+
+
+def run_all(steps: Mapping[Key, Callable[[], Value]]) -> dict[Key, Value]:
+    """Run every step, and return the results by key. Raises one FleetError with the problems of all steps that failed,
+    so that a person sees them together."""
+    results: dict[Key, Value] = {}
+    problems: list[Problem] = []
+    for key, step in steps.items():
+        try:
+            results[key] = step()
+        except FleetError as error:
+            problems += [problem for problem in error.problems if problem not in problems]
+    if problems:
+        raise FleetError(problems)
+    return results
 
 
 class UsageError(RayhelmError):

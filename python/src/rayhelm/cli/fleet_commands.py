@@ -24,15 +24,27 @@ FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet 
 def plan_command(
     fleet: FleetArgument,
     format: FormatOption = Format.text,
-    reasons: Annotated[bool, typer.Option("--reasons/--no-reasons", help="Print why.")] = True,
+    reasons: Annotated[
+        bool,
+        typer.Option("--reasons/--no-reasons", help="Print the reason of each decision; warnings are always printed."),
+    ] = True,
 ) -> None:
-    """Plan a fleet: what stands where, how it is split, what it costs, and why."""
+    """Plan a fleet: where each model runs, how it is split over GPUs, what it costs, and why.
+
+    Warnings list everything that `render` and `lint` will refuse, as far as it is known without helm.
+    """
+    import json
+
+    from rayhelm.lint.preview import preview_problems
     from rayhelm.planner.planner import plan_fleet
     from rayhelm.spec.load import load_fleet
 
-    plan = plan_fleet(load_fleet(fleet_file(fleet)))
+    loaded = load_fleet(fleet_file(fleet))
+    plan = plan_fleet(loaded)
+    problems = preview_problems(plan, loaded)
     if format is Format.json:
-        print(plan.model_dump_json(indent=2))
+        previewed = {"problems": [problem.as_dict() for problem in problems]}
+        print(json.dumps(plan.model_dump(mode="json") | previewed, indent=2))
         return
     console().print(plan_table(plan))
     if plan.tenants:
@@ -41,8 +53,10 @@ def plan_command(
             console().print(text, soft_wrap=True, highlight=False)
     if reasons:
         _print_reasons(plan)
-    for text in plan.warnings:
-        console().print("\n[yellow]warning[/yellow]: ", text, sep="", soft_wrap=True, markup=True)
+    for text in plan.warnings if reasons else plan.all_warnings:
+        _print_warning(text)
+    for problem in problems:
+        _print_warning(f"`rayhelm render` or `rayhelm lint` will refuse this: {problem}")
 
 
 def lint_command(
@@ -153,6 +167,12 @@ def _row(model: "ModelPlan") -> tuple[str, ...]:
         "?" if hour is None else f"{hour:.2f}",
         "-" if million is None else f"{million:.2f}",
     )
+
+
+def _print_warning(text: str) -> None:
+    from rich.text import Text
+
+    console().print(Text.assemble("\n", ("warning", "yellow"), ": ", text), soft_wrap=True)
 
 
 def _print_reasons(plan: "Plan") -> None:

@@ -1,4 +1,4 @@
-"""`rayhelm schema` and `rayhelm explain`: what may be written, out of the types."""
+"""`rayhelm schema` and `rayhelm explain`: the keys that files may have, read from the types."""
 
 from typing import Annotated
 
@@ -10,10 +10,15 @@ __all__ = ["explain_command", "schema_command"]
 
 
 def schema_command(
-    what: Annotated[str, typer.Argument(help="`fleet`, or the name of a chart (`ray-service`).")] = "fleet",
+    what: Annotated[
+        str, typer.Argument(help="`fleet`, or a chart: `ray-service`, `gateway`, `tenant`, `platform`.")
+    ] = "fleet",
     format: FormatOption = Format.text,
 ) -> None:
-    """Print the JSON Schema of a fleet file or of a chart's values, for editors: JSON in every format."""
+    """Print the JSON Schema of a fleet file or of a chart's values, for editors. It is JSON in every format.
+
+    Unlike `values.schema.json` in a chart, it requires no keys that have a default.
+    """
     import json
 
     from pydantic import BaseModel
@@ -21,9 +26,12 @@ def schema_command(
     from rayhelm.errors import UsageError
     from rayhelm.spec.fleet import Fleet
     from rayhelm.spec.nearest import did_you_mean
-    from rayhelm.values.ray_service import RayServiceValues
 
-    models: dict[str, type[BaseModel]] = {"fleet": Fleet, "ray-service": RayServiceValues}
+    models: dict[str, type[BaseModel]] = {"fleet": Fleet}
+    if what not in models:
+        from rayhelm.charts.generate import CHARTS
+
+        models |= CHARTS
     if what not in models:
         raise UsageError(f"there is no schema `{what}`; {did_you_mean(what, models)}")
     schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **models[what].model_json_schema()}
@@ -31,24 +39,27 @@ def schema_command(
 
 
 def explain_command(
-    field: Annotated[str, typer.Argument(help="Dotted path: `models.slo.ttft`.")] = "",
+    field: Annotated[
+        str,
+        typer.Argument(help="Dotted path: `models.slo.ttft`; a name of yours may be part of it: `models.chat.slo`."),
+    ] = "",
     format: FormatOption = Format.text,
 ) -> None:
-    """Explain a field of the fleet file: type, default, bounds, meaning."""
+    """Explain a field of the fleet file: type, default, bounds and meaning. Ends with 2 if there is no such field."""
     import json
     from dataclasses import asdict
 
     from rayhelm.spec.explain import explain
 
-    told = explain(field)
+    explanation = explain(field)
     if format is Format.json:
-        print(json.dumps(asdict(told), indent=2))
+        print(json.dumps(asdict(explanation), indent=2))
         return
-    print(f"{told.path or 'fleet file'}: {told.type}")
-    print(f"  {told.description}")
-    print(f"  default: {told.default}")
-    for name, bound in told.bounds.items():
+    print(f"{explanation.path or 'fleet file'}: {explanation.type}")
+    print(f"  {explanation.description}")
+    print(f"  default: {explanation.default}")
+    for name, bound in explanation.bounds.items():
         print(f"  {name}: {bound}")
-    width = max(map(len, told.fields), default=0)
-    for key, meaning in told.fields.items():
+    width = max(map(len, explanation.fields), default=0)
+    for key, meaning in explanation.fields.items():
         print(f"    {key:<{width}}  {meaning}")

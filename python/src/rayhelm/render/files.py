@@ -12,6 +12,7 @@ from pathlib import Path
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.render.problems import find_problems_of_values
 from rayhelm.render.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.build.gateway import gateways_of_plan
@@ -22,7 +23,16 @@ from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 
-__all__ = ["CHART", "Rendered", "files_of", "manifests_of", "mark_of", "names_of", "render_fleet", "rendered_of"]
+__all__ = [
+    "CHART",
+    "Rendered",
+    "files_of",
+    "manifests_of",
+    "mark_of",
+    "names_of",
+    "render_fleet",
+    "rendered_of",
+]
 
 CHART = "ray-service"
 
@@ -58,9 +68,12 @@ def render_fleet(path: Path) -> Rendered:
 def rendered_of(loaded: LoadedFleet) -> Rendered:
     """Plan and value a fleet. Raises FleetError."""
     plan = plan_fleet(loaded)
-    values = build_ray_service_values(plan, loaded)
+    try:
+        values = build_ray_service_values(plan, loaded)
+        platforms = platforms_of_plan(plan, loaded, values)
+    except FleetError:
+        raise FleetError(find_problems_of_values(plan, loaded)) from None
     tenants = tenants_of_plan(plan, loaded.fleet, values)
-    platforms = platforms_of_plan(plan, loaded, values)
     gateways = gateways_of_plan(plan, loaded.fleet, values)
     releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases)

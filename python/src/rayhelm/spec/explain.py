@@ -1,7 +1,8 @@
-"""`rayhelm explain models.slo.ttft`: what a field is, its type, default and bounds, out of the types themselves."""
+"""`rayhelm explain models.slo.ttft`: type, default, bounds and meaning of a field, read from the types."""
 
 import inspect
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -10,8 +11,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from rayhelm.errors import UsageError
+from rayhelm.renamed import renamed
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.nearest import did_you_mean, nearest
+from rayhelm.spec.renamed import describe_renamed
 from rayhelm.spec.walk import alternatives, fields, unwrap
 
 __all__ = ["Explanation", "explain"]
@@ -31,25 +34,32 @@ class Explanation:
 
 
 def explain(path: str) -> Explanation:
-    """Explain a dotted path; keys of maps may be left out or be any name. Raises UsageError."""
+    """Explain a dotted path. After a map, one step may be a name of the user or `*`, or it is left out.
+    Raises UsageError if there is no such field, with the nearest names."""
     steps = path.split(".") if path else []
     if not all(steps):
-        raise UsageError(f"`{path}` is no dotted path; write it like `models.slo.ttft`")
+        raise UsageError(f"`{path}` is not a dotted path; write it like `models.slo.ttft`")
     here: Any = Fleet
     info: FieldInfo | None = None
     walked: list[str] = []
-    for step in steps:
+    may_be_name = False
+    for step, below in zip(steps, [*steps[1:], ""], strict=False):
         record = _record(here)
-        if record is None:
+        if record is None and not may_be_name:
             raise UsageError(f"`{'.'.join(walked)}` has no fields below it")
-        known = fields(record)
-        if step not in known and _is_map(here):
+        known = fields(record) if record else {}
+        if may_be_name and step in known and below and not _record(known[step].annotation):
+            may_be_name = False  # `pools.gpu.nodes`: a pool that is called like a key
             continue
         if step not in known:
-            raise UsageError(f"`{'.'.join(walked) or 'the fleet'}` has no field `{step}`; {did_you_mean(step, known)}")
+            if not may_be_name or _is_typo(step, known):
+                raise UsageError(_no_such_field(walked, step, known, may_be_name=may_be_name))
+            may_be_name = False
+            continue
         info = known[step]
         here = info.annotation
         walked.append(step)
+        may_be_name = _is_map(here)
     record = _record(here)
     return Explanation(
         path=path,
@@ -59,6 +69,24 @@ def explain(path: str) -> Explanation:
         bounds=_bounds(info) if info else {},
         fields={key: " ".join(_meaning(field).split()) for key, field in fields(record).items()} if record else {},
     )
+
+
+def _is_typo(step: str, known: Collection[str]) -> bool:
+    """A name of the user is seldom as near to a key as a mistyped key is."""
+    return step != "*" and (bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step) in known)
+
+
+def _no_such_field(walked: list[str], step: str, known: Collection[str], *, may_be_name: bool) -> str:
+    where = ".".join(walked)
+    if (new := _renamed_to(step)) and new in known:
+        return f"`{where}`: {describe_renamed(step, new)}"
+    message = f"`{where or 'the fleet'}` has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
+    return f"{message} If it is a name of yours, write `{where}.*`" if may_be_name else message
+
+
+def _renamed_to(key: str) -> str | None:
+    pairs = ((row.old.rpartition(".")[2], row.new.rpartition(".")[2]) for row in renamed("fleet"))
+    return next((new for old, new in pairs if old == key), None)
 
 
 def _record(annotation: Any) -> type[BaseModel] | None:
@@ -124,7 +152,7 @@ def _bounds(info: FieldInfo) -> dict[str, Any]:
 
 
 def _meaning(info: FieldInfo) -> str:
-    """What is said of the field, or else of the record in it."""
+    """Description of the field, else of the record in it."""
     if info.description:
         return info.description
     record = _record(info.annotation)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from rayhelm.catalog import load_catalog
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
@@ -27,7 +27,20 @@ def platforms_of_plan(
     """By cluster, each that a pool belongs to; `services` are values by name. Raises FleetError where nobody can tell a
     shared pool's nodes."""
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
+    if problems := list(_unlabeled(plan, loaded)):
+        raise FleetError(problems)
     return {cluster: _values(cluster, plan, loaded, services) for cluster in clusters}
+
+
+def _unlabeled(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Shared pools without labels that select their nodes."""
+    for name, use in plan.pools.items():
+        if use.sharing and not loaded.fleet.pools[name].node_selector:
+            message = "the GPU operator configures the nodes of a shared pool by a label, and `nodeSelector` names none"
+            fix = Fix(
+                "nodeSelector", {"example.com/pool": name}, "a label of its nodes: kubectl get nodes --show-labels"
+            )
+            yield loaded.document.problem(("pools", name), message, fix)
 
 
 def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]) -> PlatformValues:
@@ -55,10 +68,6 @@ def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str
         pool = loaded.fleet.pools[name]
         if use.cluster != cluster or not use.sharing:
             continue
-        if not pool.node_selector:
-            message = "its nodes are set up by a label, and nothing tells which they are"
-            fix = f"nodeSelector: {{example.com/pool: {name}}}   # kubectl get nodes --show-labels"
-            raise FleetError(loaded.document.problem(("pools", name), message, fix))
         yield name, (use, pool)
 
 

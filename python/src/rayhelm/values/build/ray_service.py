@@ -1,6 +1,7 @@
 """From a plan to the typed values of the chart `ray-service`, one release for each service. Pure."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import ceil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
@@ -37,9 +38,16 @@ def build_ray_service_values(
 ) -> dict[str, RayServiceValues]:
     """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
     known = known or load_catalog()
-    if problems := _missing(plan, loaded):
+    problems = _missing(plan, loaded)
+    try:
+        values = run_all(
+            {service: partial(_values, service, plan, loaded, known) for service in plan.services},
+        )
+    except FleetError as error:
+        raise FleetError([*problems, *error.problems]) from None
+    if problems:
         raise FleetError(problems)
-    return {service: _values(service, plan, loaded, known) for service in plan.services}
+    return values
 
 
 def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:

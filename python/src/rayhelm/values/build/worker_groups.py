@@ -1,11 +1,12 @@
 """Worker groups of a service: one for each kind of pod."""
 
 from collections.abc import Sequence
+from functools import partial
 from math import ceil
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
@@ -39,7 +40,8 @@ def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> di
 
 
 def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
-    return {name: _group(kind, models, loaded, known) for kind, name in name_pod_kinds(models, loaded).items()}
+    kinds = name_pod_kinds(models, loaded)
+    return run_all({name: partial(_group, kind, models, loaded, known) for kind, name in kinds.items()})
 
 
 def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:

@@ -1,0 +1,25 @@
+"""What a planned fleet lacks for the values of its charts."""
+
+from typing import Any
+
+from rayhelm.errors import FleetError, Problem, run_all
+from rayhelm.planner.plan import Plan
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.build.platform import platforms_of_plan
+from rayhelm.values.build.ray_service import build_ray_service_values
+
+__all__ = ["find_problems_of_values"]
+
+
+def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
+    """What the fleet lacks for its values, of all charts at once; the plan itself does not need it."""
+    try:
+        run_all(
+            {
+                "ray-service": lambda: dict[str, Any](build_ray_service_values(plan, loaded)),
+                "platform": lambda: dict[str, Any](platforms_of_plan(plan, loaded, {})),
+            }
+        )
+    except FleetError as error:
+        return tuple(sorted(error.problems, key=lambda problem: problem.line or 0))
+    return ()
