@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from secrets import token_urlsafe
 
 from rayhelm.rehearsal.cluster_session import RESTRICTED, ClusterSession, build_namespace
+from rayhelm.values.common.network import Peer
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
-from rayhelm.values.ray_service.network import Peer
 
 __all__ = ["redis", "with_redis"]
 

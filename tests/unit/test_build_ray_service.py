@@ -6,9 +6,9 @@ import yaml
 from rayhelm.errors import FleetError
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.common.labels import Toleration
 from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.labels import Toleration
 from unit.fleets import load
 
 CLUSTER = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}"

@@ -7,9 +7,10 @@ import pytest
 
 from charts.kit import example, only
 from rayhelm.charts.helm import template
+from rayhelm.values.common.network import Dns, Peer
 from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.network import AllowedClient, Dns, NetworkPolicy, Peer
+from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
 
 

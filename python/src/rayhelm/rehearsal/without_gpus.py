@@ -14,12 +14,12 @@ from rayhelm.standin.cluster import (
     adapt_service,
     adapt_tenant,
 )
+from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient
 from rayhelm.values.gateway.tenants import Tenant
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["LOAD_CLIENT", "StandInSet", "build_stand_ins"]

@@ -7,10 +7,11 @@ from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.prometheus import Prometheus
+from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
-from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy, Peer
+from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
 from rayhelm.values.gateway.operations import Autoscaling, PodMonitor, Scheduling
 from rayhelm.values.gateway.tenants import Keys, Tenant
 from rayhelm.values.platform.classes import PriorityClasses

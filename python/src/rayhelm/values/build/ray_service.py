@@ -17,12 +17,13 @@ from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
+from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKeyRef, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
-from rayhelm.values.ray_service.network import Alias, ApiServerEgress, Peer, RayNetworkPolicy, RedisEgress
+from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
 from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, WeightsVolume

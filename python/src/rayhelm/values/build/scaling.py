@@ -8,7 +8,8 @@ from rayhelm.errors import Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
-from rayhelm.values.ray_service.network import Peer, PrometheusEgress
+from rayhelm.values.common.network import Peer
+from rayhelm.values.ray_service.network import PrometheusEgress
 from rayhelm.values.ray_service.serve import AutoscalingPolicy, PrometheusSource
 
 __all__ = [

@@ -13,9 +13,9 @@ from rayhelm.spec.tenants import Tenant
 from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
 from rayhelm.values.build.worker_groups import get_gpu_resource
+from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.network import Peer
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import Access, Subjects
 from rayhelm.values.tenant.namespace import Namespace

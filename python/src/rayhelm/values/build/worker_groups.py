@@ -12,10 +12,10 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 from rayhelm.values.build.applications import count_ingress_replicas
 from rayhelm.values.build.pod_kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
+from rayhelm.values.common.labels import Toleration
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service.groups import Rdma, Resources, Spread, WorkerGpu, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
-from rayhelm.values.ray_service.labels import Toleration
 
 __all__ = ["build_worker_groups", "get_gpu_resource", "name_groups_by_model"]
 

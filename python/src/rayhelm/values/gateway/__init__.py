@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from rayhelm.values.common.base import Name, Text, Values
 from rayhelm.values.gateway.exposure import Exposure, Service
 from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
@@ -24,7 +25,6 @@ from rayhelm.values.gateway.operations import (
 )
 from rayhelm.values.gateway.pod import Image, Listen
 from rayhelm.values.gateway.tenants import Tenant
-from rayhelm.values.ray_service.base import Name, Text, Values
 
 __all__ = ["GatewayValues"]
 

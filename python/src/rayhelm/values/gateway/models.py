@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.catalog.tasks import Task
-from rayhelm.values.gateway.network import Peer
-from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
+from rayhelm.values.common.base import Cidr, Name, Port, Values
+from rayhelm.values.common.network import Peer
 
 __all__ = ["Health", "Model", "ModelId", "Version"]
 

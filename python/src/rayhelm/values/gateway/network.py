@@ -4,18 +4,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Cidr, Name, Text, Values
+from rayhelm.values.common.base import Cidr, Name, Values
+from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["AllowedClient", "NetworkPolicy", "Peer", "Resolvers"]
-
-
-class Peer(Values):
-    """Pods in a namespace."""
-
-    namespace: str = ""
-    """Namespace of the pods (its label `kubernetes.io/metadata.name`). Empty: no pods."""
-    pod_labels: dict[str, Text] = {}
-    """Labels of the pods. Empty: all pods of the namespace."""
+__all__ = ["AllowedClient", "NetworkPolicy", "Resolvers"]
 
 
 class AllowedClient(Peer):
@@ -24,15 +16,6 @@ class AllowedClient(Peer):
     cidrs: list[Cidr] = []
     """Addresses outside the cluster: of clients, of a load balancer, or of the nodes if the Service replaces client
     addresses with theirs (`externalTrafficPolicy: Cluster`)."""
-
-
-class Dns(Values):
-    """DNS servers of the cluster."""
-
-    peer: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
-    """Pods of the DNS server."""
-    cidrs: list[Cidr] = []
-    """Addresses of a DNS server in the host network, such as `169.254.20.10/32` for NodeLocal DNSCache."""
 
 
 class NetworkPolicy(Values):

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Quantity, Text, Values
+from rayhelm.values.common.base import Name, Quantity, Text, Values
 
 __all__ = ["Autoscaling", "Drain", "PodDisruptionBudget", "PodMonitor", "Resources", "Scheduling", "ServiceAccount"]
 

@@ -1,10 +1,11 @@
 """HAProxy's image and ports."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.image import Digest, PullPolicy
 from rayhelm.versions import versions
 
 __all__ = ["Image", "Listen"]
@@ -19,9 +20,9 @@ class Image(Values):
     """Repository, with the host of the registry if it is not the default one."""
     tag: str = versions().images["haproxy"].tag
     """Tag; `latest` is refused. The default was not read from a registry: check it and set the digest."""
-    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = versions().images["haproxy"].digest
+    digest: Digest = versions().images["haproxy"].digest
     """Digest `sha256:...`; it overrides the tag. Empty: the tag is used."""
-    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
+    pull_policy: PullPolicy = "IfNotPresent"
     """Image pull policy."""
     pull_secrets: list[Name] = []
     """Names of Secrets with registry credentials."""

@@ -8,12 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from rayhelm.values.common.base import Values
+from rayhelm.values.common.labels import ObjectName
 from rayhelm.values.platform.classes import PriorityClasses, RuntimeClass
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.platform.policies import Policies
-from rayhelm.values.ray_service.base import Values
-from rayhelm.values.ray_service.labels import ObjectName
 
 __all__ = ["PlatformValues"]
 

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Port, Quantity, Values
+from rayhelm.values.common.base import Name, Port, Quantity, Values
+from rayhelm.values.common.image import Digest
 from rayhelm.versions import versions
 
 __all__ = ["Adapter"]
@@ -19,7 +20,7 @@ class AdapterImage(Values):
     """Name without tag."""
     tag: str = _IMAGE.tag
     """Tag; `digest` wins over it."""
-    digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")] = _IMAGE.digest
+    digest: Digest = _IMAGE.digest
     """Digest; empty for the tag."""
 
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Values
-from rayhelm.values.ray_service.labels import Labels, ObjectName
+from rayhelm.values.common.base import Values
+from rayhelm.values.common.labels import Labels, ObjectName
 
 __all__ = ["PriorityClasses", "RuntimeClass"]
 

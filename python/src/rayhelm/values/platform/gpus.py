@@ -5,8 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.catalog.operators import load_intel, load_nvidia
-from rayhelm.values.ray_service.base import Name, Values
-from rayhelm.values.ray_service.labels import Labels, Namespace, ObjectName
+from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.labels import Labels, Namespace, ObjectName
 
 __all__ = ["Amd", "ClusterPolicy", "Counters", "Intel", "Nvidia", "NvidiaPool"]
 

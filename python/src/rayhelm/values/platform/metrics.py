@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rayhelm.values.common.base import Name, Values
 from rayhelm.values.platform.adapter import Adapter
-from rayhelm.values.ray_service.base import Name, Values
 
 __all__ = ["Metrics", "Scraped"]
 

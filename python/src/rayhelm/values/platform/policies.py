@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Values
-from rayhelm.values.ray_service.labels import Namespace
+from rayhelm.values.common.base import Values
+from rayhelm.values.common.labels import Namespace
 
 __all__ = ["ImageSource", "ModelRevision", "Policies", "Policy", "RemoteCode"]
 

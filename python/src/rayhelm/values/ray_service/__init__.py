@@ -9,11 +9,11 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.labels import Annotations, Labels, ObjectName
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
-from rayhelm.values.ray_service.labels import Annotations, Labels, ObjectName
 from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy
 from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, PodMonitor, ServiceAccount
 from rayhelm.values.ray_service.serve import Serve

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Port, Quantity, Values
-from rayhelm.values.ray_service.labels import ObjectName, SecretKeyName
+from rayhelm.values.common.base import Port, Quantity, Values
+from rayhelm.values.common.labels import ObjectName, SecretKeyName
 from rayhelm.versions import versions
 
 __all__ = [

@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Env, Quantity, Values
-from rayhelm.values.ray_service.image import ImageOverride
-from rayhelm.values.ray_service.labels import (
+from rayhelm.values.common.base import Env, Quantity, Values
+from rayhelm.values.common.labels import (
     ExtendedResource,
     LabelKey,
     Labels,
@@ -14,6 +13,7 @@ from rayhelm.values.ray_service.labels import (
     ObjectName,
     Toleration,
 )
+from rayhelm.values.ray_service.image import ImageOverride
 
 __all__ = ["HeadPod", "Rdma", "Resources", "Spread", "WorkerGpu", "WorkerGroup"]
 

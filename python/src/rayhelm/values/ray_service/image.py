@@ -1,16 +1,11 @@
 """Which image runs Ray and vLLM."""
 
-from typing import Annotated, Literal
-
-from pydantic import Field
-
-from rayhelm.values.ray_service.base import Values
-from rayhelm.values.ray_service.labels import ObjectName
+from rayhelm.values.common.base import Values
+from rayhelm.values.common.image import Digest, PullPolicy
+from rayhelm.values.common.labels import ObjectName
 from rayhelm.versions import versions
 
 __all__ = ["ImageOverride", "RayImage"]
-
-Digest = Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
 
 
 class ImageOverride(Values):
@@ -42,7 +37,7 @@ class RayImage(Values):
     """The Python package rayhelm is in the image (`ci/images/gpu/Dockerfile` makes such a one; its wheel without any of
     its requirements suffices). Streams that lose their replica then say so; and Serve may import the policy
     `EngineQueue`, on any node. The stock image lacks it."""
-    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
+    pull_policy: PullPolicy = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []
     """Names of the Secrets with registry credentials."""

@@ -1,22 +1,14 @@
 """Who may reach whom: everything not named here is closed."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Cidr, Name, Port, Values
-from rayhelm.values.ray_service.labels import Labels, Namespace
+from rayhelm.values.common.base import Cidr, Name, Port, Values
+from rayhelm.values.common.labels import Namespace
+from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["Alias", "Peer", "RayNetworkPolicy"]
-
-
-class Peer(Values):
-    """Pods in a namespace."""
-
-    namespace: Namespace | Literal[""] = ""
-    """Namespace (its `kubernetes.io/metadata.name`); empty for nobody."""
-    pod_labels: Labels = {}
-    """Labels of the pods; empty for all pods of the namespace."""
+__all__ = ["Alias", "RayNetworkPolicy"]
 
 
 class ApiServerEgress(Values):
@@ -27,15 +19,6 @@ class ApiServerEgress(Values):
     -l kubernetes.io/service-name=kubernetes`."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443, 6443]
     """Its ports: some networks see the Service's one, some the endpoint's."""
-
-
-class Dns(Values):
-    """The cluster's DNS, which every pod asks."""
-
-    peer: Peer = Peer(namespace="kube-system", pod_labels={"k8s-app": "kube-dns"})
-    """Its pods."""
-    cidrs: list[Cidr] = []
-    """Its addresses where it runs in the host's network: `169.254.20.10/32` for NodeLocal DNSCache."""
 
 
 class RedisEgress(Values):

@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Name, Values
-from rayhelm.values.ray_service.labels import Annotations, Labels
+from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.labels import Annotations, Labels
 
 __all__ = ["HelmTest", "PodDisruptionBudget", "PodMonitor", "ServiceAccount"]
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rayhelm.catalog.tasks import VllmTask
+from rayhelm.values.common.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.accelerators import AcceleratorType
-from rayhelm.values.ray_service.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.engine import Engine
 
 __all__ = [

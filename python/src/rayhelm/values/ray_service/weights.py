@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Quantity, Values
+from rayhelm.values.common.base import Quantity, Values
+from rayhelm.values.common.labels import ObjectName
 from rayhelm.values.ray_service.cluster import SecretKeyRef
-from rayhelm.values.ray_service.labels import ObjectName
 
 __all__ = ["WeightsVolume"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Values
+from rayhelm.values.common.base import Values
 from rayhelm.values.tenant.access import Access
 from rayhelm.values.tenant.kueue import Kueue
 from rayhelm.values.tenant.limits import Limits

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rayhelm.values.ray_service.base import Name, Values
+from rayhelm.values.common.base import Name, Values
 
 __all__ = ["Kueue"]
 

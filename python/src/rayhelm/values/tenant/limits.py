@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from rayhelm.values.ray_service.base import Quantity, Values
+from rayhelm.values.common.base import Quantity, Values
 
 __all__ = ["Limits"]
 

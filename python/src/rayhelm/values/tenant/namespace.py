@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Text, Values
+from rayhelm.values.common.base import Text, Values
 
 __all__ = ["DefaultServiceAccount", "Namespace", "PodSecurity"]
 

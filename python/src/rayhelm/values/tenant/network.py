@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Cidr, Name, Port, Text, Values
-from rayhelm.values.ray_service.network import Dns, Peer
+from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
+from rayhelm.values.common.network import Dns, Peer
 
 __all__ = ["Egress", "ExtraPolicy", "NetworkPolicy"]
 

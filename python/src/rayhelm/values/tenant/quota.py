@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Quantity, Values
+from rayhelm.values.common.base import Quantity, Values
 
 __all__ = ["GPU_RESOURCES", "Quota"]
 

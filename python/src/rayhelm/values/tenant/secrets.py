@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.ray_service.base import Values
+from rayhelm.values.common.base import Values
 
 __all__ = ["ExternalSecret", "SecretName"]
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from rayhelm.values.ray_service.base import Text, Values
+from rayhelm.values.common.base import Text, Values
 
 __all__ = [
     "Annotations",

@@ -1,0 +1,1 @@
+"""What the values models of several charts share."""
