@@ -42,7 +42,7 @@ def show(home: Home, record: Record | None, states: Sequence[State], format: For
 
 def run(app: typer.Typer, name: str) -> None:
     """Exit code: 0, 1 where something failed, 2 for wrong usage, 3 where something is missing, 130 when interrupted."""
-    # Whoever ends `up` politely, or closes its terminal, wants nothing of it to stay.
+    # SIGTERM and a closed terminal remove everything that `up` started.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)
     try:

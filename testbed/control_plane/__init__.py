@@ -1,7 +1,7 @@
 """A Kubernetes control plane without containers: processes on loopback, in a folder of their own.
 
 tools (programs) ──▶ plan (ports, folder) ──▶ certificates ──▶ components (one process each) ──▶ add-ons (CRDs,
-accounts, KubeRay operator, KWOK, the Ray stand-in), which also join a cluster that is somebody else's, such as kind.
+accounts, KubeRay operator, KWOK, the Ray stand-in), which also join a cluster that already exists, such as kind.
 """
 
 from testbed.control_plane.down import down

@@ -79,7 +79,7 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
     if not record.complete:
         raise RayhelmError(f"its start did not come to its end: `up` begins again, {_down(place)} ends it")
     if ill := [state.name for state in states if state.state != "ready"]:
-        fix = "it is somebody else's" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
+        fix = "it was not started here" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
         raise RayhelmError(f"{', '.join(ill)} did not answer: {fix}")
 
 

@@ -1,7 +1,7 @@
 """What makes a control plane a testbed: CRDs, accounts, the KubeRay operator, KWOK and the Ray stand-in.
 
 The three programs run beside the cluster, each under a service account of its own with the rights that it needs:
-so they join any cluster, also one whose control plane is somebody else's.
+so they join any cluster, also one whose control plane was not started here.
 """
 
 import sys
@@ -22,7 +22,7 @@ from testbed.nodes import kwok_arguments, kwok_environment
 __all__ = ["MANIFESTS", "NAMESPACE", "start"]
 
 NAMESPACE = "rayhelm-testbed"
-"""Holds the accounts, and the ConfigMap of the same name that tells tests what they may do here."""
+"""Holds the accounts, and the ConfigMap of the same name that says what tests may do here."""
 
 ACCOUNTS = Path(__file__).with_name("accounts")
 STAND_INS_RIGHTS = Path(__file__).parents[1] / "ray_stand_in" / "cluster-role.yaml"

@@ -45,6 +45,6 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
     say(f"Kubernetes {programs.kubernetes}")
     for name, (at, command) in commands.items():
         plane.begin(Part(name=name, run=run_of(home, name), command=tuple(command), port=at))
-        # The controllers end at once where nobody answers; they themselves may come up side by side.
+        # The controllers exit if the API server does not answer. They may start in parallel.
         if name in ("etcd", "kube-apiserver"):
             plane.wait(name)

@@ -1,4 +1,4 @@
-"""Installs CRDs. On a cluster that is somebody else's, those that others installed stay as they are."""
+"""Installs CRDs. On a joined cluster, CRDs that others installed are not changed."""
 
 import re
 from collections.abc import Callable
@@ -44,7 +44,7 @@ def installed_by_us(kubectl: Kubectl) -> list[str]:
 
 
 def _managers(kubectl: Kubectl) -> dict[str, set[str]]:
-    """CRD to whoever wrote a field of it."""
+    """Managers of the fields of each CRD."""
     lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
     return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
 

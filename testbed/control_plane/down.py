@@ -13,7 +13,7 @@ from testbed.control_plane.running import ORDER, run_of
 __all__ = ["alive", "clear", "down", "end_all"]
 
 PARTS = ("kubectl", *reversed(ORDER))
-"""Those who ask the API server end before it does, so that nobody waits for a connection that will not come."""
+"""Clients of the API server end before it, so that none waits for a connection."""
 
 MOMENT = 0.05
 """Seconds."""

@@ -22,7 +22,7 @@ PATHS = {
 
 
 def is_healthy(part: Part, home: Home) -> bool:
-    """Asks a part's port on loopback; False also where nobody answers, or where there is nothing to ask with."""
+    """Asks a part's port on loopback; False also without an answer, or without a certificate to ask with."""
     scheme, _, path = PATHS[part.name].partition(":")
     return answers(f"{scheme}://127.0.0.1:{part.port}{path}", home)
 

@@ -45,7 +45,7 @@ class Record(Closed):
     server: str
     """URL of the API server."""
     joined: str = ""
-    """Of a cluster that is somebody else's, what tells it from every other one; empty where it is ours."""
+    """UID of a joined cluster; empty for one that was started here."""
     stand_in: str = ""
     """URL of the Ray stand-in; empty without one."""
     left_out: tuple[str, ...] = ()
@@ -82,7 +82,7 @@ class Home:
 
     @property
     def is_joined(self) -> bool:
-        """Whether the cluster is somebody else's: told by the files where the record is lost."""
+        """Whether the cluster was joined; without a record, the files show it."""
         if record := self.record():
             return bool(record.joined)
         return self.kubeconfig.is_file() and not self.certificates.exists()

@@ -1,7 +1,7 @@
-"""Whether a cluster that is somebody else's may be joined.
+"""Whether an existing cluster may be joined.
 
-A testbed takes over everything that is of KubeRay, and its simulated nodes take pods that nobody ever runs: no cluster
-that others use is joined by mistake.
+A test bed takes over everything that belongs to KubeRay, and pods on its simulated nodes never run. So a cluster that
+others use must not be joined by mistake.
 """
 
 import json
@@ -49,13 +49,15 @@ class JoinedCluster:
     def notes(self) -> list[str]:
         """What a person should know before anything is done to it."""
         minor, supported = ".".join(self.kubernetes.split(".")[:2]), versions().kubernetes.supported
-        return [] if minor in supported else [f"Kubernetes {minor} is none of {', '.join(supported)}: nobody tried it"]
+        return (
+            [] if minor in supported else [f"Kubernetes {minor} is not one of {', '.join(supported)}: it was not tried"]
+        )
 
 
 def inspect_cluster(
     kubeconfig: Path, home: Home, program: Path, *, before: str = "", anyway: bool = False
 ) -> JoinedCluster:
-    """Asks a cluster who it is, and changes nothing. The one that was joined `before`, told by its uid, is known.
+    """Read what a cluster is, without changing it. `before` is the UID of the cluster that was joined earlier.
 
     Raises UsageError for a file that is no kubeconfig and for a cluster that others use (unless `anyway`),
     MissingError for one that does not answer or does not let us do what a testbed does."""
@@ -81,7 +83,7 @@ def inspect_cluster(
 
 
 def _whole(kubeconfig: Path, program: Path) -> str:
-    """Certificates that stand in files beside it are taken in: their paths would mean nothing elsewhere."""
+    """Include certificates of other files: their paths are not valid elsewhere."""
     try:
         text = Kubectl(program, kubeconfig)("config", "view", "--raw", "--minify", "--flatten")
     except KubectlError as error:
@@ -122,7 +124,7 @@ def _mark(kubectl: Kubectl) -> str:
 
 
 def _others(kubectl: Kubectl, home: Home) -> Iterator[str]:
-    """What here is somebody else's, one line each."""
+    """What others use in the cluster, one line each."""
     if (mark := _mark(kubectl)) and mark != str(home.folder):
         yield f"it is the testbed of {mark}"
     domains = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}

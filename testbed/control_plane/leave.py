@@ -34,10 +34,10 @@ def wait_for_deletions(home: Home) -> None:
 
 
 def leave(home: Home, say: Callable[[str], None]) -> None:
-    """Removes accounts, roles, the mark, and simulated nodes and volumes, which are nobody's without KWOK.
+    """Remove accounts, roles, the mark, and simulated nodes and volumes, which need KWOK.
 
     CRDs stay, since every object of theirs would go with them. Where the cluster does not answer, that is said: it may
-    be gone, and whoever ends the processes must not be held up by it."""
+    be gone, and ending the processes must not wait for it."""
     try:
         kubectl = _kubectl(home)
         kubectl("delete", SIMULATED_KINDS, f"--selector={SIMULATED}", "--wait=false", PATIENCE)
@@ -55,7 +55,7 @@ def leave(home: Home, say: Callable[[str], None]) -> None:
         say(f"{len(crds)} CRDs stay in the joined cluster: {crds[0]}, ...")
     if objects:
         names = [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in objects]
-        say(f"{len(objects)} objects of KubeRay stay in it, and nobody looks after them: {', '.join(names[:3])}, ...")
+        say(f"{len(objects)} objects of KubeRay stay in it without an operator: {', '.join(names[:3])}, ...")
 
 
 def _kubectl(home: Home) -> Kubectl:

@@ -13,7 +13,7 @@ __all__ = ["alone", "is_held"]
 
 @contextmanager
 def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
-    """Waits until nobody else starts or ends this control plane, and says so. The file beside the folder goes again."""
+    """Wait until no other process starts or ends this control plane. The lock file is removed afterwards."""
     path = _path(home)
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = _held(path, lambda: say("another command is at work on it: waiting for its end"))
@@ -51,7 +51,7 @@ def _held(path: Path, waits: Callable[[], None]) -> int:
         except BlockingIOError:
             waits()
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # Whoever held it before has removed the file: a lock on it would keep nobody out.
+        # The previous holder has removed the file: a lock on it would lock nothing.
         if _is_at(lock, path):
             return lock
         os.close(lock)

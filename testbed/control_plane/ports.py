@@ -1,7 +1,7 @@
 """Free ports on loopback, outside the range that the kernel takes for outgoing connections.
 
-A part that is started again has the port it had. Were that port of the kernel's own range, a client that knocks while
-nobody listens could be given it as its own end, and be connected to itself.
+A restarted part keeps its port. If that port were in the kernel's range, a client that connects while the part is down
+could get it as its own source port and connect to itself.
 """
 
 import random
@@ -14,12 +14,12 @@ __all__ = ["free_port"]
 
 LOWEST = 20_000
 HIGHEST = 32_767
-"""Linux starts its own range behind that, unless it is told otherwise."""
+"""Linux starts its own range above that by default."""
 KERNELS = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 def free_port(taken: set[int]) -> int:
-    """A port that nobody listens on now, outside `taken`, to which it is added. Raises MissingError without any."""
+    """Find a port without a listener, outside `taken`, and add it there. Raises MissingError without any."""
     kernels = _kernels()
     ports = [port for port in range(LOWEST, HIGHEST + 1) if port not in taken and port not in kernels]
     random.shuffle(ports)

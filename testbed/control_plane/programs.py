@@ -22,7 +22,7 @@ class Programs:
 
     paths: dict[str, Path]
     kubernetes: str
-    """Version of the API server that would be started: `1.36.3`; empty where somebody else runs one."""
+    """Version of the API server that would be started: `1.36.3`; empty for a joined cluster."""
     kuberay: str
     """Version of the operator: `1.6.2`."""
 
@@ -39,7 +39,7 @@ class Programs:
         if lacks:
             raise _all_of(lacks)
         kuberay = operator_version(paths["kuberay-operator"])
-        crd_files("kuberay", version=kuberay)  # told now, and not when half of it runs
+        crd_files("kuberay", version=kuberay)  # fail before anything is started
         return cls(paths, "" if join else _read_version(paths["kube-apiserver"]), kuberay)
 
     def __getitem__(self, name: str) -> Path:

@@ -28,8 +28,8 @@ class State:
 
 
 def status(home: Home) -> list[State]:
-    """Every part, in the order of their start; nothing where no control plane is. An API server that is somebody else's
-    has no process here."""
+    """Every part, in the order of their start; empty without a control plane. The API server of a joined cluster
+has no process here."""
     if home.record() is None:
         return []
     plane = ControlPlane(home)

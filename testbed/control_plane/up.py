@@ -45,7 +45,7 @@ def up(
         try:
             return _fresh(home, programs, port, joined, say)
         except BaseException:
-            end_all(home)  # the logs stay for whoever reads the message; the next `up` clears them away
+            end_all(home)  # the logs stay until the next `up`
             raise
 
 

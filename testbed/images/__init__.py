@@ -1,4 +1,4 @@
-"""Images without Docker: layers of files in an OCI layout, made by umoci, and read by whoever reads OCI.
+"""Images without Docker: layers of files in an OCI layout, made by umoci.
 
 layout    a folder with images that share their layers
 tar       a layer, as a stream

@@ -16,7 +16,7 @@ PYTHON = "3.11"
 """Debian's, in that suite."""
 USER = 1000
 
-# Nobody reads manuals in a container.
+# A container needs no manuals.
 UNREAD = tuple(f"usr/share/{name}/*" for name in ("doc", "man", "info", "locale", "lintian"))
 LEFT_OUT = (*UNREAD, "var/cache/apt/*", "var/lib/apt/lists/*", "var/log/*", "dev/*", "proc/*", "sys/*", "run/*")
 
@@ -62,8 +62,8 @@ def _furnish(folder: Path) -> None:
     home.mkdir()
     home.chmod(0o777)
     venv = folder / "opt" / "venv"
-    checkout = venv / "lib" / f"python{PYTHON}" / "site-packages"
-    checkout.mkdir(parents=True)
+    packages = venv / "lib" / f"python{PYTHON}" / "site-packages"
+    packages.mkdir(parents=True)
     (venv / "bin").mkdir()
     for name in ("python", "python3", f"python{PYTHON}"):
         (venv / "bin" / name).symlink_to("/usr/bin/python3")

@@ -57,7 +57,7 @@ class Layout:
             self._umoci("new", image)
         if layer:
             with layer:
-                # Compressing gigabytes takes minutes, and nobody sends them anywhere.
+                # Compressing gigabytes takes minutes, and the image is not sent anywhere.
                 self._umoci("raw", "add-layer", image, "--compress=none", "/dev/stdin", stdin=layer.output)
         if config:
             self._umoci("config", image, *config)

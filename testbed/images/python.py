@@ -16,9 +16,9 @@ from testbed.images.layout import Layout
 from testbed.images.tar import Stream
 from testbed.tools.checkout import HERE
 
-__all__ = ["SITE", "make_code", "make_packages", "patterns_of"]
+__all__ = ["SITE_PACKAGES", "make_code", "make_packages", "patterns_of"]
 
-SITE = f"opt/venv/lib/python{PYTHON}/site-packages"
+SITE_PACKAGES = f"opt/venv/lib/python{PYTHON}/site-packages"
 SET = 'source ci/set-up; [ ! -x .tools/uv/bin/python ] || as_pip_is_set; exec "$@"'
 AS_PIP_IS_SET = ("bash", "-c", SET, "as pip is set")
 """Before a command: pip's mirror and certificate hold for uv, as they do in set-up."""
@@ -44,13 +44,13 @@ def make_packages(
     options = [word for lock in locks for word in ("--requirement", str(lock))]
     # Links in place of copies, where uv keeps what it has downloaded on the same disk.
     _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=checkout)
-    patterns = [f"{SITE}/{pattern}" for pattern in ("bin", *left_out)]
+    patterns = [f"{SITE_PACKAGES}/{pattern}" for pattern in ("bin", *left_out)]
     layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt"], left_out=patterns))
     shutil.rmtree(folder)
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that stand in for real ones,
+    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that replace real ones,
     on top of `base`."""
     checkout, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=checkout)
@@ -65,14 +65,16 @@ def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
     files += sorted(commands.iterdir())
     parts = "\n".join([layout.digest(base), *(f"{path.relative_to(folder)} {_content(path)}" for path in files)])
     if not layout.is_made_of(tag, parts):
-        layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt", f"./{MODELS}"], left_out=[f"{SITE}/bin"]))
+        layout.make(
+            tag, parts, base=base, layer=Stream(folder, ["./opt", f"./{MODELS}"], left_out=[f"{SITE_PACKAGES}/bin"])
+        )
     shutil.rmtree(folder)
 
 
 def _fresh(folder: Path) -> Path:
     if folder.exists():
         shutil.rmtree(folder)
-    checkout = folder / SITE
+    checkout = folder / SITE_PACKAGES
     checkout.mkdir(parents=True)
     return checkout
 

@@ -115,7 +115,7 @@ def _agree(text: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("nobody is there to agree: `ci/node up --yes`")
+        raise UsageError("there is no terminal to confirm on: `ci/node up --yes`")
     if not typer.confirm("go on?"):
         raise UsageError("nothing was touched")
 

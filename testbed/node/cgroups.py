@@ -90,7 +90,7 @@ def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
             _rmdir(folder)
     if switched and is_unified(root):
         for controller in switched:
-            with suppress(OSError):  # somebody else has come to use it: theirs now
+            with suppress(OSError):  # another process uses it now
                 (root / "cgroup.subtree_control").write_text(f"-{controller}")
 
 
@@ -101,7 +101,7 @@ def _switch_on(root: Path) -> list[str]:
 
 
 def _off(root: Path) -> list[str]:
-    """Controllers that are not given to whoever is below."""
+    """Controllers that are not delegated to child cgroups."""
     on = (root / "cgroup.subtree_control").read_text().split()
     return [name for name in NEEDED if name not in on]
 

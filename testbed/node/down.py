@@ -34,9 +34,9 @@ def down(home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep
 def clear(
     home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep_images: bool = False, logs: bool = False
 ) -> int:
-    """`logs` leaves them, for whoever reads why it did not start."""
+    """`logs` keeps the logs, to show why a node did not start."""
     if keep_images:
-        _settle(home)
+        _wait_for_deletions(home)
     ended = _end_all(home)
     unplug(home)
     cgroups.remove(home.cgroup, _switched(home))
@@ -75,7 +75,7 @@ def mounted_below(folder: Path) -> list[str]:
     return [place for place in places if Path(place).is_relative_to(folder)]
 
 
-def _settle(home: NodeHome) -> None:
+def _wait_for_deletions(home: NodeHome) -> None:
     """What is being written of images comes to its end."""
     for part in ("kubelet", "containerd"):
         processes.stop_run(run_of(home, part), grace=5)

@@ -43,7 +43,7 @@ class NodeHome(Home):
 
     @property
     def mark(self) -> str:
-        """Tells what is this node's from everybody else's, also where its folder is lost."""
+        """Identifies what belongs to this node, also if its folder is lost."""
         return hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:6]
 
     @property

@@ -1,4 +1,4 @@
-"""Whether this computer can be a node. All that is missing is told at once, and before anything is touched."""
+"""Whether this computer can be a node. Everything that is missing is reported together, before anything is changed."""
 
 import json
 import os
@@ -88,7 +88,7 @@ class Facts:
     closed: str = ""
     """Why no cgroup can be made."""
     features: tuple[tuple[str, str, str], ...] = ()
-    """Of the kernel, that are not there, each with the words of whoever tried, and what might fix it."""
+    """Kernel features that are missing, each with the error and what may fix it."""
     clashes: tuple[str, ...] = ()
     """Who has addresses of the node's network already."""
     hidden: bool = False

@@ -55,7 +55,7 @@ def wait_until_reported(kubectl: Kubectl, reference: str) -> None:
         images = kubectl.get("node", NODE)["status"].get("images", ())
         return any(reference in (image["names"] or ()) for image in images) or None
 
-    wait_until(reported, what=f"that the node tells of {reference}", timeout=120, poll=1)
+    wait_until(reported, what=f"the node to list {reference}", timeout=120, poll=1)
 
 
 def _ctr(pid: int, *arguments: str) -> str:

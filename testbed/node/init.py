@@ -22,7 +22,7 @@ SETTINGS = {
 
 
 def main(run: Path, lib: Path, log: Path, settings: Path, ready: Path) -> None:
-    # What the host mounts is seen in here, and what is mounted in here is seen by pods and by nobody else.
+    # What the host mounts is seen in here, and what is mounted in here is seen by pods only.
     mount("--make-rshared", "/")
     for ours, seen in ((run, "/run"), (lib, "/var/lib"), (log, "/var/log")):
         mount("--bind", str(ours), seen)

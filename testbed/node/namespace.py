@@ -62,7 +62,7 @@ def plug(home: NodeHome, network: Network, pid: int) -> None:
     output(*enter(pid, ["ip", "link", "set", INSIDE, "up"]))
     for there in (network.pods, network.services):
         output("ip", "route", "add", str(there), "via", str(network.node), "dev", home.cable)
-    # kubelet and kube-proxy ask for a default route to know their address: it leads to nobody.
+    # kubelet and kube-proxy ask for a default route to know their address: it leads nowhere.
     output(*enter(pid, ["ip", "route", "add", "unreachable", "default"]))
 
 

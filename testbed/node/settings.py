@@ -24,7 +24,7 @@ PORTS = {
     "kube-proxy": 10256,
     "kube-router": 20244,
 }
-"""Where a part tells how it is, on the node's address. Nobody else has ports there."""
+"""Health ports of the parts on the node's address. No other process has ports there."""
 
 
 def containerd(network: Network, plugins: Path, networks: Path) -> str:
@@ -61,7 +61,7 @@ runtime_type = "io.containerd.runc.v2"
 
 
 def cni(network: Network) -> dict[str, Any]:
-    """No address is translated: pods reach each other, the host, and nobody else."""
+    """No address is translated: pods reach only each other and the host."""
     ranges = [[{"subnet": str(network.pods)}]]
     return {
         "cniVersion": "1.0.0",
@@ -81,7 +81,7 @@ def cni(network: Network) -> dict[str, Any]:
 
 
 def kubelet(network: Network, certificates: Path, cgroup: str, names: Path) -> dict[str, Any]:
-    """`names` is the file that stands in for the host's resolv.conf, which leads out."""
+    """`names` is the file that replaces the host's resolv.conf."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -106,7 +106,7 @@ def kubelet(network: Network, certificates: Path, cgroup: str, names: Path) -> d
         "clusterDNS": [str(network.dns)],
         "resolvConf": str(names),
         "volumePluginDir": "/var/lib/kubelet/plugins-of-volumes",
-        # Images are few and large, and nobody can fetch one again.
+        # Images are few and large, and cannot be pulled again.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "200Mi",

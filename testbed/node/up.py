@@ -63,7 +63,7 @@ def up(
     """A node that is ready, with names, network policies and the KubeRay operator; one that runs and is well is left as
     it is, and given the operator where it has none. `operator` False leaves that out.
 
-    `agree` is told what will be touched, and raises where that is not wanted.
+    `agree` gets a description of what will change, and raises to refuse it.
 
     Raises MissingError with all that this computer lacks, and the errors of rayhelm.processes where a part does not
     start."""
@@ -146,7 +146,7 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
         images.give(home, pid, layout, "node")
     _begin(node, pid, "kubelet", components.kubelet(program("kubelet"), home, network), _path())
     _begin(node, pid, "kube-proxy", components.kube_proxy(program("kube-proxy"), home))
-    # It ends where nobody knows its node.
+    # It exits if its node is not registered.
     _registered(kubectl)
     _begin(node, pid, "kube-router", components.kube_router(program("kube-router"), home, network))
     for name in ORDER:

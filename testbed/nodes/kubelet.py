@@ -38,7 +38,7 @@ def lose_node(node: str, kubeconfig: Path) -> None:
     Raises RayhelmError where there is no such node."""
     kubectl(kubeconfig, "delete", "node", node)
     for pod in _pods_on(node, kubeconfig):
-        # Nobody is left who could say that it has ended.
+        # No kubelet is left to report that it has ended.
         kubectl(kubeconfig, "delete", *_named(pod), "--force", "--grace-period=0", "--ignore-not-found")
 
 

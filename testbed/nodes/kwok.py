@@ -1,4 +1,4 @@
-"""How KWOK is called. Whoever starts it passes the program, a kubeconfig and a free port."""
+"""How KWOK is called: with the program, a kubeconfig and a free port."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ __all__ = ["STAGES", "kwok_arguments", "kwok_environment"]
 STAGES = Path(__file__).with_name("stages")
 
 POD_ADDRESSES, NODE_ADDRESS = "10.192.0.1/11", "10.224.0.1"
-"""Nobody dials them, but EndpointSlices refuse loopback. Outside of what kind gives its pods, and of usual services."""
+"""Nothing connects to them, but EndpointSlices refuse loopback. Outside of what kind gives its pods, and of usual services."""
 
 
 def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:

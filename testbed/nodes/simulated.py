@@ -39,7 +39,7 @@ def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str
 def uniform(
     gpu: str = "H100-SXM-80GB", nodes: int = 125, per_node: int = 8, *, pool: str = "uniform"
 ) -> list[dict[str, Any]]:
-    """Many like nodes, without a fleet: 1,000 GPUs unless told otherwise.
+    """Many equal nodes without a fleet: 1,000 GPUs by default.
 
     Raises FleetError for a GPU that the catalog does not know."""
     gpu_kind, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
@@ -94,14 +94,14 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
 
 
 def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
-    """The label by which somebody chose how the GPUs are shared: what the chart platform's NOTES say."""
+    """The label that selects how the GPUs are shared, as NOTES of chart platform says."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
     return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
 
 
 def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dict[str, str]]]:
-    """Card, how many of it, the host's own name and labels, of each host of a pool."""
+    """GPU kind, GPU count, own name and labels of each host of a pool."""
     for host in pool.hosts:
         yield host.gpu, host.gpus, host.name, host.node_selector
     if not pool.hosts:

@@ -27,6 +27,6 @@ Tests reach it through `client.RayStandIn`, on loopback and with a plain path in
 
     GET     /-/stand-in                     is it ready, and what checks a configuration
     GET     /-/stand-in/<namespace>/<name>  what was PUT to a RayCluster, or to all those of a RayService
-    PUT     /-/stand-in/<namespace>/<name>  fail as told: see `failures.Failure`
+    PUT     /-/stand-in/<namespace>/<name>  fail as requested: see `failures.Failure`
     DELETE  /-/stand-in/<namespace>/<name>  heal
 """

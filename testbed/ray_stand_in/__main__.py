@@ -25,7 +25,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--port", type=int, required=True, help="on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--kubeconfig", type=Path, required=True)
     parser.add_argument("--cluster-domain", default="cluster.local", help="as in the operator's CLUSTER_DOMAIN")
-    parser.add_argument("--state", type=Path, help="folder that keeps what was PUT and told over a restart")
+    parser.add_argument("--state", type=Path, help="folder that keeps configurations and failures over a restart")
     return parser.parse_args()
 
 

@@ -1,4 +1,4 @@
-"""Says to each request what Ray would say, or what the stand-in was told to say."""
+"""Answer each request as Ray would, or with the failure that a test set."""
 
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from testbed.ray_stand_in.control import Control
 from testbed.ray_stand_in.dashboard import Dashboard
-from testbed.ray_stand_in.exchange import Answer, Request, Silence, text
+from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer, text
 from testbed.ray_stand_in.failures import Failures
 from testbed.ray_stand_in.lookup import Dead, Head, head_of_ip, head_of_service
 from testbed.ray_stand_in.memory import Memory
@@ -38,7 +38,7 @@ class App:
         self._control = Control(objects, self._memory, self._failures, checked_by, ready)
         self._ready = ready
 
-    def __call__(self, request: Request) -> Answer | Silence:
+    def __call__(self, request: Request) -> Answer | NoAnswer:
         if request.target.startswith("/"):
             return self._control(request)
         try:
@@ -53,7 +53,7 @@ class App:
         except Unreachable as error:
             return text(502, f"the API server does not answer: {error}")
 
-    def _proxied(self, request: Request, url: SplitResult, port: int) -> Answer | Silence:
+    def _proxied(self, request: Request, url: SplitResult, port: int) -> Answer | NoAnswer:
         if url.scheme != "http":
             raise Dead(f"{request.target}: only http is known here")
         if not self._ready():
@@ -63,36 +63,36 @@ class App:
             return self._serve(request, url, head_of_ip(self._objects, host), port)
         return self._dash(request, url, head_of_service(self._objects, host, self._domain), port)
 
-    def _dash(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | Silence:
+    def _dash(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | NoAnswer:
         if port != head.pod.dashboard_port:
             where = f"listens on {head.pod.dashboard_port}" if head.pod.dashboard_port else "cannot be reached"
-            raise Dead(f"nobody listens on port {port}: the dashboard of {head.pod.name} {where}")
+            raise Dead(f"no process listens on port {port}: the dashboard of {head.pod.name} {where}")
         failure = self._failures.of(head)
         if failure.hang:
-            return self._silence(head)
+            return self._no_answer(head)
         return self._dashboard(request, url, head, failure)
 
-    def _serve(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | Silence:
+    def _serve(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | NoAnswer:
         deployed = self._memory.deployed(head)
         if deployed is None:
-            raise Dead(f"nobody listens on port {port}: Serve does not run on {head.pod.name} before the first PUT")
+            raise Dead(f"no process listens on port {port}: Serve does not run on {head.pod.name} before the first PUT")
         options = deployed.started_with.get("http_options") or {}
         listens = int(options.get("port", 8000))
         if deployed.started_with.get("proxy_location") == "Disabled" or options.get("host") in LOOPBACK:
-            raise Dead(f"nobody listens on port {port}: Serve's configuration does not let others reach its proxy")
+            raise Dead(f"no process listens on port {port}: Serve's configuration does not let others reach its proxy")
         if port != listens:
-            raise Dead(f"nobody listens on port {port}: Serve on {head.pod.name} listens on {listens}")
+            raise Dead(f"no process listens on port {port}: Serve on {head.pod.name} listens on {listens}")
         failure = self._failures.of(head)
         if failure.hang:
-            return self._silence(head)
+            return self._no_answer(head)
         if (request.method, url.path) != ("GET", "/-/healthz"):
             return text(404, f"the stand-in for Ray does not answer {request.method} {url.path}")
         if failure.serve:
-            return text(failure.serve, "told to fail")
+            return text(failure.serve, "set to fail")
         return text(200, "success") if deployed.has_routes else text(503, "Route table is not populated yet.")
 
-    def _silence(self, head: Head) -> Silence:
-        return Silence(lambda: self._failures.of(head).hang)
+    def _no_answer(self, head: Head) -> NoAnswer:
+        return NoAnswer(lambda: self._failures.of(head).hang)
 
 
 def _is_ip(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""How tests ask the stand-in what it was told, and tell it to fail."""
+"""How tests read and set the failures of the stand-in."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -55,7 +55,7 @@ class RayStandIn:
         return tuple(map(Put.model_validate, self._instructions(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
-        """What was told under exactly this name."""
+        """The failure that was set under exactly this name."""
         reported = self._instructions(namespace, name)["failure"]
         return None if reported is None else Failure.model_validate(reported)
 

@@ -28,7 +28,7 @@ class Dashboard:
 
     def __call__(self, request: Request, url: SplitResult, head: Head, failure: Failure) -> Answer:
         """Raises Dead, Unreachable."""
-        refusal = text(failure.dashboard, "told to fail") if failure.dashboard else self._tokens.refusal(head, request)
+        refusal = text(failure.dashboard, "set to fail") if failure.dashboard else self._tokens.refusal(head, request)
         known = {"GET": self._get, "PUT": self._put} if url.path == APPLICATIONS else {}
         if request.method not in known:
             return refusal or text(404, f"the stand-in for Ray does not answer {request.method} {url.path}")
@@ -75,7 +75,7 @@ class Dashboard:
 
 def _status(name: str, failure: Failure, was_running: frozenset[str], reason: str) -> tuple[str, str]:
     if name in failure.applications:
-        return failure.applications[name], "told to fail"
+        return failure.applications[name], "set to fail"
     if not reason:
         return "RUNNING", ""
     return "UNHEALTHY" if name in was_running else "DEPLOYING", reason

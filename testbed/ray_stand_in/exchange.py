@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Answer", "Request", "Silence", "as_json", "text"]
+__all__ = ["Answer", "Request", "NoAnswer", "as_json", "text"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Silence:
+class NoAnswer:
     """No answer, for as long as `goes_on` says so."""
 
     goes_on: Callable[[], bool]

@@ -1,4 +1,4 @@
-"""What the stand-in was told to do wrong, for whom, and until when."""
+"""Failures that tests set: how, for which cluster, and until when."""
 
 import threading
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from testbed.ray_stand_in.lookup import Head
 
 __all__ = ["Broken", "Failure", "Failures"]
 
-# RUNNING is not among them: the stand-in can be told to fail, not to pretend.
+# RUNNING is not among them: a test can make the stand-in fail, not succeed.
 Broken = Literal["NOT_STARTED", "DEPLOYING", "DEPLOY_FAILED", "UNHEALTHY", "DELETING"]
 
 
@@ -44,8 +44,8 @@ _BOOK = TypeAdapter(dict[str, Instruction])
 
 
 class Failures:
-    """Failures by `<namespace>/<name of a RayCluster or RayService>`; what a RayCluster is told goes before what its
-    RayService is."""
+    """Failures by `<namespace>/<name of a RayCluster or RayService>`; a RayCluster's own failure overrides that
+of its RayService."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = folder / "failures.json" if folder else None

@@ -1,4 +1,4 @@
-"""From the host and port of a URL to the head that would have answered, or to the reason why nobody would."""
+"""From the host and port of a URL to the head that would have answered, or to the reason why none would."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ __all__ = ["Dead", "Head", "head_of_ip", "head_of_service", "lacking"]
 
 
 class Dead(Exception):
-    """Nobody listens there; the message says why."""
+    """No process listens there; the message says why."""
 
 
 @dataclass(frozen=True)

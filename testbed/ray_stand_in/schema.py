@@ -24,7 +24,7 @@ class _Shape(BaseModel):
 
 
 def shape_check(body: object) -> str | None:
-    """What is wrong with the JSON, as far as can be told without Ray; None where nothing is."""
+    """What is wrong with the JSON, as far as it can be checked without Ray; None for valid JSON."""
     return _objection(_Shape, body)
 
 
@@ -49,7 +49,7 @@ class RayCheck:
             version, self._schema = self._load()
             self.by = f"Ray {version}"
         except Exception as error:
-            # A broken installation raises whatever it likes; `by` tells it, the answers go on.
+            # A broken installation can raise anything; `by` reports it, and answers continue.
             self.by = f"the shape of the JSON only, for Ray cannot be imported: {error}"
 
 

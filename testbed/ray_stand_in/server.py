@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from testbed.ray_stand_in.exchange import Answer, Request, Silence
+from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer
 
 __all__ = ["Server"]
 
 LARGEST = 16 * 2**20
 """Bytes of a body. A RayService has at most 1.5 MiB, for etcd takes no more."""
 _GLANCE = 0.1
-"""Seconds between two looks at whether silence is still meant."""
+"""Seconds between two checks whether the request still hangs."""
 
 
 class Server(ThreadingHTTPServer):
@@ -24,7 +24,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, port: int, answer: Callable[[Request], Answer | Silence]) -> None:
+    def __init__(self, port: int, answer: Callable[[Request], Answer | NoAnswer]) -> None:
         super().__init__(("127.0.0.1", port), Handler)
         self.answer = answer
         self._said: dict[tuple[str, str], int] = {}
@@ -45,7 +45,7 @@ class Server(ThreadingHTTPServer):
         reason = said.decode(errors="replace").partition("\n")[0] if status != 200 else ""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         print(
-            f"{now} {request.method} {request.target} {status or 'silence'} {reason}".rstrip(),
+            f"{now} {request.method} {request.target} {status or 'no answer'} {reason}".rstrip(),
             file=sys.stderr,
             flush=True,
         )
@@ -63,9 +63,9 @@ class Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         request = Request(self.command, self.path, headers, body)
         answer = self.server.answer(request)
-        if isinstance(answer, Silence):
+        if isinstance(answer, NoAnswer):
             self.server.log(request, 0, b"")
-            self._keep_silent(answer)
+            self._hang(answer)
             return
         self.server.log(request, answer.status, answer.body)
         self._send(answer)
@@ -92,9 +92,9 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(answer.body)
 
-    def _keep_silent(self, silence: Silence) -> None:
+    def _hang(self, answer: NoAnswer) -> None:
         self.close_connection = True
-        while silence.goes_on():
+        while answer.goes_on():
             readable, _, _ = select.select([self.connection], [], [], _GLANCE)
             if readable and not self.connection.recv(1, socket.MSG_PEEK):
                 return

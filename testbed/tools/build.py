@@ -28,7 +28,7 @@ UNFINISHED = ".building-"
 def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str = "") -> float:
     """Builds the wanted programs of a module with one command, and returns the seconds that it took.
 
-    The caller holds the lock. `place` is told with the title: `2 of 5`. Raises MissingError."""
+    The lock must be held. `place` is part of the title: `2 of 5`. Raises MissingError."""
     home = module.home(checkout)
     home.mkdir(parents=True, exist_ok=True)
     for leftover in home.glob(f"{UNFINISHED}*"):

@@ -146,7 +146,7 @@ def tools(checkout: Checkout) -> dict[str, Tool]:
 
 
 def tool(name: str, checkout: Checkout) -> Tool:
-    """Raises UsageError for a name that nobody knows."""
+    """Raises UsageError for an unknown name."""
     known = tools(checkout)
     if name not in known:
         raise UsageError(f"there is no tool {name}; there are {', '.join(known)}")

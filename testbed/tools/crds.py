@@ -59,7 +59,7 @@ def crd_files(bundle: str, version: str = "", checkout: Checkout = HERE) -> list
 
 
 def source(bundle: str, checkout: Checkout) -> Source:
-    """Raises UsageError for a bundle that nobody knows."""
+    """Raises UsageError for an unknown bundle."""
     known = catalog(checkout).crds
     if bundle not in known:
         raise UsageError(f"there are no CRDs {bundle}; there are {', '.join(known)}")
@@ -81,7 +81,7 @@ def is_fetched(bundle: Source, checkout: Checkout) -> bool:
 
 
 def fetch(bundle: Source, checkout: Checkout) -> None:
-    """Brings a bundle into .tools. The caller holds the lock. Raises MissingError."""
+    """Fetch a bundle into .tools. The lock must be held. Raises MissingError."""
     home = bundle.home(checkout)
     home.parent.mkdir(parents=True, exist_ok=True)
     for leftover in home.parent.glob(".fetching-*"):
@@ -119,7 +119,7 @@ def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
         raise MissingError(
             f"{bundle.module} v{bundle.version} has the sum {answer['Sum']}, not {bundle.sum}: it is not what "
             "ci/tools pins, and nothing of it is taken",
-            "ask whoever runs your Go module proxy, or set GOPROXY to another one; `go clean -modcache` forgets it",
+            "ask the operator of your Go module proxy, or set GOPROXY to another one; `go clean -modcache` forgets it",
         )
     return Path(answer["Dir"])
 

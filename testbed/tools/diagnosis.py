@@ -15,7 +15,7 @@ KNOWN = (
     (
         r"checksum mismatch|SECURITY ERROR",
         "what was downloaded is not what ci/tools pins",
-        "do not go on with it: ask whoever runs your Go module proxy, or set GOPROXY to another one",
+        "do not go on with it: ask the operator of your Go module proxy, or set GOPROXY to another one",
     ),
     (
         r"dial tcp|i/o timeout|no such host|connection re(fused|set)|TLS|x509|\b(40[0-9]|50[0-9]) \w+|unexpected EOF",
@@ -33,7 +33,7 @@ KNOWN = (
 
 
 def diagnosis(said: str) -> tuple[str, str]:
-    """Cause and fix, as far as the end of Go's output tells them."""
+    """Cause and fix, as far as the end of Go's output shows them."""
     for pattern, cause, fix in KNOWN:
         if re.search(pattern, said, re.MULTILINE):
             return cause, fix

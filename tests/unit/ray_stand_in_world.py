@@ -7,7 +7,7 @@ from typing import Any
 
 from rayhelm import processes
 from testbed.ray_stand_in.app import App
-from testbed.ray_stand_in.exchange import Answer, Request, Silence
+from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer
 from testbed.ray_stand_in.objects import Cluster, Pod, Unreachable, cluster_of, pod_of
 
 APPLICATIONS = "/api/serve/applications/"
@@ -96,7 +96,7 @@ class World:
         answer = self.app(
             Request(method, url, {name.replace("_", "-"): value for name, value in headers.items()}, body)
         )
-        assert not isinstance(answer, Silence)
+        assert not isinstance(answer, NoAnswer)
         return answer
 
     def get(self, cluster: str = "web-abcde", **headers: str) -> Answer:
