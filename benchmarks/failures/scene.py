@@ -89,7 +89,7 @@ class Scene:
                 return ready and (len(heads), len(workers)) == (1, self.setting.workers)
 
             self.session.wait(complete, f"all pods of {release.name}", release.namespace)
-            self.session.wait_until_settled(release)
+            self.session.wait_until_reconciled(release)
         self.session.wait_for_rollout(self.door)
 
     def inside(self, pod: str, script: str) -> None:

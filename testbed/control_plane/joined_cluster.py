@@ -1,6 +1,6 @@
 """Whether an existing cluster may be joined.
 
-A test bed takes over everything that belongs to KubeRay, and pods on its simulated nodes never run. So a cluster that
+A testbed takes over everything that belongs to KubeRay, and pods on its simulated nodes never run. So a cluster that
 others use must not be joined by mistake.
 """
 

@@ -9,7 +9,7 @@ __all__ = ["STAGES", "kwok_arguments", "kwok_environment"]
 STAGES = Path(__file__).with_name("stages")
 
 POD_ADDRESSES, NODE_ADDRESS = "10.192.0.1/11", "10.224.0.1"
-"""Nothing connects to them, but EndpointSlices refuse loopback. Outside of what kind gives its pods, and of usual services."""
+"""Nothing connects to them, but EndpointSlices refuse loopback. Outside of the ranges of kind and of Services."""
 
 
 def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:

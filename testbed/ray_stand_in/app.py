@@ -7,7 +7,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from testbed.ray_stand_in.control import Control
 from testbed.ray_stand_in.dashboard import Dashboard
-from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer, text
+from testbed.ray_stand_in.exchange import Answer, NoAnswer, Request, text
 from testbed.ray_stand_in.failures import Failures
 from testbed.ray_stand_in.lookup import Dead, Head, head_of_ip, head_of_service
 from testbed.ray_stand_in.memory import Memory

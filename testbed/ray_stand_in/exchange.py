@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Answer", "Request", "NoAnswer", "as_json", "text"]
+__all__ = ["Answer", "NoAnswer", "Request", "as_json", "text"]
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ _BOOK = TypeAdapter(dict[str, Instruction])
 
 class Failures:
     """Failures by `<namespace>/<name of a RayCluster or RayService>`; a RayCluster's own failure overrides that
-of its RayService."""
+    of its RayService."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._file = folder / "failures.json" if folder else None

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer
+from testbed.ray_stand_in.exchange import Answer, NoAnswer, Request
 
 __all__ = ["Server"]
 

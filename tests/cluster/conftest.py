@@ -84,7 +84,7 @@ def helm(place: Testbed) -> Helm:
 
 @pytest.fixture
 def namespace(cluster: Cluster) -> Iterator[str]:
-    """A namespace that enforces Pod Security `restricted`. It goes in the background: nobody has to wait for it."""
+    """A namespace that enforces Pod Security `restricted`. It is deleted in the background."""
     with cluster.namespace() as name:
         yield name
 

@@ -74,7 +74,7 @@ def running(place: Home) -> Home:
 
 
 @pytest.mark.parametrize("line", ["==> Kubernetes", " CRDs"])
-def test_what_a_killed_start_leaves_is_told_and_ended(place: Home, line: str) -> None:
+def test_what_a_killed_start_leaves_is_reported_and_ended(place: Home, line: str) -> None:
     call("down")
     stop(start("up"), line, signal.SIGKILL)
     code, output = call("status")
@@ -140,7 +140,7 @@ def test_parts_that_were_killed_are_started_again_and_the_others_left(running: H
     assert kubectl("get", "configmap", "kept", "--namespace=default", "--output=name") == "configmap/kept\n"
 
 
-def test_a_port_that_somebody_took_from_a_dead_part_is_told(running: Home) -> None:
+def test_up_reports_a_port_that_another_process_took(running: Home) -> None:
     plane = ControlPlane(running)
     plane.end("kwok", grace=0)
     with socket.create_server(("127.0.0.1", plane.part("kwok").port)):
@@ -165,7 +165,7 @@ def test_a_port_that_is_taken_does_not_cost_the_one_that_runs(running: Home) -> 
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe", b'{"kubernetes": 5}'])
-def test_a_record_that_cannot_be_read_is_told(running: Home, damage: bytes) -> None:
+def test_a_record_that_cannot_be_read_is_reported(running: Home, damage: bytes) -> None:
     record = running.folder / "record.json"
     whole = record.read_bytes()
     record.write_bytes(damage)

@@ -40,7 +40,7 @@ class Installed(NamedTuple):
 
 @pytest.fixture(scope="module")
 def installed(fleet: Fleet, cluster: Cluster) -> Iterator[Installed]:
-    """All services of the fleet at once, for they share its cards."""
+    """All services of the fleet at once, because they share its GPUs."""
     helm = Helm.of_major("4", cluster.place.kubeconfig)
     with ExitStack() as stack:
         namespaces = {service: stack.enter_context(cluster.namespace()) for service in fleet.services}
@@ -57,11 +57,11 @@ def installed(fleet: Fleet, cluster: Cluster) -> Iterator[Installed]:
 
 
 def devices(amounts: Object) -> Counter[str]:
-    """Cards and parts of cards among resources, whatever their vendor calls them."""
+    """GPU resources of all vendors, whole and partitioned."""
     return Counter({name: int(count) for name, count in amounts.items() if "gpu" in name or "/mig-" in name})
 
 
-def cards(pod: Object) -> Counter[str]:
+def gpus(pod: Object) -> Counter[str]:
     """What a pod asks for."""
     return devices(pod["spec"]["containers"][0]["resources"]["limits"])
 
@@ -74,23 +74,23 @@ def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) 
         assert len(installed.pods(service, "head")) == 1
         for pod in installed.pods(service, "worker"):
             group = groups[pod["metadata"]["labels"]["ray.io/group"]]
-            assert cards(pod) == {get_gpu_resource(group): group.gpu.count}
+            assert gpus(pod) == {get_gpu_resource(group): group.gpu.count}
 
 
-def test_the_planned_load_takes_the_cards_that_the_plan_holds(installed: Installed) -> None:
+def test_the_planned_load_takes_the_gpus_that_the_plan_holds(installed: Installed) -> None:
     for service in installed.fleet.services:
         planned = installed.fleet.rendered.plan.services[service].gpu_resources
         _scale(installed, service, sum(planned.values()))
         eventually(
             lambda service=service, planned=planned: _asked(installed, service) == planned,
-            f"{service} holding {planned} cards",
+            f"{service} with {planned} GPUs",
             shows=lambda service=service: installed.cluster.tell(installed.namespaces[service]),
         )
         installed.cluster.becomes_ready(service, installed.namespaces[service])
 
 
 def _asked(installed: Installed, service: str) -> Counter[str]:
-    return sum(map(cards, installed.pods(service, "worker")), Counter[str]())
+    return sum(map(gpus, installed.pods(service, "worker")), Counter[str]())
 
 
 def _scale(installed: Installed, service: str, planned: int) -> None:
@@ -120,11 +120,11 @@ def test_every_worker_is_on_a_host_that_the_plan_names(installed: Installed) -> 
             assert not unlike or node in {host.name for host in unlike}
 
 
-def test_no_node_has_more_cards_asked_of_it_than_it_has(installed: Installed) -> None:
+def test_no_node_has_more_gpus_requested_than_it_has(installed: Installed) -> None:
     asked: dict[str, Counter[str]] = defaultdict(Counter)
     for service in installed.fleet.services:
         for pod in installed.pods(service, "worker"):
-            asked[pod["spec"]["nodeName"]] += cards(pod)
+            asked[pod["spec"]["nodeName"]] += gpus(pod)
     for node in installed.cluster.all("Node"):
         assert asked[node["metadata"]["name"]] <= devices(node["status"]["allocatable"])
 
@@ -171,7 +171,7 @@ def _counted(budget: Object, pods: int) -> Object | None:
     return status if status.get("expectedPods") == pods and status.get("currentHealthy") == pods else None
 
 
-def test_the_weights_are_there_before_anybody_waits_for_them_for_ever(installed: Installed) -> None:
+def test_the_weights_volume_exists_before_pods_wait_for_it(installed: Installed) -> None:
     for namespace in installed.namespaces.values():
         for claim in installed.cluster.all("PersistentVolumeClaim", namespace):
             assert claim["status"]["phase"] == "Bound", claim["metadata"]["name"]

@@ -1,4 +1,4 @@
-"""The add-ons on a cluster that is somebody else's, as ci/kind/up starts them there; and whose cluster they refuse."""
+"""The add-ons on an existing cluster, as ci/kind/up starts them; and which clusters they refuse."""
 
 import json
 import os
@@ -50,7 +50,7 @@ def deployment(name: str, namespace: str, **more: Any) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def others() -> Iterator[Bare]:
-    """Somebody else's cluster, with what kind brings in one of its namespaces."""
+    """A cluster that others use, with what kind brings in one of its namespaces."""
     with bare("others") as cluster:
         cluster.apply(deployment("coredns", "kube-system"))
         yield cluster
@@ -89,8 +89,8 @@ def is_untouched(place: Home, others: Bare) -> bool:
 
 def test_a_cluster_with_gpus_is_refused(place: Home, others: Bare) -> None:
     with having(others, GPU_NODE):
-        cards = json.dumps({"status": GPU_NODE["status"]})
-        others.kubectl("patch", "node", "dgx-1", "--subresource=status", f"--patch={cards}")
+        gpus = json.dumps({"status": GPU_NODE["status"]})
+        others.kubectl("patch", "node", "dgx-1", "--subresource=status", f"--patch={gpus}")
         with pytest.raises(UsageError, match=r"node dgx-1 has nvidia.com/gpu[^$]*--anyway"):
             join(place, others)
         assert is_untouched(place, others)
@@ -108,13 +108,13 @@ def test_a_cluster_with_a_kuberay_of_its_own_is_refused(place: Home, others: Bar
 
 
 def test_a_cluster_on_which_others_run_things_is_refused(place: Home, others: Bare) -> None:
-    with having(others, deployment("shop", "default")):
-        with pytest.raises(UsageError, match=r"  - Deployment shop in default\n"):
+    with having(others, deployment("web", "default")):
+        with pytest.raises(UsageError, match=r"  - Deployment web in default\n"):
             join(place, others)
         assert is_untouched(place, others)
 
 
-def test_whoever_may_not_do_everything_is_refused(place: Home, others: Bare, tmp_path: Path) -> None:
+def test_join_refuses_a_user_without_all_rights(place: Home, others: Bare, tmp_path: Path) -> None:
     token = others.kubectl("create", "token", "default").strip()
     kubeconfig = with_token(tmp_path / "kubeconfig", others.kubeconfig, "default", token)
     with pytest.raises(MissingError, match="may not do everything"):
@@ -155,5 +155,5 @@ def test_a_service_becomes_ready_on_it_and_nothing_of_the_testbed_stays_but_crds
     assert others.names(ROLES) == before
     assert not others.names("nodes,storageclasses")
     assert "customresourcedefinition.apiextensions.k8s.io/rayservices.ray.io" in others.names("crd")
-    # What the test was deleting has gone before the operator, whose finalizers nobody else takes off.
+    # Deletions end before the operator does: only it removes its finalizers.
     assert not others.names("rayservices,rayclusters", "--all-namespaces")

@@ -1,4 +1,4 @@
-"""None of KubeRay's errors is forgotten: all that it returns for a RayService stand in data/kuberay-validation.yaml."""
+"""None of KubeRay's errors is forgotten: all that it returns for a RayService are in data/kuberay-validation.yaml."""
 
 import re
 import subprocess
@@ -37,8 +37,8 @@ def source() -> str:
 
 
 def test_every_error_of_kuberays_is_refused_by_the_chart_or_out_of_its_reach(source: str) -> None:
-    told = [text for part in KNOWN.values() for texts in part.values() for text in texts]
-    assert sorted(told) == sorted(errors(source))
+    reported = [text for part in KNOWN.values() for texts in part.values() for text in texts]
+    assert sorted(reported) == sorted(errors(source))
 
 
 def test_a_rule_that_is_there_before_kuberay_is_tried_in_a_cluster() -> None:

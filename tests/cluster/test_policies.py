@@ -99,8 +99,8 @@ def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) 
     assert bool(answer.rules) == (not one.good), answer
     assert answer.rules <= one.rules, answer
     assert one.good == (answer.status < 300), answer
-    told = [verdict.message for verdict in asked(one.item, one.namespace, one.before)]
-    assert one.good or any(message in answer.message for message in told), "the same words"
+    reported = [verdict.message for verdict in asked(one.item, one.namespace, one.before)]
+    assert one.good or any(message in answer.message for message in reported), "the same words"
 
 
 @pytest.mark.parametrize("one", [one for one in BAD if one.item["kind"] not in IMMUTABLE and not one.before], ids=str)
@@ -156,12 +156,12 @@ def _kept(there: Object) -> Object:
     ],
     ids=["label", "replicas", "bounds", "workers to delete", "suspend"],
 )
-def test_what_breaks_policies_already_can_be_scaled_and_labelled(under: Asked, change: list[Object]) -> None:
+def test_what_breaks_policies_already_can_be_scaled_and_labeled(under: Asked, change: list[Object]) -> None:
     assert not _patch(under, change)
 
 
 def test_what_breaks_policies_already_is_judged_again_when_its_pods_change(under: Asked) -> None:
-    """The API server tells the first refusal only."""
+    """The API server reports the first refusal only."""
     path = "/spec/workerGroupSpecs/0/template/spec/hostPID"
     assert "denied request: " in _patch(under, [{"op": "add", "path": path, "value": True}])
 
@@ -189,7 +189,7 @@ def _patch(under: Asked, change: list[Object], *options: str, dry: bool = True) 
     return ""
 
 
-# -- other doors -----------------------------------------------------------------------------------------------------
+# -- other objects -----------------------------------------------------------------------------------------------------
 
 
 def test_an_older_version_of_the_api_is_no_way_round(under: Asked) -> None:
@@ -207,13 +207,13 @@ def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
         under.cluster.kubectl("patch", "pod", "ray", "--patch", json.dumps(debug), *where)
 
 
-def test_helm_4_cannot_write_a_tenants_namespace_anew_and_its_own_chart_can_still_change_it(
+def test_helm_4_cannot_write_a_tenants_namespace_again_and_its_own_chart_can_still_change_it(
     under: Asked, helm: Helm
 ) -> None:
     with tenant(under.cluster, helm, under.namespace) as team:
         before = under.cluster.one("Namespace", team.namespace)["metadata"]["labels"]
         with pytest.raises(Refused, match="namespace-tenant: "):
-            helm.install("gateway", "door", team.namespace, example("gateway/minimal"), "--create-namespace")
+            helm.install("gateway", "edge", team.namespace, example("gateway/minimal"), "--create-namespace")
         assert under.cluster.one("Namespace", team.namespace)["metadata"]["labels"] == before
         team.install({"podSecurity": {"level": "baseline", "reason": "a sidecar of theirs needs it"}})
         after = under.cluster.one("Namespace", team.namespace)["metadata"]["labels"]

@@ -87,7 +87,7 @@ def as_it_is(values: Values, elsewhere: str) -> Values:
 
 
 def with_an_alias(values: Values, elsewhere: str) -> Values:
-    gateways = {"networkPolicy": {"allowedGateways": {"callers": {"namespace": elsewhere}}}}
+    gateways = {"networkPolicy": {"allowedGateways": {"clients": {"namespace": elsewhere}}}}
     return dict(over(values, {"aliases": {"llm": {"namespace": elsewhere}}, **gateways}))
 
 
@@ -107,7 +107,7 @@ def test_an_install_that_stopped_half_way_is_fixed_by_the_next(
     says: str,
     fresh: Release,
 ) -> None:
-    elsewhere = f"{fresh.namespace}-callers"
+    elsewhere = f"{fresh.namespace}-clients"
     wanted = values(fresh.values, elsewhere)
     with hindered(fresh.cluster, fresh.namespace), pytest.raises(Refused, match=says):
         fresh.upgrade(wanted)

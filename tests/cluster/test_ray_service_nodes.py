@@ -1,4 +1,4 @@
-"""Which nodes a worker group finds by the labels of its cards."""
+"""Which nodes a worker group finds by the labels of its GPUs."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,7 +30,7 @@ def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
     return dict(over(example("stand-in"), ours))
 
 
-def test_an_arc_card_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
+def test_an_arc_gpu_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
     """So the chart refuses it; this is the chart without its refusals."""
     helm.install(unguarded_chart(tmp_path), "chat", namespace, values(cluster, {"gpu": {"product": "Arc_A770"}}))
     worker = eventually(lambda: refused_by_the_scheduler(cluster, namespace), "a worker that no node takes")
@@ -44,8 +44,8 @@ def refused_by_the_scheduler(cluster: Cluster, namespace: str) -> Object | None:
     return next((pod for pod in workers if reason(pod, "PodScheduled") == "Unschedulable"), None)
 
 
-@pytest.mark.parametrize("group", [{}, {"nodeSelector": {DEVICE: "true"}}], ids=["any card", "by its device"])
-def test_an_arc_card_is_found_as_the_rule_says(
+@pytest.mark.parametrize("group", [{}, {"nodeSelector": {DEVICE: "true"}}], ids=["any GPU", "by its device"])
+def test_an_arc_gpu_is_found_as_the_rule_says(
     group: dict[str, Any], cluster: Cluster, namespace: str, helm: Helm
 ) -> None:
     helm.install("ray-service", "chat", namespace, values(cluster, group))

@@ -51,7 +51,7 @@ def test_the_pod_that_empties_redis_finds_all_that_it_needs_after_an_uninstall(
 ) -> None:
     install(each_helm, cluster, namespace)
     before = uids(cluster, namespace)
-    cluster.kubectl("cordon", NODE)  # or the pod has come and gone before anybody looks
+    cluster.kubectl("cordon", NODE)  # otherwise the pod may end before the test reads it
     try:
         each_helm.uninstall("chat", namespace)
         (pod,) = eventually(lambda: cleaners(cluster, namespace), "its pod", shows=lambda: cluster.tell(namespace))

@@ -92,7 +92,7 @@ def test_an_upgrade_fetches_another_model_before_it_touches_anything(release: Re
     assert job["metadata"]["name"] == HOOK
 
     release.upgrade(other)
-    eventually(lambda: "1" * 40 in str(put_config(release)), "Ray being told of the other model")
+    eventually(lambda: "1" * 40 in str(put_config(release)), "Ray getting the other model")
     release.becomes_ready()
     assert not release.cluster.find("NetworkPolicy", policy["metadata"]["name"], release.namespace)
     eventually(lambda: not release.cluster.find("Job", HOOK, release.namespace), "the hook being gone")
@@ -100,8 +100,8 @@ def test_an_upgrade_fetches_another_model_before_it_touches_anything(release: Re
 
 def hooks(release: Release) -> list[Object]:
     """Those that the last upgrade ran, failed or not."""
-    told = release.helm(["get", "hooks", release.name, f"--namespace={release.namespace}"])
-    found = [item for item in yaml.safe_load_all(told) if item]
+    reported = release.helm(["get", "hooks", release.name, f"--namespace={release.namespace}"])
+    found = [item for item in yaml.safe_load_all(reported) if item]
     return [item for item in found if item["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"]
 
 

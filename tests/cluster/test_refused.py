@@ -22,7 +22,7 @@ IDS = [f"{rule}-{name.replace(' ', '-')}" for rule, name, _ in cases()]
 SOUND = ("sound", "edited")
 EXAMPLES = sorted(path.stem for path in VALUES.glob("*.yaml"))
 HERE = {"suspend": False, "aliases": None}
-"""Awake, and without aliases: their callers would have to be in the namespace of the test."""
+"""Awake, and without aliases: their clients would have to be in the namespace of the test."""
 ONLY_1_7_0 = {"upgrade": {"strategy": "NewCluster"}, "workerGroups": {"fast": {"priority": None}}}
 """Taken out of the fullest example for an operator that does not know it: the chart would refuse it."""
 

@@ -11,7 +11,7 @@ from cluster.kit.place import Testbed
 from cluster.kit.wait import eventually, stays
 from testbed.nodes import lose_node, start_kubelet, stop_kubelet
 
-NOT_OURS = "the API server is somebody else's, and is not ours to end"
+NOT_OURS = "the API server was not started here"
 FAILED, RUNNING = {"chat": "DEPLOY_FAILED"}, {"chat": "RUNNING"}
 
 
@@ -23,7 +23,7 @@ def _machines(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture
 def install(cluster: Cluster, namespace: str) -> Iterator[Install]:
-    """It has come as far as Ray, whose dashboard answers nobody before the install `goes_on`."""
+    """It has come as far as Ray, whose dashboard answers only after the install `goes_on`."""
     found = Install(cluster, namespace)
     with cluster.place.ray.failing(namespace, NAME, dashboard=503):
         found.begins()
@@ -85,7 +85,7 @@ def test_an_api_server_that_was_killed_finds_what_ran_as_it_was_and_the_rest_is_
 # -- nodes -----------------------------------------------------------------------------------------------------------
 
 
-def test_pods_of_nodes_that_are_lost_are_made_anew_elsewhere(install: Install) -> None:
+def test_pods_of_nodes_that_are_lost_are_made_again_elsewhere(install: Install) -> None:
     before, pods = install.ray_cluster, install.uids()
     lost = {install.pods(role)[0]["spec"]["nodeName"] for role in ("head", "worker")}
     with lost_for_good(lost, install.cluster):
@@ -128,17 +128,17 @@ def test_pods_of_a_node_that_was_away_for_a_while_are_waited_for(install: Instal
 # -- Ray -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_fails_to_deploy_is_told_and_healed(install: Install, place: Testbed) -> None:
+def test_a_model_that_fails_to_deploy_is_reported_and_healed(install: Install, place: Testbed) -> None:
     with place.ray.failing(install.namespace, NAME, applications=FAILED):
-        eventually(lambda: install.applications("pending") == FAILED, "the failure being told")
+        eventually(lambda: install.applications("pending") == FAILED, "the failure being reported")
         stays(lambda: install.is_ready() == "False", "it is not Ready", seconds=4)
     install.converges()
 
 
-def test_a_model_that_fails_later_is_told_beside_a_service_that_still_says_ready(done: Install, place: Testbed) -> None:
+def test_a_later_model_failure_is_reported_while_the_service_is_ready(done: Install, place: Testbed) -> None:
     """Ready speaks of endpoints alone: who watches has to look at the applications too."""
     with place.ray.failing(done.namespace, NAME, applications=FAILED):
-        eventually(lambda: done.applications("active") == FAILED, "the failure being told")
+        eventually(lambda: done.applications("active") == FAILED, "the failure being reported")
         stays(lambda: done.is_ready() == "True", "it says that it is Ready", seconds=4)
     eventually(lambda: done.applications("active") == RUNNING, "being healed")
 

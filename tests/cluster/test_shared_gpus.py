@@ -1,4 +1,4 @@
-"""Parts of cards on a real scheduler: as many as the plan counts on, and not one more."""
+"""Partitioned GPUs on a real scheduler: as many as the plan counts on, and not one more."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -55,13 +55,13 @@ def test_as_many_pods_are_placed_as_there_are_parts_and_one_more_waits(
         assert f"Insufficient {resource}" in why
 
 
-def test_nobody_is_given_a_whole_card_of_those_that_are_cut(machines: Fleet, cluster: Cluster) -> None:
+def test_no_pod_gets_a_whole_gpu_that_is_partitioned(machines: Fleet, cluster: Cluster) -> None:
     with cluster.namespace({}) as name:
         cluster.apply(pod("whole", "nvidia.com/gpu"), namespace=name)
-        stays(lambda: placed(cluster, name) == 0, "a card was given that is cut", seconds=3)
+        stays(lambda: placed(cluster, name) == 0, "a partitioned GPU was allocated whole", seconds=3)
 
 
-# -- what the operators are told ---------------------------------------------------------------------------------------
+# -- settings of the operators ---------------------------------------------------------------------------------------
 
 ONLY_GPUS: dict[str, Any] = {
     "amd": {"enabled": False},  # its CRD travels in no Go module
@@ -75,7 +75,7 @@ def platform_values() -> dict[str, Any]:
     return over(kept, ONLY_GPUS)
 
 
-def test_the_api_server_takes_what_operators_are_told_and_all_of_it_goes(cluster: Cluster, each_helm: Helm) -> None:
+def test_the_api_server_takes_what_operators_are_reported_and_all_of_it_goes(cluster: Cluster, each_helm: Helm) -> None:
     with cluster.namespace() as release, cluster.namespace({}, name="nvidia"):
         each_helm.install("platform", "platform", release, platform_values())
         policy = cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()

@@ -10,7 +10,7 @@ from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.wait import eventually, stays
 from testbed.nodes import apply, cpu_nodes, lose_node, start_kubelet, stop_kubelet, uniform
 
-FATE = "testbed.rayhelm.dev/pod"
+HEALTH = "testbed.rayhelm.dev/pod"
 NODES = [node["metadata"]["name"] for node in cpu_nodes(2)]
 
 
@@ -27,8 +27,8 @@ def free(cluster: Cluster) -> Iterator[str]:
         yield name
 
 
-def pod(namespace: str, name: str = "one", fate: str = "", **spec: Any) -> Object:
-    annotations = {FATE: fate} if fate else {}
+def pod(namespace: str, name: str = "one", health: str = "", **spec: Any) -> Object:
+    annotations = {HEALTH: health} if health else {}
     container = {"name": "main", "image": "registry.example/none"}
     metadata = {"name": name, "namespace": namespace, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container], **spec}}
@@ -68,10 +68,10 @@ def test_init_containers_have_completed_and_sidecars_run(cluster: Cluster, free:
     assert "running" in beside["state"]
 
 
-def test_a_readiness_gate_is_somebody_else_s_to_open(cluster: Cluster, free: str) -> None:
+def test_kwok_does_not_open_a_readiness_gate(cluster: Cluster, free: str) -> None:
     cluster.apply(pod(free, readinessGates=[{"conditionType": "example.com/open"}]))
     eventually(lambda: status(cluster, free)["phase"] == "Running", "the pod running")
-    stays(lambda: not is_ready(cluster, free), "a gate was opened by nobody", seconds=3)
+    stays(lambda: not is_ready(cluster, free), "a readiness gate was opened", seconds=3)
     opened = {"status": {"conditions": [{"type": "example.com/open", "status": "True"}]}}
     options = ["--subresource=status", "--type=strategic", f"--namespace={free}"]
     cluster.kubectl("patch", "pod", "one", *options, f"--patch={json.dumps(opened)}")
@@ -88,7 +88,7 @@ def test_a_job_completes_and_its_pods_are_counted(cluster: Cluster, free: str) -
 
 def test_a_job_fails_as_often_as_it_may(cluster: Cluster, free: str) -> None:
     template = {
-        "metadata": {"annotations": {FATE: "fails"}},
+        "metadata": {"annotations": {HEALTH: "fails"}},
         "spec": {**pod(free)["spec"], "restartPolicy": "Never"},
     }
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "namespace": free}}
@@ -97,36 +97,36 @@ def test_a_job_fails_as_often_as_it_may(cluster: Cluster, free: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fate", "phase", "reason"),
+    ("health", "phase", "reason"),
     [
         ("never-starts", "Pending", "ContainerCreating"),
         ("never-ready", "Running", ""),
         ("crashes", "Running", "CrashLoopBackOff"),
     ],
 )
-def test_a_fate_holds_until_it_is_taken_back(fate: str, phase: str, reason: str, cluster: Cluster, free: str) -> None:
-    cluster.apply(pod(free, fate=fate))
+def test_pod_health_stays_until_it_is_reset(health: str, phase: str, reason: str, cluster: Cluster, free: str) -> None:
+    cluster.apply(pod(free, health=health))
     eventually(lambda: condition(cluster.one("Pod", "one", free), "Ready") == "False", "the pod being looked at")
     eventually(lambda: waits_for(cluster, free) == reason, f"the container waiting for {reason or 'nothing'}")
-    stays(lambda: not is_ready(cluster, free), f"{fate} became ready", seconds=3)
+    stays(lambda: not is_ready(cluster, free), f"{health} became ready", seconds=3)
     assert status(cluster, free)["phase"] == phase
-    cluster.kubectl("annotate", "pod", "one", f"--namespace={free}", "--overwrite", f"{FATE}=well")
+    cluster.kubectl("annotate", "pod", "one", f"--namespace={free}", "--overwrite", f"{HEALTH}=well")
     eventually(lambda: is_ready(cluster, free), "the pod being Ready")
 
 
-def test_a_live_pod_meets_its_fate(cluster: Cluster, free: str) -> None:
+def test_pod_health_changes_a_running_pod(cluster: Cluster, free: str) -> None:
     cluster.apply(pod(free))
     eventually(lambda: is_ready(cluster, free), "the pod being Ready")
-    cluster.kubectl("annotate", "pod", "one", f"--namespace={free}", f"{FATE}=crashes")
+    cluster.kubectl("annotate", "pod", "one", f"--namespace={free}", f"{HEALTH}=crashes")
     eventually(lambda: waits_for(cluster, free) == "CrashLoopBackOff", "the pod crashing")
     assert not is_ready(cluster, free)
 
 
-def test_the_environment_tells_the_fate_of_pods_that_an_operator_makes(cluster: Cluster, free: str) -> None:
-    told = pod(free)
-    told["spec"]["containers"][0]["env"] = [{"name": "TESTBED_POD", "value": "fails"}]
-    told["spec"]["restartPolicy"] = "Never"
-    cluster.apply(told)
+def test_the_environment_sets_the_health_of_pods_of_an_operator(cluster: Cluster, free: str) -> None:
+    reported = pod(free)
+    reported["spec"]["containers"][0]["env"] = [{"name": "TESTBED_POD", "value": "fails"}]
+    reported["spec"]["restartPolicy"] = "Never"
+    cluster.apply(reported)
     eventually(lambda: status(cluster, free)["phase"] == "Failed", "the pod failing")
 
 

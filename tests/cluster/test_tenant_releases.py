@@ -1,5 +1,5 @@
 """The life of a tenant under both Helms, beside what test_releases.py finds of every chart: who makes its namespace,
-what an uninstall leaves, what somebody else has set."""
+what an uninstall leaves, what others have set."""
 
 import uuid
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def releases(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture
 def fresh(cluster: Cluster, each_helm: Helm, releases: str) -> Iterator[Tenant]:
-    """One whose namespace nobody has made."""
+    """One whose namespace does not exist."""
     team = Tenant(cluster, each_helm, f"team-{uuid.uuid4().hex[:8]}", releases)
     yield team
     cluster.delete("namespace", team.namespace)
@@ -60,13 +60,13 @@ def is_walled(team: Tenant) -> bool:
 def test_a_namespace_that_is_there_is_taken_over_and_keeps_its_labels(
     cluster: Cluster, each_helm: Helm, releases: str
 ) -> None:
-    with cluster.namespace({"of": "somebody-else"}) as name:
+    with cluster.namespace({"of": "others"}) as name:
         team = Tenant(cluster, each_helm, name, releases)
         with pytest.raises(Refused, match="cannot be imported into the current release"):
             team.install()
         team.install(None, "--take-ownership")
         assert is_walled(team)
-        assert labels(team)["of"] == "somebody-else"
+        assert labels(team)["of"] == "others"
 
 
 def test_helm_4_makes_the_namespace_and_helm_3_does_in_two_steps(fresh: Tenant) -> None:
@@ -94,7 +94,7 @@ def test_a_release_inside_of_the_namespace_that_it_makes_is_refused(fresh: Tenan
         inside.install(None, "--create-namespace")
 
 
-def test_an_uninstall_takes_the_rights_and_leaves_the_walls_and_what_is_within(
+def test_an_uninstall_removes_rights_and_keeps_bounds_and_objects(
     cluster: Cluster, each_helm: Helm, releases: str
 ) -> None:
     with tenant(cluster, each_helm, releases) as team:
@@ -118,9 +118,7 @@ def test_an_uninstall_takes_the_rights_and_leaves_the_walls_and_what_is_within(
         assert team.viewer.may(team.namespace, "list", "pods")
 
 
-def test_a_label_that_somebody_else_set_is_overwritten_when_one_says_so(
-    cluster: Cluster, each_helm: Helm, releases: str
-) -> None:
+def test_a_foreign_label_is_overwritten_on_request(cluster: Cluster, each_helm: Helm, releases: str) -> None:
     with cluster.namespace({"pod-security.kubernetes.io/enforce": "privileged"}) as name:
         team = Tenant(cluster, each_helm, name, releases)
         options = ["--take-ownership"]

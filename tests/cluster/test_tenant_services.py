@@ -1,4 +1,4 @@
-"""Everything that the chart ray-service can render lives within a tenant's walls; and what becomes of it within walls
+"""Everything that the chart ray-service can render runs within a tenant's bounds; and what happens within bounds
 that the chart refuses to build."""
 
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ CLASSES: list[Object] = [
 
 @pytest.fixture(scope="module")
 def team(cluster: Cluster, helm4: Helm) -> Iterator[Tenant]:
-    """With room for all examples at once, whose pipeline has installed them. No machine has cards: pods are made, and
+    """With room for all examples at once, whose pipeline has installed them. No node has GPUs: pods are made, and
     wait."""
     with (
         cluster.machines([*CLASSES, *cpu_nodes(2, cpus=64, memory_gib=256)]),
@@ -94,7 +94,7 @@ def test_nothing_was_forbidden_on_the_way(team: Tenant) -> None:
     assert complaints(team) == []
 
 
-def test_the_quota_counts_the_cards_of_every_kind(team: Tenant) -> None:
+def test_the_quota_counts_the_gpus_of_every_kind(team: Tenant) -> None:
     status = team.cluster.one("ResourceQuota", team.name, team.namespace)["status"]
     used = {name: int(count) for name, count in status["used"].items() if name.startswith("requests.") and "/" in name}
     pods = team.cluster.all("Pod", team.namespace, {"ray.io/node-type": "worker"})

@@ -1,4 +1,4 @@
-"""The walls around a team, tried on a real API server with a real KubeRay: what they let through, what they stop."""
+"""The isolation of a tenant on a real API server with a real KubeRay: what it allows, what it refuses."""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from cluster.kit.wait import eventually
 from rayhelm.kube.kubectl import KubectlError
 
 PLACE = Small("tenants")
-TWO_CARDS = {"workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 2}}}
+TWO_GPUS = {"workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 2}}}
 AT_THE_LEAST = {"limits": {"container": {"min": {"cpu": "50m", "memory": "64Mi"}}}}
 """The LimitRange at the edge of what the rules allow."""
 ONE_OF_EACH = {
@@ -58,7 +58,7 @@ def releases(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def team_b(cluster: Cluster, helm4: Helm, releases: str) -> Iterator[Tenant]:
-    """Has one card, and nothing for upgrades."""
+    """Has one GPU, and none for upgrades."""
     with tenant(cluster, helm4, releases, ONE_OF_EACH) as made:
         cluster.apply(secret("of-the-team"), namespace=made.namespace)
         yield made
@@ -66,17 +66,17 @@ def team_b(cluster: Cluster, helm4: Helm, releases: str) -> Iterator[Tenant]:
 
 @pytest.fixture(scope="module")
 def team_a(cluster: Cluster, helm4: Helm, releases: str, team_b: Tenant) -> Iterator[Tenant]:
-    """Has two cards, two for upgrades, and a service on them that its own pipeline installed."""
+    """Has two GPUs, two for upgrades, and a service on them that its own pipeline installed."""
     with tenant(cluster, helm4, releases, AT_THE_LEAST) as made:
         cluster.apply(secret("of-the-team"), namespace=made.namespace)
         deploy(made, service_values(made))
-        deploy(team_b, PLACE.values(cluster.place, TWO_CARDS))
+        deploy(team_b, PLACE.values(cluster.place, TWO_GPUS))
         cluster.becomes_ready("chat", made.namespace)
         yield made
 
 
 def service_values(team: Tenant) -> dict[str, Any]:
-    return PLACE.values(team.cluster.place, TWO_CARDS)
+    return PLACE.values(team.cluster.place, TWO_GPUS)
 
 
 def deploy(team: Tenant, values: dict[str, Any]) -> None:
@@ -114,7 +114,7 @@ def test_in_the_own_namespace_each_may_what_is_said_and_nothing_else(team_a: Ten
 
 
 @pytest.mark.parametrize("attempt", ATTEMPTS, ids=str)
-def test_nobody_may_anything_in_the_namespace_of_another_team(team_a: Tenant, team_b: Tenant, attempt: Attempt) -> None:
+def test_no_user_may_act_in_the_namespace_of_another_team(team_a: Tenant, team_b: Tenant, attempt: Attempt) -> None:
     eventually(lambda: team_b.cluster.all("Pod", team_b.namespace, {"ray.io/node-type": "head"}), "a head of team B")
     path = path_in(attempt, team_b)
     for role, person in people(team_a).items():
@@ -124,13 +124,13 @@ def test_nobody_may_anything_in_the_namespace_of_another_team(team_a: Tenant, te
 
 
 @pytest.mark.parametrize("path", OF_THE_CLUSTER)
-def test_nobody_sees_anything_across_namespaces(team_a: Tenant, path: str) -> None:
+def test_no_user_may_list_across_namespaces(team_a: Tenant, path: str) -> None:
     for person in people(team_a).values():
         assert person.tries("GET", path)[0] == 403
 
 
 @pytest.mark.parametrize("verb", ["impersonate", "bind", "escalate"])
-def test_nobody_may_become_more_than_they_are(team_a: Tenant, verb: str) -> None:
+def test_no_user_may_escalate(team_a: Tenant, verb: str) -> None:
     resources = {"impersonate": ("users", "groups", "serviceaccounts"), "bind": ("roles",), "escalate": ("roles",)}
     for person in people(team_a).values():
         for resource in resources[verb]:
@@ -155,7 +155,7 @@ def test_the_pipeline_tests_its_release(team_a: Tenant) -> None:
 
 
 def test_the_quota_refuses_the_pod_too_many_and_the_operator_says_which(team_a: Tenant, team_b: Tenant) -> None:
-    """Two workers with a card each, and one card."""
+    """Two workers with a GPU each, and one GPU."""
     cluster, name = team_b.cluster, team_b.namespace
     words = (
         f"exceeded quota: {name}, requested: requests.nvidia.com/gpu=1,"
@@ -190,7 +190,7 @@ def pod(**changes: Any) -> Object:
     return {**base, "spec": spec}
 
 
-def with_cards(resource: str, count: int) -> Object:
+def with_gpus(resource: str, count: int) -> Object:
     return pod(container={"resources": {"limits": {resource: str(count)}}})
 
 
@@ -216,12 +216,12 @@ GATEWAY = {
 }  # fmt: skip
 RESOURCE_CLAIM = {
     "apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "tried"},
-    "spec": {"devices": {"requests": [{"name": "card", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
+    "spec": {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.example.com"}}]}},
 }  # fmt: skip
 REFUSED = {
-    "more cards than the quota": (with_cards("nvidia.com/gpu", 2), "exceeded quota: {ns}, "),
-    "a card of a kind that was not given": (with_cards("amd.com/gpu", 1), "exceeded quota: {ns}-denied, "),
-    "a card by a claim": (RESOURCE_CLAIM, "exceeded quota: {ns}-denied, "),
+    "more GPUs than the quota": (with_gpus("nvidia.com/gpu", 2), "exceeded quota: {ns}, "),
+    "a GPU resource without a quota": (with_gpus("amd.com/gpu", 1), "exceeded quota: {ns}-denied, "),
+    "a GPU by a claim": (RESOURCE_CLAIM, "exceeded quota: {ns}-denied, "),
     "a priority over all": (pod(priorityClassName="system-node-critical"), "exceeded quota: {ns}-denied-priority, "),
     "a load balancer": (service("LoadBalancer"), "exceeded quota: {ns}-denied, "),
     "a node port": (service("NodePort"), "exceeded quota: {ns}-denied, "),
@@ -234,7 +234,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("what", REFUSED)
-def test_what_is_over_the_bounds_is_refused_whoever_asks(team_a: Tenant, team_b: Tenant, what: str) -> None:
+def test_what_is_over_the_bounds_is_refused_for_every_user(team_a: Tenant, team_b: Tenant, what: str) -> None:
     item, words = REFUSED[what]
     with pytest.raises(KubectlError) as caught:
         team_b.cluster.apply(item, namespace=team_b.namespace, options=["--dry-run=server"])
@@ -266,14 +266,14 @@ def test_ray_services_are_counted(team_a: Tenant, team_b: Tenant) -> None:
     assert "count/rayservices.ray.io=1" in said
 
 
-def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) -> None:
+def test_an_upgrade_fits_the_quota_and_one_gpu_less_does_not(team_a: Tenant) -> None:
     cluster, name, chats = team_a.cluster, team_a.namespace, {"ray.io/originated-from-cr-name": "chat"}
     (before,) = cluster.all("RayCluster", name, chats)
     used = cluster.one("ResourceQuota", name, name)["status"]
     assert (used["used"]["requests.nvidia.com/gpu"], used["hard"]["requests.nvidia.com/gpu"]) == ("2", "4")
 
     team_a.install(over(AT_THE_LEAST, {"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 1}}}}))
-    team_a.settles()
+    team_a.wait_until_unchanged()
     deploy(team_a, over(service_values(team_a), {"workerGroups": {"gpu": {"env": {"NCCL_DEBUG": "WARN"}}}}))
     words = f"exceeded quota: {name}, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=3, limited: "
     eventually(lambda: words in events(team_a, "FailedToCreateWorkerPod"), words, shows=lambda: cluster.tell(name))
@@ -298,7 +298,7 @@ def test_an_upgrade_fits_the_quota_and_one_card_less_does_not(team_a: Tenant) ->
     cluster.becomes_ready("chat", name)
     eventually(
         lambda: cluster.one("ResourceQuota", name, name)["status"]["used"]["requests.nvidia.com/gpu"] == "2",
-        "the cards of the old cluster being free",
+        "the GPUs of the old cluster being free",
     )
 
 
@@ -325,7 +325,7 @@ BY_THE_OPERATOR = {
     ),
     "priority": (head_pod(priorityClassName="system-node-critical"), "exceeded quota: {ns}-denied-priority, "),
 }
-"""RayServices of an editor's, and what the operator is told in its turn."""
+"""RayServices of an editor, and what the operator gets as an answer."""
 
 
 @pytest.fixture(scope="module")

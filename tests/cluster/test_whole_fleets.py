@@ -1,4 +1,4 @@
-"""Each reference fleet as `rayhelm render` writes it: the ground, walls, services and doors, in their
+"""Each reference fleet as `rayhelm render` writes it: platform, tenants, services and gateways, in their
 own namespaces."""
 
 import re
@@ -44,7 +44,7 @@ class Standing(NamedTuple):
         return self.cluster.all("RayCluster", service.namespace, {"ray.io/originated-from-cr-name": service.name})
 
     def quota(self, tenant: Release) -> Object:
-        """Status of the ResourceQuota that counts the tenant's cards."""
+        """Status of the ResourceQuota that counts the tenant's GPUs."""
         namespace = self.fleet.rendered.tenants[tenant.cluster, tenant.name].namespace.name or tenant.name
         status: Object = self.cluster.one("ResourceQuota", tenant.name, namespace)["status"]
         return status
@@ -54,27 +54,27 @@ class Standing(NamedTuple):
 def standing(fleet: Fleet, cluster: Cluster) -> Iterator[Standing]:
     here = Standing(fleet, cluster, Helm.of_major("4", cluster.place.kubeconfig))
     charts = ("platform", "tenant", "ray-service", "gateway")
-    ground, walls, services, doors = (here.releases(chart) for chart in charts)
+    platforms, tenants, services, gateways = (here.releases(chart) for chart in charts)
     owned = {service.namespace for service in services} - {"models"}
     with ExitStack() as stack:
         aliases = {alias.namespace for values in fleet.rendered.values.values() for alias in values.aliases.values()}
-        others = {release.namespace for release in (*ground, *walls, *services, *doors)} - owned
+        others = {release.namespace for release in (*platforms, *tenants, *services, *gateways)} - owned
         others |= {"gpu-operator"}
         for namespace in sorted({name for name in others | aliases if name}):
             stack.enter_context(cluster.namespace(name=namespace))
-        # The ground goes last: the pods that empty Redis name its classes.
-        for release in ground:
+        # The platforms goes last: the pods that empty Redis name its classes.
+        for release in platforms:
             here.install(release)
             stack.callback(here.helm.uninstall, release.name, release.namespace)
         for namespace in owned:
             stack.callback(end, cluster, namespace)
-        for release in walls:
+        for release in tenants:
             here.install(release)
         for release in services:
             if secrets := stand_for(fleet.values(release.name, kuberay=cluster.place.kuberay)):
                 cluster.apply(*secrets, namespace=release.namespace)
             here.install(release)
-        for release in doors:
+        for release in gateways:
             here.install(release)
         for release in services:
             cluster.becomes_ready(release.name, release.namespace)
@@ -91,29 +91,31 @@ def end(cluster: Cluster, namespace: str) -> None:
     cluster.delete("namespace", namespace)
 
 
-def test_all_pods_of_the_doors_are_ready(standing: Standing) -> None:
-    for door in standing.releases("gateway"):
+def test_all_pods_of_the_gateways_are_ready(standing: Standing) -> None:
+    for gateway in standing.releases("gateway"):
 
-        def ready(door: Release = door) -> bool:
-            found = standing.cluster.one("Deployment", door.name, door.namespace)
+        def ready(gateway: Release = gateway) -> bool:
+            found = standing.cluster.one("Deployment", gateway.name, gateway.namespace)
             return found["status"].get("readyReplicas", 0) == found["spec"]["replicas"] > 0
 
-        eventually(ready, f"the door {door.file}", shows=lambda door=door: standing.cluster.tell(door.namespace))
+        eventually(
+            ready, f"the gateway {gateway.file}", shows=lambda gateway=gateway: standing.cluster.tell(gateway.namespace)
+        )
 
 
-def test_nothing_that_a_door_s_pod_mentions_is_missing(standing: Standing) -> None:
-    for door in standing.releases("gateway"):
-        pods = standing.cluster.all("Pod", door.namespace)
+def test_gateway_pods_refer_to_nothing_that_is_missing(standing: Standing) -> None:
+    for gateway in standing.releases("gateway"):
+        pods = standing.cluster.all("Pod", gateway.namespace)
         assert pods
         assert not [line for pod in pods for line in missing_references(standing.cluster, pod)]
 
 
-def test_every_server_of_a_door_is_a_service_of_the_cluster(standing: Standing) -> None:
-    for door in standing.releases("gateway"):
-        config = standing.cluster.one("ConfigMap", door.name, door.namespace)["data"]["haproxy.cfg"]
+def test_every_server_of_a_gateway_is_a_service(standing: Standing) -> None:
+    for gateway in standing.releases("gateway"):
+        config = standing.cluster.one("ConfigMap", gateway.name, gateway.namespace)["data"]["haproxy.cfg"]
         servers = set(re.findall(r"^ +server \S+ ([^. ]+)\.([^. ]+)\.svc\.\S+?:(\d+) ", config, re.MULTILINE))
         plan = standing.fleet.rendered.plan
-        behind = plan.gateways[door.cluster].models
+        behind = plan.gateways[gateway.cluster].models
         assert {name.removesuffix("-serve-svc") for name, _, _ in servers} == {
             model.service for model in plan.models.values() if model.served_as in behind
         }
@@ -122,9 +124,9 @@ def test_every_server_of_a_door_is_a_service_of_the_cluster(standing: Standing) 
             assert int(port) in {each["port"] for each in ports}
 
 
-def test_a_door_s_pods_are_let_in_by_the_services_behind_it(standing: Standing) -> None:
-    for door in standing.releases("gateway"):
-        (pod, *_) = standing.cluster.all("Pod", door.namespace)
+def test_services_allow_the_pods_of_their_gateway(standing: Standing) -> None:
+    for gateway in standing.releases("gateway"):
+        (pod, *_) = standing.cluster.all("Pod", gateway.namespace)
         for service in standing.releases("ray-service"):
             policies = standing.cluster.all("NetworkPolicy", service.namespace)
             peers = [
@@ -154,7 +156,7 @@ def test_a_quota_is_what_the_plan_says(standing: Standing) -> None:
             assert hard[f"requests.{resource}"] == str(planned + surge)
 
 
-def test_a_service_is_upgraded_beside_itself_within_the_walls(standing: Standing) -> None:
+def test_a_service_is_upgraded_within_its_quota(standing: Standing) -> None:
     """The old cluster goes after a while; until then both are counted."""
     for service in standing.releases("ray-service"):
         plan = standing.fleet.rendered.plan.services[service.name]

@@ -14,7 +14,7 @@ from rayhelm.standin.cluster import GROUP, SLOT
 SCALING = {
     "minReplicas": 1,
     "maxReplicas": 2,
-    # One caller needs one replica, and the rush any number.
+    # One client needs one replica, and the rush any number.
     "targetOngoingRequests": 1,
     "upscaleDelaySeconds": 2,
     # Longer than a replica takes to start on a busy computer: a lull in between would end it.
@@ -53,14 +53,14 @@ def test_a_worker_comes_with_the_load_and_goes_again_and_no_request_is_lost(serv
     kubectl, image, target = service.session.kubectl, given(service.cluster), service.target()
     long = replace(target, tokens=400)
     # Some go on after the rush: requests that could be lost when the second worker goes.
-    with load(kubectl, image, [target], patience=PATIENCE, callers=1, name="steady") as steady:
-        with load(kubectl, image, [long], patience=PATIENCE, callers=4, name="rush") as rush:
+    with load(kubectl, image, [target], patience=PATIENCE, clients=1, name="constant") as constant:
+        with load(kubectl, image, [long], patience=PATIENCE, clients=4, name="rush") as rush:
             until(service, lambda: len(service.replicas(DEPLOYMENT)) == 2, "a second replica")
             (second,) = workers(service) - {first}
             until(service, lambda: answers(service, second) > 20, f"answers of {second}")
         until(service, lambda: len(service.replicas(DEPLOYMENT)) == 1, "one replica again")
         until(service, lambda: workers(service) == {first}, "one worker again")
-    for outcome in (steady.outcome, rush.outcome):
+    for outcome in (constant.outcome, rush.outcome):
         print(f"{len(outcome.answered)} answered, the slowest after {outcome.slowest:.1f} s")
         assert len(outcome.answered) > 20
         assert outcome.lost == ()
@@ -71,9 +71,9 @@ def workers(service: Service) -> set[str]:
 
 
 def answers(service: Service, worker: str) -> float:
-    """Requests that the replica on a worker has answered, as it tells Prometheus."""
-    told = service.runs(worker, "wget -q -O- localhost:8080/metrics", "ray-worker")
-    counted = (line for line in told.splitlines() if line.startswith("ray_serve_deployment_request_counter_total{"))
+    """Requests that the replica on a worker has answered, as it reports to Prometheus."""
+    reported = service.runs(worker, "wget -q -O- localhost:8080/metrics", "ray-worker")
+    counted = (line for line in reported.splitlines() if line.startswith("ray_serve_deployment_request_counter_total{"))
     return sum(float(line.rpartition(" ")[2]) for line in counted if f'deployment="{DEPLOYMENT}' in line)
 
 

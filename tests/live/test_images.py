@@ -32,9 +32,7 @@ def test_the_base_has_what_kuberays_probes_call(cluster: Cluster, namespace: str
     assert who.split() == ["ray", "/home/ray"]
 
 
-def test_redis_runs_in_a_pod_without_rights_and_answers_whoever_knows_its_password(
-    cluster: Cluster, namespace: str
-) -> None:
+def test_redis_runs_without_rights_and_requires_its_password(cluster: Cluster, namespace: str) -> None:
     image = give(cluster.node.home, cluster.pid, build("redis"), "redis")
     command = ["redis-server", "--save", "", "--appendonly", "no", "--requirepass", "secret"]
     cluster.start(namespace, "redis", image=image, command=command)

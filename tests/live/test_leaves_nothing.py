@@ -80,7 +80,7 @@ def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
     assert computer() == before
 
 
-def test_after_a_crash_up_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_crash_up_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     up(HOME, NETWORK, operator=False, say=str)
     for process in list_members(run_of(HOME, "namespaces")):
         kill(process.pid)
@@ -125,7 +125,7 @@ def test_images_are_kept_where_that_is_asked_for_and_the_next_node_has_them() ->
     assert not HOME.kept.exists()
 
 
-def test_a_network_that_somebody_has_is_refused_before_anything_is_touched() -> None:
+def test_up_refuses_a_network_in_use_and_changes_nothing() -> None:
     taken = Network(IPv4Network("10.213.0.0/16"))
     subprocess.run(["ip", "link", "add", "rayhelm-other", "type", "bridge"], check=True)
     try:

@@ -25,9 +25,7 @@ def server(cluster: Cluster, namespace: str) -> str:
     return address
 
 
-def test_nobody_gets_in_where_all_is_denied_and_only_who_is_allowed_gets_in_again(
-    cluster: Cluster, namespace: str, server: str
-) -> None:
+def test_default_deny_blocks_ingress_and_an_allow_rule_opens_it(cluster: Cluster, namespace: str, server: str) -> None:
     cluster.apply(policy(namespace, "default-deny", podSelector={}, policyTypes=["Ingress"]))
     for target in (f"{server}:8080", f"server.{namespace}.svc.cluster.local:80"):
         for client in ("friend", "stranger"):
@@ -41,7 +39,7 @@ def test_nobody_gets_in_where_all_is_denied_and_only_who_is_allowed_gets_in_agai
     assert not cluster.connects(namespace, "stranger", f"{server}:8080")
 
 
-def test_nobody_gets_out_where_all_is_denied_not_even_to_names(cluster: Cluster, namespace: str, server: str) -> None:
+def test_default_deny_blocks_egress_and_dns(cluster: Cluster, namespace: str, server: str) -> None:
     cluster.apply(policy(namespace, "default-deny", podSelector={}, policyTypes=["Egress"]))
     for target in (f"{server}:8080", "kubernetes.default.svc:443", f"{cluster.node.network.node}:6443"):
         cluster.until(namespace, "friend", target, open=False)

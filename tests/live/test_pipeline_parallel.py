@@ -1,7 +1,7 @@
 """Two stages of one model on two worker groups, as far as the CPU engine goes.
 
-Ray books a place for each stage on its own group, as it books cards. But vLLM 0.29 starts workers through Ray on cards
-alone, and Ray Serve LLM tells engines on CPU to start theirs as processes: both are in the replica's pod, and the
+Ray reserves a bundle for each stage on its own group, as it does for GPUs. But vLLM 0.29 starts workers through Ray on
+GPUs only, and Ray Serve LLM makes engines on CPU start theirs as processes: both are in the replica's pod, and the
 engine dies of its first request.
 """
 
@@ -39,8 +39,8 @@ def service(cluster: Cluster) -> Iterator[Service]:
 
 def test_each_stage_has_a_place_on_its_own_group(service: Service) -> None:
     pods = {pod["status"]["podIP"]: pod["metadata"]["labels"]["ray.io/group"] for pod in service.pods("worker")}
-    nodes = {node["node_id"]: node["node_ip"] for node in told(service, "nodes")}
-    (group,) = (each for each in told(service, "placement_groups") if each["state"] == "CREATED")
+    nodes = {node["node_id"]: node["node_ip"] for node in reported(service, "nodes")}
+    (group,) = (each for each in reported(service, "placement_groups") if each["state"] == "CREATED")
     places = [pods[nodes[bundle["node_id"]]] for bundle in group["bundles"]]
     assert places == list(STAGES)
 
@@ -77,7 +77,7 @@ def pod_of(service: Service, group: str) -> str:
     return str(found["metadata"]["name"])
 
 
-def told(service: Service, what: str) -> list[dict[str, Any]]:
+def reported(service: Service, what: str) -> list[dict[str, Any]]:
     """Ray's state, of its dashboard."""
     (head,) = service.pods("head")
     ask = f'wget -q -O- --header "Authorization: Bearer $RAY_AUTH_TOKEN" "localhost:8265/api/v0/{what}?detail=1"'

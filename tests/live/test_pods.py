@@ -38,7 +38,7 @@ def test_pods_find_services_by_name_and_this_computer_finds_them_by_address(clus
     assert httpx.get(f"http://{address}/hostname", timeout=10, trust_env=False).text == "server"
 
 
-def test_a_pod_reaches_nobody_outside_and_names_of_the_world_do_not_exist(cluster: Cluster, namespace: str) -> None:
+def test_a_pod_reaches_no_address_and_no_name_outside(cluster: Cluster, namespace: str) -> None:
     cluster.start(namespace, "client", "pause")
     for target in ("192.0.2.1:80", "example.com:80"):
         with pytest.raises(KubectlError) as refused:

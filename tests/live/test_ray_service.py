@@ -1,6 +1,6 @@
 """The product as a whole: the releases of a reference fleet, in real pods, with Ray and vLLM in them.
 
-Tiny models stand in, as values. Pod Security `restricted`, quotas, token authentication, admission policies and
+CPU stand-ins replace the models. Pod Security `restricted`, quotas, token authentication, admission policies and
 default-deny are on, as rendered.
 """
 
@@ -32,9 +32,9 @@ def product(cluster: Cluster) -> Iterator[Product]:
 
 @pytest.fixture
 def client(product: Product) -> Iterator[httpx.Client]:
-    """A caller with a key of the tenant."""
+    """A client with a key of the tenant."""
     headers = {"Authorization": f"Bearer {product.session.keys[TENANT]}"}
-    with httpx.Client(base_url=product.door, headers=headers, timeout=PATIENCE, trust_env=False) as session:
+    with httpx.Client(base_url=product.gateway, headers=headers, timeout=PATIENCE, trust_env=False) as session:
         yield session
 
 
@@ -66,7 +66,7 @@ def test_helm_says_that_every_model_answers(product: Product) -> None:
     )
 
 
-def test_a_caller_without_a_key_is_unknown(client: httpx.Client) -> None:
+def test_a_client_without_a_key_is_unknown(client: httpx.Client) -> None:
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer another"}):
         answer = client.post("/v1/chat/completions", json=chat(), headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
@@ -77,21 +77,21 @@ def test_a_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "model_not_allowed")
 
 
-def test_pods_of_callers_reach_the_door_and_no_others_do(product: Product, namespace: str) -> None:
+def test_pods_of_clients_reach_the_gateway_and_no_others_do(product: Product, namespace: str) -> None:
     gateway, service = product.of("gateway"), product.of("ray-service")
     cluster = product.cluster
-    door = f"{gateway.name}.{gateway.namespace}.svc.cluster.local:80"
+    address = f"{gateway.name}.{gateway.namespace}.svc.cluster.local:80"
     served = f"{service.name}-serve-svc.{service.namespace}.svc.cluster.local:8000"
     cluster.start(namespace, "stranger", "pause")
     with cluster.namespace(CLIENTS):
-        cluster.start(CLIENTS, "caller", "pause")
-        cluster.until(CLIENTS, "caller", door, open=True)
-        assert not cluster.connects(CLIENTS, "caller", served), "past the gateway there is no key"
-    assert not cluster.connects(namespace, "stranger", door)
+        cluster.start(CLIENTS, "client", "pause")
+        cluster.until(CLIENTS, "client", address, open=True)
+        assert not cluster.connects(CLIENTS, "client", served), "past the gateway there is no key"
+    assert not cluster.connects(namespace, "stranger", address)
     assert not cluster.connects(namespace, "stranger", served)
 
 
-def test_rays_dashboard_asks_everybody_for_a_token(product: Product) -> None:
+def test_rays_dashboard_requires_a_token(product: Product) -> None:
     service = product.of("ray-service")
     head = product.session.list_pods(service, "head")[0]["metadata"]["name"]
     ask = "wget -q -O- -T 10 --server-response http://localhost:8265/api/serve/applications/ 2>&1 || true"
@@ -112,7 +112,7 @@ def test_pods_run_without_rights_and_the_namespace_takes_no_others(product: Prod
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_tenants_quota_counts_the_pods_and_denies_cards(product: Product) -> None:
+def test_the_tenants_quota_counts_the_pods_and_denies_gpus(product: Product) -> None:
     service = product.of("ray-service")
     quotas = product.cluster.get(service.namespace, "resourcequota")["items"]
     assert max(int(quota["status"]["used"].get("pods", 0)) for quota in quotas) >= 2
@@ -150,7 +150,7 @@ def asked(client: httpx.Client) -> bool:
     return client.post("/v1/chat/completions", json=chat()).status_code == 200
 
 
-def test_requests_beyond_the_tenants_minute_are_told_to_wait(product: Product, client: httpx.Client) -> None:
+def test_requests_over_the_tenants_limit_get_429(product: Product, client: httpx.Client) -> None:
     """The last one: the minute is used up."""
     limit = product.rendered.loaded.fleet.tenants[TENANT].requests_per_minute or 0
     assert limit
@@ -176,7 +176,7 @@ def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: P
 
 
 def greedy(namespace: str) -> dict[str, Any]:
-    """A pod that wants a card, and is well-formed otherwise."""
+    """A pod that requests a GPU and is valid otherwise."""
     wanted = pod(namespace, "greedy", image="rayhelm.local/ray:cpu", **{"rayhelm.dev/tenant": TENANT})
     limits = {"nvidia.com/gpu": "1", "cpu": "1", "memory": "1Gi"}
     wanted["spec"]["containers"][0]["resources"] = {"limits": limits, "requests": limits}

@@ -20,7 +20,7 @@ from testbed.tools import program
 
 FLEET = (charts_dir().parent / "values" / "single-gpu" / "fleet.yaml").read_text()
 ROOMY = FLEET.replace("nodes: 1", "nodes: 2")
-"""With a second card, so that a second cluster has room."""
+"""With a second GPU, so that a second cluster has room."""
 SEARCH = """
   finds:
     source: BAAI/bge-large-en-v1.5
@@ -29,7 +29,7 @@ SEARCH = """
     traffic: {requestsPerSecond: 1, inputTokens: 200}
 """
 TWO = ROOMY.replace("models: [llama-8b]", "models: [llama-8b, finds]").replace("\ntenants:", f"{SEARCH}tenants:")
-"""With a model for the second card: a service of its own."""
+"""With a model for the second GPU: a service of its own."""
 OF_IT = {"models", "gateway", "rayhelm-system", NAMESPACE}
 Rehearse = Callable[..., tuple[int, str]]
 
@@ -66,10 +66,10 @@ def rehearse(cluster: Cluster, tmp_path: Path) -> Rehearse:
 
 def report(rehearse: Rehearse, **texts: str) -> dict[str, Any]:
     code, said = rehearse("--seconds=10", "--format=json", **texts)
-    told: dict[str, Any] = json.loads(said)
-    assert "services" in told, said
-    assert code == (0 if told["ok"] else 1)
-    return told
+    reported: dict[str, Any] = json.loads(said)
+    assert "services" in reported, said
+    assert code == (0 if reported["ok"] else 1)
+    return reported
 
 
 def namespaces(cluster: Cluster) -> set[str]:
@@ -78,42 +78,46 @@ def namespaces(cluster: Cluster) -> set[str]:
 
 
 def test_an_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehearse, cluster: Cluster) -> None:
-    told = report(rehearse, fleet=ROOMY, change=ROOMY.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}"))
-    (change,) = told["changes"]
+    reported = report(
+        rehearse, fleet=ROOMY, change=ROOMY.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
+    )
+    (change,) = reported["changes"]
     assert (change["does"], change["name"]) == ("new cluster", "llama-8b")
     assert 0 < change["switched_seconds"] < change["seconds"]
-    (cards,) = told["cards"]
-    assert [cards[when] for when in ("before", "most", "after", "has")] == [1, 2, 1, 2]
-    assert (told["lost"], told["failed"]) == ([], "")
-    assert told["during"]["answered"] > 50
-    assert told["clusters_at_most"] == 2
+    (gpus,) = reported["cards"]
+    assert [gpus[when] for when in ("before", "most", "after", "has")] == [1, 2, 1, 2]
+    assert (reported["lost"], reported["failed"]) == ([], "")
+    assert reported["during"]["answered"] > 50
+    assert reported["clusters_at_most"] == 2
     assert not OF_IT & namespaces(cluster)
 
 
 def test_an_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cluster) -> None:
-    """One replica, which is started again: what is asked meanwhile waits for it, or is told as lost."""
-    told = report(rehearse, fleet=FLEET, change=FLEET.replace("context: 8192", "context: 4096"))
-    (change,) = told["changes"]
+    """One replica, which is started again: what is asked meanwhile waits for it, or is reported as lost."""
+    reported = report(rehearse, fleet=FLEET, change=FLEET.replace("context: 8192", "context: 4096"))
+    (change,) = reported["changes"]
     assert (change["does"], change["switched_seconds"]) == ("serve config", None)
-    assert told["clusters_at_most"] == 1
-    assert [told["cards"][0][when] for when in ("before", "most", "after")] == [1, 1, 1]
-    assert told["failed"] == ""
-    assert len(told["lost"]) == min(10, told["during"]["lost"])
-    assert told["during"]["lost"] < told["during"]["answered"] / 50
-    assert any("is started again in place" in warning for warning in told["warnings"])
+    assert reported["clusters_at_most"] == 1
+    assert [reported["cards"][0][when] for when in ("before", "most", "after")] == [1, 1, 1]
+    assert reported["failed"] == ""
+    assert len(reported["lost"]) == min(10, reported["during"]["lost"])
+    assert reported["during"]["lost"] < reported["during"]["answered"] / 50
+    assert any("is started again in place" in warning for warning in reported["warnings"])
     assert not OF_IT & namespaces(cluster)
 
 
 def test_an_edit_that_none_holds_back_is_said_to_do_nothing(rehearse: Rehearse) -> None:
-    """The smallest fleet has one card: its upgrades are None."""
-    told = report(rehearse, fleet=FLEET, change=FLEET.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}"))
-    assert told["changes"][0]["does"] == "held back"
-    assert told["clusters_at_most"] == 1
-    assert any("does nothing under `upgrade.strategy: None`" in warning for warning in told["warnings"])
-    assert told["ok"]
+    """The smallest fleet has one GPU: its upgrades are None."""
+    reported = report(
+        rehearse, fleet=FLEET, change=FLEET.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
+    )
+    assert reported["changes"][0]["does"] == "held back"
+    assert reported["clusters_at_most"] == 1
+    assert any("does nothing under `upgrade.strategy: None`" in warning for warning in reported["warnings"])
+    assert reported["ok"]
 
 
-def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehearse: Rehearse, cluster: Cluster) -> None:
+def test_a_kept_rehearsal_answers_until_it_is_cleaned(rehearse: Rehearse, cluster: Cluster) -> None:
     code, said = rehearse("--seconds=1", "--keep", fleet=FLEET)
     assert code == 0, said
     key = said.partition("Bearer ")[2].partition("'")[0]
@@ -123,8 +127,8 @@ def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehear
     cluster.apply({"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": meta, "spec": policy})
     body = {"model": "llama-8b", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 8}
     retries = httpx.HTTPTransport(retries=5)  # the policy takes a moment
-    door = f"http://{pods[0]['status']['podIP']}:8080"
-    with httpx.Client(base_url=door, timeout=120, trust_env=False, transport=retries) as client:
+    gateway = f"http://{pods[0]['status']['podIP']}:8080"
+    with httpx.Client(base_url=gateway, timeout=120, trust_env=False, transport=retries) as client:
         answer = client.post("/v1/chat/completions", json=body, headers={"Authorization": f"Bearer {key}"})
     assert answer.status_code == 200, answer.text
     code, said = rehearse(fleet=FLEET)
@@ -135,15 +139,17 @@ def test_one_that_is_kept_answers_whoever_has_its_key_until_it_is_cleaned(rehear
 
 
 def test_two_services_answer_the_same_key_behind_one_gateway(rehearse: Rehearse, cluster: Cluster) -> None:
-    """Callers begin when each model has answered once, and look at each answer: texts, streams and embeddings."""
-    told = report(rehearse, fleet=TWO)
-    assert {service["name"] for service in told["services"]} == {"llama-8b", "finds"}
-    assert (told["before"]["lost"], told["clusters_at_most"]) == (0, 2)
-    assert told["before"]["answered"] > 20
+    """Clients begin when each model has answered once, and look at each answer: texts, streams and embeddings."""
+    reported = report(rehearse, fleet=TWO)
+    assert {service["name"] for service in reported["services"]} == {"llama-8b", "finds"}
+    assert (reported["before"]["lost"], reported["clusters_at_most"]) == (0, 2)
+    assert reported["before"]["answered"] > 20
     assert not OF_IT & namespaces(cluster)
 
 
-def test_an_image_that_no_node_has_is_told_before_anything_is_installed(rehearse: Rehearse, cluster: Cluster) -> None:
+def test_an_image_that_no_node_has_is_reported_before_anything_is_installed(
+    rehearse: Rehearse, cluster: Cluster
+) -> None:
     code, said = rehearse("--image=registry.invalid/ray:none", fleet=FLEET)
     assert code == 3
     assert "the nodes have no image registry.invalid/ray:none" in said

@@ -70,7 +70,7 @@ def mirror(cluster: Cluster) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def volume(cluster: Cluster) -> Iterator[Path]:
-    """A folder of the node, for whichever claim comes; pods are nobody there, so all may write."""
+    """A folder of the node for any claim; all users may write, because pods have no name there."""
     folder = cluster.node.home.lib / VOLUME
     folder.mkdir()
     folder.chmod(0o777)
@@ -129,14 +129,14 @@ def test_an_upgrade_that_brings_no_weights_asks_the_mirror_for_nothing(service: 
     assert before
     change = {"serve": {"applications": {"tiny": {"models": {"tiny": {"maxQueuedRequests": 100}}}}}}
     service.upgrade(change)
-    service.session.wait_until_settled(service.release)
+    service.session.wait_until_reconciled(service.release)
     assert asked(service) == before
 
 
-def test_another_revision_is_there_before_servers_are_told_of_it(service: Service, volume: Path) -> None:
+def test_a_new_revision_is_downloaded_before_servers_get_it(service: Service, volume: Path) -> None:
     changed = service.upgrade(of_revision(SECOND))
     assert files(volume, SECOND) == FILES, "helm returns only then"
-    changed.session.wait_until_settled(changed.release)
+    changed.session.wait_until_reconciled(changed.release)
     assert answers(changed)
     assert [line for line in asked(service) if SECOND in line]
 
@@ -156,8 +156,8 @@ def worker(service: Service) -> str:
 
 def reaches(service: Service, name: str, address: str) -> bool:
     """Whether a pod gets a TCP connection to the mirror."""
-    knock = f"timeout 5 bash -c '</dev/tcp/{address}/{PORT}' 2>/dev/null && echo open || echo closed"
-    return service.runs(name, knock).strip() == "open"
+    connect = f"timeout 5 bash -c '</dev/tcp/{address}/{PORT}' 2>/dev/null && echo open || echo closed"
+    return service.runs(name, connect).strip() == "open"
 
 
 def files(volume: Path, revision: str) -> set[str]:

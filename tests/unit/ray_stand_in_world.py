@@ -7,7 +7,7 @@ from typing import Any
 
 from rayhelm import processes
 from testbed.ray_stand_in.app import App
-from testbed.ray_stand_in.exchange import Answer, Request, NoAnswer
+from testbed.ray_stand_in.exchange import Answer, NoAnswer, Request
 from testbed.ray_stand_in.objects import Cluster, Pod, Unreachable, cluster_of, pod_of
 
 APPLICATIONS = "/api/serve/applications/"

@@ -42,7 +42,7 @@ GONE = {
     "clusters": [{"name": "gone", "cluster": {"server": "https://127.0.0.1:1"}}],
     "users": [{"name": "gone", "user": {"token": "t"}}],
 }
-"""A cluster that nobody runs: port 1 is never one of ours."""
+"""A cluster that does not exist: port 1 is never one of ours."""
 
 
 @pytest.fixture
@@ -397,7 +397,7 @@ def test_a_joined_cluster_that_is_gone_is_reported_and_holds_nothing_up(call: Ca
     place.write(RECORD.model_copy(update={"joined": "uid"}))
     processes.start(SLEEP, run=run_of(place, "kwok"), log=place.log("kwok"))
     code, output = call("status")
-    assert (code, "kube-apiserver did not answer: it is somebody else's" in output) == (1, True)
+    assert (code, "kube-apiserver did not answer: it was not started here" in output) == (1, True)
     code, output = call("down")
     assert code == 0
     assert "the joined cluster could not be cleaned: " in output

@@ -1,4 +1,4 @@
-"""Images: the recipe for GPUs, which nobody here can build, and what goes into the one for tests."""
+"""Images: the recipe for GPUs, which cannot be built here, and what goes into the one for tests."""
 
 import io
 import os
@@ -14,7 +14,7 @@ from rayhelm.versions import versions
 from testbed.images import archive
 from testbed.images.__main__ import LOCKS, RECIPE, main
 from testbed.images.base import PYTHON, packages_of
-from testbed.images.python import AS_PIP_IS_SET, SITE, patterns_of
+from testbed.images.python import AS_PIP_IS_SET, SITE_PACKAGES, patterns_of
 from testbed.images.tar import Stream
 from testbed.tools.checkout import HERE
 
@@ -85,7 +85,7 @@ def test_every_file_that_is_left_out_has_a_reason() -> None:
 def test_the_packages_are_those_that_rayhelm_up_serves_with() -> None:
     assert [lock.name for lock in LOCKS] == ["core.txt", "serve.txt"]
     assert all(lock.exists() for lock in LOCKS)
-    assert f"opt/venv/lib/python{PYTHON}/site-packages" == SITE
+    assert f"opt/venv/lib/python{PYTHON}/site-packages" == SITE_PACKAGES
 
 
 def test_a_layer_is_roots_without_what_is_left_out_and_keeps_its_times(tmp_path: Path) -> None:

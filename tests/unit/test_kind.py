@@ -81,7 +81,7 @@ def test_a_cluster_that_answers_is_taken_as_it_is(checkout: Checkout) -> None:
     assert not checkout.calls("kind delete")
 
 
-def test_a_cluster_that_does_not_answer_is_made_anew(checkout: Checkout) -> None:
+def test_a_cluster_that_does_not_answer_is_created_again(checkout: Checkout) -> None:
     checkout.clusters.write_text("other\nrayhelm-kind\n")
     checkout.stand_in(".tools/bin/kubectl", '[[ "$*" != *readyz* ]]')
     ended = checkout.run("up")

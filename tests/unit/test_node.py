@@ -1,4 +1,4 @@
-"""A node, as far as it can be told without being root: its addresses, its files, its cgroups, and what it refuses."""
+"""A node, as far as it can be tested without root: its addresses, its files, its cgroups, and what it refuses."""
 
 import errno
 import json
@@ -230,7 +230,7 @@ def is_allowed(reason: str) -> bool:
 
 @pytest.fixture
 def own_node(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever node somebody gives to live tests meanwhile."""
+    """Any node that live tests use meanwhile."""
     monkeypatch.setattr(ground, "GIVEN", "")
     monkeypatch.setattr("os.geteuid", lambda: 0)
 
@@ -372,9 +372,7 @@ def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_reported(se
     assert not (second / "ours").exists()
 
 
-def test_a_controller_that_somebody_else_has_come_to_use_stays_on(
-    second: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_controller_that_another_process_uses_stays_on(second: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
     def write(_: Path, text: str) -> None:

@@ -97,7 +97,7 @@ def test_an_application_that_ran_is_unhealthy_while_a_worker_is_lost(world: Worl
     assert world.status() == "RUNNING"
 
 
-def test_a_put_deploys_anew_only_what_it_changes(world: World) -> None:
+def test_a_put_redeploys_only_what_it_changes(world: World) -> None:
     world.put({"applications": [CHAT, {**CHAT, "name": "code", "route_prefix": "/code"}]})
     assert world.status() == world.status("code") == "RUNNING"
     world.ray_pods = [head(), *workers(1)]
@@ -189,7 +189,7 @@ def test_whatever_else_a_dashboard_can_do_is_not_found(world: World, method: str
         ("x.web-abcde-head-svc.models.svc.cluster.local:8265", "neither"),
         (":8265", "an empty host"),
         ("web-abcde-head-svc.models.svc.cluster.local:8266", "the dashboard of pod-head-1 listens on 8265"),
-        ("web-abcde-head-svc.models.svc.cluster.local", "nobody listens on port 80"),
+        ("web-abcde-head-svc.models.svc.cluster.local", "no process listens on port 80"),
         ("10.0.0.1:8265", "Serve on pod-head-1 listens on 8000"),
         ("10.0.0.9:8000", "no head that is Running and Ready has the IP 10.0.0.9"),
         ("10.0.1.0:8000", "a worker has it"),
@@ -414,7 +414,7 @@ def test_without_the_api_server_a_token_that_was_not_read_yet_cannot_be_compared
     assert b"the API server does not answer" in guarded.get(x_ray_authorization="Bearer s3cret").body
 
 
-# -- told to fail ------------------------------------------------------------------------------------------------------
+# -- failures ------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -460,7 +460,7 @@ def test_the_dashboard_fails_as_reported_and_keeps_nothing_of_a_put(world: World
     assert (world.get().status, world.put().status) == (500, 500)
     world.heal()
     assert said(world.get())["applications"] == {}
-    assert [(put["status"], put["answer"]) for put in world.puts()] == [(500, "told to fail")]
+    assert [(put["status"], put["answer"]) for put in world.puts()] == [(500, "set to fail")]
 
 
 def test_serve_fails_as_reported(world: World) -> None:

@@ -140,7 +140,7 @@ def test_a_question_is_logged_when_its_answer_changes(
     assert reported == [f"{dashboard()} 502 {reason}", f"{dashboard()} 200"]
 
 
-# -- silence -----------------------------------------------------------------------------------------------------------
+# -- no answer ---------------------------------------------------------------------------------------------------------
 
 
 def test_reported_to_hang_it_is_silent_until_it_is_healed(
@@ -159,7 +159,7 @@ def test_reported_to_hang_it_is_silent_until_it_is_healed(
     assert operator.get("http://10.0.0.1:8000/-/healthz").status_code == 200
 
 
-def test_whoever_hangs_up_is_not_waited_for(world: World, url: str) -> None:
+def test_a_client_that_disconnects_is_not_waited_for(world: World, url: str) -> None:
     world.put()
     world.tell(hang=True)
     before = threading.active_count()
@@ -184,7 +184,7 @@ def test_the_client_reads_what_was_put(world: World, stand_in: RayStandIn) -> No
     assert stand_in.puts("elsewhere", "web") == ()
 
 
-def test_the_client_tells_it_to_fail_and_heals_it(world: World, stand_in: RayStandIn) -> None:
+def test_the_client_sets_and_removes_a_failure(world: World, stand_in: RayStandIn) -> None:
     world.put()
     assert stand_in.failure("models", "web") is None
     stand_in.fail("models", "web", applications={"chat": "DEPLOY_FAILED"}, serve=500)

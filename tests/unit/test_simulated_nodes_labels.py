@@ -106,7 +106,7 @@ def test_a_node_says_that_it_is_alive_twice_before_it_is_called_dead() -> None:
     assert heartbeat["spec"]["delay"]["jitterDurationMilliseconds"] * 2 <= 50_000
 
 
-def test_the_fates_that_are_reported_are_those_that_stages_know() -> None:
+def test_the_documented_pod_health_values_are_those_of_the_stages() -> None:
     reported = {
         line.split("`")[1] for line in (STAGES / "README.md").read_text().splitlines() if line.startswith("| `")
     }

@@ -25,7 +25,7 @@ def small(tmp_path: Path) -> SmallCheckout:
     return SmallCheckout.open(tmp_path)
 
 
-# Whoever runs the tests in the background may have them ignore ctrl-C.
+# Tests that run in the background may ignore ctrl-C.
 COMMAND = """
 import os, pathlib, signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -172,7 +172,7 @@ def goes_on(small: SmallCheckout) -> None:
 def test_a_killed_build_leaves_nothing_that_counts_and_the_next_one_goes_on(small: SmallCheckout) -> None:
     small.go_builds(f"{HALF}kill -9 $PPID")
     assert ended(small)[0] == -signal.SIGKILL
-    assert small.unfinished(), "nobody could clear up"
+    assert small.unfinished(), "nothing was cleaned up"
     goes_on(small)
 
 

@@ -100,7 +100,7 @@ def test_a_fetch_that_was_killed_does_not_count_and_is_cleared_up(small: SmallCh
     assert not half.exists()
 
 
-def test_a_checksum_that_was_pinned_anew_is_fetched_anew(small: SmallCheckout) -> None:
+def test_crds_with_another_pinned_checksum_are_fetched_again(small: SmallCheckout) -> None:
     assert main(["delta"], small.checkout) == 0
     data = small.root / "ci" / "tools" / "tools.yaml"
     data.write_text(data.read_text().replace("h1:good=", "h1:better="))

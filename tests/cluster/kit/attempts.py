@@ -48,7 +48,7 @@ DENY = _made("networking.k8s.io/v1", "NetworkPolicy", spec={"podSelector": {}})
 
 
 class Attempt(NamedTuple):
-    """One thing that somebody tries."""
+    """One thing that a user tries."""
 
     method: str
     path: str
@@ -118,7 +118,7 @@ ATTEMPTS = [
     Attempt("PATCH", f"{RBAC}/roles/{{ns}}-editor?{DRY}", "patch", "roles", "rbac.authorization.k8s.io", NOTE),
     Attempt("POST", f"{CORE}/serviceaccounts/default/token", "create", "serviceaccounts/token", "", TOKEN),
     Attempt("PATCH", f"{CORE}/serviceaccounts/default?{DRY}", "patch", "serviceaccounts", "", NOTE, (DEPLOYER,)),
-    # -- the walls
+    # -- namespace isolation
     Attempt("PATCH", f"{CORE}/resourcequotas/{{ns}}?{DRY}", "patch", "resourcequotas", "", NOTE),
     Attempt("DELETE", f"{CORE}/resourcequotas/{{ns}}?{DRY}", "delete", "resourcequotas"),
     Attempt("DELETE", f"{CORE}/limitranges/{{ns}}?{DRY}", "delete", "limitranges"),

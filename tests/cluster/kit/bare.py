@@ -33,7 +33,7 @@ class Bare:
         self.kubectl = Kubectl(program("kubectl"), self.kubeconfig)
 
     def apply(self, *objects: dict[str, Any]) -> None:
-        """As somebody else than a testbed."""
+        """As a user other than the testbed."""
         self.kubectl("apply", "--server-side", "--filename=-", text=yaml.safe_dump_all(objects))
 
     def delete(self, *objects: dict[str, Any]) -> None:

@@ -18,7 +18,7 @@ PLACE = Small("releases")
 
 
 def put_config(release: Release) -> dict[str, Any]:
-    """What Ray was told last."""
+    """The Serve configuration that Ray got last."""
     puts = release.cluster.place.ray.puts(release.namespace, release.name)
     config: dict[str, Any] = puts[-1].body if puts else {}
     return config
@@ -37,7 +37,7 @@ def _another_environment(values: Values) -> Values:
 
 
 def _ray_service_shows(release: Release) -> Any:
-    """None between two clusters, and before Ray was told."""
+    """None between two clusters, and before Ray got one."""
     clusters = release.cluster.all("RayCluster", release.namespace)
     service = release.cluster.one("RayService", release.name, release.namespace)
     if len(clusters) != 1 or put_config(release) != yaml.safe_load(service["spec"]["serveConfigV2"]):

@@ -75,7 +75,7 @@ class Cluster:
         return found
 
     def everything(self, namespace: str) -> list[Object]:
-        """All objects of all kinds that somebody made: not what every namespace has, nor what Helm and the API server
+        """All objects of all kinds that users made: not what every namespace has, nor what Helm and the API server
         note down beside."""
         where = [f"--namespace={namespace}", "--ignore-not-found", "--output=json"]
         found = self.kubectl("get", ",".join(self._namespaced_kinds), *where)
@@ -158,7 +158,7 @@ class Cluster:
 
     def _end_what_empties_redis(self, namespace: str) -> None:
         """KubeRay empties Redis by a Job, which a namespace that is going would refuse: both would wait forever.
-        Here is no Redis, so nobody waits for the Job."""
+        There is no Redis here, so nothing waits for the Job."""
         clusters = self.all("RayCluster", namespace)
         held = [item["metadata"]["name"] for item in clusters if "redis" in str(item["metadata"].get("finalizers"))]
         if not held:

@@ -95,7 +95,7 @@ def cut(it: Written, says: str) -> None:
     it.waits_for(it.is_ready, "being Ready")
 
 
-def told(it: Written, says: str) -> None:
+def reported(it: Written, says: str) -> None:
     """In an environment, or in a command that KubeRay writes there."""
     it.waits_for(lambda: it.pods(it.group), f"a pod of {it.group}")
     for pod in it.pods(it.group):
@@ -121,7 +121,7 @@ def no_application(it: Written, says: str) -> None:
 
 
 def no_endpoint(it: Written, says: str) -> None:
-    """It is promoted, and its Service has nobody to send requests to: the head takes none."""
+    """It is promoted, and its Service has no endpoint: the head takes no requests."""
     it.waits_for(it.all_run, "running")
     it.waits_for(lambda: it.service["status"].get("activeServiceStatus", {}).get("rayClusterName"), "being promoted")
     labels = {"kubernetes.io/service-name": f"{it.name}-serve-svc"}
@@ -155,8 +155,8 @@ def edit(it: Written) -> int:
 
 
 def _times(it: Written, says: str) -> int:
-    told = [item for item in it.events() if item["type"] == "Warning" and says in item["message"]]
-    return sum(item.get("count") or item.get("series", {}).get("count", 1) for item in told)
+    reported = [item for item in it.events() if item["type"] == "Warning" and says in item["message"]]
+    return sum(item.get("count") or item.get("series", {}).get("count", 1) for item in reported)
 
 
 def _puts(it: Written) -> tuple[Put, ...]:
@@ -170,7 +170,7 @@ ENDINGS: dict[str, Callable[[Written, str], None]] = {
     "invalid": invalid,
     "stuck": stuck,
     "cut": cut,
-    "told": told,
+    "reported": reported,
     "budget": budget,
     "no-application": no_application,
     "no-endpoint": no_endpoint,

@@ -50,8 +50,8 @@ class Install:
     def applications(self, which: str) -> dict[str, str]:
         """Their states, of the `active` Ray cluster or of the `pending` one."""
         status = self.cluster.one("RayService", NAME, self.namespace).get("status", {})
-        told = status.get(f"{which}ServiceStatus", {}).get("applicationStatuses") or {}
-        return {name: application["status"] for name, application in told.items()}
+        reported = status.get(f"{which}ServiceStatus", {}).get("applicationStatuses") or {}
+        return {name: application["status"] for name, application in reported.items()}
 
     def goes_on(self) -> None:
         """Ray answers from now on."""

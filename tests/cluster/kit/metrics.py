@@ -142,7 +142,7 @@ class Adapter:
     process: Process
 
     def lists(self, api: str) -> set[str]:
-        """Names of its numbers; empty where nobody answers."""
+        """Names of its numbers; empty without an answer."""
         try:
             found = json.loads(self.cluster.kubectl("get", "--raw", f"/apis/{APIS[api]}/v1beta1"))
         except KubectlError:

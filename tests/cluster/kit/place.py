@@ -17,7 +17,7 @@ from testbed.tools import program
 
 __all__ = ["NOT_OURS", "Testbed", "given", "own", "surroundings"]
 
-NOT_OURS = "the API server is somebody else's, and cannot be ended here"
+NOT_OURS = "the API server was not started here, and cannot be ended here"
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Testbed:
     kuberay: str
     """Version of its operator."""
     plane: ControlPlane
-    """Its processes on this computer: all of them, or only the add-ons where the cluster is somebody else's."""
+    """Its processes on this computer: all of them, or only the add-ons of a joined cluster."""
 
     @cached_property
     def ray(self) -> RayStandIn:

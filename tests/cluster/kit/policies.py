@@ -98,5 +98,5 @@ def _waits_for(asked: Asked, name: str) -> None:
 
 
 def _bad(name: str) -> Case:
-    """One bad case that stands in no namespace of its own."""
+    """One bad case without a namespace of its own."""
     return next(one for one in CASES if one.policy == name and not one.good and "namespace" not in one.item["metadata"])

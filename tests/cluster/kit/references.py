@@ -1,4 +1,4 @@
-"""What a pod mentions and somebody has to have made: KWOK makes a pod Ready without it, a kubelet does not."""
+"""What a pod refers to and must exist: KWOK makes a pod Ready without it, a kubelet does not."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple

@@ -50,11 +50,11 @@ class Case(Closed):
     change: tuple[Change, ...] = ()
     applied: bool = False
     seen: Literal[
-        "refused", "invalid", "stuck", "cut", "told", "budget",
+        "refused", "invalid", "stuck", "cut", "reported", "budget",
         "no-application", "no-endpoint", "no-service", "same-cluster",
     ]  # fmt: skip
     group: str = ""
-    """Worker group of the pod that is told, or `headgroup`."""
+    """Worker group of the pod that is reported, or `headgroup`."""
     says: str
     since: str = ""
     until: str = ""

@@ -51,8 +51,8 @@ class Release:
 
     def upgrade(self, values: Values | None = None, *options: str, helm: Helm | None = None) -> str:
         """`helm upgrade --install`; what Helm says."""
-        told = self.values if values is None else values
-        return (helm or self.helm).install(self.chart.name, self.name, self.namespace, told, *options)
+        reported = self.values if values is None else values
+        return (helm or self.helm).install(self.chart.name, self.name, self.namespace, reported, *options)
 
     def becomes_ready(self) -> None:
         self.chart.becomes_ready(self)
@@ -66,7 +66,7 @@ class Release:
 
 
 def other_than(helm: Helm) -> Helm:
-    """Helm 3 for Helm 4, and the other way round."""
+    """Helm 3 for Helm 4, and Helm 4 for Helm 3."""
     return Helm.of_major("3" if helm.major == "4" else "4", helm.kubeconfig)
 
 

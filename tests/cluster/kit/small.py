@@ -1,4 +1,4 @@
-"""A small place: a few nodes with one card each, and values of ray-service that fit there."""
+"""A small cluster: a few nodes with one GPU each, and values of ray-service that fit there."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ AT_ONCE = {
 
 @dataclass(frozen=True)
 class Small:
-    """Eight nodes with an L4, two without cards, and volumes of a storage class of its own."""
+    """Eight nodes with an L4, two without GPUs, and volumes of a storage class of its own."""
 
     name: str
 

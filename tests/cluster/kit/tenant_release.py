@@ -19,7 +19,7 @@ def _more_for_upgrades(values: Values) -> Values:
     return dict(over(values, {"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 7}}}}))
 
 
-def _more_walls_and_rights(values: Values) -> Values:
+def _more_bounds_and_rights(values: Values) -> Values:
     high = {"quota": {"priorityClasses": {"high": {"pods": 1}}}}
     return dict(over(over(values, high), {"access": {"viewers": {"users": ["ada"]}}}))
 
@@ -37,7 +37,7 @@ def _shows(release: Release) -> Any:
 TENANT = Chart(
     name="tenant",
     values=_values,
-    edits={"in place": _more_for_upgrades, "of the pods": _more_walls_and_rights},
+    edits={"in place": _more_for_upgrades, "of the pods": _more_bounds_and_rights},
     becomes_ready=lambda release: release.cluster.one("ResourceQuota", release.name, release.namespace),
     shows=_shows,
     says=lambda release: "nvidia.com/gpu: 4 = 2 + 2 while services are upgraded",

@@ -17,7 +17,7 @@ __all__ = ["Person", "Tenant", "tenant"]
 
 @dataclass(frozen=True)
 class Person:
-    """Somebody whom the API server knows by name and groups; the administrator impersonates them."""
+    """A user whom the API server knows by name and groups; the administrator impersonates them."""
 
     cluster: Cluster
     user: str
@@ -54,7 +54,7 @@ class Person:
 
 @dataclass(frozen=True)
 class Tenant:
-    """A release of the chart, and the namespace that it walls in."""
+    """A release of the chart, and the namespace that it isolates."""
 
     cluster: Cluster
     helm: Helm
@@ -82,7 +82,7 @@ class Tenant:
     def install(self, overlay: Mapping[str, Any] | None = None, *options: str) -> str:
         return self.helm.install("tenant", self.name, self.releases, self.values(overlay), *options)
 
-    def settles(self) -> None:
+    def wait_until_unchanged(self) -> None:
         """Waits until its quotas are in force: what is asked before is refused, or judged by the former ones."""
 
         def in_force() -> bool:
@@ -92,7 +92,7 @@ class Tenant:
         eventually(in_force, f"the quotas of {self.name} being in force")
 
     def values(self, overlay: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        """The smallest values, with somebody bound to each role."""
+        """The smallest values, with a user bound to each role."""
         bound = {
             "viewers": {"groups": [f"{self.name}-viewers"]},
             "editors": {"groups": [f"{self.name}-editors"]},
@@ -110,5 +110,5 @@ def tenant(
     with cluster.namespace({}, name=name):
         made = Tenant(cluster, helm, name, releases)
         made.install(overlay, "--take-ownership")
-        made.settles()
+        made.wait_until_unchanged()
         yield made

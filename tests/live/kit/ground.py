@@ -30,7 +30,7 @@ def why_not(clusters: int) -> str:
             check(HOME, NETWORK, clusters)
     except RayhelmError as error:
         return "no node: " + "; ".join(line.strip(" -") for line in str(error).splitlines())
-    # What builds them comes second: nobody builds them for a computer that can be no node.
+    # They are built second: not for a computer that cannot be a node.
     if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator"}), *missing(group="node")]:
         return f"no node: `make node` builds what is missing ({', '.join(lacks)})"
     if GIVEN and not HOME.record():

@@ -1,4 +1,4 @@
-"""A reference fleet on the node as a rehearsal installs it, with a way in for this computer, and a model that its own
+"""A reference fleet on the node as a rehearsal installs it, with access for this computer, and a model that its own
 tenants may not call."""
 
 from collections.abc import Iterator, Mapping
@@ -48,13 +48,13 @@ class Product:
         return release
 
     @property
-    def door(self) -> str:
+    def gateway(self) -> str:
         """URL of one pod of the gateway: this computer is let in by address, which a Service's would hide."""
         return f"http://{self.session.list_pods(self.of('gateway'))[0]['status']['podIP']}:8080"
 
     @contextmanager
     def called(self) -> Iterator[LoadGenerator]:
-        """Steady load from a pod, through the gateway's Service, from when every model has answered once."""
+        """A constant load from a pod, through the gateway's Service, from when every model has answered once."""
         targets = [replace(target, key=self.session.keys[LOAD_CLIENT]) for target in self.stand_ins.targets]
         with run_load(self.session.kubectl, self.image, targets, patience=READY) as running:
             yield running
@@ -68,7 +68,7 @@ class Product:
 
 @contextmanager
 def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
-    """Installs everything of a fleet in the order of its releases, and takes it away: whoever comes next has the names
+    """Installs everything of a fleet in the order of its releases, and removes it: the next test can use the names
     and the memory."""
     session = ClusterSession(cluster.kubectl, cluster.node.home.kubeconfig)
     install_operator(cluster.kubectl)
@@ -96,7 +96,7 @@ def product_of(cluster: Cluster, fleet: Path) -> Iterator[Product]:
         session.install_all(stand_ins.releases)
         product = Product(cluster, rendered, session, stand_ins, image)
         with product.called():
-            pass  # until its DNS has found a new Service, the door answers 503
+            pass  # until its DNS has found a new Service, the gateway answers 503
         yield product
     finally:
         record.remove_all(session, made)
@@ -107,8 +107,8 @@ def _with_way_in(release: Release, host: str) -> Release:
     if not isinstance(values, GatewayValues):
         return release
     clients = {**values.network_policy.allowed_clients, "this-computer": AllowedClient(cidrs=[host])}
-    everybody = values.tenants[LOAD_CLIENT]
-    mine = everybody.model_copy(update={"models": [*everybody.models, FORBIDDEN]})
+    values_of_client = values.tenants[LOAD_CLIENT]
+    mine = values_of_client.model_copy(update={"models": [*values_of_client.models, FORBIDDEN]})
     opened = {
         "network_policy": values.network_policy.model_copy(update={"allowed_clients": clients}),
         "models": {**values.models, FORBIDDEN: next(iter(values.models.values()))},

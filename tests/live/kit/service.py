@@ -54,13 +54,13 @@ class Service:
         return self.session.kubectl("exec", *where, "--", "bash", "-c", command)
 
     def replicas(self, deployment: str) -> dict[str, str]:
-        """Addresses of the pods by those replicas that run, as Ray's dashboard tells whoever has its token."""
+        """Addresses of the pods by those replicas that run, as Ray's dashboard reports with its token."""
         (head,) = self.pods("head")
         ask = 'wget -q -O- --header "Authorization: Bearer $RAY_AUTH_TOKEN" localhost:8265/api/serve/applications/'
-        told = json.loads(self.runs(head["metadata"]["name"], ask, "ray-head"))
-        deployments = told["applications"][TINY]["deployments"]
-        (told,) = (each for name, each in deployments.items() if name.startswith(deployment))
-        return {each["replica_id"]: each["node_ip"] for each in told["replicas"] if each["state"] == "RUNNING"}
+        reported = json.loads(self.runs(head["metadata"]["name"], ask, "ray-head"))
+        deployments = reported["applications"][TINY]["deployments"]
+        (reported,) = (each for name, each in deployments.items() if name.startswith(deployment))
+        return {each["replica_id"]: each["node_ip"] for each in reported["replicas"] if each["state"] == "RUNNING"}
 
     def upgrade(self, overlay: Mapping[str, Any]) -> "Service":
         """The same with other values laid over its own."""
@@ -93,7 +93,7 @@ def values(
             for name, (task, _) in models.items()
         }},
         "workerGroups": {"gpu": {"resources": {"cpu": "4", "memory": "16Gi"}, "terminationGracePeriodSeconds": GRACE}},
-        "networkPolicy": {"allowedGateways": {"callers": {"namespace": NAMESPACE}}},
+        "networkPolicy": {"allowedGateways": {"clients": {"namespace": NAMESPACE}}},
         "upgrade": {"deletionDelaySeconds": 10},
     }  # fmt: skip
     families = {name: family for name, (_, family) in models.items()}

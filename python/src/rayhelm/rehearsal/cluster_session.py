@@ -104,7 +104,7 @@ class ClusterSession:
             lambda: _condition(self.get_service(release), "Ready"), f"RayService {release.name}", release.namespace
         )
 
-    def wait_until_settled(self, release: Release) -> None:
+    def wait_until_reconciled(self, release: Release) -> None:
         """Waits until an edit of the RayService has done all that it does: one cluster, and its applications run."""
         steady = 0.0
 

@@ -121,7 +121,7 @@ def _done(session: ClusterSession, step: ChangeStep, watch: UsageMonitor) -> Cha
             switched = time.monotonic() - begin
             session.wait_until_removed(release, before)
         if release.chart == "ray-service":
-            session.wait_until_settled(release)
+            session.wait_until_reconciled(release)
         if release.chart == "gateway":
             session.wait_for_rollout(release)
     return ChangeReport(

@@ -1,4 +1,4 @@
-"""1,000 cards: 125 nodes of eight, and one service over all of them, from a fleet file."""
+"""1,000 GPUs: 125 nodes of eight, and one service over all of them, from a fleet file."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -14,25 +14,25 @@ from rayhelm.render.files import render_fleet
 from rayhelm.values.emit import select_changed
 from testbed.nodes import cpu_nodes, simulated, volumes
 
-NODES, CARDS = 125, 8
+NODES, GPUS = 125, 8
 
 FLEET = f"""
 fleet: thousand
 clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}}}}}
 pools:
-  h100: {{gpu: H100-SXM-80GB, nodes: {NODES}, gpusPerNode: {CARDS}, network: rdma-400g}}
+  h100: {{gpu: H100-SXM-80GB, nodes: {NODES}, gpusPerNode: {GPUS}, network: rdma-400g}}
 models:
   llama-405b:
     source: meta-llama/Llama-3.1-405B-Instruct-FP8
     unpinnedReason: a test of places, not of weights
     context: 16384
-    parallelism: {{tensor: {CARDS}}}
+    parallelism: {{tensor: {GPUS}}}
     replicas: {NODES}
 """
 
 
 @pytest.mark.slow
-def test_a_thousand_cards_serve_one_model(
+def test_a_thousand_gpus_serve_one_model(
     cluster: Cluster,
     helm: Helm,
     namespace: str,
@@ -53,7 +53,7 @@ def test_a_thousand_cards_serve_one_model(
         assert (
             sum(int(pod["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]) for pod in workers) == 1000
         )
-        record_testsuite_property("seconds until 1,000 cards were placed", _placed_after(workers))
+        record_testsuite_property("seconds until 1,000 GPUs were placed", _placed_after(workers))
 
 
 def _placed_after(pods: list[Object]) -> float:
