@@ -228,6 +228,33 @@ def test_where_a_lost_answer_is_not_tried_again_no_second_endpoint_reads_it(thre
     assert sum(len(site.asked) for site in three) == 1
 
 
+def test_gateway_passes_on_the_last_500_after_two_retries(three):
+    for site in three:
+        site.answers = fail
+    with gateway(values(*three, health=SELDOM)) as door:
+        answer = door.chat()
+        assert (answer.status, answer.json()) == (500, {"error": {"message": "Internal Server Error"}})
+    assert sum(len(site.asked) for site in three) == 3
+
+
+def test_gateway_does_not_retry_after_the_server_timeout(three):
+    for site in three:
+        site.answers = never
+    with gateway(values(*three, health=SELDOM, timeouts={"serverSeconds": 1})) as door:
+        assert door.chat().status == 504
+    assert sum(len(site.asked) for site in three) == 1
+
+
+@pytest.mark.parametrize(("size", "tries"), [(10_000, 3), (500_000, 1)])
+def test_gateway_retries_an_upload_only_when_it_was_read_at_once(three, size, tries):
+    for site in three:
+        site.answers = drop
+    audio = {"model": {"task": "transcribe"}}
+    with gateway(values(*three, health=SELDOM, **audio)) as door:
+        assert door.ask("/llama/v1/audio/transcriptions", b"x" * size).status == 502
+    assert sum(len(site.asked) for site in three) == tries
+
+
 def test_after_the_first_byte_nothing_is_tried_again(three):
     async def break_off(asked, reply):
         await reply.start(content_type="text/event-stream")
