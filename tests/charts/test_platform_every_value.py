@@ -29,6 +29,11 @@ ACTIVE: dict[str, Any] = {
         f"metrics.rules.{name}.quantile": {"metrics": {"rules": {name: QUANTILE}}}
         for name in ("rayhelm_preemptions", "haproxy_requests_waiting")
     },
+    **{
+        f"policies.{name}.reason": {"policies": {name: {"action": "Warn", "reason": "two services break it"}}}
+        for name, policy in FULLEST["policies"].items()
+        if policy.get("action") == "Deny"
+    },
     "metrics.adapter.tls.skipVerifyReason": {
         "metrics": {"adapter": {"tls": {"caBundle": "", "skipVerifyReason": "x"}}}
     },

@@ -105,12 +105,9 @@ def _rules(chart: str) -> dict[str, object]:
 
 
 def _policies(folder: Path) -> dict[Path, str]:
-    """Copies of the policies, for `.Files.Get`: outside of a chart it answers an empty text."""
-    files = {file.parent.name: file.read_text() for file in (charts_dir().parent / "policies").glob("*/policy.yaml")}
-    return {
-        folder / f"files/policies/{name}.yaml": f"# Generated from policies/{name}/policy.yaml. Do not edit.\n{text}"
-        for name, text in files.items()
-    }
+    """Return copies of the policies: `.Files.Get` of a file outside the chart returns an empty string."""
+    files = sorted((charts_dir().parent / "policies").glob("*/policy.yaml"))
+    return {folder / f"files/policies/{file.parent.name}.yaml": file.read_text() for file in files}
 
 
 def _readme(chart: str, text: str) -> str:

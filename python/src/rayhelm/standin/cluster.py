@@ -14,6 +14,7 @@ from rayhelm.values.gateway.operations import Autoscaling as GatewayAutoscaling
 from rayhelm.values.gateway.operations import Resources as GatewayResources
 from rayhelm.values.gateway.operations import Scheduling
 from rayhelm.values.platform import PlatformValues
+from rayhelm.values.platform.policies import Policies
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import KubeRay, RayAutoscaler, SidecarResources
 from rayhelm.values.ray_service.groups import HeadPod, Resources, WorkerGroup
@@ -118,12 +119,11 @@ def adapt_tenant(values: TenantValues) -> TenantValues:
 
 def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformValues:
     """Return values of chart `platform` without GPUs: policies admit the image."""
-    sources = values.policies.image_source
-    trusted = {**sources.registries, cluster.image.repository: "replaces the image of Ray"}
-    policies = values.policies.model_copy(update={"image_source": sources.model_copy(update={"registries": trusted})})
+    policies = values.policies.model_dump(by_alias=True)
+    policies["imageSource"]["registries"][cluster.image.repository] = "stands in for Ray's image"
     default = PlatformValues()
     off = {name: getattr(default, name) for name in ("nvidia", "amd", "intel", "runtime_classes")}
-    return values.model_copy(update={**off, "policies": policies})
+    return values.model_copy(update={**off, "policies": Policies.model_validate(policies)})
 
 
 def _head(head: HeadPod) -> HeadPod:

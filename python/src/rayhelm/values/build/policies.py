@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.values.build.applications import is_hub_id
-from rayhelm.values.platform.policies import ImageSource, ModelRevision, Policies, Policy
+from rayhelm.values.platform.policies import Policies
+from rayhelm.values.platform.policy_catalog import load_policy_catalog
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["policies_of_plan"]
@@ -14,16 +15,18 @@ __all__ = ["policies_of_plan"]
 def policies_of_plan(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
     """`values` are those of the services, by name."""
     here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
-    return Policies(
-        model_revision=ModelRevision(unpinned=dict(_unpinned(here, fleet))),
-        image_source=ImageSource(registries=_registries(here)),
-        gpu_owner=Policy(
-            excluded_namespaces={
-                plan.services[name].namespace: "its services have no owner in the fleet file"
-                for name in here
-                if not plan.services[name].tenant
-            }
-        ),
+    return Policies.model_validate(
+        {
+            "modelRevision": {"unpinned": dict(_unpinned(here, fleet))},
+            "imageSource": {"registries": _registries(here)},
+            "gpuOwner": {
+                "excludedNamespaces": {
+                    plan.services[name].namespace: "its services have no owner in the fleet file"
+                    for name in here
+                    if not plan.services[name].tenant
+                }
+            },
+        }
     )
 
 
@@ -43,7 +46,7 @@ def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[
 
 def _registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
     """Repositories of images that the fleet file names by a tag."""
-    allowed = dict(ImageSource().registries)
+    allowed = dict(load_policy_catalog()["image-source"].lists["registries"].default)
     for each in values.values():
         named = [(each.image.repository, each.image.digest)]
         named += [(group.image.repository, group.image.digest) for group in each.worker_groups.values()]
