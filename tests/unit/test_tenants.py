@@ -119,7 +119,7 @@ def test_keys_never_pass_an_ingress_in_clear_text() -> None:
 
 def test_a_service_account_is_named_with_its_namespace() -> None:
     problem = the_problem(SMALL + "tenants: {a: {access: {deployers: {serviceAccounts: [deployer]}}}}\n")
-    assert problem.fix == "serviceAccounts: [ci/deployer]   # namespace/name"
+    assert str(problem.fix) == "serviceAccounts: [pipelines/deployer]   # namespace/name"
 
 
 CUSTOM = """\

