@@ -37,7 +37,7 @@ class RayImage(Values):
     """The image has the Python package rayhelm; its wheel without requirements is enough. Then a stream that loses its
     replica ends with an error message, and Serve can import the policy `EngineQueue` on every node. The stock image
     lacks it."""
-    pull_policy: Literal["IfNotPresent", "Always", "Never"] = "IfNotPresent"
+    pull_policy: PullPolicy = "IfNotPresent"
     """When the kubelet pulls."""
     pull_secrets: list[ObjectName] = []
     """Names of the Secrets with registry credentials."""
