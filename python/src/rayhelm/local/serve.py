@@ -12,11 +12,10 @@ import httpx
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
-from rayhelm.local import gateway as gateways
 from rayhelm.local import ray_cluster
 from rayhelm.local.client import ServeApi, ServeStatus, request_one_token
 from rayhelm.local.config import set_listen_address
-from rayhelm.local.gateway import Door
+from rayhelm.local.gateway import LocalGateway, check_files, start_haproxy, write_files
 from rayhelm.local.state import EndpointModel, EndpointState, LocalEndpoint
 from rayhelm.processes import Process
 
@@ -63,18 +62,18 @@ def up(
     stand_in: bool,
     share_imports: bool = False,
     digest: str = "",
-    door: Door | None = None,
+    gateway: LocalGateway | None = None,
     report_progress: ProgressReporter = lambda _: None,
 ) -> LocalEndpoint:
     """Start everything and return when each model has answered. Call `preflight.check` first.
 
-    With a `door`, the gateway listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
+    With `gateway`, HAProxy listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
     fork server (CPU stand-ins only). `find_running` recognizes the endpoint by `digest`. If the start fails or is
     interrupted, everything that was started is stopped.
     """
     port = config["http_options"]["port"]
-    config = set_listen_address(config, door.serve) if door else config
-    taken = {port, *((door.serve, door.metrics) if door else ())}
+    config = set_listen_address(config, gateway.serve_port) if gateway else config
+    taken = {port, *((gateway.serve_port, gateway.metrics_port) if gateway else ())}
     endpoint = LocalEndpoint(
         url=f"http://127.0.0.1:{port}",
         serve_url=f"http://127.0.0.1:{config['http_options']['port']}",
@@ -82,19 +81,19 @@ def up(
         dashboard=processes.find_free_port(taken),
         models=tuple(models),
         stand_in=stand_in,
-        gateway=door is not None,
+        gateway=gateway is not None,
         config=digest,
     )
     try:
         try:
-            _start_all(config, endpoint, state, taken, report_progress, door, share_imports=share_imports)
+            _start_all(config, endpoint, state, taken, report_progress, gateway, share_imports=share_imports)
         except StartFailed as failed:
             if not share_imports or WORKER_DIED not in str(failed):
                 raise
             # A fork of a process with threads is sometimes broken; the next one usually is not.
             report_progress("a forked worker died; starting again without --share-imports")
             processes.stop_run(state.run, grace=2)
-            _start_all(config, endpoint, state, taken, report_progress, door, share_imports=False)
+            _start_all(config, endpoint, state, taken, report_progress, gateway, share_imports=False)
     except BaseException:
         report_progress("stopping what was started")
         processes.stop_run(state.run, grace=2)
@@ -111,20 +110,20 @@ def _start_all(
     state: EndpointState,
     taken: set[int],
     report_progress: ProgressReporter,
-    door: Door | None,
+    gateway: LocalGateway | None,
     *,
     share_imports: bool,
 ) -> None:
     state.prepare(secrets.token_hex(32))
     state.write(endpoint)
-    if door:
+    if gateway:
         # HAProxy checks its configuration before any model starts.
-        gateways.write(door, state)
-        gateways.check(state)
+        write_files(gateway, state)
+        check_files(state)
     _serve(config, endpoint, state, taken, report_progress, share_imports)
-    if door:
+    if gateway:
         report_progress("the gateway")
-        gateways.open_door(door, state, endpoint.url)
+        start_haproxy(gateway, state, endpoint.url)
 
 
 def down(state: EndpointState) -> int:

@@ -1,18 +1,18 @@
-"""The gateway that `rayhelm up` puts in front of the local endpoint: the chart's, rendered for this computer."""
+"""The gateway of `rayhelm up`: chart `gateway` rendered for this computer."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rayhelm.local.gateway import Door
+    from rayhelm.local.gateway import LocalGateway
     from rayhelm.render.files import Rendered
     from rayhelm.values.gateway.models import Model
 
-__all__ = ["behind_the_door", "door_of"]
+__all__ = ["render_gateway", "select_models"]
 
 
-def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
-    """Task and paths of each model that is served here and can be called. Raises FleetError where none can."""
+def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
+    """Return task and paths of each model that the gateway can serve. Raises FleetError if there is none."""
     from rayhelm.cli.output import warn
     from rayhelm.errors import FleetError, Problem
     from rayhelm.values.build.gateway import operations_of
@@ -22,25 +22,27 @@ def behind_the_door(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[s
     for name in prefixes:
         task, operations = rendered.plan.models[name].task, operations_of(name, rendered.loaded.fleet)
         if task == "custom" and not operations:
-            warn(f"{name}: not behind the gateway: its `application` names no `paths`")
+            warn(f"{name}: not reachable through the gateway: its `application` has no `paths`")
             continue
         found[name] = Model(task=task, operations=operations)
     if not found:
-        raise FleetError(Problem("nothing of this could be called through a gateway", fix="--no-gateway"))
+        raise FleetError(
+            Problem("no model is reachable through the gateway: no `application` has `paths`", fix="--no-gateway")
+        )
     return found
 
 
-def door_of(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int) -> "Door":
-    """Renders the chart `gateway` for `port`, in front of a Ray Serve on a port of its own."""
+def render_gateway(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int) -> "LocalGateway":
+    """Render chart `gateway` for clients on `port` and Ray Serve on a free port."""
     from rayhelm import processes
     from rayhelm.charts.helm import template
-    from rayhelm.local.gateway import Door, local_values, new_key
+    from rayhelm.local.gateway import LocalGateway, build_values, create_key
     from rayhelm.values.build.gateway import RELEASE
     from rayhelm.values.emit import select_changed
 
     taken = {port}
     serve, metrics = processes.find_free_port(taken), processes.find_free_port(taken)
-    values = select_changed(local_values(models, prefixes, (port, serve, metrics)))
+    values = select_changed(build_values(models, prefixes, (port, serve, metrics)))
     objects = template("gateway", RELEASE, RELEASE, values)
     files: dict[str, Any] = next(item["data"] for item in objects if item["kind"] == "ConfigMap")
-    return Door(files, new_key(), serve=serve, metrics=metrics)
+    return LocalGateway(files, create_key(), serve_port=serve, metrics_port=metrics)
