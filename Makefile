@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node lock bench bench-gateway bench-autoscaling bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations lock bench bench-gateway bench-autoscaling bench-failures clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,6 +72,9 @@ test-live: live-programs ## real pods on a node of its own; builds what it needs
 
 test-live-short: live-programs ## a fleet on such a node, Ready, upgraded under load
 	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
+
+verify-mutations: setup ## whether the tests notice small faults in COMMITS (HEAD): an hour each, continues where it stopped
+	@$(bin)/python ci/mutate.py $(or $(COMMITS),HEAD)
 
 lock: setup ## resolve requirements/*.in anew
 	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done

@@ -2,11 +2,13 @@
 
 import copy
 import json
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import yaml
+from pydantic import BaseModel, ValidationError
 
 from rayhelm.charts.helm import charts_dir, render
 
@@ -57,6 +59,19 @@ def over(base: Any, overlay: Any) -> Any:
         else:
             merged[key] = over(merged.get(key), value)
     return merged
+
+
+def accepted_first(model: type[BaseModel], candidates: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Values that the model accepts, then the others: the schema refuses most of those, and only helm can say it."""
+
+    def is_refused(values: dict[str, Any]) -> bool:
+        try:
+            model.model_validate(values)
+        except ValidationError:
+            return True
+        return False
+
+    return sorted(candidates, key=is_refused)
 
 
 def rendered(

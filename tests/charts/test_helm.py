@@ -28,7 +28,7 @@ def test_the_one_that_is_named_wins(monkeypatch):
 @pytest.mark.parametrize("version", ["v3.18.4+gabc", "nothing"])
 def test_one_that_is_named_and_too_old_is_refused(monkeypatch, tmp_path, version):
     monkeypatch.setenv("HELM", str(script(tmp_path / "helm", version)))
-    with pytest.raises(MissingError, match="make tools") as caught:
+    with pytest.raises(MissingError, match="make setup") as caught:
         helm.find_helm()
     assert caught.value.exit_code == 3
 
@@ -36,8 +36,8 @@ def test_one_that_is_named_and_too_old_is_refused(monkeypatch, tmp_path, version
 def test_one_in_the_path_serves_where_there_is_no_checkout(monkeypatch, tmp_path):
     monkeypatch.delenv("HELM", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(helm, "charts_dir", lambda: tmp_path / "data/charts")
-    with pytest.raises(MissingError, match="or newer is not there"):
+    monkeypatch.setattr(helm, "find_pinned_tool", lambda name: None)
+    with pytest.raises(MissingError, match="or newer was not found"):
         helm.find_helm()
     found = script(tmp_path / "helm", "v3.19.0+g3d8990f")
     assert helm.find_helm() == found

@@ -11,7 +11,7 @@ import yaml
 
 from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
 from rayhelm.admission.policy import Policy, policies_of
-from rayhelm.charts.helm import charts_dir
+from rayhelm.charts.helm import Loader, charts_dir
 
 __all__ = [
     "BREAKS",
@@ -68,7 +68,7 @@ def namespace(name: str = "anywhere", **metadata: Object) -> Object:
 
 
 def documents(file: Path) -> list[Object]:
-    return [item for item in yaml.safe_load_all(file.read_text()) if item]
+    return [item for item in yaml.load_all(file.read_text(), Loader=Loader) if item]
 
 
 @cache

@@ -32,8 +32,11 @@ class Rule(Closed):
     """Values that break it, each laid over the smallest good ones."""
 
 
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
+
+
 @cache
 def rules(chart: str) -> dict[str, Rule]:
     """Rules of a chart by id."""
     text = files("rayhelm").joinpath(f"data/rules/{chart}.yaml").read_text()
-    return {name: Rule.model_validate(rule) for name, rule in yaml.safe_load(text).items()}
+    return {name: Rule.model_validate(rule) for name, rule in yaml.load(text, Loader=LOADER).items()}
