@@ -40,7 +40,7 @@
 {{- /* Ray adds the replica's own CPUs to the first of its bundles. */}}
 {{- $_ := set $held "cpus" (addf $held.cpus (mulf .autoscaling.minReplicas (addf .replicaCpus (ternary $ranks 0 $onCpu)))) }}
 {{- if not $onCpu }}
-{{- $path := printf "serve.applications.%s.models.%s" $app $id }}
+{{- $path := list "serve" "applications" $app "models" $id }}
 {{- include "ray-service.hold" (list $v $held $path .workerGroups (mulf $ranks .gpuFraction) .gpuFraction .autoscaling) }}
 {{- end }}
 {{- end }}
@@ -48,7 +48,7 @@
 {{- range $app, $_ := .serve.customApplications }}
 {{- range $id, $_ := .deployments }}
 {{- $_ := set $held "cpus" (addf $held.cpus (mulf .minReplicas .cpus)) }}
-{{- $path := printf "serve.customApplications.%s.deployments.%s" $app $id }}
+{{- $path := list "serve" "customApplications" $app "deployments" $id }}
 {{- include "ray-service.hold" (list $v $held $path (compact (list .workerGroup)) .gpus .gpus .) }}
 {{- end }}
 {{- end }}

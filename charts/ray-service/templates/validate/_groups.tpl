@@ -3,12 +3,12 @@
 {{- if not .workerGroups }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "worker-groups-missing" "words" dict) }}
 {{- end }}
-{{- include "ray-service.validateShm" (list $v "head" .head) }}
-{{- include "ray-service.validateRequest" (list $v "head" .head) }}
-{{- include "ray-service.validateRequest" (list $v "autoscaler" .autoscaler) }}
+{{- include "ray-service.validateShm" (list $v (list "head") .head) }}
+{{- include "ray-service.validateRequest" (list $v (list "head") .head) }}
+{{- include "ray-service.validateRequest" (list $v (list "autoscaler") .autoscaler) }}
 {{- range $name, $group := .workerGroups }}
-{{- include "ray-service.validateShm" (list $v (printf "workerGroups.%s" $name) $group) }}
-{{- include "ray-service.validateRequest" (list $v (printf "workerGroups.%s" $name) $group) }}
+{{- include "ray-service.validateShm" (list $v (list "workerGroups" $name) $group) }}
+{{- include "ray-service.validateRequest" (list $v (list "workerGroups" $name) $group) }}
 {{- if and (gt $group.gpu.count 1.0) (or (contains "/mig-" $group.gpu.resource) (hasSuffix ".shared" $group.gpu.resource)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "part-count" "words" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
 {{- end }}
@@ -28,7 +28,7 @@
 {{- end }}
 {{- range $resource, $_ := $group.rayResources }}
 {{- if or (hasSuffix "gpu" (lower $resource)) (has (lower $resource) (list "cpu" "memory" "object_store_memory")) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "resource-name" "words" (dict "resource" $resource)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "resource-name" "words" (dict "group" $name "resource" $resource)) }}
 {{- end }}
 {{- end }}
 {{- end }}

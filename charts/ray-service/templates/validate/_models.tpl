@@ -2,8 +2,8 @@
 {{- $v := . }}
 {{- range $name, $app := .serve.applications }}
 {{- range $id, $model := $app.models }}
-{{- $path := printf "serve.applications.%s.models.%s" $name $id }}
-{{- include "ray-service.validateScaling" (list $v (printf "%s.autoscaling" $path) $model.autoscaling) }}
+{{- $path := list "serve" "applications" $name "models" $id }}
+{{- include "ray-service.validateScaling" (list $v (append $path "autoscaling") $model.autoscaling) }}
 {{- include "ray-service.validateTarget" (list $v $path $model) }}
 {{- include "ray-service.validateEngine" (list $v $path $model) }}
 {{- include "ray-service.validatePlace" (list $v $path $model) }}
@@ -19,22 +19,22 @@
 {{- $model := index . 2 }}
 {{- $engine := $model.engine }}
 {{- if lt $engine.maxNumBatchedTokens $engine.maxNumSeqs }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "batched-tokens" "words" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "batched-tokens" "words" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs "enough" (max 8192 $engine.maxNumSeqs))) }}
 {{- end }}
 {{- if and $engine.trustRemoteCode (not $model.trustRemoteCodeReason) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "trust-reason" "words" (dict "path" $path)) }}
 {{- end }}
 {{- if and (not (get ($v.root.Files.Get "files/tasks.json" | fromJson) $model.task).has_shared_prefix) (eq $model.router.kind "PrefixAffinity") }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "router-task" "words" (dict "path" $path)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "router-task" "words" (dict "path" $path "task" $model.task)) }}
 {{- end }}
-{{- $others := dict "model" "source and the model's key say it" "served_model_name" "the model's key is the name"
-      "distributed_executor_backend" "Ray Serve LLM decides it" "disable_log_stats" "it would end the metrics"
-      "runner" "task says it" "revision" "the model's own revision says it" "tokenizer_revision" "revision says it" }}
+{{- $others := dict "model" "source sets it" "served_model_name" "the key of the model is the served name"
+      "distributed_executor_backend" "Ray Serve LLM sets it" "disable_log_stats" "it turns the metrics off"
+      "runner" "task sets it" "revision" "revision sets it" "tokenizer_revision" "tokenizerRevision sets it" }}
 {{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
-{{- $_ := set $others (snakecase $key) (printf "engine.%s says it" $key) }}
+{{- $_ := set $others (snakecase $key) (printf "engine.%s sets it" $key) }}
 {{- end }}
 {{- if gt (get $engine.extra "data_parallel_size" | default 1 | float64) 1.0 }}
-{{- $_ := set $others "data_parallel_size" "build_openai_app places one rank of data; replicas do the same" }}
+{{- $_ := set $others "data_parallel_size" "Ray Serve LLM runs one data-parallel rank in each replica, so add replicas instead" }}
 {{- end }}
 {{- range $key, $_ := $engine.extra }}
 {{- with get $others $key }}

@@ -1,9 +1,9 @@
 {{- /* What pods ask of nodes. Kubernetes looks at it when a pod is made, or never: a label that no node has is no error. */ -}}
 {{- define "ray-service.validateNodes" -}}
 {{- $v := . }}
-{{- include "ray-service.validateTolerations" (list $v "head" .head.tolerations) }}
+{{- include "ray-service.validateTolerations" (list $v (list "head") .head.tolerations) }}
 {{- range $name, $group := .workerGroups }}
-{{- include "ray-service.validateTolerations" (list $v (printf "workerGroups.%s" $name) $group.tolerations) }}
+{{- include "ray-service.validateTolerations" (list $v (list "workerGroups" $name) $group.tolerations) }}
 {{- include "ray-service.validateSpread" (list $v $name $group) }}
 {{- range $key := list "gpu" "rdma" }}
 {{- $resource := get (get $group $key) "resource" }}
@@ -24,9 +24,9 @@
 {{- range $toleration := index . 2 }}
 {{- $exists := eq (get . "operator") "Exists" }}
 {{- $reasons := dict
-      "without a key has to be Exists, which means every taint" (and (not (hasKey . "key")) (not $exists))
-      "is Exists and has a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
-      "has tolerationSeconds, which only the effect NoExecute takes" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
+      "without a key must have the operator Exists, which tolerates every taint" (and (not (hasKey . "key")) (not $exists))
+      "has the operator Exists and a value" (and $exists (hasKey . "value") (ne (toString (get . "value")) ""))
+      "has tolerationSeconds, which need the effect NoExecute" (and (hasKey . "tolerationSeconds") (ne (get . "effect") "NoExecute")) }}
 {{- range $why, $holds := $reasons }}
 {{- if $holds }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "toleration" "words" (dict "path" $path "why" $why)) }}

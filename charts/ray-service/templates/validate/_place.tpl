@@ -19,7 +19,7 @@
 {{- end }}
 {{- if lt $model.gpuFraction 1.0 }}
 {{- if gt (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize) 1 }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "fraction-parallel" "words" (dict "path" $path)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "fraction-parallel" "words" (dict "path" $path "fraction" $model.gpuFraction "ranks" (mul $model.engine.tensorParallelSize $model.engine.pipelineParallelSize))) }}
 {{- end }}
 {{- if gt $model.engine.gpuMemoryUtilization $model.gpuFraction }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "fraction-utilization" "words" (dict "path" $path "utilization" $model.engine.gpuMemoryUtilization "fraction" $model.gpuFraction)) }}

@@ -1,20 +1,22 @@
 {{- define "ray-service.validateImages" -}}
 {{- $v := . }}
-{{- $images := dict "image" (include "ray-service.image" .image) }}
+{{- $images := list (list (list "image") (include "ray-service.image" .image)) }}
 {{- range $name, $group := .workerGroups }}
-{{- $_ := set $images (printf "workerGroups.%s.image" $name) (include "ray-service.groupImage" (list $v.image $group.image)) }}
+{{- $images = append $images (list (list "workerGroups" $name "image") (include "ray-service.groupImage" (list $v.image $group.image))) }}
 {{- end }}
 {{- with .weights.download.image }}
-{{- $_ := set $images "weights.download.image" . }}
+{{- $images = append $images (list (list "weights" "download" "image") .) }}
 {{- end }}
 {{- with .test.image }}
-{{- $_ := set $images "test.image" . }}
+{{- $images = append $images (list (list "test" "image") .) }}
 {{- end }}
-{{- range $path, $image := $images }}
-{{- if not (regexMatch "(@sha256:[0-9a-f]{64}|:[A-Za-z0-9_][A-Za-z0-9._-]*)$" $image) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "image-latest" "words" (dict "path" $path "image" $image)) }}
-{{- else if hasSuffix ":latest" $image }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "image-latest" "words" (dict "path" $path "image" $image)) }}
+{{- range $images }}
+{{- $path := first . }}
+{{- $image := last . }}
+{{- $named := regexMatch "(@sha256:[0-9a-f]{64}|:[A-Za-z0-9_][A-Za-z0-9._-]*)$" $image }}
+{{- if or (not $named) (hasSuffix ":latest" $image) }}
+{{- $fix := has (first $path) (list "weights" "test") | ternary "registry.example/tools:1.2.3" "{tag: 2.60.0-py312-cu130}" }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "image-latest" "words" (dict "path" $path "image" $image "fix" $fix)) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -25,7 +27,7 @@
 {{- $reasons := dict
       "RAY_REDIS_ADDRESS" "gcsFaultTolerance sets it"
       "REDIS_PASSWORD" "gcsFaultTolerance.passwordSecret sets it"
-      "REDIS_USERNAME" "KubeRay refuses it after it was accepted"
+      "REDIS_USERNAME" "KubeRay refuses it after the API server accepted it"
       "RAY_enable_autoscaler_v2" "autoscaler sets it"
       "RAY_AUTH_MODE" "auth sets it" "RAY_AUTH_TOKEN" "auth.secretName names the Secret"
       "RAY_AUTH_TOKEN_PATH" "auth.secretName names the Secret"
@@ -34,25 +36,26 @@
       "HF_HUB_OFFLINE" "weights.offline sets it"
       "HF_ENDPOINT" "weights.download.endpoint sets it"
       "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
-      "VLLM_API_KEY" "Ray Serve LLM ignores it: keys belong at the gateway"
+      "VLLM_API_KEY" "Ray Serve LLM ignores it; the gateway checks keys"
       "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"
       "VLLM_RAY_PER_WORKER_GPUS" "gpuFraction sets it"
-      "VLLM_HOST_IP" "it differs by pod, and vLLM finds it"
+      "VLLM_HOST_IP" "its value differs by pod, and vLLM detects it"
       "NVIDIA_VISIBLE_DEVICES" "the device plugin sets it" }}
-{{- $envs := dict "head" .head.env }}
+{{- $envs := list (list (list "head") .head.env) }}
 {{- range $name, $group := .workerGroups }}
-{{- $_ := set $envs (printf "workerGroups.%s" $name) $group.env }}
+{{- $envs = append $envs (list (list "workerGroups" $name) $group.env) }}
 {{- end }}
 {{- range $name, $app := .serve.applications }}
 {{- range $id, $model := $app.models }}
-{{- $_ := set $envs (printf "serve.applications.%s.models.%s" $name $id) $model.env }}
+{{- $envs = append $envs (list (list "serve" "applications" $name "models" $id) $model.env) }}
 {{- end }}
 {{- end }}
 {{- range $name, $app := .serve.customApplications }}
-{{- $_ := set $envs (printf "serve.customApplications.%s" $name) $app.env }}
+{{- $envs = append $envs (list (list "serve" "customApplications" $name) $app.env) }}
 {{- end }}
-{{- range $path, $env := $envs }}
-{{- range $variable, $_ := $env }}
+{{- range $envs }}
+{{- $path := first . }}
+{{- range $variable, $_ := last . }}
 {{- with get $reasons $variable }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" .)) }}
 {{- end }}

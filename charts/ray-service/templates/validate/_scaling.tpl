@@ -43,11 +43,11 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-prometheus" "words" (dict "path" $path)) }}
 {{- end }}
 {{- if not $v.image.includesRayhelm }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" "image")) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (list "image"))) }}
 {{- end }}
 {{- range $name, $group := $v.workerGroups }}
 {{- if not (include "ray-service.hasRayhelm" (list $v.image $group.image)) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (printf "workerGroups.%s.image" $name))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (list "workerGroups" $name "image"))) }}
 {{- end }}
 {{- end }}
 {{- if semverCompare "<2.60.0" $v.ray.version }}

@@ -9,10 +9,10 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "serve-port" "words" (dict "port" $port)) }}
 {{- end }}
 {{- $routes := list }}
-{{- range $apps := list .serve.applications $custom }}
-{{- range $name, $app := $apps }}
+{{- range $section := list "applications" "customApplications" }}
+{{- range $name, $app := get $v.serve $section }}
 {{- if has $app.routePrefix $routes }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "route-duplicate" "words" (dict "route" $app.routePrefix "name" $name)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "route-duplicate" "words" (dict "route" $app.routePrefix "section" $section "name" $name)) }}
 {{- end }}
 {{- $routes = append $routes $app.routePrefix }}
 {{- end }}
@@ -21,19 +21,21 @@
 {{- if hasKey $custom $name }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "application-duplicate" "words" (dict "name" $name)) }}
 {{- end }}
-{{- include "ray-service.validateBounds" (list $v (printf "serve.applications.%s.ingress" $name) $app.ingress) }}
+{{- include "ray-service.validateBounds" (list $v (list "serve" "applications" $name "ingress") $app.ingress) }}
 {{- $deployments := list }}
 {{- range $id, $model := $app.models }}
 {{- $deployment := $id | replace "/" "--" | replace "." "_" }}
 {{- if has $deployment $deployments }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "model-id-duplicate" "words" (dict "app" $name "deployment" $deployment)) }}
+{{- $copy := dict "source" $model.source "engine" (pick $model.engine "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens")
+      "autoscaling" (pick $model.autoscaling "targetOngoingRequests") }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "model-id-duplicate" "words" (dict "app" $name "deployment" $deployment "id" $id "model" $copy)) }}
 {{- end }}
 {{- $deployments = append $deployments $deployment }}
 {{- end }}
 {{- end }}
 {{- range $name, $app := $custom }}
 {{- range $id, $deployment := $app.deployments }}
-{{- $path := printf "serve.customApplications.%s.deployments.%s" $name $id }}
+{{- $path := list "serve" "customApplications" $name "deployments" $id }}
 {{- include "ray-service.validateScaling" (list $v $path $deployment) }}
 {{- with $deployment.workerGroup }}
 {{- include "ray-service.validateGroup" (list $v $path .) }}

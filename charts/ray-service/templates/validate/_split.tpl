@@ -1,4 +1,4 @@
-{{- /* How ranks lie over pods: KubeRay's pods hold `gpu.count` cards each, and a bundle never spans two of them.
+{{- /* How ranks are placed on pods: a pod has `gpu.count` GPUs, and a bundle of a placement group never spans two pods.
        Takes (list values path model). */ -}}
 {{- define "ray-service.validateSplit" -}}
 {{- $v := index . 0 }}
@@ -14,18 +14,18 @@
 {{- end }}
 {{- end }}
 {{- range $model.workerGroups }}
-{{- $cards := int (get $v.workerGroups .).gpu.count }}
-{{- $words := dict "path" $path "group" . "tp" $tp "cards" $cards }}
-{{- if gt $tp $cards }}
+{{- $gpus := int (get $v.workerGroups .).gpu.count }}
+{{- $words := dict "path" $path "group" . "tp" $tp "gpus" $gpus }}
+{{- if gt $tp $gpus }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "tensor-parallel-pod" "words" $words) }}
 {{- end }}
-{{- $several := or (gt $groups 1) (gt (mul $tp $pp) $cards) }}
-{{- if and (gt $pp 1) $several (mod $cards $tp) }}
+{{- $several := or (gt $groups 1) (gt (mul $tp $pp) $gpus) }}
+{{- if and (gt $pp 1) $several (mod $gpus $tp) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "tensor-parallel-straddles" "words" $words) }}
 {{- end }}
 {{- end }}
 {{- if and (eq $model.placementStrategy "STRICT_PACK") (or (gt $groups 1) (gt (mul $tp $pp) $largest)) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "strict-pack" "words" (dict "path" $path "ranks" (mul $tp $pp) "cards" $largest)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "strict-pack" "words" (dict "path" $path "ranks" (mul $tp $pp) "gpus" $largest)) }}
 {{- end }}
 {{- end }}
 
