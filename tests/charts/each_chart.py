@@ -138,6 +138,16 @@ CHARTS = [
             "workerGroups.gpu.gpu.count=2",
             "upgrade.deletionDelaySeconds=900",
         ),
+        needs_a_choice=frozenset(
+            {
+                "engine-extra",
+                "reserved-env",
+                "resource-name",
+                "annotation-reserved",
+                "application-duplicate",
+                "model-id-duplicate",
+            }
+        ),
     ),
     Chart(
         name="gateway",

@@ -1,6 +1,7 @@
 """What else is refused by the chart ray-service, and what is not, beside the rows that each chart has."""
 
 import pytest
+import yaml
 
 from charts.each_chart import chart_of
 from charts.kit import HELMS, chat, over
@@ -47,16 +48,46 @@ def test_what_is_good_is_not_refused(good):
     assert CHART.broken(good) == ""
 
 
+ROWS = [
+    pytest.param(name, bad, id=f"{name}-{number}")
+    for name, rule in CHART.rules.items()
+    if "chart" in rule.layers
+    for number, bad in enumerate(rule.bad)
+]
+
+
+@pytest.mark.parametrize(("name", "bad"), ROWS)
+def test_fix_is_accepted(name, bad):
+    """A fix that removes a key replaces its section; any other is merged into the values."""
+    rule = CHART.rules[name]
+    version = {"kuberay": {"version": rule.until or rule.since or "1.7.0"}}
+    fix = yaml.safe_load(CHART.refused(name, bad).fix)
+    fixed = replaced(bad, fix) if name in CHART.needs_a_choice else over(bad, fix)
+    assert CHART.broken(over(version, fixed)) not in (name, "schema")
+
+
+def replaced(values, fix):
+    """Values in which a fix takes the place of the last section that both have."""
+    inside = {key for key, below in fix.items() if isinstance(below, dict) and set(below) & set(values.get(key, {}))}
+    return {**values, **{key: replaced(values[key], fix[key]) if key in inside else fix[key] for key in fix}}
+
+
 @pytest.mark.parametrize("helm", HELMS)
-def test_both_helms_say_the_same(helm):
+def test_both_helms_give_the_same_message(helm):
     problem = CHART.refused("auth-reason", {"auth": {"mode": "disabled"}}, helm)
     assert problem.rule == "auth-reason"
-    assert problem.fix == 'auth: {mode: disabled, reason: "..."}'
+    assert problem.fix == 'auth: {mode: disabled, reason: "NetworkPolicies of the cluster isolate the dashboard"}'
 
 
-def test_the_words_of_a_rule_are_filled_in():
+def test_message_names_key_and_value_and_fix_is_nested():
     problem = CHART.refused("worker-group-unknown", CHART.rules["worker-group-unknown"].bad[0])
-    assert problem.message == (
-        "serve.applications.chat.models.llama-8b names the worker group gpus, which is not there; there are: gpu"
-    )
+    path = "serve.applications.chat.models.llama-8b"
+    assert problem.message == f"{path}: there is no worker group gpus; the groups are: gpu"
     assert problem.fix == "workerGroups: {gpus: {resources: {cpu: 8, memory: 64Gi}}}"
+
+
+def test_fix_quotes_names_that_yaml_would_read_as_numbers():
+    model = {**CHART.smallest()["serve"]["applications"]["chat"]["models"]["llama-8b"], "maxOngoingRequests": 1}
+    overlay = {"serve": {"applications": {"chat": {"models": {"1e3": model, "llama-8b": None}}}}}
+    problem = CHART.refused("ongoing-bounds", overlay)
+    assert list(yaml.safe_load(problem.fix)["serve"]["applications"]["chat"]["models"]) == ["1e3"]

@@ -20,7 +20,7 @@
 {{- end }}
 {{- range list "ray.io/ft-enabled" "ray.io/external-storage-namespace" }}
 {{- if hasKey $v.annotations . }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "annotation-reserved" "words" (dict "annotation" .)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "annotation-reserved" "words" (dict "annotation" . "others" (omit $v.annotations .))) }}
 {{- end }}
 {{- end }}
 {{- include "ray-service.validateTimeout" $v }}

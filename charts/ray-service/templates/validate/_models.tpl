@@ -38,7 +38,7 @@
 {{- end }}
 {{- range $key, $_ := $engine.extra }}
 {{- with get $others $key }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "key" $key "why" .)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "key" $key "why" . "others" (omit $engine.extra $key))) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -55,9 +55,10 @@
 {{- end }}
 {{- range $envs }}
 {{- $path := first . }}
-{{- range $variable, $_ := last . }}
+{{- $env := last . }}
+{{- range $variable, $_ := $env }}
 {{- with get $reasons $variable }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" .)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" . "others" (omit $env $variable))) }}
 {{- end }}
 {{- end }}
 {{- end }}

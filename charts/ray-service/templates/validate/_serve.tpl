@@ -19,7 +19,7 @@
 {{- end }}
 {{- range $name, $app := .serve.applications }}
 {{- if hasKey $custom $name }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "application-duplicate" "words" (dict "name" $name)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "application-duplicate" "words" (dict "name" $name "application" (pick (get $custom $name) "importPath" "args" "deployments"))) }}
 {{- end }}
 {{- include "ray-service.validateBounds" (list $v (list "serve" "applications" $name "ingress") $app.ingress) }}
 {{- $deployments := list }}
