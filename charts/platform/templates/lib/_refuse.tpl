@@ -1,6 +1,7 @@
 {{- /* Generated from charts/lib/refuse.tpl by `make generate`. Do not edit. */ -}}
 {{- /* Fails with "<rule>: <key>: <message>" and the fix, where the rule holds for the version of KubeRay in the values.
-       Takes a dict: v (the values with `root`), id of the rule, words that fill its braces. */ -}}
+       Takes a dict: v (the values with `root`), id of the rule, words that fill its braces. A word that is a list is a path
+       whose names may contain dots; a fix that starts with a path is written as nested YAML. */ -}}
 {{- define "platform.refuse" -}}
 {{- include "platform.arguments" (list "refuse" . "v" "id" "words") }}
 {{- $rule := get (.v.root.Files.Get "files/rules.json" | fromJson) .id }}
@@ -8,12 +9,25 @@
 {{- $before := and $rule.since (semverCompare (printf "<%s" $rule.since) $version) }}
 {{- $after := and $rule.until (semverCompare (printf ">%s" $rule.until) $version) }}
 {{- if not (or $before $after) }}
-{{- $text := printf "%s: %s" .id (prepend (compact (list $rule.key)) $rule.message | reverse | join ": ") }}
-{{- $text = printf "%s\nfix:\n%s" $text ($rule.fix | trim | indent 2) }}
+{{- $message := prepend (compact (list $rule.key)) $rule.message | reverse | join ": " }}
+{{- $fix := trim $rule.fix }}
+{{- $above := list }}
 {{- range $key, $value := .words }}
-{{- $text = replace (printf "{%s}" $key) (kindIs "string" $value | ternary $value ($value | toJson)) $text }}
+{{- $word := kindIs "string" $value | ternary $value ($value | toJson) }}
+{{- if kindIs "slice" $value }}
+{{- $word = join "." $value }}
+{{- if hasPrefix (printf "{%s}: " $key) $fix }}
+{{- $above = $value }}
+{{- $fix = trimPrefix (printf "{%s}: " $key) $fix }}
 {{- end }}
-{{- fail $text }}
+{{- end }}
+{{- $message = replace (printf "{%s}" $key) $word $message }}
+{{- $fix = replace (printf "{%s}" $key) $word $fix }}
+{{- end }}
+{{- range $i, $name := reverse $above }}
+{{- $fix = printf "%s:%s%s" (dict $name "" | toYaml | trimSuffix ": \"\"") (gt $i 0 | ternary "\n" " ") (gt $i 0 | ternary (indent 2 $fix) $fix) }}
+{{- end }}
+{{- fail (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) }}
 {{- end }}
 {{- end }}
 
