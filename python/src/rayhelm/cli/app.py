@@ -1,4 +1,4 @@
-"""Puts the commands together, and turns every failure into words and an exit code."""
+"""The app: its commands, and the message and exit code of each failure."""
 
 import errno
 import json
@@ -16,30 +16,29 @@ from rayhelm.errors import FleetError, MissingError, RayhelmError
 __all__ = ["app", "main"]
 
 _WRONG_USAGE: Any = typer.BadParameter.__mro__[1]
-"""click's UsageError, by whichever name typer carries it."""
+"""UsageError of click, which typer bundles under changing names."""
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
 class _Commands(TyperGroup):
-    """Tells failures while the parsed options are at hand."""
+    """Reports failures while the parsed options are known."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            answer = super().invoke(ctx)
+            result = super().invoke(ctx)
             if sys.stdout:
                 sys.stdout.flush()
-            return answer
+            return result
         except RayhelmError as error:
-            _tell(error, format_of(ctx))
+            _report(error, format_of(ctx))
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
-            # Whoever read us has seen enough.
-            _hush()
+            _silence_output()
             raise typer.Exit(0) from None
         except OSError as error:
             if error.filename is None and error.errno not in _FULL:
                 raise
-            _hush()
+            _silence_output()
             print(f"rayhelm: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(MissingError.exit_code) from None
 
@@ -79,12 +78,12 @@ def _name_new_option(error: Any) -> None:
         error.message, error.possibilities = describe_renamed(old, new), None
 
 
-def _hush() -> None:
-    """Nothing more to standard output: the flush at exit would fail again, and say so."""
+def _silence_output() -> None:
+    """Redirect standard output to nothing: the flush at exit would fail again, with a message."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _tell(error: RayhelmError, format: Format) -> None:
+def _report(error: RayhelmError, format: Format) -> None:
     if format is Format.json:
         print(json.dumps(_as_json(error), indent=2))
         return

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 __all__ = ["catalog_command"]
 
 
-class Shelf(enum.StrEnum):
-    """What the catalog holds."""
+class CatalogKind(enum.StrEnum):
+    """Kinds of catalog entries."""
 
     gpus = "gpus"
     mig = "mig"
@@ -25,27 +25,27 @@ class Shelf(enum.StrEnum):
 
 
 def catalog_command(
-    what: Annotated[Shelf, typer.Argument(help="`gpus`, `mig`, `models` or `networks`.")],
+    what: Annotated[CatalogKind, typer.Argument(help="`gpus`, `mig`, `models` or `networks`.")],
     format: FormatOption = Format.text,
 ) -> None:
-    """List what fleets can name, with the figures that plans rest on."""
+    """List the entries of the catalog that a fleet file can name, with the figures that plans use."""
     import json
 
     from rayhelm.catalog import load_catalog
 
     known = load_catalog()
-    shelves = {
-        Shelf.gpus: (known.gpus, _gpus),
-        Shelf.mig: (known.mig_tables, _mig),
-        Shelf.models: (known.models, _models),
-        Shelf.networks: (known.networks, _networks),
+    listings = {
+        CatalogKind.gpus: (known.gpus, _gpus),
+        CatalogKind.mig: (known.mig_tables, _mig),
+        CatalogKind.models: (known.models, _models),
+        CatalogKind.networks: (known.networks, _networks),
     }
-    take, tell = shelves[what]
-    entries = take()
+    list_entries, make_rows = listings[what]
+    entries = list_entries()
     if format is Format.json:
         print(json.dumps([entry.model_dump(mode="json") for entry in entries], indent=2))
         return
-    _print_table(tell(entries))
+    _print_table(make_rows(entries))
 
 
 def _print_table(rows: "Sequence[dict[str, object]]") -> None:
@@ -88,11 +88,11 @@ def _mig(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
 
     return [
         {
-            "cards": table.id,
+            "GPUs": table.id,
             "profile": profile,
             "GiB": cut.gib,
-            "of the cores": f"{cut.compute}/{table.compute_slices}",
-            "most on a card": table.most(profile),
+            "compute slices": f"{cut.compute}/{table.compute_slices}",
+            "max per GPU": table.most(profile),
         }
         for table in entries
         if isinstance(table, MigTable)
@@ -125,7 +125,7 @@ def _networks(entries: "Sequence[Closed]") -> "list[dict[str, object]]":
             "network": network.id,
             "kind": network.kind,
             "Gbit/s": network.bandwidth_gbit_per_s,
-            "reached, GB/s": network.effective_gb_per_s,
+            "effective GB/s": network.effective_gb_per_s,
         }
         for network in entries
         if isinstance(network, NetworkKind)

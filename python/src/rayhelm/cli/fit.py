@@ -1,11 +1,11 @@
-"""`rayhelm fit`: does a model fit a card, by vLLM's own accounting."""
+"""`rayhelm fit`: check whether a model fits a GPU, with the memory accounting of vLLM."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console
-from rayhelm.errors import FleetError, Problem, UsageError
+from rayhelm.errors import Fix, FleetError, Problem, UsageError
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
 if TYPE_CHECKING:
@@ -17,34 +17,39 @@ __all__ = ["fit_command"]
 
 def fit_command(
     gpu: Annotated[
-        list[str], typer.Option("--gpu", help="Kind of card; once for each pipeline stage where they are unlike.")
+        list[str], typer.Option("--gpu", help="GPU id; once per pipeline stage if the stages have different GPUs.")
     ],
-    model: Annotated[str | None, typer.Option(help="Model of the catalog, or of the hub.")] = None,
-    config: Annotated[str | None, typer.Option(help="A Hugging Face config.json instead.")] = None,
+    model: Annotated[str | None, typer.Option(help="Model of the catalog or of the Hugging Face hub.")] = None,
+    config: Annotated[str | None, typer.Option(help="Path of a Hugging Face config.json instead of --model.")] = None,
     tp: Annotated[int, typer.Option(min=1, max=MOST_RANKS, help="Tensor parallel size.")] = 1,
     pp: Annotated[
         int | None, typer.Option(min=1, max=MOST_RANKS, help="Pipeline parallel size; default: as many as --gpu.")
     ] = None,
     gpu_memory_utilization: Annotated[
-        float | None, typer.Option(min=0.01, max=1, help="Share of each card that vLLM may use; default: vLLM's.")
+        float | None,
+        typer.Option(min=0.01, max=1, help="Share of each GPU that vLLM may use; default: the one of vLLM."),
     ] = None,
     max_model_len: Annotated[
-        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Context, tokens; default: the model's.")
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Context, tokens; default: the one of the model.")
     ] = None,
     max_num_seqs: Annotated[
-        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Sequences at a time; default: vLLM's.")
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Sequences in a batch; default: the one of vLLM.")
     ] = None,
     max_num_batched_tokens: Annotated[
-        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of one step; default: vLLM's.")
+        int | None, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of one engine step; default: the one of vLLM.")
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, float16 or fp8.")] = "auto",
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
-    vllm_version: Annotated[str | None, typer.Option(help="Whose accounting; default: the pinned one.")] = None,
-    gpu_fraction: Annotated[float, typer.Option(min=0.01, max=1, help="Part of each card, 1 when whole.")] = 1.0,
-    layers: Annotated[str | None, typer.Option(help="Layers of each stage, as in 20,28; default: vLLM's.")] = None,
+    vllm_version: Annotated[
+        str | None, typer.Option(help="Version of vLLM whose accounting is used; default: the pinned one.")
+    ] = None,
+    gpu_fraction: Annotated[float, typer.Option(min=0.01, max=1, help="Share of each GPU; 1 is a whole GPU.")] = 1.0,
+    layers: Annotated[
+        str | None, typer.Option(help="Layers of each stage, such as 20,28; default: the split of vLLM.")
+    ] = None,
     format: FormatOption = Format.text,
 ) -> None:
-    """Say whether a model fits a GPU, with each term of its memory, and what would make it fit."""
+    """Check whether a model fits a GPU: each term of its memory, and what would make it fit."""
     from rayhelm.catalog import load_catalog
     from rayhelm.planner.memory.fit import fit
 
@@ -79,7 +84,7 @@ def _model(model: str | None, config: str | None) -> "Checkpoint":
         return read_config(model)
     if config and not model:
         return read_config(Path(config))
-    raise UsageError("name the model by either --model or --config")
+    raise UsageError("give either --model or --config")
 
 
 def _partition(layers: str | None) -> tuple[int, ...] | None:
@@ -88,11 +93,13 @@ def _partition(layers: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in layers.strip("[] ").split(","))
     except ValueError:
-        raise FleetError(Problem(f"--layers {layers} is no list of numbers", fix="--layers 20,28")) from None
+        raise FleetError(
+            Problem(f"--layers {layers} is not a list of numbers", fix=Fix(command="--layers 20,28"))
+        ) from None
 
 
 def _show(answer: "Fit") -> None:
-    """Names and sentences are printed as Text: a model may be called anything, rich's markup included."""
+    """Print names and sentences as Text, because the name of a model may contain markup of rich."""
     from rich.table import Table
     from rich.text import Text
 
@@ -109,8 +116,8 @@ def _show(answer: "Fit") -> None:
         out.print(_stages(answer))
     out.print(Text(answer.reason))
     if answer.fits and not answer.fits_every_order:
-        out.print("[yellow]Fits in this order of stages only, and vLLM orders ranks itself.[/]")
-    listed = (("What would fit:", answer.fixes), ("Note:", answer.notes), ("Not known:", answer.unknown))
+        out.print("[yellow]Fits only in this order of stages, and vLLM orders the ranks itself.[/]")
+    listed = (("What would fit:", answer.fixes), ("Note:", answer.notes), ("Unknown:", answer.unknown))
     for heading, lines in listed:
         if lines:
             out.print(heading)

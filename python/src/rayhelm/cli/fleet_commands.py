@@ -1,4 +1,4 @@
-"""`rayhelm plan` and `lint`: from a fleet file to what a review needs."""
+"""`rayhelm plan` and `rayhelm lint`."""
 
 import sys
 from contextlib import suppress
@@ -126,15 +126,15 @@ def _print_checked(checked: "Checked", format: Format, *, allow_missing: bool) -
 
 
 def fleet_file(path: Path) -> Path:
-    """The file itself, also when its folder is named."""
+    """The fleet file at `path`, or in the folder `path`."""
     inside = path / "fleet.yaml"
-    with suppress(OSError):  # reading it will tell what is wrong
+    with suppress(OSError):  # the reader reports it
         return inside if inside.is_file() else path
     return path
 
 
 def plan_table(plan: "Plan") -> "Table":
-    """Words fold where the terminal is narrow, figures stay whole."""
+    """The models of a plan. In a narrow terminal words fold, and numbers stay whole."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -145,7 +145,7 @@ def plan_table(plan: "Plan") -> "Table":
         title=f"{plan.fleet} · vLLM {plan.vllm_version}",
         title_justify="left",
     )
-    for column in ("model", "pool", "cards", "split"):
+    for column in ("model", "pool", "GPUs", "split"):
         table.add_column(column, overflow="fold")
     for column in ("replicas", "context", "USD/h", "USD/M\nout"):
         table.add_column(column, justify="right", no_wrap=True)
@@ -161,7 +161,7 @@ def _row(model: "ModelPlan") -> tuple[str, ...]:
         model.model,
         model.pool,
         f"{model.gpus:g} x {model.gpu}",
-        f"{model.gpu_fraction:g} of a card" if model.gpu_fraction < 1 else split,
+        f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else split,
         f"{model.min_replicas}-{model.max_replicas}",
         str(model.max_model_len),
         "?" if hour is None else f"{hour:.2f}",

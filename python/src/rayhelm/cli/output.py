@@ -1,4 +1,4 @@
-"""What the commands share: the formats and where text goes."""
+"""Output formats and streams that the commands share."""
 
 import enum
 import sys
@@ -19,14 +19,14 @@ Chosen = TypeVar("Chosen", bound=enum.StrEnum)
 
 
 class Format(enum.StrEnum):
-    """How a command answers."""
+    """Output format of a command."""
 
     text = "text"
     json = "json"
 
 
 class PageFormat(enum.StrEnum):
-    """How a command answers whose answer is a page, too."""
+    """Output format of a command that can also write a page."""
 
     text = "text"
     json = "json"
@@ -40,7 +40,7 @@ def _remember(context: typer.Context, chosen: Chosen) -> Chosen:
 
 FormatOption = Annotated[
     Format,
-    # Eager: known before anything else is found wrong, so that errors have the format too.
+    # Eager: parsed before all other options, so that their errors have the format too.
     typer.Option("--format", help="`text` for people, `json` for programs.", is_eager=True, callback=_remember),
 ]
 PageFormatOption = Annotated[
@@ -55,7 +55,7 @@ PageFormatOption = Annotated[
 
 
 def format_of(context: typer.Context | None) -> Format:
-    """What was chosen; by the words of the command line where it could not be parsed."""
+    """The chosen format; read from sys.argv if the command line could not be parsed."""
     if context and (chosen := context.meta.get(_KEY)):
         return Format(chosen)
     words = sys.argv[1:]
@@ -64,12 +64,12 @@ def format_of(context: typer.Context | None) -> Format:
 
 
 def console() -> "Console":
-    """Standard output, as wide as the terminal; 120 columns where there is none, so that tables in logs stay whole."""
+    """Standard output as wide as the terminal; 120 columns without one, so that tables in logs do not break."""
     from rich.console import Console
 
     class Piped(Console):
         def on_broken_pipe(self) -> None:
-            raise BrokenPipeError  # ends as for every other output; rich would end with 1
+            raise BrokenPipeError  # handled as for every other output; rich would exit with 1
 
     terminal = sys.stdout is not None and sys.stdout.isatty()
     return Piped(width=None if terminal else 120, highlight=False)
@@ -81,7 +81,7 @@ def warn(text: str) -> None:
 
 @contextmanager
 def shown(format: enum.StrEnum) -> Iterator[Callable[[str], None]]:
-    """Shows on stderr what is being waited for: a line that moves in a terminal, plain lines elsewhere."""
+    """Show on standard error what the command waits for: one changing line in a terminal, plain lines elsewhere."""
     import time
 
     from rich.console import Console

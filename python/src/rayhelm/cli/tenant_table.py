@@ -1,4 +1,4 @@
-"""Who may call what, and who owns what, as `rayhelm plan` shows it."""
+"""The tables of tenants and versions in `rayhelm plan`."""
 
 from typing import TYPE_CHECKING
 
@@ -13,31 +13,31 @@ __all__ = ["joined_names", "tenant_table"]
 
 
 def tenant_table(plan: "Plan") -> "Table":
-    """A row for each tenant; its cards, and those that upgrades take beside them."""
+    """A row for each tenant: what it may call, its limits, its services, and their GPUs with the upgrade surge."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    doors = ", ".join(f"{gateway.url} ({cluster})" for cluster, gateway in plan.gateways.items())
+    urls = ", ".join(f"{gateway.url} ({cluster})" for cluster, gateway in plan.gateways.items())
     table = Table(
         box=SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
-        title=f"through {doors}" if doors else "no gateway",
+        title=f"gateway: {urls}" if urls else "no gateway",
         title_justify="left",
     )
     table.add_column("tenant", overflow="fold")
     table.add_column("may call", overflow="fold")
-    for column in ("per minute", "at once"):
+    for column in ("requests/min", "concurrency"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("owns", overflow="fold")
-    table.add_column("cards", justify="right", no_wrap=True)
+    table.add_column("GPUs\n+ upgrade", justify="right", no_wrap=True)
     for name, tenant in plan.tenants.items():
         owned = [plan.services[service] for service in tenant.services]
         baseline = sum(service.gpus for service in owned)
         upgrade_surge = sum(service.upgrade_surge_gpus for service in owned)
         table.add_row(
             name,
-            ", ".join(_callable(tenant)) or "-",
+            ", ".join(_list_models(tenant)) or "-",
             str(tenant.requests_per_minute) if tenant.models else "-",
             str(tenant.concurrency) if tenant.models else "-",
             ", ".join(tenant.services) or "-",
@@ -46,15 +46,14 @@ def tenant_table(plan: "Plan") -> "Table":
     return table
 
 
-def _callable(tenant: "TenantPlan") -> "Iterator[str]":
-    """Models, each with the version that the tenant is pinned to."""
+def _list_models(tenant: "TenantPlan") -> "Iterator[str]":
+    """Models that the tenant may call, each with its pinned version."""
     for model in tenant.models:
         yield f"{model} ({tenant.pinned_versions[model]})" if model in tenant.pinned_versions else model
 
 
 def joined_names(plan: "Plan") -> "Iterator[str]":
-    """A sentence for each name that several models answer to: versions with their percentages, places with their
-    shares."""
+    """A sentence for each model name that several models serve, with the weight of each version."""
     for gateway in plan.gateways.values():
         for name, versions in gateway.versions.items():
             if sum(len(version.models) for version in versions.values()) == 1:
