@@ -1,4 +1,4 @@
-"""What an edit of a fleet does, and that the stand-ins ask for the same of KubeRay and Serve."""
+"""The effect of an edit of a fleet, and the edit of the stand-ins with the same effect."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,17 +26,17 @@ FLEET = """\
     pools:
       gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1}
     models:
-      chat: {source: Qwen/Qwen3-8B, unpinnedReason: nobody tests it, context: 8192, service: one}
+      chat: {source: Qwen/Qwen3-8B, unpinnedReason: only rendered, context: 8192, service: one}
     tenants:
       apps: {models: [chat], requestsPerMinute: 60}
 """
 MORE = (
-    "      search: {source: BAAI/bge-m3, unpinnedReason: nobody tests it, task: embed, gpuFraction: 0.5, service: %s}\n"
+    "      search: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed, gpuFraction: 0.5, service: %s}\n"
 )
 
 
 def wider(service: str) -> str:
-    """With another model."""
+    """The fleet with another model."""
     return FLEET.replace("    tenants:", f"{MORE % service}    tenants:").replace("[chat]", "[chat, search]")
 
 
@@ -49,25 +49,25 @@ def stand_ins(text: str = FLEET) -> StandInSet:
 
 
 def with_values(them: StandInSet, change: Callable[[RayServiceValues], RayServiceValues]) -> StandInSet:
-    """The same with other values of the service, as another fleet file would give them; its stand-in as it was."""
+    """Change the values of the service, as another fleet file would; its stand-in stays the same."""
     return replace(them, services={name: change(values) for name, values in them.services.items()})
 
 
-def more(model: Any, **change: Any) -> Any:
+def copy(model: Any, **change: Any) -> Any:
     return model.model_copy(update=change)
 
 
 def of_model(values: RayServiceValues, **change: Any) -> RayServiceValues:
     application = values.serve.applications["chat"]
-    models = {"chat": more(application.models["chat"], **change)}
-    return more(values, serve=more(values.serve, applications={"chat": more(application, models=models)}))
+    models = {"chat": copy(application.models["chat"], **change)}
+    return copy(values, serve=copy(values.serve, applications={"chat": copy(application, models=models)}))
 
 
 def of_group(values: RayServiceValues, **change: Any) -> RayServiceValues:
-    return more(values, worker_groups={name: more(group, **change) for name, group in values.worker_groups.items()})
+    return copy(values, worker_groups={name: copy(group, **change) for name, group in values.worker_groups.items()})
 
 
-def went(
+def apply(
     change: Callable[[RayServiceValues], RayServiceValues],
 ) -> tuple[RayServiceValues, RayServiceValues, ServiceEdit]:
     """Stand-ins before and after, and the edit."""
@@ -84,129 +84,129 @@ def model(values: RayServiceValues) -> Any:
     return values.serve.applications["chat"].models["chat"]
 
 
-def does_to_the_stand_in(before: RayServiceValues, after: RayServiceValues) -> str:
+def classify_stand_in_edit(before: RayServiceValues, after: RayServiceValues) -> str:
     release = next(each for each in stand_ins().releases if each.chart == "ray-service")
     return classify_edit(release, before, after).effect
 
 
 def of_memory(values: RayServiceValues, memory: str) -> RayServiceValues:
-    return of_group(values, resources=more(values.worker_groups["gpu"].resources, memory=memory))
+    return of_group(values, resources=copy(values.worker_groups["gpu"].resources, memory=memory))
 
 
 POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
-    "another image": lambda values: more(values, image=more(values.image, tag="another")),
+    "another image": lambda values: copy(values, image=copy(values.image, tag="another")),
     "more memory": lambda values: of_group(
-        values, resources=more(values.worker_groups["gpu"].resources, memory="64Gi")
+        values, resources=copy(values.worker_groups["gpu"].resources, memory="64Gi")
     ),
-    "two cards": lambda values: of_group(values, gpu=more(values.worker_groups["gpu"].gpu, count=2)),
+    "two GPUs": lambda values: of_group(values, gpu=copy(values.worker_groups["gpu"].gpu, count=2)),
     "other nodes": lambda values: of_group(values, node_selector={"disk": "fast"}),
-    "an environment": lambda values: more(values, head=more(values.head, env={"A": "1"})),
-    "an older autoscaler": lambda values: more(values, autoscaler=more(values.autoscaler, idle_timeout_seconds=1)),
+    "an environment": lambda values: copy(values, head=copy(values.head, env={"A": "1"})),
+    "an older autoscaler": lambda values: copy(values, autoscaler=copy(values.autoscaler, idle_timeout_seconds=1)),
 }
 
 
 @pytest.mark.parametrize("edit", POD_EDITS)
-def test_an_edit_of_pods_builds_a_new_cluster_of_stand_ins_too(edit: str) -> None:
-    before, after, what = went(POD_EDITS[edit])
+def test_pod_edit_creates_a_new_cluster_of_stand_ins(edit: str) -> None:
+    before, after, what = apply(POD_EDITS[edit])
     assert what.effect == "new cluster"
     assert after.head.env[EDIT_VARIABLE] == after.worker_groups[GROUP].env[EDIT_VARIABLE] == what.mark
     assert EDIT_VARIABLE not in before.head.env
-    assert does_to_the_stand_in(before, after) == "new cluster"
+    assert classify_stand_in_edit(before, after) == "new cluster"
 
 
-def test_an_edit_of_pods_under_none_is_held_back_and_says_how_to_fix_it() -> None:
-    none = lambda values: more(values, upgrade=more(values.upgrade, strategy="None"))  # noqa: E731
-    before, after, what = went(lambda values: none(POD_EDITS["another image"](values)))
+def test_pod_edit_under_strategy_none_is_held_back_with_a_fix() -> None:
+    none = lambda values: copy(values, upgrade=copy(values.upgrade, strategy="None"))  # noqa: E731
+    before, after, what = apply(lambda values: none(POD_EDITS["another image"](values)))
     assert what.effect == "held back"
     assert "helm uninstall" in what.details[0]
-    assert does_to_the_stand_in(before, none(after)) == "held back"
+    assert classify_stand_in_edit(before, none(after)) == "held back"
 
 
-def test_the_engine_is_told_something_else_where_the_fleets_is() -> None:
+def test_engine_edit_changes_the_engine_of_the_stand_in() -> None:
     engine = model(stand_ins().services["one"]).engine
-    before, after, what = went(lambda values: of_model(values, engine=more(engine, max_model_len=4096)))
+    before, after, what = apply(lambda values: of_model(values, engine=copy(engine, max_model_len=4096)))
     assert what.effect == "serve config"
-    assert what.details == ("Ray Serve is told another configuration of chat",)
+    assert what.details == ("Ray Serve receives another configuration of chat",)
     assert model(before).engine.seed is None
     assert model(after).engine.seed is not None
-    assert does_to_the_stand_in(before, after) == "serve config"
+    assert classify_stand_in_edit(before, after) == "serve config"
 
 
-def test_autoscaling_is_carried_and_leaves_the_engine_alone() -> None:
+def test_autoscaling_edit_keeps_the_engine_of_the_stand_in() -> None:
     own = model(stand_ins().services["one"]).autoscaling
-    before, after, what = went(lambda values: of_model(values, autoscaling=more(own, upscale_delay_seconds=77)))
+    before, after, what = apply(lambda values: of_model(values, autoscaling=copy(own, upscale_delay_seconds=77)))
     assert what.effect == "serve config"
     assert model(after).engine == model(before).engine
     assert model(after).autoscaling.upscale_delay_seconds == 77
-    assert does_to_the_stand_in(before, after) == "serve config"
+    assert classify_stand_in_edit(before, after) == "serve config"
 
 
-def test_requests_have_the_time_to_end_that_the_fleet_gives_them() -> None:
-    before, after, _ = went(lambda values: of_model(values, graceful_shutdown_seconds=20))
-    assert model(before).graceful_shutdown_seconds == 60, "as long as a cluster that was replaced lives on here"
+def test_stand_in_has_the_shutdown_time_of_the_fleet() -> None:
+    before, after, _ = apply(lambda values: of_model(values, graceful_shutdown_seconds=20))
+    assert model(before).graceful_shutdown_seconds == 60, "the deletion delay of a replaced cluster in a rehearsal"
     assert model(after).graceful_shutdown_seconds == 20
 
 
-def test_other_bounds_of_replicas_are_an_edit_of_autoscaling_without_more_replicas() -> None:
+def test_replica_limit_edit_changes_autoscaling_without_more_replicas() -> None:
     own = model(stand_ins().services["one"]).autoscaling
-    before, after, what = went(
-        lambda values: of_group(of_model(values, autoscaling=more(own, max_replicas=3)), max_replicas=3)
+    before, after, what = apply(
+        lambda values: of_group(of_model(values, autoscaling=copy(own, max_replicas=3)), max_replicas=3)
     )
     assert model(after).autoscaling.max_replicas == 1
     assert model(after).autoscaling != model(before).autoscaling
-    assert any("one replica of each model stands in" in sentence for sentence in what.details)
+    assert any("each stand-in has one replica" in sentence for sentence in what.details)
 
 
-def test_an_edit_around_the_models_deploys_them_anew() -> None:
+def test_application_edit_redeploys_its_models() -> None:
     def more_of_it(values: RayServiceValues) -> RayServiceValues:
         application = values.serve.applications["chat"]
-        ingress = more(application.ingress, max_replicas=7)
-        return more(values, serve=more(values.serve, applications={"chat": more(application, ingress=ingress)}))
+        ingress = copy(application.ingress, max_replicas=7)
+        return copy(values, serve=copy(values.serve, applications={"chat": copy(application, ingress=ingress)}))
 
-    before, after, what = went(more_of_it)
+    before, after, what = apply(more_of_it)
     assert what.effect == "serve config"
     assert model(after).engine.seed != model(before).engine.seed
 
 
-def test_bounds_of_workers_do_nothing_to_the_cluster_that_serves() -> None:
-    before, after, what = went(lambda values: of_group(values, max_replicas=4))
+def test_worker_limit_edit_does_not_change_the_active_cluster() -> None:
+    before, after, what = apply(lambda values: of_group(values, max_replicas=4))
     assert what.effect == "values"
-    assert "from the next new cluster on" in what.details[0]
-    assert does_to_the_stand_in(before, after) == "values"
+    assert "with the next new cluster" in what.details[0]
+    assert classify_stand_in_edit(before, after) == "values"
 
 
-def test_a_group_at_the_end_is_added_in_place() -> None:
+def test_last_worker_group_is_added_in_place() -> None:
     def more_of_it(values: RayServiceValues) -> RayServiceValues:
         groups = {
             **values.worker_groups,
-            "more": more(values.worker_groups["gpu"], min_replicas=0),
+            "more": copy(values.worker_groups["gpu"], min_replicas=0),
         }
-        return more(values, worker_groups=groups)
+        return copy(values, worker_groups=groups)
 
-    before, after, what = went(more_of_it)
+    before, after, what = apply(more_of_it)
     assert (what.effect, what.added) == ("in place", ("more",))
     assert list(after.worker_groups) == [GROUP, f"{GROUP}-more"]
     assert after.worker_groups[f"{GROUP}-more"].min_replicas == 0
-    assert does_to_the_stand_in(before, after) == "in place"
+    assert classify_stand_in_edit(before, after) == "in place"
 
 
-def test_another_model_in_a_service_gets_its_room_beforehand() -> None:
+def test_added_model_fits_on_the_worker_before_the_change() -> None:
     old, new = stand_ins(FLEET), stand_ins(wider("one"))
     groups = of_group(new.services["one"], min_replicas=1).worker_groups
-    roomy = replace(old, services={"one": more(old.services["one"], worker_groups=groups)})
+    roomy = replace(old, services={"one": copy(old.services["one"], worker_groups=groups)})
     before, after, edits = mirror_edits(roomy, new)
     assert edits["one"].effect == "serve config"
     assert service(before).worker_groups == service(after).worker_groups
     assert set(service(after).serve.applications) == {"chat", "search"}
 
 
-def test_the_same_fleet_has_no_steps() -> None:
+def test_equal_fleets_have_no_steps() -> None:
     before, after, edits = mirror_edits(stand_ins(), stand_ins())
     assert before == after
     assert plan_steps(before, after, edits) == []
 
 
-def test_what_comes_is_installed_and_what_goes_is_uninstalled_last() -> None:
+def test_added_releases_are_installed_and_removed_ones_uninstalled_last() -> None:
     two = wider("two")
     come = plan_steps(*mirror_edits(stand_ins(FLEET), stand_ins(two)))
     made = [(step.release.chart, step.effect) for step in come]
@@ -215,7 +215,7 @@ def test_what_comes_is_installed_and_what_goes_is_uninstalled_last() -> None:
     assert (go[-1].release.name, go[-1].effect) == ("two", "uninstall")
 
 
-def test_what_lies_outside_of_the_fleet_is_left_out_and_said() -> None:
+def test_external_services_are_left_out_with_a_note() -> None:
     outside = FLEET.replace(
         "gateway: {replicas: 1, allowedClients: [apps]}",
         "gateway: {replicas: 1, allowedClients: [apps], host: a.example, ingress: {className: nginx, tlsSecret: tls}}\n"

@@ -1,4 +1,4 @@
-"""The operator under test goes, comes back, or gives way to one of another version."""
+"""Stop and start the operator under test, or one of another version in its place."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,21 +9,22 @@ from cluster.kit.cluster import Cluster
 from testbed.control_plane import Bed
 from testbed.control_plane.home import Part
 
-__all__ = ["PART", "Operators", "operators"]
+__all__ = ["PART", "OperatorManager", "manage_operators"]
 
 PART = "kuberay-operator"
-RIGHTS = Path(__file__).with_name("other-operator.yaml")
+PERMISSIONS = Path(__file__).with_name("other-operator.yaml")
 
 
 @dataclass(frozen=True)
-class Operators:
-    """One of them runs at a time."""
+class OperatorManager:
+    """Runs one operator at a time."""
 
     bed: Bed
     ours: Part
     other: Path | None
+    """Program of another version."""
 
-    def end(self) -> None:
+    def stop(self) -> None:
         self.bed.end(PART)
 
     def start_ours(self) -> None:
@@ -38,17 +39,17 @@ class Operators:
 
 
 @contextmanager
-def operators(cluster: Cluster, other: Path | None) -> Iterator[Operators]:
-    """Whatever happens within, the operator under test runs afterwards, with the rights that it had."""
+def manage_operators(cluster: Cluster, other: Path | None) -> Iterator[OperatorManager]:
+    """Restore the operator under test and its permissions on exit."""
     bed = cluster.place.bed
-    found = Operators(bed, bed.part(PART), other)
+    found = OperatorManager(bed, bed.part(PART), other)
     if other:
-        cluster.kubectl("apply", "-f", str(RIGHTS))
+        cluster.kubectl("apply", "-f", str(PERMISSIONS))
     try:
         yield found
     finally:
         if bed.part(PART).command != found.ours.command or not bed.is_well(PART):
-            found.end()
+            found.stop()
             found.start_ours()
         if other:
-            cluster.kubectl("delete", "-f", str(RIGHTS))
+            cluster.kubectl("delete", "-f", str(PERMISSIONS))

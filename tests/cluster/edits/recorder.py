@@ -1,7 +1,6 @@
-"""Everything that an API server tells of one namespace, in the order in which it happened there.
+"""Record every event of one namespace in its order.
 
-Asking now and then would miss what lasts for a moment: a watch misses nothing, and resource versions put the events of
-different kinds in one order.
+Polling would miss short states; a watch misses nothing. Resource versions order the events of different kinds.
 """
 
 import json
@@ -19,20 +18,20 @@ __all__ = ["Event", "Recorder"]
 
 KINDS = {"RayService": "ray.io/v1", "RayCluster": "ray.io/v1", "Pod": "v1", "Service": "v1"}
 WATCH = 5
-"""Seconds after which the API server ends a watch, and the next one goes on where it ended."""
+"""Seconds after which the API server ends a watch; the next one continues there."""
 PATIENCE = 120
-"""Seconds without a word of the API server."""
+"""Seconds without an answer of the API server."""
 
 
 class Event(NamedTuple):
-    """An object was made, changed or deleted."""
+    """An object was created, changed or deleted."""
 
     version: int
-    """Of the whole store: events of all kinds are in this order."""
+    """Resource version; events of all kinds are in this order."""
     kind: str
-    gone: bool
+    removed: bool
     at: float
-    """When it was heard, in seconds since 1970."""
+    """When it was received, in seconds since 1970."""
     object: Object
 
 
@@ -54,8 +53,8 @@ class Recorder:
         for thread in self._threads:
             thread.join()
 
-    def of(self, service: str) -> list[Event]:
-        """Events of a RayService and of all that comes from it."""
+    def list_events(self, service: str) -> list[Event]:
+        """Return the events of a RayService and of everything that it owns."""
         assert self._broken is None, f"a watch ended: {self._broken!r}"
         with self._lock:
             found = [*self._events["RayService", service], *self._events["RayCluster", service]]
@@ -65,7 +64,7 @@ class Recorder:
         return sorted(found, key=lambda event: event.version)
 
     def _begin(self, kind: str) -> tuple[Any, str]:
-        """A client for each thread, and the version from which on nothing is missed."""
+        """Return a client for a thread, and the resource version to watch from."""
         client = pykube.HTTPClient(pykube.KubeConfig.from_file(str(self._kubeconfig)), timeout=PATIENCE)
         with self._ask(client, kind) as answer:
             return client, str(answer.json()["metadata"]["resourceVersion"])
@@ -76,20 +75,20 @@ class Recorder:
             while not self._ended.is_set():
                 with self._ask(client, kind, {**options, "resourceVersion": since}) as answer:
                     for line in answer.iter_lines(chunk_size=None):
-                        since = self._take(kind, json.loads(line))
-        except Exception as error:  # whatever it was, the record has a hole
+                        since = self._add(kind, json.loads(line))
+        except Exception as error:  # any error leaves a gap in the record
             self._broken = error
         finally:
             client.session.close()
 
-    def _take(self, kind: str, told: Object) -> str:
-        """Notes an event, and returns its version."""
-        item = told["object"]
-        if told["type"] == "ERROR":
+    def _add(self, kind: str, message: Object) -> str:
+        """Record an event, and return its resource version."""
+        item = message["object"]
+        if message["type"] == "ERROR":
             raise ConnectionError(item.get("message"))
         version = str(item["metadata"]["resourceVersion"])
-        if told["type"] != "BOOKMARK":
-            event = Event(int(version), kind, told["type"] == "DELETED", time.time(), item)
+        if message["type"] != "BOOKMARK":
+            event = Event(int(version), kind, message["type"] == "DELETED", time.time(), item)
             with self._lock:
                 self._events[kind, _owner(kind, item)].append(event)
         return version
@@ -102,7 +101,7 @@ class Recorder:
 
 
 def _owner(kind: str, item: Object) -> str:
-    """What an object is found by: the RayService itself, else what made it."""
+    """Name of the RayService itself, or of the owner of another object."""
     if kind == "RayService":
         return str(item["metadata"]["name"])
     owners = item["metadata"].get("ownerReferences", [])

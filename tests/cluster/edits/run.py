@@ -1,100 +1,100 @@
-"""Makes edits on many RayServices at once: each waits for the operator, and none for another one."""
+"""Make edits on many RayServices at the same time; each waits only for the operator."""
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from cluster.edits.looks import Looks
-from cluster.edits.operators import PART, Operators, operators
+from cluster.edits.observation import EditCase, Observation, OperatorState
+from cluster.edits.operators import PART, OperatorManager, manage_operators
+from cluster.edits.reconcile_log import ReconcileLog
 from cluster.edits.recorder import Recorder
-from cluster.edits.service import Place, Service
-from cluster.edits.template import machines, objects
+from cluster.edits.service import EditedService, EditNamespace
+from cluster.edits.template import build_nodes, build_objects
 from cluster.kit.cluster import Cluster
 from cluster.kit.wait import eventually
-from rayhelm.forecast.observed import Edit, Observed, Operator
 
-__all__ = ["Results", "run"]
+__all__ = ["EditResults", "run"]
 
-Results = dict[str, Observed | Exception]
+EditResults = dict[str, Observation | Exception]
 """By the id of the edit."""
 
 
-def run(edits: Sequence[Edit], cluster: Cluster, other: Path | None) -> Results:
-    """What the operator did with each. Edits that need another operator are left out where there is none."""
+def run(edits: Sequence[EditCase], cluster: Cluster, other: Path | None) -> EditResults:
+    """Return what the operator did with each edit. Edits that need another operator are left out if there is none."""
 
-    def of(*where: Operator) -> list[Edit]:
+    def select(*where: OperatorState) -> list[EditCase]:
         return [edit for edit in edits if edit.operator in where]
 
     with (
-        cluster.machines(machines(len(edits))),
-        operators(cluster, other) as found,
+        cluster.machines(build_nodes(len(edits))),
+        manage_operators(cluster, other) as found,
         _place(cluster) as place,
         ThreadPoolExecutor(len(edits) + 1) as pool,
     ):
-        stage = Stage(place, pool)
-        stage.make(of("runs", "restarts", *(["other takes over"] if other else [])))
-        stage.while_it_runs("runs")
-        stage.while_it_is_down("restarts", found, found.start_ours)
+        edit_run = EditRun(place, pool)
+        edit_run.create(select("runs", "restarts", *(["other takes over"] if other else [])))
+        edit_run.while_it_runs("runs")
+        edit_run.while_it_is_down("restarts", found, found.start_ours)
         if other:
-            stage.while_it_is_down("other takes over", found, found.start_other)
-            stage.make(of("takes over from other"))
-            stage.while_it_is_down("takes over from other", found, found.start_ours)
-        return stage.results
+            edit_run.while_it_is_down("other takes over", found, found.start_other)
+            edit_run.create(select("takes over from other"))
+            edit_run.while_it_is_down("takes over from other", found, found.start_ours)
+        return edit_run.results
 
 
-class Stage:
-    """The RayServices of a place."""
+class EditRun:
+    """The RayServices of a namespace."""
 
-    def __init__(self, place: Place, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, place: EditNamespace, pool: ThreadPoolExecutor) -> None:
         self._place, self._pool = place, pool
-        self._services: list[Service] = []
+        self._services: list[EditedService] = []
         self._ready: dict[str, Future[None]] = {}
-        self.results: Results = {}
+        self.results: EditResults = {}
 
-    def make(self, edits: Sequence[Edit]) -> None:
-        """A RayService for each edit; they come to where the edit is made by themselves."""
+    def create(self, edits: Sequence[EditCase]) -> None:
+        """Create a RayService per edit, and prepare each in the background."""
         if not edits:
             return
-        services = [Service(edit, self._place) for edit in edits]
+        services = [EditedService(edit, self._place) for edit in edits]
         cluster, names = self._place.cluster, [service.name for service in services]
-        cluster.apply(*objects(cluster, names), namespace=self._place.namespace)
+        cluster.apply(*build_objects(cluster, names), namespace=self._place.namespace)
         self._services += services
         self._ready |= {service.edit.id: self._pool.submit(service.prepare) for service in services}
 
-    def while_it_runs(self, operator: Operator) -> None:
-        """Edits each RayService as soon as that can be done."""
+    def while_it_runs(self, operator: OperatorState) -> None:
+        """Edit each RayService as soon as it is prepared."""
 
-        def edit(service: Service) -> None:
+        def edit(service: EditedService) -> None:
             self._ready[service.edit.id].result()
             service.mark()
-            service.do(service.edit.steps)
-            service.rest()
-            self.results[service.edit.id] = service.observed()
+            service.make_steps(service.edit.steps)
+            service.wait_until_settled()
+            self.results[service.edit.id] = service.observe()
 
         self._each(operator, edit)
 
-    def while_it_is_down(self, operator: Operator, operators: Operators, start: Callable[[], None]) -> None:
-        """Edits them all between the end of an operator and the start of one."""
+    def while_it_is_down(self, operator: OperatorState, operators: OperatorManager, start: Callable[[], None]) -> None:
+        """Edit all RayServices between the stop of an operator and the start of the next."""
 
-        def prepare(service: Service) -> None:
+        def prepare(service: EditedService) -> None:
             self._ready[service.edit.id].result()
-            service.rest()  # operators may have come and gone since
+            service.wait_until_settled()  # the operator may have changed since
             service.mark()
 
-        def note(service: Service) -> None:
-            service.rest()
-            self.results[service.edit.id] = service.observed()
+        def note(service: EditedService) -> None:
+            service.wait_until_settled()
+            self.results[service.edit.id] = service.observe()
 
         if not self._each(operator, prepare):
             return
-        operators.end()
-        self._each(operator, lambda service: service.do_unseen(service.edit.steps))
+        operators.stop()
+        self._each(operator, lambda service: service.make_steps_without_operator(service.edit.steps))
         start()
         self._each(operator, note)
 
-    def _each(self, operator: Operator, work: Callable[[Service], None]) -> bool:
-        """Side by side; one that fails is done with. False where there is none."""
+    def _each(self, operator: OperatorState, work: Callable[[EditedService], None]) -> bool:
+        """Run `work` for all services in parallel; a service that fails is left out later. False if there is none."""
         services = [item for item in self._services if item.edit.operator == operator]
         todo = {item.edit.id: self._pool.submit(work, item) for item in services if item.edit.id not in self.results}
         for id, done in todo.items():
@@ -104,16 +104,16 @@ class Stage:
 
 
 @contextmanager
-def _place(cluster: Cluster) -> Iterator[Place]:
-    looks = Looks(cluster.place.bed.home.log(PART))
+def _place(cluster: Cluster) -> Iterator[EditNamespace]:
+    log = ReconcileLog(cluster.place.bed.home.log(PART))
     with cluster.namespace() as name:
         recorder = Recorder(cluster.place.kubeconfig, name)
         try:
-            yield Place(cluster, name, recorder, looks)
+            yield EditNamespace(cluster, name, recorder, log)
         finally:
             recorder.end()
-            # Before the namespace, in which the operator cleans up after Redis by a Job; and before the nodes, without
-            # which no pod comes to its end.
+            # Before the namespace is deleted: the operator runs a Job there to clean up Redis. And before the nodes are
+            # deleted: without them no pod ends.
             cluster.kubectl("delete", "rayservices", "--all", f"--namespace={name}", "--wait=false")
             for kind in ("RayCluster", "Pod"):
                 eventually(lambda kind=kind: not cluster.all(kind, name), f"the end of each {kind} of {name}")

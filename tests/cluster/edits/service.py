@@ -1,4 +1,4 @@
-"""One RayService under edit: what is done to it, and how it comes to rest."""
+"""The RayService of one edit: make the steps, and wait until it has settled."""
 
 import json
 import re
@@ -8,49 +8,49 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from cluster.edits.dump import renamed
-from cluster.edits.looks import Looks
-from cluster.edits.observe import observe
+from cluster.edits.build_observation import build_observation
+from cluster.edits.normalize import rename_all
+from cluster.edits.observation import EditCase, EditStep, Observation
+from cluster.edits.reconcile_log import ReconcileLog
 from cluster.edits.recorder import Event, Recorder
-from cluster.edits.rest import is_done, is_settled
-from cluster.edits.story import Moment, state_at
+from cluster.edits.service_state import ServiceState, get_state
+from cluster.edits.settled import is_done, is_settled
 from cluster.kit.cluster import Cluster
 from cluster.kit.wait import eventually
-from rayhelm.forecast.observed import Edit, Observed, Step
 
-__all__ = ["Place", "Service"]
+__all__ = ["EditNamespace", "EditedService"]
 
-FORMS = {dict: "application/merge-patch+json", list: "application/json-patch+json"}
-LOOKS, MORE_LOOKS = 3, 5
-"""Of the operator, at least a second apart, without a change of anything: where all is done, and where something is
-left to be done (a cluster that waits to take over, or to be deleted), which must not be taken for the end too soon."""
+PATCH_TYPES = {dict: "application/merge-patch+json", list: "application/json-patch+json"}
+RECONCILES, MORE_RECONCILES = 3, 5
+"""Reconciliations, at least a second apart, without any change: when nothing is left to do, and when something is (a
+cluster that waits to take over or to be deleted)."""
 
 _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where the services of one phase live."""
+class EditNamespace:
+    """Namespace of the services of one phase."""
 
     cluster: Cluster
     namespace: str
     recorder: Recorder
-    looks: Looks
+    log: ReconcileLog
 
 
 @dataclass
-class Service:
+class EditedService:
     """The RayService of one edit."""
 
-    edit: Edit
-    place: Place
-    said: list[str] = field(default_factory=list)
+    edit: EditCase
+    place: EditNamespace
+    messages: list[str] = field(default_factory=list)
     """Warnings and refusals of the API server, since the mark."""
     is_refused: bool = False
-    _told: float = 0.0
-    """When something was done last, in seconds since 1970."""
+    _acted: float = 0.0
+    """Time of the last action, in seconds since 1970."""
     _version: int = 0
-    """Of the store, after the last patch."""
+    """Resource version after the last patch."""
     _mark: int = 0
     _marked: float = 0.0
 
@@ -60,43 +60,45 @@ class Service:
 
     @property
     def events(self) -> list[Event]:
-        return self.place.recorder.of(self.name)
+        return self.place.recorder.list_events(self.name)
 
-    # -- doing -----------------------------------------------------------------------------------------------------
+    # -- actions -----------------------------------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """From nothing to the RayService that is edited."""
-        self.becomes_ready()
-        self.do(self.edit.before)
+        """Wait for the new RayService, and make the steps before the edit."""
+        self.wait_until_ready()
+        self.make_steps(self.edit.before)
 
-    def do(self, steps: Iterable[Step]) -> None:
+    def make_steps(self, steps: Iterable[EditStep]) -> None:
         for step in steps:
             self._do(step)
             if step.ray != "fails":
-                self.rest()
+                self.wait_until_settled()
 
-    def do_unseen(self, steps: Iterable[Step]) -> None:
-        """While no operator runs: what it did before is not what it does with this."""
+    def make_steps_without_operator(self, steps: Iterable[EditStep]) -> None:
+        """Make the steps while no operator runs."""
         for step in steps:
             self._do(step)
-        self._told = time.time()
+        self._acted = time.time()
 
     def mark(self) -> None:
-        """What happens from now on is the edit's doing."""
-        self.said.clear()
-        self._mark, self._marked = state_at(self.events).version, time.time()
+        """Observe from now on."""
+        self.messages.clear()
+        self._mark, self._marked = get_state(self.events).version, time.time()
 
-    def observed(self) -> Observed:
-        """Since the mark. What Ray was told to do wrong is over then."""
-        ray, looks, namespace = self.place.cluster.place.ray, self.place.looks, self.place.namespace
+    def observe(self) -> Observation:
+        """Return what happened since the mark, and end the simulated failures of Ray."""
+        ray, log, namespace = self.place.cluster.place.ray, self.place.log, self.place.namespace
         events = self.events
         puts = [put for put in ray.puts(namespace, self.name) if put.time > self._marked]
-        errors = looks.errors(namespace, self.name, self._since(state_at(events)))
+        errors = log.errors(namespace, self.name, self._since(get_state(events)))
         ray.heal(namespace, self.name)
-        found = observe(events, self._mark, puts, said=self.said, errors=errors, is_refused=self.is_refused)
-        return Observed.model_validate(renamed(found.model_dump(), {namespace: "<namespace>"}))
+        found = build_observation(
+            events, self._mark, puts, messages=self.messages, errors=errors, is_refused=self.is_refused
+        )
+        return Observation.model_validate(rename_all(found.model_dump(), {namespace: "<namespace>"}))
 
-    def _do(self, step: Step) -> None:
+    def _do(self, step: EditStep) -> None:
         ray = self.place.cluster.place.ray
         if step.ray == "fails":
             ray.fail(self.place.namespace, self.name, applications={"chat": "DEPLOY_FAILED"}, only_new=True)
@@ -106,11 +108,11 @@ class Service:
             self._scale(step.scale)
         else:
             self._patch("rayservices", self.name, step.patch)
-        self._told = time.time()
+        self._acted = time.time()
 
     def _scale(self, workers: dict[str, int]) -> None:
-        now = state_at(self.events)
-        found = now.named("RayCluster", now.active)
+        now = get_state(self.events)
+        found = now.get("RayCluster", now.active)
         assert found
         groups = [group["groupName"] for group in found["spec"]["workerGroupSpecs"]]
         path = "/spec/workerGroupSpecs/{}/replicas"
@@ -118,56 +120,58 @@ class Service:
         self._patch("rayclusters", now.active, change)
 
     def _patch(self, kind: str, name: str, change: Any) -> None:
-        """As the API server's own client does, for its warnings."""
+        """Patch without kubectl, to read the warnings of the API server."""
         with _one_at_a_time:
             answer = self.place.cluster.api.patch(
                 version="ray.io/v1",
                 namespace=self.place.namespace,
                 url=f"{kind}/{name}",
-                headers={"Content-Type": FORMS[type(change)]},
+                headers={"Content-Type": PATCH_TYPES[type(change)]},
                 data=json.dumps(change),
             )
-        self.said += [
+        self.messages += [
             text.replace('\\"', '"')
             for text in re.findall(r'299 - "((?:[^"\\]|\\.)*)"', answer.headers.get("Warning", ""))
         ]
-        told = answer.json()
+        body = answer.json()
         if answer.ok:
-            self._version = int(told["metadata"]["resourceVersion"])
+            self._version = int(body["metadata"]["resourceVersion"])
             return
         self.is_refused = True
-        self.said.append(told["message"])
+        self.messages.append(body["message"])
 
     # -- waiting ---------------------------------------------------------------------------------------------------
 
-    def becomes_ready(self) -> None:
-        eventually(lambda: self._is("Ready", "True"), f"{self.name} being Ready", shows=self.tell)
-        self.rest()
+    def wait_until_ready(self) -> None:
+        eventually(lambda: self._is("Ready", "True"), f"{self.name} to be Ready", shows=self.describe)
+        self.wait_until_settled()
 
-    def rest(self) -> None:
-        """Until nothing is left to be done, or the operator has looked again and again without doing it."""
-        eventually(self._rests, f"{self.name} coming to rest", shows=self.tell)
+    def wait_until_settled(self) -> None:
+        """Wait until nothing is left to do, or the operator has reconciled several times without a change."""
+        eventually(self._is_settled, f"{self.name} to settle", shows=self.describe)
 
-    def tell(self) -> str:
-        now = state_at(self.events)
-        pods = [f"{pod['metadata']['name']}: {pod['status'].get('phase')}" for pod in now.all("Pod")]
+    def describe(self) -> str:
+        now = get_state(self.events)
+        pods = [f"{pod['metadata']['name']}: {pod['status'].get('phase')}" for pod in now.list_all("Pod")]
         return "\n".join([json.dumps(now.service.get("status", {}), indent=1), *pods])
 
     def _is(self, name: str, status: str) -> bool:
         events = self.events
-        return bool(events) and state_at(events).conditions.get(name, "").startswith(status)
+        return bool(events) and get_state(events).conditions.get(name, "").startswith(status)
 
-    def _rests(self) -> bool:
-        now, looks, namespace = state_at(self.events), self.place.looks, self.place.namespace
+    def _is_settled(self) -> bool:
+        now, log, namespace = get_state(self.events), self.place.log, self.place.namespace
         invalid = {
-            name for item in now.all("RayCluster") if looks.is_invalid(namespace, name := item["metadata"]["name"])
+            name for item in now.list_all("RayCluster") if log.is_invalid(namespace, name := item["metadata"]["name"])
         }
         if now.version < self._version or not is_settled(now, invalid):
             return False
         if now.conditions.get("Ready", "").endswith("ValidationFailed") and now.version > self._version:
-            return True  # said after the last edit; the operator looks no more
-        return looks.since(namespace, self.name, self._since(now)) >= (LOOKS if is_done(now) else MORE_LOOKS)
+            return True  # the operator has stopped reconciling it
+        return log.count_since(namespace, self.name, self._since(now)) >= (
+            RECONCILES if is_done(now) else MORE_RECONCILES
+        )
 
-    def _since(self, now: Moment) -> float:
-        """When something was done or changed last."""
-        return max(now.heard, self._told, self._marked)
+    def _since(self, now: ServiceState) -> float:
+        """Time of the last action or change."""
+        return max(now.time, self._acted, self._marked)

@@ -1,4 +1,5 @@
-"""What an edit of a release will do to its RayService.
+"""Forecast what an edit of a release does to its RayService.
 
-observed    what KubeRay was seen to do with an edit, as data: what a forecast is held against
+differences   which fields of two objects differ
+edits         what KubeRay does when a field changes, from observations with the real operator
 """

@@ -1,7 +1,7 @@
-"""What an edit of a fleet does to its RayServices, and the same edit of the stand-ins, which would swallow most of it:
-image, cards, memory and the engine's arguments are not theirs. Pure but for helm, which renders.
+"""What an edit of a fleet does to its RayServices, and an edit of the stand-ins with the same effect.
 
-`rayhelm.forecast.observed` has what KubeRay was seen to do with each kind of edit.
+The stand-ins have no GPUs, other images, memory and engine arguments, so most edits of the fleet would not change them.
+`rayhelm.forecast.edits` forecasts the effect from observations of KubeRay. Pure, except that helm renders the charts.
 """
 
 import json
@@ -12,6 +12,7 @@ from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
 from rayhelm.charts.helm import template
+from rayhelm.forecast.edits import forecast_edit
 from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import GROUP
@@ -25,20 +26,20 @@ Pods = TypeVar("Pods", HeadPod, WorkerGroup)
 __all__ = ["EDIT_VARIABLE", "ChangeStep", "Effect", "ServiceEdit", "classify_edit", "mirror_edits", "plan_steps"]
 
 EDIT_VARIABLE = "RAYHELM_REHEARSED"
-"""Environment variable that stands for whatever the edit changes in pods."""
+"""Environment variable of pods that represents every change of the pods by the edit."""
 
 Effect = Literal[
     "install",
     "uninstall",
-    "new cluster",  # KubeRay builds a second Ray cluster, and moves the traffic
-    "held back",  # it would, but for `upgrade.strategy: None`
-    "in place",  # worker groups at the end are added to the cluster that serves
-    "serve config",  # Ray Serve is told another configuration
-    "values",  # objects beside the RayService
+    "new cluster",  # KubeRay creates a second Ray cluster and moves the traffic to it
+    "held back",  # as before, but `upgrade.strategy: None` prevents it
+    "in place",  # KubeRay adds worker groups to the active cluster
+    "serve config",  # Ray Serve receives another configuration
+    "values",  # only other objects or fields without effect change
 ]
 
 _CLUSTER = ("kuberay", "image", "ray", "auth", "head", "worker_groups", "autoscaler")
-"""Values that pods are made of."""
+"""Values that are part of the pods."""
 _IDLE = WorkerGroup(
     gpu=WorkerGpu(count=0),
     min_replicas=0,
@@ -51,107 +52,119 @@ _IDLE = WorkerGroup(
 
 @dataclass(frozen=True)
 class ServiceEdit:
-    """What becomes of one RayService."""
+    """What happens to one RayService."""
 
     effect: Effect
     details: tuple[str, ...]
-    """A sentence each."""
+    """Sentences for the report."""
     mark: str = ""
-    """Digest of the RayService that is asked for."""
+    """Digest of the new RayService."""
     applications: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """Models that are configured anew, by application."""
+    """Models with a new configuration, by application."""
     scaling: frozenset[str] = frozenset()
-    """Models of which nothing but the autoscaling is edited."""
+    """Models with a change of the autoscaling only."""
     added: tuple[str, ...] = ()
     """Worker groups that are added in place."""
 
 
 @dataclass(frozen=True)
 class ChangeStep:
-    """One thing that is done to the cluster."""
+    """One action on the cluster."""
 
     release: Release
     effect: Effect
     details: tuple[str, ...] = ()
-    again: frozenset[str] = frozenset()
-    """Models whose replicas Serve starts again."""
+    restarted: frozenset[str] = frozenset()
+    """Models whose replicas Serve restarts."""
 
 
 def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues) -> ServiceEdit:
-    """The fleet's own values, before and after. Raises FleetError where the chart refuses them for the operator that
-    the release names."""
+    """Forecast what replacing the fleet's values `old` by `new` does to a service.
+
+    Raises FleetError if the chart refuses the values for the operator that the release names.
+    """
     assert isinstance(release.values, RayServiceValues)
     here = {"kuberay": release.values.kuberay}
-    before, after = (_ray_service(release, values.model_copy(update=here)) for values in (old, new))
-    was, asked = (_hashed(spec["rayClusterConfig"]) for spec in (before, after))
-    applications, scaling = _applications(before["serveConfigV2"], after["serveConfigV2"])
-    told = before["serveConfigV2"] != after["serveConfigV2"]
-    added = _added(was, asked)
+    before, after = (_render_ray_service(release, values.model_copy(update=here)) for values in (old, new))
+    forecast, usual, added = forecast_edit(before, after, release.values.kuberay.version)
+    configs = tuple(json.loads(spec["serveConfigV2"]) for spec in (before, after))
+    applications, scaling = _list_applications(*configs)
+    is_reconfigured = configs[0] != configs[1]
     mark = sha256(json.dumps(after, sort_keys=True).encode()).hexdigest()[:12]
     details = []
-    if was == asked:
-        effect: Effect = "serve config" if told else "values"
-        if old.worker_groups != new.worker_groups:
-            details.append(
-                "the bounds of worker groups change, which KubeRay does not tell the cluster that serves: they hold"
-                " from the next new cluster on"
-            )
-    elif added:
-        effect = "in place"
-        details.append(f"KubeRay adds {', '.join(added)} to the cluster that serves; no pod is in them here")
-    elif new.upgrade.strategy == "None":
+    effect: Effect = "values"
+    if usual == "new cluster" and forecast != usual:
         effect = "held back"
         details.append(
-            "its pods change, and nothing happens: `upgrade.strategy` is None, for a second cluster has no room."
-            " More cards in the pool let it be NewCluster; without them: helm uninstall, and install anew"
+            "the pods change, but `upgrade.strategy: None` prevents a second cluster, because the pool has no free"
+            " GPUs for it. Add GPUs to the pool to use NewCluster, or run helm uninstall and install again"
         )
-    else:
+    elif forecast == "new cluster":
         effect = "new cluster"
-        details.append("its pods change: KubeRay builds a second cluster, and moves the traffic when that is ready")
-    if told and effect != "new cluster":
+        details.append("the pods change: KubeRay creates a second cluster and moves the traffic when it is ready")
+    elif forecast == "in place":
+        effect = "in place"
+        details.append(f"KubeRay adds {', '.join(added)} to the active cluster; the groups have no pods in a rehearsal")
+    else:
+        effect = "serve config" if is_reconfigured else "values"
+        if old.worker_groups != new.worker_groups:
+            details.append(
+                "minReplicas or maxReplicas of worker groups change. KubeRay does not apply them to the active"
+                " cluster; they take effect with the next new cluster"
+            )
+    if is_reconfigured and effect != "new cluster":
         names = ", ".join(sorted({*(model for models in applications.values() for model in models), *scaling}))
-        details.append(f"Ray Serve is told another configuration{f' of {names}' if names else ''}")
+        details.append(f"Ray Serve receives another configuration{f' of {names}' if names else ''}")
     if old.weights != new.weights or _sources(old) != _sources(new):
-        details.append("weights are not fetched in a rehearsal")
-    if scaling or _bounds(old) != _bounds(new):
-        details.append("one replica of each model stands in: bounds of replicas change nothing here")
-    return ServiceEdit(effect, tuple(details), mark, applications, frozenset(scaling), added)
+        details.append("a rehearsal does not download weights")
+    if scaling or _replica_bounds(old) != _replica_bounds(new):
+        details.append("each stand-in has one replica: changed replica limits have no effect in a rehearsal")
+    return ServiceEdit(
+        effect, tuple(details), mark, applications, frozenset(scaling), added if effect == "in place" else ()
+    )
 
 
 def mirror_edits(old: StandInSet, new: StandInSet) -> tuple[StandInSet, StandInSet, dict[str, ServiceEdit]]:
-    """Both casts, changed such that going from one to the other asks of KubeRay and Serve what going from the old fleet
-    to the new one does; and the edit of each service that is in both."""
+    """Change both stand-in sets so that the step from one to the other has the effect of the fleet's edit.
+
+    Also returns the edit of each service that is in both.
+    """
     edits: dict[str, ServiceEdit] = {}
     olds, news = _services(old), _services(new)
     for key in olds.keys() & news.keys():
         name = news[key].name
         edit = edits[name] = classify_edit(news[key], old.services[name], new.services[name])
-        before, after = _carried(olds[key].values, old.services[name]), _carried(news[key].values, new.services[name])
+        before, after = (
+            _copy_autoscaling(olds[key].values, old.services[name]),
+            _copy_autoscaling(news[key].values, new.services[name]),
+        )
         if edit.effect not in ("new cluster", "held back"):
-            before, after = _same_cluster(before, after)
+            before, after = _unify_cluster(before, after)
         olds[key] = replace(olds[key], values=before)
-        news[key] = replace(news[key], values=_marked(before, after, edit))
+        news[key] = replace(news[key], values=_repeat_edit(before, after, edit))
     return _with(old, olds), _with(new, news), edits
 
 
 def plan_steps(old: StandInSet, new: StandInSet, edits: Mapping[str, ServiceEdit]) -> list[ChangeStep]:
-    """In the order in which they are made: what stays or comes, ground first; then what goes, the other way round."""
-    there = {_key(release): release for release in old.releases}
+    """List the steps in their order: installs and upgrades from the platform up, then uninstalls in reverse."""
+    installed = {_key(release): release for release in old.releases}
     wanted = {_key(release): release for release in new.releases}
     return [
-        *(step for key, release in wanted.items() for step in _step(there.get(key), release, edits)),
-        *(ChangeStep(release, "uninstall") for key, release in reversed(there.items()) if key not in wanted),
+        *(step for key, release in wanted.items() for step in _plan_step(installed.get(key), release, edits)),
+        *(ChangeStep(release, "uninstall") for key, release in reversed(installed.items()) if key not in wanted),
     ]
 
 
-def _step(there: Release | None, wanted: Release, edits: Mapping[str, ServiceEdit]) -> Iterator[ChangeStep]:
-    if there is None:
+def _plan_step(installed: Release | None, wanted: Release, edits: Mapping[str, ServiceEdit]) -> Iterator[ChangeStep]:
+    if installed is None:
         yield ChangeStep(wanted, "install")
         return
     edit = edits.get(wanted.name) if wanted.chart == "ray-service" else None
-    if there.values != wanted.values or (edit and edit.details):
-        again = frozenset(model for models in edit.applications.values() for model in models) if edit else frozenset()
-        yield ChangeStep(wanted, edit.effect if edit else "values", edit.details if edit else (), again)
+    if installed.values != wanted.values or (edit and edit.details):
+        restarted = (
+            frozenset(model for models in edit.applications.values() for model in models) if edit else frozenset()
+        )
+        yield ChangeStep(wanted, edit.effect if edit else "values", edit.details if edit else (), restarted)
 
 
 def _key(release: Release) -> tuple[str, str, str]:
@@ -166,55 +179,33 @@ def _with(stand_ins: StandInSet, services: Mapping[tuple[str, str, str], Release
     return replace(stand_ins, releases=tuple(services.get(_key(release), release) for release in stand_ins.releases))
 
 
-def _ray_service(release: Release, values: RayServiceValues) -> dict[str, Any]:
+def _render_ray_service(release: Release, values: RayServiceValues) -> dict[str, Any]:
     objects = template(
         release.chart, release.name, release.namespace, select_changed(values), kube_version=release.kubernetes
     )
     spec: dict[str, Any] = next(item["spec"] for item in objects if item["kind"] == "RayService")
-    return {**spec, "serveConfigV2": json.loads(spec["serveConfigV2"])}
+    return spec
 
 
-def _hashed(cluster: Mapping[str, Any]) -> dict[str, Any]:
-    """What KubeRay compares: everything but bounds, tolerations, gates and the strategy."""
-    asked = deepcopy(dict(cluster))
-    asked.pop("upgradeStrategy", None)
-    for group in asked.get("workerGroupSpecs", ()):
-        for bound in ("replicas", "minReplicas", "maxReplicas"):
-            group.pop(bound, None)
-    for group in (asked["headGroupSpec"], *asked.get("workerGroupSpecs", ())):
-        for free in ("tolerations", "schedulingGates"):
-            group["template"]["spec"].pop(free, None)
-    return asked
-
-
-def _added(was: Mapping[str, Any], asked: Mapping[str, Any]) -> tuple[str, ...]:
-    """Worker groups at the end of those that were there, where nothing else is edited."""
-    groups, wanted = was.get("workerGroupSpecs", []), asked.get("workerGroupSpecs", [])
-    others = [{key: value for key, value in each.items() if key != "workerGroupSpecs"} for each in (was, asked)]
-    if others[0] != others[1] or wanted[: len(groups)] != groups:
-        return ()
-    return tuple(group["groupName"] for group in wanted[len(groups) :])
-
-
-def _applications(
+def _list_applications(
     before: Mapping[str, Any], after: Mapping[str, Any]
 ) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """Models that are configured anew, by application; and those of which only the autoscaling is edited."""
-    was = {each["name"]: each for each in before["applications"]}
-    anew: dict[str, frozenset[str]] = {}
+    """Return models with a new configuration by application, and models with a change of the autoscaling only."""
+    old_applications = {each["name"]: each for each in before["applications"]}
+    changed: dict[str, frozenset[str]] = {}
     scaling: set[str] = set()
     for wanted in after["applications"]:
-        there = was.get(wanted["name"])
-        if there is None or there == wanted or "llm_configs" not in wanted.get("args", {}):
+        previous = old_applications.get(wanted["name"])
+        if previous is None or previous == wanted or "llm_configs" not in wanted.get("args", {}):
             continue
-        old, new = _models(there), _models(wanted)
+        old, new = _models(previous), _models(wanted)
         edited = {name for name in new if name in old and _unscaled(old[name]) != _unscaled(new[name])}
         scaled = {name for name in new if name in old and old[name] != new[name]} - edited
-        beside = _unscaled(there, models=False) != _unscaled(wanted, models=False)
-        # Nothing of a model differs but something around them: all of the application is deployed again.
-        anew[wanted["name"]] = frozenset(edited or (new if beside and not scaled else ()))
+        is_changed_around = _unscaled(previous, models=False) != _unscaled(wanted, models=False)
+        # If only the application around the models changes, Serve deploys all of it again.
+        changed[wanted["name"]] = frozenset(edited or (new if is_changed_around and not scaled else ()))
         scaling |= scaled
-    return {name: models for name, models in anew.items() if models}, frozenset(scaling)
+    return {name: models for name, models in changed.items() if models}, frozenset(scaling)
 
 
 def _models(application: Mapping[str, Any]) -> dict[str, Any]:
@@ -223,7 +214,7 @@ def _models(application: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _unscaled(part: Mapping[str, Any], *, models: bool = True) -> Any:
-    """A part of the configuration without its autoscaling, and without models where those are asked for apart."""
+    """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
     left = deepcopy(dict(part))
     if not models:
         left["args"] = {key: value for key, value in left["args"].items() if key != "llm_configs"}
@@ -239,7 +230,7 @@ def _sources(values: RayServiceValues) -> dict[str, tuple[str, str]]:
     }
 
 
-def _bounds(values: RayServiceValues) -> dict[str, tuple[int, int]]:
+def _replica_bounds(values: RayServiceValues) -> dict[str, tuple[int, int]]:
     return {
         name: (model.autoscaling.min_replicas, model.autoscaling.max_replicas)
         for application in values.serve.applications.values()
@@ -247,14 +238,13 @@ def _bounds(values: RayServiceValues) -> dict[str, tuple[int, int]]:
     }
 
 
-def _carried(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues:
-    """With the delays of the fleet's own autoscaling, and the time that it gives requests to end; replicas stay one,
-    for there is room for one."""
+def _copy_autoscaling(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues:
+    """Copy the delays of the fleet's autoscaling and its shutdown time; keep one replica, because one fits."""
 
-    def carried(application: str, name: str, model: ServedModel) -> ServedModel:
-        their = own.serve.applications[application].models[name]
+    def copy(application: str, name: str, model: ServedModel) -> ServedModel:
+        original = own.serve.applications[application].models[name]
         usual = ModelAutoscaling(target_ongoing_requests=model.autoscaling.target_ongoing_requests)
-        kept = {
+        defaults = {
             "min_replicas": usual.min_replicas,
             "max_replicas": usual.max_replicas,
             "initial_replicas": None,
@@ -262,30 +252,30 @@ def _carried(small: RayServiceValues, own: RayServiceValues) -> RayServiceValues
             "target_ongoing_requests": usual.target_ongoing_requests,
             "policy": AutoscalingPolicy(),
         }
-        seconds = min(their.graceful_shutdown_seconds, small.upgrade.deletion_delay_seconds)
-        autoscaling = their.autoscaling.model_copy(update=kept)
+        seconds = min(original.graceful_shutdown_seconds, small.upgrade.deletion_delay_seconds)
+        autoscaling = original.autoscaling.model_copy(update=defaults)
         return model.model_copy(update={"autoscaling": autoscaling, "graceful_shutdown_seconds": seconds})
 
-    return _each_model(small, carried)
+    return _map_models(small, copy)
 
 
-def _same_cluster(before: RayServiceValues, after: RayServiceValues) -> tuple[RayServiceValues, RayServiceValues]:
-    """One Ray cluster that is large enough for the models of both."""
-    larger = max(before, after, key=_models_in)
+def _unify_cluster(before: RayServiceValues, after: RayServiceValues) -> tuple[RayServiceValues, RayServiceValues]:
+    """Give both the same Ray cluster, which is large enough for the models of either."""
+    larger = max(before, after, key=_count_models)
     group = before.worker_groups[GROUP].model_copy(update={"resources": larger.worker_groups[GROUP].resources})
     first = before.model_copy(update={"worker_groups": {GROUP: group}})
     return first, after.model_copy(update={name: getattr(first, name) for name in _CLUSTER})
 
 
-def _models_in(values: RayServiceValues) -> int:
+def _count_models(values: RayServiceValues) -> int:
     return sum(len(application.models) for application in values.serve.applications.values())
 
 
-def _marked(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit) -> RayServiceValues:
-    """`after` with something in place of each thing that the stand-in swallowed."""
+def _repeat_edit(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit) -> RayServiceValues:
+    """Return `after` with a change of the stand-in for each change of the fleet that it does not show."""
     seed = int(edit.mark, 16) % 2**31
 
-    def seeded(application: str, name: str, model: ServedModel) -> ServedModel:
+    def set_seed(application: str, name: str, model: ServedModel) -> ServedModel:
         if name in edit.applications.get(application, ()):
             return model.model_copy(update={"engine": model.engine.model_copy(update={"seed": seed})})
         if name in edit.scaling and _autoscaling(before, application, name) == model.autoscaling:
@@ -294,29 +284,29 @@ def _marked(before: RayServiceValues, after: RayServiceValues, edit: ServiceEdit
             return model.model_copy(update=update)
         return model
 
-    marked = _each_model(after, seeded)
+    marked = _map_models(after, set_seed)
     if edit.effect in ("new cluster", "held back"):
-        groups = {name: _named(group, edit.mark) for name, group in marked.worker_groups.items()}
-        return marked.model_copy(update={"head": _named(marked.head, edit.mark), "worker_groups": groups})
+        groups = {name: _set_mark(group, edit.mark) for name, group in marked.worker_groups.items()}
+        return marked.model_copy(update={"head": _set_mark(marked.head, edit.mark), "worker_groups": groups})
     if edit.added:
-        # The chart sorts groups by name: these come last, as they do in the fleet.
-        alike = {"priority_class_name": marked.worker_groups[GROUP].priority_class_name}
-        idle = {f"{GROUP}-{name}": _IDLE.model_copy(update=alike) for name in edit.added}
+        # The chart sorts groups by name, so these are last, as in the fleet.
+        same = {"priority_class_name": marked.worker_groups[GROUP].priority_class_name}
+        idle = {f"{GROUP}-{name}": _IDLE.model_copy(update=same) for name in edit.added}
         return marked.model_copy(update={"worker_groups": {**marked.worker_groups, **idle}})
     return marked
 
 
 def _autoscaling(values: RayServiceValues, application: str, name: str) -> ModelAutoscaling | None:
-    there = values.serve.applications.get(application)
-    model = there.models.get(name) if there else None
+    found = values.serve.applications.get(application)
+    model = found.models.get(name) if found else None
     return model.autoscaling if model else None
 
 
-def _named(pods: Pods, mark: str) -> Pods:
+def _set_mark(pods: Pods, mark: str) -> Pods:
     return pods.model_copy(update={"env": {**pods.env, EDIT_VARIABLE: mark}})
 
 
-def _each_model(values: RayServiceValues, change: Callable[[str, str, ServedModel], ServedModel]) -> RayServiceValues:
+def _map_models(values: RayServiceValues, change: Callable[[str, str, ServedModel], ServedModel]) -> RayServiceValues:
     applications = {
         name: application.model_copy(
             update={"models": {key: change(name, key, model) for key, model in application.models.items()}}

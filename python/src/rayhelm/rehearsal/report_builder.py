@@ -139,7 +139,7 @@ def _started_again(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
         if step.effect != "serve config":
             continue
         for plan in rendered.plan.of_service(step.release.name):
-            if plan.served_as in step.again and plan.min_replicas <= 1:
+            if plan.served_as in step.restarted and plan.min_replicas <= 1:
                 yield (
                     f"{plan.served_as}: its one replica is started again in place; requests that come meanwhile wait"
                     f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, and some may"

@@ -1,20 +1,22 @@
-"""Whether something is still under way: pods that come or go, and a controller that has not seen it yet."""
+"""Whether a RayService has settled: its pods, and the operator's status of them."""
 
 from collections import Counter
 from collections.abc import Collection
 
-from cluster.edits.story import Moment
+from cluster.edits.service_state import ServiceState
 from cluster.kit.cluster import Object, condition, reason
 
 __all__ = ["is_done", "is_settled"]
 
 
-def is_settled(now: Moment, invalid: Collection[str] = ()) -> bool:
-    """Every RayCluster has the pods that it asks for, and every pod is as it will be. Of RayClusters that the operator
-    calls `invalid` it makes no pods."""
-    clusters = {item["metadata"]["name"]: item for item in now.all("RayCluster")}
+def is_settled(now: ServiceState, invalid: Collection[str] = ()) -> bool:
+    """Whether every RayCluster has its pods, and no pod will change.
+
+    The operator creates no pods for RayClusters that it reports as `invalid`.
+    """
+    clusters = {item["metadata"]["name"]: item for item in now.list_all("RayCluster")}
     pods: dict[str, list[Object]] = {name: [] for name in clusters}
-    for pod in now.all("Pod"):
+    for pod in now.list_all("Pod"):
         name = pod["metadata"]["labels"]["ray.io/cluster"]
         if name not in clusters or not _is_settled(pod):
             return False
@@ -22,11 +24,11 @@ def is_settled(now: Moment, invalid: Collection[str] = ()) -> bool:
     return all(name in invalid or _has_its_pods(cluster, pods[name]) for name, cluster in clusters.items())
 
 
-def is_done(now: Moment) -> bool:
-    """Nothing is left to be done: one RayCluster serves, and its status is that of its pods."""
-    names = [item["metadata"]["name"] for item in now.all("RayCluster")]
-    said = now.service.get("status", {}).get("numServeEndpoints", 0)
-    return names == [now.active] and not now.pending and said == now.endpoints
+def is_done(now: ServiceState) -> bool:
+    """Whether the operator has nothing left to do: one RayCluster is active, and the status matches its pods."""
+    names = [item["metadata"]["name"] for item in now.list_all("RayCluster")]
+    reported = now.service.get("status", {}).get("numServeEndpoints", 0)
+    return names == [now.active] and not now.pending and reported == now.endpoints
 
 
 def _has_its_pods(cluster: Object, pods: list[Object]) -> bool:
