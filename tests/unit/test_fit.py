@@ -280,7 +280,7 @@ def test_the_command_reads_a_config_file(tmp_path) -> None:
     [
         (("--gpu", A4000), "either --model or --config"),
         (("--model", AWQ, "--gpu", "RTX-A4001"), "unknown gpu"),
-        (("--model", AWQ, "--gpu", A4000, "--layers", "a,b"), "no list of numbers"),
+        (("--model", AWQ, "--gpu", A4000, "--layers", "a,b"), "not a list of numbers"),
         (("--model", "", "--gpu", A4000), "either --model or --config"),
         (("--config", "", "--gpu", A4000), "either --model or --config"),
         (("--model", AWQ, "--gpu", ""), "unknown gpu ''"),

@@ -35,8 +35,8 @@ class MigTable(Closed):
 
     id: str
     aliases: tuple[str, ...] = ()
-    cards: str
-    """Whom it holds for."""
+    gpus: str
+    """GPUs that the table is valid for, in words."""
     compute_slices: Slices
     memory_slices: Slices
     profiles: dict[str, MigProfile]

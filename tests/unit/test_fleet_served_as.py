@@ -262,5 +262,5 @@ def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
 def test_up_leaves_out_what_answers_for_a_model_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
     rendered = rendered_of(load(BASE + PLACE + NEXT))
     assert up_services(rendered, None) == ["chat"]
-    assert "chat-next: left out, it answers for chat" in capsys.readouterr().err
+    assert "chat-next: left out: it serves chat" in capsys.readouterr().err
     assert up_services(rendered, "chat-next") == ["chat-next"]
