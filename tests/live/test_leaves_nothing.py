@@ -14,7 +14,7 @@ from rayhelm.errors import MissingError, RayhelmError
 from rayhelm.processes import list_members
 from testbed.control_plane.running import run_of
 from testbed.node import cgroups, down, up
-from testbed.node.down import PARTS, alive, is_left_behind
+from testbed.node.down import PARTS, alive, left_behind
 from testbed.node.home import NodeHome
 from testbed.node.init import SETTINGS
 from testbed.node.network import Network
@@ -62,10 +62,10 @@ def _others(line: str) -> bool:
 def test_after_down_this_computer_is_as_before() -> None:
     before = computer()
     with_pods(up(HOME, NETWORK, operator=False, say=str))
-    assert is_left_behind(HOME)
+    assert left_behind(HOME)
     assert down(HOME) > 10
     assert computer() == before
-    assert not is_left_behind(HOME)
+    assert not left_behind(HOME)
 
 
 def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
@@ -75,7 +75,7 @@ def test_after_a_crash_of_everything_down_takes_the_rest_away() -> None:
     assert len(pids) > 15
     for pid in pids:
         kill(pid)
-    assert is_left_behind(HOME)
+    assert left_behind(HOME)
     down(HOME)
     assert computer() == before
 
@@ -134,7 +134,7 @@ def test_up_refuses_a_network_in_use_and_changes_nothing() -> None:
             up(HOME, taken, operator=False, say=str)
     finally:
         subprocess.run(["ip", "link", "delete", "rayhelm-other"], check=True)
-    assert not is_left_behind(HOME)
+    assert not left_behind(HOME)
 
 
 def test_a_start_that_fails_leaves_only_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:

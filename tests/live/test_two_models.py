@@ -6,7 +6,7 @@ import pytest
 
 from live.kit.cluster import Cluster
 from live.kit.service import Service, given, serving, values
-from rayhelm.rehearsal.load import load
+from rayhelm.rehearsal.load import run_load
 
 MODELS = {"talks": ("chat", "LlamaForCausalLM"), "finds": ("embed", "BertModel")}
 
@@ -22,7 +22,9 @@ def service(cluster: Cluster) -> Iterator[Service]:
 
 def test_each_answers_under_its_own_path(service: Service) -> None:
     targets = [service.target(name, task) for name, (task, _) in MODELS.items()]
-    with load(service.session.kubectl, given(service.cluster), targets, patience=120, clients=2, name="both") as seen:
+    with run_load(
+        service.session.kubectl, given(service.cluster), targets, patience=120, clients=2, name="both"
+    ) as seen:
         service.session.wait(
             lambda: all(
                 len([each for each in seen.read_result().answered if each.target == name]) > 5 for name in MODELS

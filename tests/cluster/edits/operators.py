@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cluster.kit.cluster import Cluster
-from testbed.control_plane import Bed
+from testbed.control_plane import ControlPlane
 from testbed.control_plane.home import Part
 
 __all__ = ["PART", "OperatorManager", "manage_operators"]
@@ -19,13 +19,13 @@ PERMISSIONS = Path(__file__).with_name("other-operator.yaml")
 class OperatorManager:
     """Runs one operator at a time."""
 
-    bed: Bed
+    plane: ControlPlane
     ours: Part
     other: Path | None
     """Program of another version."""
 
     def stop(self) -> None:
-        self.bed.end(PART)
+        self.plane.end(PART)
 
     def start_ours(self) -> None:
         self._start(self.ours.command[0])
@@ -34,21 +34,21 @@ class OperatorManager:
         self._start(str(self.other))
 
     def _start(self, program: str) -> None:
-        self.bed.begin(self.ours.model_copy(update={"command": (program, *self.ours.command[1:])}))
-        self.bed.wait(PART)
+        self.plane.begin(self.ours.model_copy(update={"command": (program, *self.ours.command[1:])}))
+        self.plane.wait(PART)
 
 
 @contextmanager
 def manage_operators(cluster: Cluster, other: Path | None) -> Iterator[OperatorManager]:
     """Restore the operator under test and its permissions on exit."""
-    bed = cluster.place.bed
-    found = OperatorManager(bed, bed.part(PART), other)
+    plane = cluster.place.plane
+    found = OperatorManager(plane, plane.part(PART), other)
     if other:
         cluster.kubectl("apply", "-f", str(PERMISSIONS))
     try:
         yield found
     finally:
-        if bed.part(PART).command != found.ours.command or not bed.is_well(PART):
+        if plane.part(PART).command != found.ours.command or not plane.is_healthy(PART):
             found.stop()
             found.start_ours()
         if other:

@@ -105,7 +105,7 @@ class EditRun:
 
 @contextmanager
 def _place(cluster: Cluster) -> Iterator[EditNamespace]:
-    log = ReconcileLog(cluster.place.bed.home.log(PART))
+    log = ReconcileLog(cluster.place.plane.home.log(PART))
     with cluster.namespace() as name:
         recorder = Recorder(cluster.place.kubeconfig, name)
         try:

@@ -33,7 +33,7 @@ def write_table(cases: Sequence[EditCase], results: EditResults, place: Testbed,
     rows = [_row(edit, results.get(edit.id), earlier.get(edit.id), place.kuberay, now) for edit in cases]
     table = ObservationTable(
         kuberay=place.kuberay,
-        kubernetes=place.bed.record.kubernetes,
+        kubernetes=place.plane.record.kubernetes,
         command=COMMAND,
         values=load_base_values(place.kuberay),
         rows=tuple(rows),
