@@ -42,6 +42,7 @@ lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generat
 
 prose: setup ## check the language: words, phrases, names
 	@PYTHONPATH=ci $(bin)/python -m prose
+	@PYTHONPATH=ci $(bin)/python -m prose.names
 
 fmt: setup ## format, and fix what ruff can fix
 	@$(bin)/ruff format python tests testbed ci benchmarks

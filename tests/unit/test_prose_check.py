@@ -86,3 +86,26 @@ def test_prose_check_runs_as_a_module() -> None:
         [sys.executable, "-m", "prose", "ci/prose"], cwd=CI, capture_output=True, text=True, check=False
     )
     assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_names_check_finds_a_class_name_that_exists_twice(prose: ModuleType, tmp_path: Path) -> None:
+    names = importlib.import_module("prose.names")
+    folder = tmp_path / "python/src"
+    folder.mkdir(parents=True)
+    (folder / "a.py").write_text("class Tenant: ...\nclass _Private: ...\n")
+    assert list(names.find_repeated_classes(tmp_path)) == []
+    (folder / "b.py").write_text("class Tenant: ...\nclass _Private: ...\n")
+    assert list(names.find_repeated_classes(tmp_path)) == [
+        "class Tenant exists 2 times: python/src/a.py:1, python/src/b.py:1"
+    ]
+
+
+def test_names_check_finds_a_test_name_of_81_characters(prose: ModuleType, tmp_path: Path) -> None:
+    names = importlib.import_module("prose.names")
+    (tmp_path / "tests").mkdir()
+    path = tmp_path / "tests/test_a.py"
+    path.write_text(f"def test_{'a' * 75}(): ...\n")
+    assert list(names.find_long_tests(tmp_path)) == []
+    path.write_text(f"def test_{'a' * 76}(): ...\n")
+    (problem,) = names.find_long_tests(tmp_path)
+    assert problem.startswith("tests/test_a.py:1: test_aaa")

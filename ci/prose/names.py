@@ -1,0 +1,52 @@
+"""Check names in Python code: `python -m prose.names` from ci/, or `make prose`.
+
+A class name means one thing in the package; a test's name has at most 80 characters.
+"""
+
+import ast
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LONGEST = 80
+
+
+def main() -> int:
+    """Print each problem; 1 if there is one."""
+    problems = [*find_repeated_classes(ROOT), *find_long_tests(ROOT)]
+    for problem in problems:
+        print(problem)
+    return 1 if problems else 0
+
+
+def find_repeated_classes(root: Path) -> Iterator[str]:
+    """Public classes of the package that have the same name."""
+    places: defaultdict[str, list[str]] = defaultdict(list)
+    for path, tree in parse_files(root, "python/src"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(f"{path}:{node.lineno}")
+    for name, found in sorted(places.items()):
+        if len(found) > 1:
+            yield f"class {name} exists {len(found)} times: {', '.join(found)}"
+
+
+def find_long_tests(root: Path) -> Iterator[str]:
+    """Tests whose names are too long to read."""
+    for path, tree in parse_files(root, "tests"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+                if len(node.name) > LONGEST:
+                    yield f"{path}:{node.lineno}: {node.name} has {len(node.name)} characters; at most {LONGEST}"
+
+
+def parse_files(root: Path, folder: str) -> Iterator[tuple[str, ast.Module]]:
+    """Every Python file below a folder, with its path from the root."""
+    for path in sorted((root / folder).rglob("*.py")):
+        yield path.relative_to(root).as_posix(), ast.parse(path.read_text())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
