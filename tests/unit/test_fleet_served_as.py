@@ -200,7 +200,10 @@ def test_unlike_places_get_shares_by_what_they_can_answer() -> None:
 
 def test_a_place_that_takes_less_is_warned_of() -> None:
     text = PLACE.replace("4096", "2048")
-    assert any("`chat-big` takes 2048 tokens and `chat` 4096" in warning for warning in plan(BASE + text).warnings)
+    assert any(
+        "`chat-big` has a context of 2048 tokens and `chat` of 4096" in warning
+        for warning in plan(BASE + text).warnings
+    )
 
 
 def test_a_model_is_planned_on_the_cluster_of_the_name_that_it_answers_to() -> None:

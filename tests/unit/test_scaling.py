@@ -53,7 +53,7 @@ def test_the_target_is_the_planned_part_of_what_a_replica_can_have_in_flight() -
     (reason,) = (reason for reason in model.reasons if reason.decision == "target_ongoing_requests")
     assert model.target_ongoing_requests == int(float(reason.numbers["concurrency"]) * 0.75)
     assert reason.chosen == str(model.target_ongoing_requests)
-    assert "bound by" in reason.because
+    assert "limited by" in reason.because
 
 
 def test_a_load_is_weights_over_read_speed_and_the_start_of_the_engine() -> None:
@@ -61,7 +61,7 @@ def test_a_load_is_weights_over_read_speed_and_the_start_of_the_engine() -> None
     (stage,) = model.stages
     gib = stage.weights_gib * model.tensor_parallel_size
     assert model.scaling.load_s == pytest.approx(gib * 2**30 / 1e9 + 120, abs=1)
-    assert "by the fleet file" in reasons(model)["load_s"]
+    assert "from the fleet file" in reasons(model)["load_s"]
 
 
 def test_an_assumed_read_speed_says_so() -> None:
@@ -112,22 +112,22 @@ def test_more_replicas_than_the_pool_has_cards_for_are_refused(pool: str, room: 
     text = f"fleet: one\npools: {{pool: %s}}\nmodels:\n  chat: {model}\n"
     problem = refused(text % (pool, 9))
     assert f"room for {room}" in problem.message
-    assert problem.fix == f"replicas: {{min: 1, max: {room}}}"
+    assert str(problem.fix) == f"replicas: {{min: 1, max: {room}}}"
     assert (problem.line, problem.path) == (4, "models.chat.replicas.max")
     assert plan(text % (pool, room)).models["chat"].max_replicas == room
 
 
 def test_cards_that_another_model_always_holds_are_out_of_reach() -> None:
     problem = refused(TWO % 4)
-    assert "pool `pool` has 4 cards, of which other models always hold 1: room for 3" in problem.message
+    assert "pool `pool` has 4 GPUs, of which other models always use 1: room for 3" in problem.message
     assert plan(TWO % 3).models["chat"].max_replicas == 3
 
 
 def test_a_limit_beyond_what_its_owner_may_hold_is_refused() -> None:
     text = TWO + "tenants: {team: {gpus: %d}}\nservices: {chat: {tenant: team}, other: {tenant: team}}\n"
     problem = refused(text % (3, 3))
-    assert "tenant `team` may hold 3 cards, of which its other models always hold 1: room for 2" in problem.message
-    assert problem.fix == "replicas: {min: 1, max: 2}"
+    assert "tenant `team` may use 3 GPUs, of which its other models always use 1: room for 2" in problem.message
+    assert str(problem.fix) == "replicas: {min: 1, max: 2}"
     assert plan(text % (3, 4)).models["chat"].max_replicas == 3
 
 
@@ -171,7 +171,7 @@ def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() ->
 
 def test_the_plan_says_who_asked_for_it() -> None:
     text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="")
-    assert "within 0.8 s" in reasons(plan(text).models["chat"])["scaling"]
+    assert "time to first token, 0.8 s" in reasons(plan(text).models["chat"])["scaling"]
 
 
 @pytest.mark.parametrize(

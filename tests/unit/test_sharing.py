@@ -55,14 +55,14 @@ def test_two_tenants_have_one_card_by_mig_where_isolation_is_asked() -> None:
     rendered = of("{shares: 2, isolation: hardware}")
     for model in models(rendered):
         assert (model.gpu, model.gpus, model.gpu_fraction) == ("H100-SXM-80GB/3g.40gb", 0.5, 1.0)
-        assert "isolation by hardware is asked" in because(model)
+        assert "`isolation: hardware` is set" in because(model)
     assert rendered.plan.pools["pool"].gpu_resources == {"nvidia.com/mig-3g.40gb": 2}
     assert (rendered.plan.pools["pool"].gpus, rendered.plan.pools["pool"].used) == (1, 1.0)
 
 
 def test_memory_is_that_of_the_profile() -> None:
     chat, _ = models(of("{shares: 2, isolation: hardware}"))
-    assert "(92% of 39.5)" in because(chat, "memory")
+    assert "(92% of 39.5 GiB)" in because(chat, "memory")
     assert chat.gpu_memory_utilization == 0.92
 
 
@@ -92,20 +92,20 @@ def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
 def test_an_upgrade_needs_a_second_part_of_the_same_kind() -> None:
     services = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}").plan.services
     assert (services["chat"].upgrade, services["small"].upgrade) == ("None", "NewCluster")
-    assert "0 free of the 1 parts H100-SXM-80GB/3g.40gb" in services["chat"].upgrade_reason
+    assert "needs 1 H100-SXM-80GB/3g.40gb, and pool `pool` has 0 free" in services["chat"].upgrade_reason
 
 
 def test_no_more_replicas_are_planned_than_there_are_parts() -> None:
     problem = refused("{shares: 2, isolation: hardware}", small="replicas: 2")
-    assert "needs 2 replicas of 1 H100-SXM-80GB/3g.40gb, and pool `pool` has room for 1" in problem.message
+    assert "needs 2 replicas with 1 H100-SXM-80GB/3g.40gb each. Pool `pool` has room for 1" in problem.message
 
 
 def test_limits_that_no_part_is_left_for_are_refused() -> None:
     problem = refused("{shares: 2, isolation: hardware}", nodes=2, small="replicas: {min: 1, max: 9}")
-    assert "up to 9 replicas of 0.5 card, and pool `pool` has 2 cards, of which other models always hold 0.5" in str(
+    assert "up to 9 replicas of 0.5 GPU each, and pool `pool` has 2 GPUs, of which other models always use 0.5" in str(
         problem
     )
-    assert problem.fix == "replicas: {min: 1, max: 3}"
+    assert str(problem.fix) == "replicas: {min: 1, max: 3}"
 
 
 # -- time slices -----------------------------------------------------------------------------------------------------
@@ -120,7 +120,7 @@ def test_without_isolation_cards_are_shared_in_time_also_where_they_have_mig(gpu
     rendered = of("{shares: 2}", gpu, chat=SMALL)
     for model in models(rendered):
         assert (model.gpu, model.gpus) == (f"{gpu}/2", 0.5)
-        assert "isolation is not asked" in because(model)
+        assert "no `isolation: hardware`" in because(model)
     assert rendered.plan.pools["pool"].gpu_resources == {"nvidia.com/gpu.shared": 2}
 
 
@@ -134,21 +134,21 @@ def test_the_budget_that_is_planned_is_the_one_that_the_engine_is_told() -> None
     """0.92 of a third is told in hundredths: 0.30 of the card, which is 90 % of the third."""
     _, small = models(of("{shares: 3}", "A100-SXM-80GB"))
     assert small.gpu_memory_utilization == 0.3
-    assert "(90% of 26.4)" in because(small, "memory")
+    assert "(90% of 26.4 GiB)" in because(small, "memory")
 
 
 def test_a_pinned_utilization_that_takes_the_neighbours_memory_is_refused() -> None:
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.6}")
-    assert "takes its neighbours' 0.5" in problem.message
-    assert problem.fix.startswith("engine: {gpu_memory_utilization: 0.45}")
+    assert "exceeds the engine's part of the GPU, 0.5" in problem.message
+    assert str(problem.fix).startswith("engine: {gpu_memory_utilization: 0.45}")
     assert problem.line == 7
 
 
 def test_an_application_of_one_s_own_has_no_time_slice_because_nothing_bounds_its_memory() -> None:
     speech = "source: microsoft/speecht5_tts, task: speak, pool: pool"
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small=speech)
-    assert "nothing bounds the memory" in problem.message
-    assert "isolation: hardware" in problem.fix
+    assert "nothing limits the memory" in problem.message
+    assert "isolation: hardware" in str(problem.fix)
     _, small = models(of("{shares: 2, isolation: hardware}", "A100-SXM-80GB", small=speech))
     assert small.gpu == "A100-SXM-80GB/3g.40gb"
 
@@ -180,19 +180,19 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
         ("{shares: 2, layout: {3g.40gb: 2}}", "H100", "sharing", "`layout` beside `shares`", "keep one"),
         ("{layout: {3g.40gb: 2}, isolation: none}", "H100", "isolation", "which isolates", "isolation: hardware"),
         ("{shares: 2, isolation: hardware}", "L4-24GB", "isolation", "L4-24GB has no MIG", "isolation: none"),
-        ("{layout: {1g.6gb: 2}}", "L4-24GB", "layout", "L4-24GB has no MIG", "isolation: none"),
+        ("{layout: {1g.6gb: 2}}", "L4-24GB", "layout", "L4-24GB has no MIG", "sharing: {shares: 2}"),
         ("{layout: {3g.20gb: 2}}", "H100", "layout", "no MIG profile `3g.20gb`", "1g.10gb (7), 1g.20gb (4)"),
-        ("{layout: {3g.40gb: 2, 1g.10gb: 1}}", "H100", "layout", "take 9 of its 8", "layout: {3g.40gb: 2}"),
+        ("{layout: {3g.40gb: 2, 1g.10gb: 1}}", "H100", "layout", "need 9 of its 8", "layout: {3g.40gb: 2}"),
         (
             "{layout: {4g.40gb: 1, 2g.20gb: 2}}",
             "H100",
             "layout",
-            "begin at some of them only",
+            "start at some of the slices only",
             "{4g.40gb: 1, 2g.20gb: 1}",
         ),
         ("{shares: 8, isolation: hardware}", "H100", "shares", "at most 7 MIG instances", "shares: 7"),
         ("{shares: 2}", "MI300X-192GB", "shares", "does not hand one MI300X-192GB to several pods", "gpuFraction"),
-        ("{shares: 2}", "H100/3g.40gb", "gpu", "a pool is of whole cards", "sharing: {shares: 2}"),
+        ("{shares: 2}", "H100/3g.40gb", "gpu", "a pool lists whole GPUs", "sharing: {shares: 2}"),
     ],
 )
 def test_sharing_that_cannot_be_is_refused_at_its_line(
@@ -200,7 +200,7 @@ def test_sharing_that_cannot_be_is_refused_at_its_line(
 ) -> None:
     problem = refused(sharing, gpu=gpu)
     assert message in problem.message
-    assert fix in problem.fix
+    assert fix in str(problem.fix)
     assert (problem.path.rpartition(".")[2], problem.file, problem.line) == (path, "fleet.yaml", 4)
 
 

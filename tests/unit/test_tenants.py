@@ -173,18 +173,18 @@ def test_the_address_of_a_door_is_its_host() -> None:
 @pytest.mark.parametrize(
     ("more", "warning"),
     [
-        ("", "there are no `tenants`, so no gateway is rendered"),
-        ("tenants: {a: {}}\n", "nobody may call `chat`"),
+        ("", "the fleet has no `tenants`, so no gateway is rendered"),
+        ("tenants: {a: {}}\n", "no tenant lists `chat`"),
         (
             "tenants: {a: {models: [chat], gpus: 1}}\n",
-            "tenant `a` owns no service, so it gets no namespace, and `gpus`",
+            "tenant `a` owns no service, so it gets no namespace and `gpus`",
         ),
-        ("tenants: {a: {models: [chat], access: {editors: {groups: [a]}}}}\n", "and `access` mean nothing"),
+        ("tenants: {a: {models: [chat], access: {editors: {groups: [a]}}}}\n", "and `access` have no effect"),
         (
             "tenants: {a: {models: [chat]}}\nservices: {chat: {aliases: {namespace: apps, names: [llm]}}}\n",
-            "pods of namespace `apps` call service `chat` by its aliases, past the gateway",
+            "pods of namespace `apps` can call service `chat` by its aliases, without the gateway",
         ),
-        ("tenants: {a: {models: [chat]}}\n", "nobody can reach the gateway of cluster `main`"),
+        ("tenants: {a: {models: [chat]}}\n", "no client can reach the gateway of cluster `main`"),
     ],
 )
 def test_what_is_left_open_or_shut_is_warned_of(more: str, warning: str) -> None:
@@ -202,8 +202,8 @@ def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
 @pytest.mark.parametrize(
     ("limit", "warning"),
     [
-        ("requestsPerMinute: 59", "planned for 60 requests a minute, and the tenants that may call it have 59"),
-        ("concurrency: 1", "requests at once, and the tenants that may call it have 1"),
+        ("requestsPerMinute: 59", "(`requestsPerMinute`) add up to 59"),
+        ("concurrency: 1", "(`concurrency`) add up to 1"),
         ("requestsPerMinute: 60", ""),
     ],
 )

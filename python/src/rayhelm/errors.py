@@ -78,6 +78,8 @@ class Problem:
     """What to write instead. A text is shown as it is; `Fix` is preferred, because programs can apply it."""
     rule: str = ""
     """Identifier of the rule that was broken, if it is in the rules file."""
+    alternatives: tuple[Fix, ...] = ()
+    """Other fixes, each to be used instead of `fix`. In the text they are comments, so that it stays valid YAML."""
 
     @property
     def location(self) -> str:
@@ -89,7 +91,8 @@ class Problem:
     def __str__(self) -> str:
         where = " ".join(part for part in (f"{self.location}:" if self.location else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        return f"{text}\n  fix:\n{_indent(str(self.fix))}" if self.fix else text
+        fixes = "\n".join([str(self.fix), *(f"# or: {fix}" for fix in self.alternatives)])
+        return f"{text}\n  fix:\n{_indent(fixes)}" if self.fix else text
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -98,6 +101,7 @@ class Problem:
             "file": self.file,
             "line": self.line,
             "fix": self.fix.as_dict() if isinstance(self.fix, Fix) else {"text": self.fix} if self.fix else None,
+            "alternatives": [fix.as_dict() for fix in self.alternatives],
             "rule": self.rule,
         }
 

@@ -1,4 +1,4 @@
-"""From a fleet to a plan: every model in turn, the largest first, each on what is left."""
+"""Plans a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +9,7 @@ from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
 from rayhelm.catalog.tensors import count_weights
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
@@ -31,7 +31,7 @@ __all__ = ["plan_fleet", "resolve_model_specs"]
 
 
 def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
-    """Plan every model. Raises FleetError with all problems at once."""
+    """Plan every model. Raises FleetError with all problems."""
     known = known or load_catalog()
     inventories = build_inventories(loaded, known)
     problems: list[Problem] = []
@@ -73,13 +73,13 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
 
 
 def _read_speed(cluster: str, loaded: LoadedFleet) -> float | None:
-    """GiB/s that a node reads weights with, where the fleet file says."""
+    """Rate at which a node reads weights, GiB/s; None if the fleet file does not set it."""
     speed = loaded.fleet.clusters[cluster].weights.read_speed
     return speed / 8 / 2**30 if speed else None
 
 
 def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedModelSpec]:
-    """Resolve the models. Raises FleetError for those that nobody knows, all at once."""
+    """Resolve the models against the catalog. Raises FleetError with all unknown models and wrong settings."""
     constants, _ = find_engine(versions().vllm)
     problems: list[Problem] = []
     model_specs = []
@@ -89,7 +89,7 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
         except FleetError as error:
             problems += error.problems
             continue
-        problems += _against(name, spec, model, loaded)
+        problems += _check_model(name, spec, model, loaded)
         service = loaded.fleet.service_of(name)
         model_specs.append(
             ResolvedModelSpec(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1)
@@ -107,31 +107,35 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> C
         return resolve_online(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
         raise FleetError(
-            [loaded.document.problem(path, problem.message, problem.fix) for problem in error.problems]
+            [
+                loaded.document.problem(path, problem.message, problem.fix, alternatives=problem.alternatives)
+                for problem in error.problems
+            ]
         ) from None
 
 
-def _against(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:
-    """What the fleet asks of the model, and the model cannot do."""
+def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:
+    """Settings of the fleet file that the model does not support."""
     path, traffic = ("models", name), spec.traffic
     if spec.context and spec.context > model.max_context:
         yield loaded.document.problem(
             (*path, "context"),
-            f"{spec.context} tokens; {model.id} was made for at most {model.max_context}",
-            f"context: {model.max_context}",
+            f"{spec.context} tokens, and the longest context of {model.id} is {model.max_context} tokens",
+            Fix(value=model.max_context),
         )
     tokens = traffic.input_tokens + (traffic.output_tokens or 0) if traffic else 0
-    if not spec.context and tokens > model.max_context:
+    if traffic and not spec.context and tokens > model.max_context:
         yield loaded.document.problem(
             (*path, "traffic"),
-            f"mean prompt and answer are {tokens} tokens; {model.id} takes at most {model.max_context}",
-            "write lengths that it takes, or another `source`",
+            f"the mean prompt and answer are {tokens} tokens together, and the longest context of {model.id} is"
+            f" {model.max_context} tokens",
+            Fix("inputTokens", max(1, model.max_context - (traffic.output_tokens or 0)), "or another `source`"),
         )
     if spec.task not in model.tasks and not get_task(spec.task).is_any_model_allowed:
         yield loaded.document.problem(
             (*path, "task") if "task" in spec.model_fields_set else path,
-            f"{model.id} does not do `{spec.task}`",
-            f"task: {model.tasks[0]}",
+            f"{model.id} does not support the task `{spec.task}`",
+            Fix("" if "task" in spec.model_fields_set else "task", model.tasks[0]),
         )
     layers = spec.parallelism.layers if spec.parallelism else ()
     if layers and sum(layers) != model.layers:
@@ -139,12 +143,12 @@ def _against(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet)
         yield loaded.document.problem(
             (*path, "parallelism", "layers"),
             f"{'+'.join(map(str, layers))} are {sum(layers)} layers, and {model.id} has {model.layers}",
-            f"layers: [{', '.join(map(str, even))}]",
+            Fix(value=list(even)),
         )
 
 
 def _largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
-    """Pinned pools before free ones, large models before small ones: what has the least choice chooses first."""
+    """Models with a pinned pool first, then large models before small ones: those with the least choice first."""
     return sorted(
         model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
     )

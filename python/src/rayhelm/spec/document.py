@@ -3,6 +3,7 @@
 Duplicate keys, several documents, alias bombs and oversized files are refused, each with its line.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -35,11 +36,23 @@ class Document:
                 return line
         return None
 
-    def problem(self, path: yaml_nodes.Path, message: str, fix: Fix | str = "", rule: str = "") -> Problem:
-        """A problem of the key at `path`. The path of `fix` is relative to it, as `_absolute` says."""
-        if isinstance(fix, Fix) and not fix.command:
-            fix = replace(fix, path=_absolute(path, fix.path))
-        return Problem(message, dotted(path), self.file, self.line(path), fix, rule)
+    def problem(
+        self,
+        path: yaml_nodes.Path,
+        message: str,
+        fix: Fix | str = "",
+        rule: str = "",
+        alternatives: Sequence[Fix] = (),
+    ) -> Problem:
+        """A problem of the key at `path`. Paths of fixes are relative to it, as `_absolute` says."""
+        if isinstance(fix, Fix):
+            fix = _complete(path, fix)
+        others = tuple(_complete(path, other) for other in alternatives)
+        return Problem(message, dotted(path), self.file, self.line(path), fix, rule, others)
+
+
+def _complete(path: yaml_nodes.Path, fix: Fix) -> Fix:
+    return fix if fix.command else replace(fix, path=_absolute(path, fix.path))
 
 
 def _absolute(path: yaml_nodes.Path, relative: str) -> str:

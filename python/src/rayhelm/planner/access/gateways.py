@@ -1,4 +1,4 @@
-"""Who may call what, through which door, and what about that a reader would not expect."""
+"""Gateways of the plan, which tenant may call which model, and warnings about access."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import ceil
@@ -27,7 +27,7 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
 
 
 def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
-    """A door for each cluster that has something which somebody may call."""
+    """One gateway per cluster that has a model which a tenant may call."""
     plans = {}
     for name, cluster in fleet.clusters.items():
         behind = tuple(
@@ -48,7 +48,7 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
 
 
 def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
-    """Of what clients call `name`; what no other version takes is its own."""
+    """Versions of the model that clients call `name`, with their weights in percent; `stable` gets what is left."""
     held: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
     for model in fleet.served_as(name):
@@ -63,7 +63,7 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> d
 
 
 def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
-    """Unlike cards answer unlike amounts."""
+    """Weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is unknown."""
     rates = {plan.model: plan.replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
     if not all(rates.values()):
         return dict.fromkeys(rates, 100)
@@ -71,61 +71,68 @@ def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
 
 
 def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """What a fleet with or without tenants leaves open, or shut."""
+    """Warnings about models that cannot be called, or can be called without the gateway."""
     if not fleet.tenants:
         yield (
-            "there are no `tenants`, so no gateway is rendered: bring one of your own, for the endpoints themselves ask"
-            " nobody for a key"
+            "the fleet has no `tenants`, so no gateway is rendered. Use a gateway of your own: the endpoints"
+            " themselves do not check API keys"
         )
         return
     for model in fleet.models:
         if fleet.served_name(model) == model and not fleet.tenants_allowed(model):
-            yield f"nobody may call `{model}`: no tenant names it among its `models`, so the gateway does not know it"
+            yield f"no tenant lists `{model}` in its `models`, so the gateway does not serve it"
     for name, tenant in fleet.tenants.items():
         meant = [key for key, value in _OF_OWNERS.items() if value(tenant)]
         if meant and not fleet.services_of(name):
             keys = " and ".join(f"`{key}`" for key in meant)
-            yield f"tenant `{name}` owns no service, so it gets no namespace, and {keys} mean nothing"
+            yield f"tenant `{name}` owns no service, so it gets no namespace and {keys} have no effect"
     for service, declared in fleet.services.items():
         if declared.aliases:
             yield (
-                f"pods of namespace `{declared.aliases.namespace}` call service `{service}` by its aliases, past the"
-                " gateway: without a key, and without a limit"
+                f"pods of namespace `{declared.aliases.namespace}` can call service `{service}` by its aliases,"
+                " without the gateway: no API key is checked and no limit applies"
             )
     yield from _limits_below_the_load(models, fleet)
     yield from _shorter_contexts(models, fleet)
     for name in plan_gateways(models, fleet):
         if not fleet.clusters[name].gateway.allowed_clients:
             yield (
-                f"nobody can reach the gateway of cluster `{name}`: its NetworkPolicy lets in the namespaces that"
-                " `gateway.allowedClients` names, and it names none"
+                f"no client can reach the gateway of cluster `{name}`: `gateway.allowedClients` names no namespace,"
+                " and the NetworkPolicy allows only those"
             )
 
 
 def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """Cards that are planned for requests which the gateway would refuse."""
+    """Models planned for more requests than the limits of their tenants let through."""
     for model, spec in fleet.models.items():
         callers = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
         if not callers or not spec.traffic:
             continue
         load = spec.traffic.requests_per_second * 60
         if load > (most := sum(tenant.requests_per_minute for tenant in callers)):
-            yield f"`{model}` is planned for {load:g} requests a minute, and the tenants that may call it have {most}"
+            yield (
+                f"`{model}` is planned for {load:g} requests per minute, and the limits of its tenants"
+                f" (`requestsPerMinute`) add up to {most}"
+            )
         load = ceil((models[model].estimate.concurrency or 0) * models[model].replicas)
         if load > (most := sum(tenant.concurrency for tenant in callers)):
-            yield f"`{model}` is planned for {load} requests at once, and the tenants that may call it have {most}"
+            yield (
+                f"`{model}` is planned for {load} requests at a time, and the limits of its tenants (`concurrency`)"
+                f" add up to {most}"
+            )
 
 
 def _shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """A place that takes less than another refuses some of the requests that it gets in the other's stead."""
+    """Models with one served name and different contexts: one refuses requests that the other takes."""
     for name in {fleet.served_name(model): None for model in fleet.models}:
         places = [model for model in fleet.served_as(name) if fleet.version_of(model) == STABLE]
         longest = max(places, key=lambda model: models[model].max_model_len)
         for model in places:
             if (short := models[model].max_model_len) < (most := models[longest].max_model_len):
                 yield (
-                    f"`{model}` takes {short} tokens and `{longest}` {most}, and both answer to `{name}`: what is"
-                    f" longer is refused where it comes to the first. Write `context: {short}` at both, or a `version`"
+                    f"`{model}` has a context of {short} tokens and `{longest}` of {most}, and both are served as"
+                    f" `{name}`: `{model}` refuses longer requests. Set `context: {short}` for both, or give one a"
+                    " `version`"
                 )
 
 
@@ -134,7 +141,7 @@ _OF_OWNERS: Mapping[str, Callable[[Tenant], bool]] = {
     "access": lambda tenant: tenant.access != Access(),
     "namespace": lambda tenant: tenant.namespace is not None,
 }
-"""What a fleet file says of a tenant for the sake of its namespace."""
+"""Keys of a tenant that only act on its namespace."""
 
 
 def _url(cluster: Cluster) -> str:

@@ -1,4 +1,4 @@
-"""Services out of their models: what they hold, and what an upgrade can do with the cards that are left."""
+"""Services of the plan: the GPUs that each uses, and whether an upgrade can start a second cluster."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -19,30 +19,30 @@ def plan_services(
 
 
 def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
-    """Applications beside vLLM have to be in every image of their cluster: any node may import them."""
+    """Warnings: an application beside vLLM must be in the image of its cluster, because any node may import it."""
     for plan in models.values():
         if get_task(plan.task).server == "application" and not loaded.fleet.clusters[plan.cluster].image:
             yield (
-                f"the stock image does not hold the application that serves `{plan.model}`: give cluster"
-                f" `{plan.cluster}` an `image` that does"
+                f"the default image does not contain the application that serves `{plan.model}`. Set `image` of"
+                f" cluster `{plan.cluster}` to one that does"
             )
 
 
 def warn_gated_models(
     model_specs: Iterable[ResolvedModelSpec], models: Mapping[str, ModelPlan], loaded: LoadedFleet
 ) -> Iterator[str]:
-    """Models that the download Job would be refused."""
+    """Warnings: gated models that the download Job may not read."""
     for model_spec in model_specs:
         plan = models[model_spec.name]
         if model_spec.model.needs_token and not loaded.fleet.clusters[plan.cluster].weights.hub_token:
             yield (
-                f"{plan.source} is gated, and cluster `{plan.cluster}` has no `weights.hubToken`: the download would be"
-                " refused, and the workers would wait for it"
+                f"{plan.source} is gated and cluster `{plan.cluster}` has no `weights.hubToken`: the download would"
+                " fail, and the workers would wait for it"
             )
 
 
 def count_service_gpus(service: str, inventory: PoolInventory) -> int | float:
-    """Cards of a pool that a service holds, whole ones or parts that others cannot have: what its pods ask for."""
+    """GPUs of a pool that the pods of a service request, in whole GPUs or parts of partitioned ones."""
     held = round(sum(host.owners.count(service) * host.gpu.part for host in inventory.hosts), 4)
     return int(held) if held == int(held) else held
 
@@ -77,27 +77,31 @@ def _by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[st
 
 
 def _devices(service: str, inventory: PoolInventory, gpu: str) -> int:
-    """Cards, or parts of the kind `gpu`, that a service holds."""
+    """GPUs, or parts of the kind `gpu`, that a service uses; an empty service counts the free ones."""
     return sum(host.owners.count(service) for host in inventory.hosts if gpu in ("", host.gpu.id))
 
 
-def _kind(inventory: PoolInventory, gpu: str) -> str:
-    return f" parts {gpu}" if inventory.partitioning else ""
+def _unit(inventory: PoolInventory, gpu: str, count: int) -> str:
+    unit = gpu if inventory.partitioning else "GPU"
+    return unit if count == 1 else f"{unit}s"
 
 
 def _upgrade(name: str, declared: Service, inventories: Mapping[str, PoolInventory]) -> tuple[str, str]:
     short = [
-        f"pool `{inventory.name}` has {free} free of the {held}{_kind(inventory, gpu)} that a second cluster would take"
+        f"A second Ray cluster needs {used} {_unit(inventory, gpu, used)}, and pool `{inventory.name}` has {free} free"
         for inventory in inventories.values()
         for gpu in dict.fromkeys(host.gpu.id for host in inventory.hosts if inventory.partitioning) or [""]
-        if (held := _devices(name, inventory, gpu)) > (free := _devices("", inventory, gpu))
+        if (used := _devices(name, inventory, gpu)) > (free := _devices("", inventory, gpu))
     ]
     if declared.upgrade:
         waits = declared.upgrade == "NewCluster" and bool(short)
-        return declared.upgrade, "pinned in the fleet file" + (f", although {short[0]}: it would wait" if waits else "")
+        return declared.upgrade, "set in the fleet file" + (f". {short[0]}: the upgrade would wait" if waits else "")
     if short:
         return "None", (
-            f"{short[0]}: it would wait for ever. Changes of models are made in place all the same; a change of pods"
-            " takes effect when the RayService is made anew"
+            f"{short[0]}: the upgrade would never finish. Serve config changes still apply in place; pod changes"
+            " apply only after the RayService is recreated"
         )
-    return "NewCluster", "the pools have the cards for a second cluster, so that no request is lost"
+    return (
+        "NewCluster",
+        "the pools have enough free GPUs for a second Ray cluster, which takes over without losing requests",
+    )

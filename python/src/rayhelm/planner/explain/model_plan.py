@@ -105,9 +105,9 @@ def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StageP
     )
 
 
-def _cache_gib(outcome: MemoryResult, block: int) -> float:
+def _cache_gib(result: MemoryResult, block: int) -> float:
     """All stages hold as many blocks as the weakest can."""
-    return outcome.blocks * block / 2**30
+    return result.blocks * block / 2**30
 
 
 def _engine(chosen: Candidate) -> dict[str, bool | int | float | str | None]:

@@ -1,4 +1,4 @@
-"""The reason of each decision, in words and with its numbers."""
+"""The reason of each decision of the planner, with its figures."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from rayhelm.spec.models import Replicas
 __all__ = ["choose_routing", "explain_choice"]
 
 PREFIX_PAYS_FROM = 0.2
-"""Shared part of the prompt from which routing by prefix is worth its bookkeeping."""
+"""Part of the prompt, 0 to 1: with less shared prefix, routing by prefix costs more balance than it saves prefill."""
 
 
 def explain_choice(choice: Choice) -> tuple[Reason, ...]:
@@ -35,7 +35,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
 
 
 def choose_routing(chosen: Candidate) -> str:
-    """Prefix affinity for chat models with a shared beginning and more than one replica to choose from."""
+    """Prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
     if chosen.model_spec.task.has_shared_prefix and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
@@ -49,11 +49,14 @@ def _pool(choice: Choice) -> Reason:
     if chosen.model_spec.declared.pool:
         because = "pinned in the fleet file"
     elif other is None:
-        because = "the only place that holds it"
+        because = "no other pool or split holds the model"
     else:
-        because = f"{choice.advantage}; next came {_shape(other)} on `{other.split.inventory.name}`"
+        because = f"{choice.advantage}; second choice: {_shape(other)} on pool `{other.split.inventory.name}`"
     if choice.cramped:
-        because += f"; {_shape(choice.cramped[0])} on `{choice.cramped[0].split.inventory.name}` had no room left"
+        because += (
+            f"; {_shape(choice.cramped[0])} on pool `{choice.cramped[0].split.inventory.name}` ranks higher, but too"
+            " few GPUs are free"
+        )
     numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
     if chosen.price_per_hour is not None:
         numbers["usd_per_hour"] = round(chosen.price_per_hour, 4)
@@ -63,11 +66,11 @@ def _pool(choice: Choice) -> Reason:
 
 
 def _sharing(chosen: Candidate) -> Iterator[Reason]:
-    """Why it has a part of a card beside other services."""
+    """Why the model runs on a part of a GPU that other services share."""
     partitioning, gpu = chosen.split.inventory.partitioning, chosen.split.gpu
     if partitioning:
         numbers: dict[str, float | int | str] = {
-            "cards": round(gpu.part, 4),
+            "gpus": round(gpu.part, 4),
             "usable_gib": round(gpu.usable_gib or 0.0, 2),
             "gpu_memory_utilization": chosen.utilization,
         }
@@ -83,14 +86,14 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
     if chosen.memory is None:
         return
     weakest = chosen.memory.weakest
-    told, gib = chosen.utilization / weakest.gpu.memory_seen, 2**30
+    share, gib = chosen.utilization / weakest.gpu.memory_seen, 2**30
     yield Reason(
         decision="memory",
-        chosen=f"{weakest.cache / gib:.1f} GiB {'for KV cache' if chosen.memory.ask.cache else 'free'} per card",
+        chosen=f"{weakest.cache / gib:.1f} GiB {'of KV cache' if chosen.memory.config.cache else 'left'} per GPU",
         because=(
-            f"of {weakest.budget / gib:.1f} GiB ({told:.0%} of {weakest.gpu.usable_gib:.1f}) go"
-            f" {weakest.weights / gib:.1f} to weights, {weakest.activation / gib:.1f} to activations,"
-            f" {weakest.non_torch / gib:.1f} to what lies outside torch, {weakest.cuda_graphs / gib:.1f} to CUDA graphs"
+            f"budget {weakest.budget / gib:.1f} GiB ({share:.0%} of {weakest.gpu.usable_gib:.1f} GiB), minus"
+            f" {weakest.weights / gib:.1f} GiB of weights, {weakest.activation / gib:.1f} of activations,"
+            f" {weakest.non_torch / gib:.1f} of non-torch memory, {weakest.cuda_graphs / gib:.1f} of CUDA graphs"
         ),
         numbers={
             "budget_gib": round(weakest.budget / gib, 2),
@@ -111,12 +114,14 @@ def _tensor(chosen: Candidate) -> Reason:
     if pin and pin.tensor:
         because = "pinned in the fleet file"
     elif split.tp == 1:
-        because = "one card holds a stage, and splitting layers would only add traffic"
+        because = "one GPU holds a stage; a larger size would only add communication"
     elif link.fast and joined:
-        because = f"the cards of a host are joined by {link.kind}, fast enough for two all-reduces a layer"
+        because = f"{link.kind} joins the GPUs of a host and is fast enough for two all-reduces per layer"
     else:
         way = link.kind if joined and link.gb_per_s else "PCIe"
-        because = f"one card holds too little or is too slow, though two all-reduces a layer over {way} cost time"
+        because = (
+            f"one GPU has too little memory or is too slow; two all-reduces per layer over {way} cost some of the gain"
+        )
     return Reason(
         decision="tensor_parallel_size",
         chosen=str(split.tp),
@@ -133,14 +138,14 @@ def _pipeline(chosen: Candidate) -> Reason:
     if pin and pin.pipeline:
         because = "pinned in the fleet file"
     elif split.pp == 1:
-        because = "the cards of one stage hold the whole model"
+        because = "the GPUs of one stage hold the whole model"
     elif split.nodes > 1:
         because = (
-            f"the model is larger than one host; stages hand over one activation each over {split.inventory.network},"
-            " where tensor parallelism would exchange them twice a layer"
+            f"the model is larger than one host. Pipeline stages send activations over {split.inventory.network} once"
+            " per stage; tensor parallelism would do so twice per layer"
         )
     else:
-        because = f"stages within the host pass less over {split.gpu.link.kind} than tensor parallelism would"
+        because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
     if not split.inventory.is_uniform and split.pp > 1:
         because += _order(chosen)
     layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
@@ -156,12 +161,13 @@ def _pipeline(chosen: Candidate) -> Reason:
 
 
 def _order(chosen: Candidate) -> str:
-    """vLLM orders the stages itself: the driver's first, the others by Ray's random node ids."""
+    """vLLM puts the driver's stage first and orders the others by Ray node id, which is random."""
     if chosen.split.partition is None:
-        return "; every order of the stages fits, for vLLM orders them itself"
+        return "; the model fits in every order of the stages, because vLLM chooses the order"
     first = chosen.split.hosts[0].name
     return (
-        f"; the layers are cut unevenly, so the order is fixed: the replica starts on `{first}`, which makes it first"
+        f"; the layers are split unevenly, so the order is fixed: the replica starts on `{first}`, which makes it"
+        " stage 0"
     )
 
 
@@ -170,12 +176,13 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
         return
     if chosen.model_spec.declared.gpu_fraction is not None:
         because = (
-            "pinned in the fleet file; models of one service share a card by Ray's books, and memory by utilisation"
+            "pinned in the fleet file. Ray schedules several models of one service on a GPU by this number, and"
+            " `gpu_memory_utilization` limits the memory of each"
         )
     elif chosen.share < 1:
         because = _why_this_share(chosen)
     else:
-        because = "needs its cards whole"
+        because = "the model needs whole GPUs"
     yield Reason(
         decision="gpu_fraction",
         chosen=f"{chosen.share:g}",
@@ -186,18 +193,24 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
 
 def _why_this_share(chosen: Candidate) -> str:
     if chosen.model_spec.lengths.assumed and chosen.model_spec.generates:
-        return f"no `traffic` in the fleet file: the smallest share that holds {IDLE_CONCURRENCY} requests at once"
-    return "the smallest share that serves the load as well as the whole card would"
+        return (
+            f"no `traffic` in the fleet file: the smallest part of a GPU with cache for {IDLE_CONCURRENCY} requests"
+            " at a time"
+        )
+    return "the smallest part of a GPU that needs no more replicas for the load than whole GPUs do"
 
 
 def _context(chosen: Candidate) -> Reason:
     model, asked = chosen.model_spec.model, chosen.model_spec.declared.context
     if asked:
-        because = "asked for in the fleet file"
+        because = "set in the fleet file"
     elif chosen.context == model.max_context:
-        because = "the model's own, which fits"
+        because = "the longest context of the model; it fits"
     else:
-        because = f"the longest that fits; the model's own {model.max_context} would need more cache than there is"
+        because = (
+            f"the longest context that fits; {model.max_context} tokens, the model's maximum, need more KV cache than"
+            " is left"
+        )
     return Reason(
         decision="max_model_len",
         chosen=str(chosen.context),
@@ -210,18 +223,22 @@ def _sequences(chosen: Candidate) -> Reason:
     if "max_num_seqs" in chosen.model_spec.declared.engine:
         because = "pinned in the fleet file"
     elif chosen.memory is None:
-        because = "few, because nothing is known about the memory that more would take"
+        because = "a small value: the memory of this engine or GPU is not known"
     elif chosen.max_num_seqs == SEQUENCES[0]:
-        because = "stated, because without a GPU in the importing process vLLM falls back to another default"
+        because = "stated, because vLLM uses another default if the importing process has no GPU"
     else:
-        because = "lowered until it starts with certainty: the sampler keeps a row of the vocabulary per sequence"
+        because = (
+            "lowered until the engine starts with certainty: the sampler keeps one row of the vocabulary per sequence"
+        )
     numbers: dict[str, float | int | str] = {"max_num_batched_tokens": chosen.max_num_batched_tokens}
     return Reason(decision="max_num_seqs", chosen=str(chosen.max_num_seqs), because=because, numbers=numbers)
 
 
 def _eager(chosen: Candidate) -> Iterator[Reason]:
     if chosen.eager and "enforce_eager" not in chosen.model_spec.declared.engine:
-        because = "CUDA graphs and compilation would take memory that the cache needs; decoding is slower without them"
+        because = (
+            "CUDA graphs and torch.compile would use memory that the KV cache needs. Decoding is slower without them"
+        )
         yield Reason(decision="enforce_eager", chosen="true", because=because)
 
 
@@ -231,17 +248,17 @@ def _replicas(chosen: Candidate) -> Reason:
     if capacity.requests_per_second:
         numbers["requests_per_second_per_replica"] = round(capacity.requests_per_second, 3)
     if spec.replicas is not None:
-        because = f"pinned in the fleet file; the planned load needs {capacity.needed} by the estimate"
+        because = f"pinned in the fleet file; the estimate for the planned load is {capacity.needed}"
     elif not spec.traffic:
         because = "no `traffic` in the fleet file: one replica"
     elif not capacity.requests_per_second:
-        because = "one replica: no speed can be estimated"
+        because = "one replica: the speed of this GPU cannot be estimated"
     else:
         share = load_roofline().replica_utilisation
         because = (
-            f"a replica carries {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in"
-            f" flight (bound by {capacity.bound_by}); {share:.0%} of that is planned for, and the load is"
-            f" {spec.traffic.requests_per_second:g} requests/s"
+            f"the load is {spec.traffic.requests_per_second:g} requests/s. A replica serves"
+            f" {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight (limited by"
+            f" {capacity.bound_by}), and is planned to {share:.0%} of that"
         )
         numbers["utilisation"] = share
     if not chosen.model_spec.generates and capacity.requests_per_second:
@@ -250,20 +267,20 @@ def _replicas(chosen: Candidate) -> Reason:
 
 
 def _figure(value: float) -> str:
-    """Two digits, and never an exponent."""
+    """Two significant digits without an exponent."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _routing(chosen: Candidate) -> Reason:
     kind, shared = choose_routing(chosen), chosen.model_spec.lengths.shared
     if kind == "prefix-affinity":
-        because = f"{shared:.0%} of a prompt is common: the replica that has it cached computes only the rest"
+        because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest"
     elif not chosen.model_spec.task.has_shared_prefix:
-        because = "requests of this task have no common beginning to route by"
+        because = "requests of this task have no shared prefix"
     elif shared >= PREFIX_PAYS_FROM:
-        because = "one replica: nothing to choose from"
+        because = "there is only one replica"
     else:
-        because = f"{shared:.0%} of a prompt is common: too little to unbalance the load for"
+        because = f"{shared:.0%} of a prompt is shared; routing by prefix pays from {PREFIX_PAYS_FROM:.0%}"
     return Reason(decision="routing", chosen=kind, because=because, numbers={"shared_prefix": shared})
 
 
@@ -274,6 +291,6 @@ def _price(chosen: Candidate) -> Iterator[Reason]:
     yield Reason(
         decision="price_per_hour",
         chosen=f"{chosen.price_per_hour:.2f} USD",
-        because=f"{chosen.gpus:.4g} cards, {pool.price_source}",
-        numbers={"usd_per_card_and_hour": pool.price} if pool.price is not None else {},
+        because=f"{chosen.gpus:.4g} GPUs, {pool.price_source}",
+        numbers={"usd_per_gpu_hour": pool.price} if pool.price is not None else {},
     )

@@ -1,12 +1,13 @@
-"""Says why a model has no place, and what would give it one, in the words of the fleet file."""
+"""Problems of models that cannot be placed, each with fixes as keys of the fleet file."""
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import cycle
 from math import floor
 
 from rayhelm.catalog import Catalog
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.memory.fit_fixes import FitFix
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
@@ -17,129 +18,149 @@ from rayhelm.spec.load import LoadedFleet
 
 __all__ = ["report_no_fit", "report_no_room"]
 
-_CARDS = r"(?: \((.*)\))?$"
-_FLEET_WORDS = (
-    (re.compile(r"^max_model_len: (\d+)$"), r"context: \1"),
-    (
-        re.compile(r"^tensor_parallel_size: (\d+) and pipeline_parallel_size: (\d+)" + _CARDS),
-        r"parallelism: {tensor: \1, pipeline: \2}   # \3, \1 in a host",
-    ),
-    (re.compile(r"^tensor_parallel_size: (\d+) \((.*)\)$"), r"parallelism: {tensor: \1}   # \2 in one host"),
-    (re.compile(r"^pipeline_parallel_size: (\d+) \((.*)\)$"), r"parallelism: {pipeline: \1}   # \2"),
-    (re.compile(r"^layers: (\[[\d, ]+\]).*"), r"parallelism: {layers: \1}"),
-    (re.compile(r"^(max_num_seqs|kv_cache_dtype|enforce_eager): (\w+),? ?(.*)$"), r"engine: {\1: \2}   # \3"),
-    (re.compile(r"^source: (\S+) \((.*)\)$"), r"source: \1   # \2"),
-    (re.compile(r"^gpu: "), "a pool of "),
-)
-"""What `fit` proposes in vLLM's words, and how the fleet file says it."""
+_FLEET_KEYS: Mapping[str, tuple[str, str]] = {
+    "max_model_len": ("context", ""),
+    "tensor_parallel_size": ("parallelism", "tensor"),
+    "pipeline_parallel_size": ("parallelism", "pipeline"),
+    "layers": ("parallelism", "layers"),
+    "max_num_seqs": ("engine", "max_num_seqs"),
+    "kv_cache_dtype": ("engine", "kv_cache_dtype"),
+    "enforce_eager": ("engine", "enforce_eager"),
+    "source": ("source", ""),
+}
+"""Where a setting of `fit` is written in a model of the fleet file: key, and key below it."""
 
 
 def report_no_fit(
     model_spec: ResolvedModelSpec,
     pools: Sequence[PoolInventory],
-    refused: Sequence[RejectedSplit],
+    rejected: Sequence[RejectedSplit],
     loaded: LoadedFleet,
     known: Catalog,
 ) -> Problem:
-    """No split of any pool holds the model."""
+    """The problem of a model that fits no pool, with the reason of each pool and what would fit."""
     path = _path(model_spec)
-    if not refused:
-        return loaded.document.problem(path, *_no_split(model_spec, pools))
-    nearest = min(refused, key=_nearness)
-    where = "; ".join(f"{name}: {why}" for name, why in _best_of_each_pool(refused).items())
-    message = f"`{model_spec.name}` ({model_spec.model.id}) fits nowhere. {where}"
-    return loaded.document.problem(path, message, "\n".join(_fixes(model_spec, nearest.split, known)))
+    if not rejected:
+        return _report_no_split(model_spec, pools, path, loaded)
+    nearest = min(rejected, key=_distance)
+    reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _best_of_each_pool(rejected).items())
+    message = f"model `{model_spec.name}` ({model_spec.model.id}) fits in no pool. {reasons}"
+    first, *others = _fixes(model_spec, nearest.split, known)
+    return loaded.document.problem(path, message, first, alternatives=others)
 
 
 def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
-    """It would fit, but other models hold the cards, or the load needs more replicas than there are cards for."""
+    """The problem of a model that would fit, but has too few free GPUs left for its replicas."""
     best = max(
         found,
         key=lambda candidate: (candidate.capacity.meets_slo, count_possible_replicas(candidate) / candidate.replicas),
     )
-    pool, there = best.split.inventory, count_possible_replicas(best)
-    count = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
-    needs = f"{count} of {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
-    why = "" if model_spec.declared.replicas is not None else " at the planned load"
-    taken = f"{pool.used:g} of {pool.gpu_count} cards are taken by models before it"
-    message = f"`{model_spec.name}` needs {needs}{why}, and pool `{pool.name}` has room for {there} ({taken})"
-    return loaded.document.problem(
-        ("models", model_spec.name), message, "\n".join(_ways_to_room(model_spec, best, there))
+    pool, possible = best.split.inventory, count_possible_replicas(best)
+    replicas = "1 replica" if best.replicas == 1 else f"{best.replicas} replicas"
+    load = "" if model_spec.declared.replicas is not None else " for the planned load"
+    message = (
+        f"model `{model_spec.name}` needs {replicas} with {best.split.gpu_count * best.share:g} {best.split.gpu_name}"
+        f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
+        f" {pool.gpu_count} GPUs"
     )
+    first, *others = _room_fixes(model_spec, best, possible)
+    return loaded.document.problem(("models", model_spec.name), message, first, alternatives=others)
 
 
-def _ways_to_room(model_spec: ResolvedModelSpec, best: Candidate, there: int) -> list[str]:
-    pool = best.split.inventory
-    fixes = [f"add {_more_hosts(best, there)} to pool `{pool.name}`"]
-    if best.share < 1 and any(owner != model_spec.service for owner in pool.idle_shares):
-        other = next(owner for owner in pool.idle_shares if owner != model_spec.service)
-        fixes.append(f"or share a card: services do not, models of one service do:  service: {other}")
-    if model_spec.declared.traffic and there and model_spec.declared.replicas is None:
-        rate = model_spec.declared.traffic.requests_per_second * there / best.replicas
-        fixes.append(f"or plan for what fits:  requestsPerSecond: {rate:.3g}")
-        fixes.append(f"or pin the replicas, and let requests wait:  replicas: {there}")
-    return fixes
+def _room_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
+    pool, nodes = best.split.inventory, _missing_nodes(best, possible)
+    more = f"{nodes} more node{'s' if nodes > 1 else ''} in pool `{pool.name}`"
+    if pool.is_uniform:
+        yield Fix(f"/pools.{pool.name}.nodes", pool.node_count + nodes, more)
+    else:
+        hosts = [host.model_dump(mode="json", by_alias=True, exclude_defaults=True) for host in pool.pool.hosts]
+        added = [{"gpu": host.gpu.id, "gpus": host.gpu_count} for _, host in zip(range(nodes), cycle(best.split.hosts))]
+        yield Fix(f"/pools.{pool.name}.hosts", [*hosts, *added], more)
+    others = [owner for owner in pool.idle_shares if owner != model_spec.service]
+    if best.share < 1 and others:
+        yield Fix("service", others[0], "models of one service can share a GPU, services cannot")
+    traffic = model_spec.declared.traffic
+    if traffic and possible and model_spec.declared.replicas is None:
+        rate = traffic.requests_per_second * possible / best.replicas
+        yield Fix("traffic.requestsPerSecond", float(f"{rate:.3g}"), "the load that fits")
+        yield Fix("replicas", possible, "requests will queue at the planned load")
 
 
-def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> list[str]:
-    pin = model_spec.declared.parallelism
+def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> list[Fix]:
+    """At least one. Paths are relative to the path of the problem."""
+    root = f"/models.{model_spec.name}"
+    pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
-        return [_nearest_split(model_spec, split, pin.tensor)]
-    if model_spec.has_own_engine and split.gpu.memory_seen < 1:
-        return ["pool: …   # one of whole cards, or whose `sharing` has `isolation: hardware`"]
-    if model_spec.utilization(1.0, split.gpu.memory_seen) > split.gpu.memory_seen:
-        return [f"engine: {{gpu_memory_utilization: {floor(split.gpu.memory_seen * 90) / 100:g}}}   # or leave it out"]
-    told = fit(
+        return [_nearest_split(model_spec, split, pin.tensor, root)]
+    if model_spec.has_own_engine and seen < 1:
+        path = f"/pools.{split.inventory.name}.sharing.isolation"
+        return [Fix(path, "hardware", "or another pool, with whole GPUs")]
+    if model_spec.utilization(1.0, seen) > seen:
+        return [Fix(f"{root}.engine", {"gpu_memory_utilization": floor(seen * 90) / 100}, "or leave it out")]
+    answer = fit(
         model_spec.model,
         split.gpus,
         split.tp,
         split.pp,
-        gpu_memory_utilization=model_spec.utilization(model_spec.declared.gpu_fraction or 1.0, split.gpu.memory_seen)
-        / split.gpu.memory_seen,
+        gpu_memory_utilization=model_spec.utilization(model_spec.declared.gpu_fraction or 1.0, seen) / seen,
         max_model_len=model_spec.context,
         max_num_seqs=model_spec.pinned_int("max_num_seqs"),
         max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
-    larger = (
-        ["a larger gpuFraction, or none"]
-        if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1
-        else []
-    )
-    return larger + [_in_fleet_words(fix) for fix in told.fixes]
+    fixes = [_convert(found, split, root) for found in answer.fixes]
+    if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
+        return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
+    return fixes
 
 
-def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, asked: int) -> str:
-    """The split nearest to the asked one that vLLM takes and a host has the cards for."""
-    most = max(host.gpu_count for host in split.inventory.hosts)
+def _convert(found: FitFix, split: ModelSplit, root: str) -> Fix:
+    """The settings of `fit` as a key of the fleet file."""
+    if gpu := found.settings.get("gpu"):
+        pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.tp} if split.tp > 1 else {})
+        name = str(gpu).lower()
+        return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
+    if not found.settings:
+        return Fix(command="rayhelm catalog models", why=found.why)
+    keys = [(*_FLEET_KEYS[name], value) for name, value in found.settings.items()]
+    key, below, value = keys[0]
+    if not below:
+        return Fix(f"{root}.{key}", value, found.why)
+    plain = {below: list(value) if isinstance(value, tuple) else value for _, below, value in keys}
+    return Fix(f"{root}.{key}", plain, found.why)
+
+
+def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
+    """The accepted tensor parallel size nearest to the pinned one, within the GPUs of a host."""
+    most = _largest_host(split.inventory)
     sizes = sorted(
-        list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - asked), -tp)
+        list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - wanted), -tp)
     )
     others = ", ".join(map(str, sorted(sizes[1:])))
-    return f"parallelism: {{tensor: {sizes[0]}}}" + (f"   # or {others}" if others else "")
+    return Fix(f"{root}.parallelism", {"tensor": sizes[0]}, f"or {others}" if others else "")
 
 
-def _in_fleet_words(fix: str) -> str:
-    for pattern, words in _FLEET_WORDS:
-        if pattern.match(fix):
-            return pattern.sub(words, fix)
-    return fix
-
-
-def _no_split(model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory]) -> tuple[str, str]:
-    """Not one split could be tried: the pins ask for more cards or hosts than any pool has."""
-    pin = model_spec.declared.parallelism
-    asked = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}" if pin else "any split"
+def _report_no_split(
+    model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], loaded: LoadedFleet
+) -> Problem:
+    """The pins need more GPUs or hosts than any pool has, so no split could be tried."""
+    root, pin = f"/models.{model_spec.name}", model_spec.declared.parallelism
     if not pools:
-        why = "no pool is on the cluster of its service, or of what answers to the same name"
-        return f"`{model_spec.name}`: {why}", "pin another `pool`, or another `service`"
+        message = (
+            f"model `{model_spec.name}` is pinned to a pool of another cluster than its service, or than another"
+            " model with the same served name"
+        )
+        return loaded.document.problem(path, message, Fix.removal(f"{root}.pool", "or change `service`"))
+    split = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}" if pin else "any split"
     have = "; ".join(
-        f"`{pool.name}` has {len(pool.hosts)} hosts of {_largest_host(pool)} GPUs on {pool.network}" for pool in pools
+        f"pool `{pool.name}` has {pool.node_count} hosts with {_largest_host(pool)} GPUs on {pool.network}"
+        for pool in pools
     )
+    message = f"model `{model_spec.name}`: no pool has the hosts for {split}. {have}"
     most = max(_largest_host(pool) for pool in pools)
-    fix = f"remove `parallelism`, or stay within the pool:  parallelism: {{tensor: {most}}}"
-    return f"`{model_spec.name}`: no pool has the hosts for {asked}: {have}", fix
+    fix = Fix(f"{root}.parallelism", {"tensor": most}, "or remove `parallelism`: the planner then chooses")
+    return loaded.document.problem(path, message, fix)
 
 
 def _largest_host(pool: PoolInventory) -> int:
@@ -147,33 +168,30 @@ def _largest_host(pool: PoolInventory) -> int:
     return max(host.gpu_count for host in pool.hosts)
 
 
-def _best_of_each_pool(refused: Sequence[RejectedSplit]) -> dict[str, str]:
+def _best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
     best: dict[str, RejectedSplit] = {}
-    for refusal in refused:
-        name = refusal.split.inventory.name
-        if name not in best or _nearness(refusal) < _nearness(best[name]):
-            best[name] = refusal
+    for each in rejected:
+        name = each.split.inventory.name
+        if name not in best or _distance(each) < _distance(best[name]):
+            best[name] = each
     return {
-        name: f"{refusal.split.gpu_name} at TP {refusal.split.tp} x PP {refusal.split.pp}: {refusal.why}"
-        for name, refusal in best.items()
+        name: f"{each.split.gpu_name} at TP {each.split.tp} x PP {each.split.pp}: {each.why}"
+        for name, each in best.items()
     }
 
 
-def _nearness(refusal: RejectedSplit) -> tuple[bool, float]:
-    return (refusal.short_gib == 0, refusal.short_gib)
+def _distance(rejected: RejectedSplit) -> tuple[bool, float]:
+    """Splits with the smallest shortage of memory first, then those rejected for another reason."""
+    return (rejected.short_gib == 0, rejected.short_gib)
 
 
-def _more_hosts(best: Candidate, there: int) -> str:
-    """Nodes like those of the pool that would hold the rest."""
-    missing, split = best.replicas - there, best.split
-    gpus = (
-        max(host.gpu_count for host in split.matching_hosts)
-        if split.inventory.partitioning
-        else max(host.gpu_count for host in split.inventory.hosts)
-    )
+def _missing_nodes(best: Candidate, possible: int) -> int:
+    """Nodes like those of the pool that would hold the remaining replicas."""
+    missing, split = best.replicas - possible, best.split
+    partitioned = split.inventory.partitioning
+    gpus = max(host.gpu_count for host in split.matching_hosts) if partitioned else _largest_host(split.inventory)
     per_host = max(1, int(1 / best.share + 1e-9)) * gpus if best.share < 1 else gpus // split.gpus_per_node
-    nodes = missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
-    return f"{nodes} node{'s' if nodes > 1 else ''}"
+    return missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
 
 
 def _path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:

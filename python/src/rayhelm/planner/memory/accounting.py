@@ -95,7 +95,7 @@ class StageMemory:
 class MemoryResult:
     """What the pool holds when all stages take the block count of the weakest."""
 
-    ask: EngineConfig
+    config: EngineConfig
     stages: tuple[StageMemory, ...]
     request_blocks: int
     """Blocks of one request of the asked context."""
@@ -121,62 +121,64 @@ class MemoryResult:
     @property
     def concurrency(self) -> float:
         """Requests of full context at a time."""
-        if self.ask.cache is None:
-            return float(self.ask.seqs) if self.fits else 0.0
+        if self.config.cache is None:
+            return float(self.config.seqs) if self.fits else 0.0
         return self.blocks / self.request_blocks
 
     @property
     def tokens(self) -> int:
         """As vLLM logs it: concurrency x context."""
-        return int(self.concurrency * self.ask.context) if self.ask.cache else 0
+        return int(self.concurrency * self.config.context) if self.config.cache else 0
 
     @property
     def largest_context(self) -> int:
         """Longest context with which vLLM would start; 0 when none."""
-        ask = self.ask
-        if ask.cache is None:
-            return ask.model.max_context if self.fits else 0
-        usable = self.blocks - ask.engine.null_block
-        return ask.cache.largest_context(
-            max(0, usable), ask.model.max_context, in_flight=ask.in_flight, batch=ask.tokens
+        config = self.config
+        if config.cache is None:
+            return config.model.max_context if self.fits else 0
+        usable = self.blocks - config.engine.null_block
+        return config.cache.largest_context(
+            max(0, usable), config.model.max_context, in_flight=config.in_flight, batch=config.tokens
         )
 
     def _holds(self, stage: StageMemory, less: float = 0.0) -> bool:
         cache = stage.cache - less
-        return cache > 0 and cache >= (self.request_blocks + self.ask.engine.null_block) * stage.block
+        return cache > 0 and cache >= (self.request_blocks + self.config.engine.null_block) * stage.block
 
 
-def evaluate(ask: EngineConfig) -> MemoryResult:
+def evaluate(config: EngineConfig) -> MemoryResult:
     """Account for every stage of the asked split, in the given order."""
-    return MemoryResult(ask, tuple(_stages(ask)), ask.blocks_of_a_request())
+    return MemoryResult(config, tuple(_stages(config)), config.blocks_of_a_request())
 
 
-def _stages(ask: EngineConfig) -> Iterator[StageMemory]:
-    held = count_stage_weights(ask.model, ask.tp, ask.layers, ask.engine)
-    for stage, gpu in enumerate(ask.gpus):
-        work, outside, graphs = _terms(ask, stage)
+def _stages(config: EngineConfig) -> Iterator[StageMemory]:
+    held = count_stage_weights(config.model, config.tp, config.layers, config.engine)
+    for stage, gpu in enumerate(config.gpus):
+        work, outside, graphs = _terms(config, stage)
         yield StageMemory(
             gpu=gpu,
-            layers=ask.layers[stage],
-            budget=(gpu.usable_gib or 0.0) * GIB * ask.share,
+            layers=config.layers[stage],
+            budget=(gpu.usable_gib or 0.0) * GIB * config.share,
             weights=held[stage],
             activation=work.bytes,
             non_torch=outside.bytes,
             cuda_graphs=graphs.bytes,
             error=hypot(held[stage] * _WEIGHTS_ERROR, *_errors((work, outside, graphs))),
-            block=ask.cache.block_bytes(stage) if ask.cache else 0,
+            block=config.cache.block_bytes(stage) if config.cache else 0,
         )
 
 
-def _terms(ask: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
+def _terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
     """Activations, non-torch memory and CUDA graphs, as far as vLLM runs the model."""
-    if ask.model.engine == "custom":
+    if config.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
-    last = stage == ask.pp - 1
+    last = stage == config.pp - 1
     return (
-        estimate_activation(ask.model, ask.tp, seqs=ask.seqs, tokens=ask.tokens, last_stage=last, engine=ask.engine),
-        estimate_non_torch(ask.tp, ask.pp, eager=ask.eager, engine=ask.engine),
-        estimate_cuda_graphs(eager=ask.eager, engine=ask.engine),
+        estimate_activation(
+            config.model, config.tp, seqs=config.seqs, tokens=config.tokens, last_stage=last, engine=config.engine
+        ),
+        estimate_non_torch(config.tp, config.pp, eager=config.eager, engine=config.engine),
+        estimate_cuda_graphs(eager=config.eager, engine=config.engine),
     )
 
 

@@ -1,11 +1,11 @@
-"""What is asked of the accounting: vLLM's defaults where nothing was said, and refusals of what makes no sense."""
+"""Completes engine settings with vLLM's defaults, and checks their ranges."""
 
 from collections.abc import Iterable, Sequence
 
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.memory.accounting import EngineConfig
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
@@ -20,7 +20,7 @@ def assign_gpus_to_stages(gpus: Sequence[GpuKind], pp: int | None) -> tuple[GpuK
         raise FleetError(
             Problem(
                 f"{len(gpus)} GPUs for {stages} pipeline stages",
-                fix="name one GPU for all stages, or one for each stage",
+                fix=Fix(command=f"--pp {len(gpus)}", why="one GPU per stage, or one --gpu for all stages"),
             )
         )
     return tuple(gpus)
@@ -38,7 +38,10 @@ def build_engine_config(
     tokens: int | None,
     fraction: float,
 ) -> EngineConfig:
-    """Fill in what vLLM chooses by itself, and refuse what it would not take at all."""
+    """Complete the settings with vLLM's defaults. Raises FleetError for values that vLLM does not accept.
+
+    `utilization`: part of the GPU memory, 0 to 1. `fraction`: part of the GPU that the engine has. Lengths in tokens.
+    """
     utilization = constants.gpu_memory_utilization if utilization is None else utilization
     context = model.max_context if context is None else context
     counts = (
@@ -68,20 +71,20 @@ def _check(
     counts: Iterable[tuple[str, int | None, int]],
 ) -> None:
     problems = [
-        Problem(f"{name} {value} is not between 0 and 1", fix=f"{name}: {usual}")
+        Problem(f"{name} {value} is not between 0 and 1", fix=Fix(name, usual))
         for name, value, usual in (("gpu_memory_utilization", utilization, 0.9), ("gpu_fraction", fraction, 0.5))
         if not 0 < value <= 1
     ]
     problems += [
-        Problem(f"{name} {count} is not between 1 and {most:,}", fix=f"{name}: {min(most, max(1, count))}")
+        Problem(f"{name} {count} is not between 1 and {most:,}", fix=Fix(name, min(most, max(1, count))))
         for name, count, most in counts
         if count is not None and not 1 <= count <= most
     ]
     if model.max_context < context <= MOST_TOKENS:
         problems.append(
             Problem(
-                f"max_model_len {context} is beyond the {model.max_context} tokens that {model.id} takes",
-                fix=f"max_model_len: {model.max_context}",
+                f"max_model_len {context} exceeds the longest context of {model.id}, {model.max_context} tokens",
+                fix=Fix("max_model_len", model.max_context),
             )
         )
     if problems:

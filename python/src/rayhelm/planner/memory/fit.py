@@ -1,4 +1,4 @@
-"""Does a model fit a card, or several: vLLM's own accounting, done before anybody rents one."""
+"""Whether a model fits on one or more GPUs, by vLLM's own memory accounting."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.closed import Closed
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory, evaluate
 from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_engine_config
-from rayhelm.planner.memory.fit_fixes import list_fixes, list_split_fixes
+from rayhelm.planner.memory.fit_fixes import FitFix, list_fixes, list_split_fixes
 from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_fit, list_notes, list_unknown_figures
 from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.parallelism import list_split_errors
@@ -19,7 +19,7 @@ from rayhelm.versions import versions
 __all__ = ["Fit", "FitStage", "fit"]
 
 _TIGHT_SHARE = 0.15
-"""Where less of the budget than this is left for the cache, it is what little remains beside the weights."""
+"""A fit is tight if less than this part of the memory budget is left for the KV cache."""
 
 
 class FitStage(Closed):
@@ -28,58 +28,58 @@ class FitStage(Closed):
     gpu: str
     layers: int
     weights_gib: float
-    """Per card of the stage."""
+    """Per GPU of the stage."""
     kv_gib: float
-    """Cache that is allocated per card: the weakest stage's number of blocks, at this stage's bytes per block."""
+    """KV cache allocated per GPU: the number of blocks of the weakest stage times the bytes per block of this stage."""
 
 
 class Fit(Closed):
-    """The answer. Figures per GPU are those of the weakest stage; None where a fact is missing (see `unknown`)."""
+    """The answer. Figures per GPU are those of the weakest stage; None if a fact is missing (see `unknown`)."""
 
     fits: bool
     """vLLM would start with these settings."""
     tight: bool
-    """It fits, but errors of the estimate could turn it over, or the cache is what little remains beside the weights,
-    or it holds fewer than two requests of full context."""
+    """It fits, but the error of the estimate is larger than the margin, or less than 15 % of the budget is left for the
+    KV cache, or the cache holds fewer than two requests of full context."""
     reason: str
-    fixes: tuple[str, ...] = ()
-    """What would make it fit; never empty when it does not."""
+    fixes: tuple[FitFix, ...] = ()
+    """Changes that would make it fit; at least one if it does not."""
     model: str
     gpu: str
-    """Unlike stages joined with `+`."""
+    """GPU id; the ids of different stages are joined with `+`."""
     vllm_version: str
     """Version whose constants were used."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
     gpu_memory_utilization: float
-    """Share of each card that the engine is given, a fraction of a card counted in."""
+    """Part of each GPU's memory that the engine may use; includes the factor of a GPU fraction."""
     max_model_len: int
     max_num_seqs: int
     max_num_batched_tokens: int
     weights_gib_per_gpu: float | None = None
     activation_gib: float | None = None
     non_torch_gib: float | None = None
-    """With what torch.compile leaves behind."""
+    """Includes memory that torch.compile still holds."""
     cuda_graph_gib: float | None = None
-    """Counted against the cache; 0 with enforce_eager, and before vLLM 0.21, where graphs come on top of the share."""
+    """Subtracted from the cache; 0 with enforce_eager and before vLLM 0.21, whose graphs are outside of the budget."""
     kv_available_gib_per_gpu: float | None = None
-    """Negative: by how much the rest is too large."""
+    """Negative if weights and activations exceed the budget, by this amount."""
     error_gib: float | None = None
-    """Half width of the band of kv_available_gib_per_gpu."""
+    """kv_available_gib_per_gpu lies within plus or minus this."""
     kv_cache_tokens: int | None = None
-    """As vLLM logs it. 0 for models that cache nothing."""
+    """Tokens, as vLLM logs it. 0 for models without a KV cache."""
     max_concurrency: float | None = None
-    """Requests of max_model_len at a time; max_num_seqs for models that cache nothing."""
+    """Requests of max_model_len tokens at a time; max_num_seqs for models without a KV cache."""
     largest_context: int | None = None
     """Longest max_model_len with which vLLM would start."""
     stages: tuple[FitStage, ...] = ()
     """One per pipeline stage, in the given order; empty for a single stage."""
     fits_every_order: bool = True
-    """vLLM orders the ranks of a pipeline itself: over unlike cards the plan must fit whichever card comes first."""
+    """It fits in every order of the stages. vLLM orders pipeline ranks itself, so different GPUs can swap places."""
     notes: tuple[str, ...] = ()
-    """How the figures were counted, where that may surprise."""
+    """Assumptions behind the figures."""
     unknown: tuple[str, ...] = ()
-    """Facts that were missing, and constants that are another version's."""
+    """Facts that were missing, and constants taken from another vLLM version."""
 
 
 def fit(
@@ -99,11 +99,13 @@ def fit(
     partition: tuple[int, ...] | None = None,
     catalog: Catalog | None = None,
 ) -> Fit:
-    """Account for `model` on `gpus` (one kind, or one per stage). What is None takes vLLM's default for an API server
-    on the smallest of the cards. `share`: fraction of each card. `catalog`: where to look for what would fit."""
+    """Compute the memory of `model` on `gpus` (one kind for all stages, or one per stage).
+
+    None takes vLLM's default for an API server on the smallest GPU. `share`: fraction of each GPU, 0 to 1. `catalog`:
+    where to look for checkpoints and GPUs that would fit. Raises FleetError for values that vLLM does not accept."""
     constants, note = find_engine(vllm_version or versions().vllm)
     stage_gpus = assign_gpus_to_stages(gpus, pp)
-    ask = build_engine_config(
+    config = build_engine_config(
         model,
         stage_gpus,
         tp,
@@ -114,82 +116,82 @@ def fit(
         tokens=max_num_batched_tokens,
         fraction=share,
     )
-    ask = replace(ask, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
-    unknown = (*list_unknown_figures(ask), *((note,) if note else ()))
-    if refused := list_split_errors(model, tp, ask.pp, constants):
-        return _bare(ask, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(ask), unknown)
+    config = replace(config, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
+    unknown = (*list_unknown_figures(config), *((note,) if note else ()))
+    if refused := list_split_errors(model, tp, config.pp, constants):
+        return _bare(config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown)
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
-        return _bare(ask, unknown[0], list_split_fixes(ask), unknown)
-    return _answer(evaluate(ask), unknown, catalog)
+        return _bare(config, unknown[0], list_split_fixes(config), unknown)
+    return _answer(evaluate(config), unknown, catalog)
 
 
-def _answer(outcome: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
-    ask, weakest = outcome.ask, outcome.weakest
-    bare = ask.model.engine == "custom"
-    answer = _bare(ask, "", (), unknown)
-    tight = outcome.fits and _tight(outcome)
+def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
+    config, weakest = result.config, result.weakest
+    bare = config.model.engine == "custom"
+    answer = _bare(config, "", (), unknown)
+    tight = result.fits and _tight(result)
     return answer.model_copy(
         update={
-            "fits": outcome.fits,
+            "fits": result.fits,
             "tight": tight,
-            "reason": explain_custom_engine(outcome) if bare else explain_fit(outcome, tight=tight),
-            "fixes": () if outcome.fits else list_fixes(outcome, catalog),
+            "reason": explain_custom_engine(result) if bare else explain_fit(result, tight=tight),
+            "fixes": () if result.fits else list_fixes(result, catalog),
             "weights_gib_per_gpu": weakest.weights / GIB,
             "activation_gib": None if bare else weakest.activation / GIB,
             "non_torch_gib": None if bare else weakest.non_torch / GIB,
             "cuda_graph_gib": None if bare else weakest.cuda_graphs / GIB,
             "kv_available_gib_per_gpu": None if bare else weakest.cache / GIB,
             "error_gib": weakest.error / GIB,
-            "kv_cache_tokens": None if bare else outcome.tokens,
-            "max_concurrency": None if bare else outcome.concurrency,
-            "largest_context": None if bare else outcome.largest_context,
-            "stages": tuple(_stage(stage, outcome) for stage in outcome.stages) if ask.pp > 1 else (),
-            "fits_every_order": outcome.fits and _fits_every_order(ask),
+            "kv_cache_tokens": None if bare else result.tokens,
+            "max_concurrency": None if bare else result.concurrency,
+            "largest_context": None if bare else result.largest_context,
+            "stages": tuple(_stage(stage, result) for stage in result.stages) if config.pp > 1 else (),
+            "fits_every_order": result.fits and _fits_every_order(config),
         }
     )
 
 
-def _bare(ask: EngineConfig, reason: str, ways: tuple[str, ...], unknown: tuple[str, ...]) -> Fit:
-    """An answer without figures."""
-    names = [gpu.id for gpu in ask.gpus]
+def _bare(config: EngineConfig, reason: str, ways: tuple[FitFix, ...], unknown: tuple[str, ...]) -> Fit:
+    """An answer without memory figures."""
+    names = [gpu.id for gpu in config.gpus]
     return Fit(
         fits=False,
         tight=False,
         reason=reason,
         fixes=ways,
-        model=ask.model.id,
+        model=config.model.id,
         gpu=names[0] if len(set(names)) == 1 else "+".join(names),
-        vllm_version=ask.engine.version,
-        tensor_parallel_size=ask.tp,
-        pipeline_parallel_size=ask.pp,
-        gpu_memory_utilization=ask.share,
-        max_model_len=ask.context,
-        max_num_seqs=ask.seqs,
-        max_num_batched_tokens=ask.tokens,
+        vllm_version=config.engine.version,
+        tensor_parallel_size=config.tp,
+        pipeline_parallel_size=config.pp,
+        gpu_memory_utilization=config.share,
+        max_model_len=config.context,
+        max_num_seqs=config.seqs,
+        max_num_batched_tokens=config.tokens,
         fits_every_order=False,
-        notes=list_notes(ask),
+        notes=list_notes(config),
         unknown=unknown,
     )
 
 
-def _stage(stage: StageMemory, outcome: MemoryResult) -> FitStage:
+def _stage(stage: StageMemory, result: MemoryResult) -> FitStage:
     return FitStage(
         gpu=stage.gpu.id,
         layers=stage.layers,
         weights_gib=stage.weights / GIB,
-        kv_gib=outcome.blocks * stage.block / GIB,
+        kv_gib=result.blocks * stage.block / GIB,
     )
 
 
-def _tight(outcome: MemoryResult) -> bool:
-    """Models that cache nothing are tight by the band alone; those of other applications always are."""
-    if not outcome.fits_within_error or outcome.ask.model.engine == "custom":
+def _tight(result: MemoryResult) -> bool:
+    """Models without a cache: the error of the estimate alone decides. Models of other applications: always tight."""
+    if not result.fits_within_error or result.config.model.engine == "custom":
         return True
-    weakest = outcome.weakest
-    return outcome.ask.cache is not None and (weakest.cache < _TIGHT_SHARE * weakest.budget or outcome.concurrency < 2)
+    weakest = result.weakest
+    return result.config.cache is not None and (weakest.cache < _TIGHT_SHARE * weakest.budget or result.concurrency < 2)
 
 
-def _fits_every_order(ask: EngineConfig) -> bool:
-    """Any card may come to stand at any stage, so each kind must hold every stage."""
-    kinds = {gpu.id: gpu for gpu in ask.gpus}
-    return len(kinds) == 1 or all(evaluate(replace(ask, gpus=(gpu,) * ask.pp)).fits for gpu in kinds.values())
+def _fits_every_order(config: EngineConfig) -> bool:
+    """vLLM can put any GPU at any stage, so each kind must hold every stage."""
+    kinds = {gpu.id: gpu for gpu in config.gpus}
+    return len(kinds) == 1 or all(evaluate(replace(config, gpus=(gpu,) * config.pp)).fits for gpu in kinds.values())

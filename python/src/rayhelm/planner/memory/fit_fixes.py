@@ -1,4 +1,4 @@
-"""What would make a model fit: each suggestion was evaluated before it is made."""
+"""What would make a model fit. Each suggestion is evaluated before it is made."""
 
 import re
 from bisect import bisect_left
@@ -10,103 +10,132 @@ from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import count_weights
+from rayhelm.closed import Closed
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evaluate
 from rayhelm.planner.memory.parallelism import list_split_errors, list_tensor_parallel_sizes
 
-__all__ = ["list_fixes", "list_split_fixes"]
+__all__ = ["FitFix", "list_fixes", "list_split_fixes"]
 
-_QUANTISED = re.compile(
+_QUANTIZED = re.compile(
     r"[-_.](fp8|awq|gptq|int[48]|w\d+a\d+|nvfp4|mxfp4|bnb|4bit|8bit|dynamic|block|quantized|marlin)(?=[-_.]|$)"
 )
 _LEAST_CONTEXT = 512
-"""Suggesting less helps nobody."""
+"""Tokens. A shorter context is not suggested: few models are useful with it."""
 _FEW_SEQUENCES = 16
 
 
-def list_fixes(outcome: MemoryResult, catalog: Catalog | None) -> tuple[str, ...]:
-    """Ways out, the cheapest first."""
-    found = [*_settings(outcome), *_splits(outcome.ask)]
+class FitFix(Closed):
+    """Settings with which the model would fit. All of them are needed together."""
+
+    settings: dict[str, bool | int | str | tuple[int, ...]] = {}
+    """By name: an engine argument (`max_model_len`), `layers`, `source` (another checkpoint) or `gpu`. Empty if no
+    setting helps; `why` then says what does."""
+    why: str = ""
+    """What the settings cost or need."""
+
+    def __str__(self) -> str:
+        text = ", ".join(f"{name}: {_format(value)}" for name, value in self.settings.items())
+        return "   # ".join(part for part in (text, self.why) if part)
+
+
+def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, ...]:
+    """Settings that fit, the cheapest first; at least one entry. `catalog`: where to look for checkpoints and GPUs."""
+    found = [*_engine_fixes(result), *_split_fixes(result.config)]
     if catalog:
-        found += [*_smaller_checkpoints(outcome.ask, catalog), *_larger_gpus(outcome.ask, catalog)]
-    return tuple(found) or ("no setting, split or card that was tried holds it: take a smaller model or fewer bits",)
+        found += [*_smaller_checkpoints(result.config, catalog), *_larger_gpus(result.config, catalog)]
+    none = "no setting, split or GPU that was tried holds the model: use a smaller model or fewer bits per weight"
+    return tuple(found) or (FitFix(why=none),)
 
 
-def list_split_fixes(ask: EngineConfig) -> tuple[str, ...]:
-    """Splits that vLLM takes, where the asked one is refused before memory matters."""
-    sizes = list_tensor_parallel_sizes(ask.model, ask.engine)
-    if ask.tp not in sizes:
-        return (f"tensor_parallel_size: {' or '.join(map(str, sizes))}",)
-    if list_split_errors(ask.model, ask.tp, ask.pp, ask.engine):
-        return (f"pipeline_parallel_size: 1, or at most {ask.model.layers} for models that vLLM can cut",)
-    return ("take a GPU of the catalog whose memory is known and that vLLM runs on",)
+def list_split_fixes(config: EngineConfig) -> tuple[FitFix, ...]:
+    """Splits that vLLM accepts, if it refuses the requested one. Memory is not looked at."""
+    sizes = list_tensor_parallel_sizes(config.model, config.engine)
+    if config.tp not in sizes:
+        nearest = min(sizes, key=lambda tp: (abs(tp - config.tp), -tp))
+        why = f"vLLM accepts {', '.join(map(str, sizes))} for this model"
+        return (FitFix(settings={"tensor_parallel_size": nearest}, why=why),)
+    if list_split_errors(config.model, config.tp, config.pp, config.engine):
+        why = f"the model has {config.model.layers} layers; vLLM has no pipeline parallelism for encoders"
+        return (FitFix(settings={"pipeline_parallel_size": 1}, why=why),)
+    return (FitFix(why="use a GPU of the catalog that vLLM runs on and whose usable memory is known"),)
 
 
-def _settings(outcome: MemoryResult) -> Iterator[str]:
-    ask = outcome.ask
-    if ask.cache and outcome.largest_context >= _LEAST_CONTEXT:
-        yield f"max_model_len: {outcome.largest_context}"
-    if ask.cache and ask.kv_cache_dtype == "auto" and _fits(replace(ask, kv_cache_dtype="fp8")):
-        yield "kv_cache_dtype: fp8, which halves the bytes of a token"
-    if ask.seqs > _FEW_SEQUENCES and _fits(replace(ask, seqs=_FEW_SEQUENCES)):
-        fewer = next(n for n in (256, 128, 64, 32, _FEW_SEQUENCES) if n < ask.seqs and _fits(replace(ask, seqs=n)))
-        yield f"max_num_seqs: {fewer}, which makes the sampler's memory smaller"
-    if not ask.eager and _fits(replace(ask, eager=True)):
-        yield "enforce_eager: true, without CUDA graphs and torch.compile; it costs speed"
+def _format(value: bool | int | str | tuple[int, ...]) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(str, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _splits(ask: EngineConfig) -> Iterator[str]:
-    """More of the same cards: the fewest in one host, and the fewest as stages. Unlike cards: other layers each."""
-    if len({gpu.id for gpu in ask.gpus}) > 1:
-        yield from _uneven_layers(ask)
+def _engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
+    config = result.config
+    if config.cache and result.largest_context >= _LEAST_CONTEXT:
+        yield FitFix(settings={"max_model_len": result.largest_context})
+    if config.cache and config.kv_cache_dtype == "auto" and _fits(replace(config, kv_cache_dtype="fp8")):
+        yield FitFix(settings={"kv_cache_dtype": "fp8"}, why="half as many bytes of cache per token")
+    if config.seqs > _FEW_SEQUENCES and _fits(replace(config, seqs=_FEW_SEQUENCES)):
+        counts = (256, 128, 64, 32, _FEW_SEQUENCES)
+        fewer = next(n for n in counts if n < config.seqs and _fits(replace(config, seqs=n)))
+        yield FitFix(settings={"max_num_seqs": fewer}, why="the sampler needs less memory")
+    if not config.eager and _fits(replace(config, eager=True)):
+        yield FitFix(settings={"enforce_eager": True}, why="slower: no CUDA graphs and no torch.compile")
+
+
+def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
+    """More GPUs of the same kind: fewest in one host, and fewest as stages. Over different kinds: other layers each."""
+    if len({gpu.id for gpu in config.gpus}) > 1:
+        yield from _uneven_layers(config)
         return
-    gpu, sizes = ask.gpus[0], list_tensor_parallel_sizes(ask.model, ask.engine, limit=8)
-    stages = [pp for pp in (2, 3, 4, 6, 8) if not list_split_errors(ask.model, ask.tp, pp, ask.engine)]
-    wider = next((tp for tp in sizes if tp > ask.tp and _fits(_split(ask, gpu, tp, ask.pp))), None)
-    longer = next((pp for pp in stages if pp > ask.pp and _fits(_split(ask, gpu, ask.tp, pp))), None)
+    gpu, sizes = config.gpus[0], list_tensor_parallel_sizes(config.model, config.engine, limit=8)
+    stages = [pp for pp in (2, 3, 4, 6, 8) if not list_split_errors(config.model, config.tp, pp, config.engine)]
+    wider = next((tp for tp in sizes if tp > config.tp and _fits(_split(config, gpu, tp, config.pp))), None)
+    longer = next((pp for pp in stages if pp > config.pp and _fits(_split(config, gpu, config.tp, pp))), None)
     if wider:
-        yield f"tensor_parallel_size: {wider} ({_describe_gpus(wider * ask.pp, gpu)})"
+        yield FitFix(settings={"tensor_parallel_size": wider}, why=_describe_gpus(wider * config.pp, gpu))
     if longer:
-        yield f"pipeline_parallel_size: {longer} ({_describe_gpus(ask.tp * longer, gpu)})"
+        yield FitFix(settings={"pipeline_parallel_size": longer}, why=_describe_gpus(config.tp * longer, gpu))
     if not wider and not longer and sizes:
-        both = next((pp for pp in stages if _fits(_split(ask, gpu, sizes[-1], pp))), None)
+        both = next((pp for pp in stages if _fits(_split(config, gpu, sizes[-1], pp))), None)
         if both:
-            total = _describe_gpus(sizes[-1] * both, gpu)
-            yield f"tensor_parallel_size: {sizes[-1]} and pipeline_parallel_size: {both} ({total})"
+            yield FitFix(
+                settings={"tensor_parallel_size": sizes[-1], "pipeline_parallel_size": both},
+                why=f"{_describe_gpus(sizes[-1] * both, gpu)}, {sizes[-1]} per host",
+            )
 
 
-def _uneven_layers(ask: EngineConfig) -> Iterator[str]:
-    """Move layers, one by one, from the stage that lacks most to the stage with most to spare."""
-    for _ in range(ask.model.layers):
-        spare = [stage.cache for stage in evaluate(ask).stages]
+def _uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
+    """Move layers, one by one, from the stage with the largest shortage to the stage with most memory left."""
+    for _ in range(config.model.layers):
+        spare = [stage.cache for stage in evaluate(config).stages]
         least, most = spare.index(min(spare)), spare.index(max(spare))
-        if least == most or ask.layers[least] == 1:
+        if least == most or config.layers[least] == 1:
             return
         moved = {least: -1, most: 1}
-        ask = replace(ask, partition=tuple(n + moved.get(stage, 0) for stage, n in enumerate(ask.layers)))
-        if _fits(ask):
-            yield f"layers: {list(ask.layers)} (VLLM_PP_LAYER_PARTITION), with the ranks held in this order"
+        config = replace(config, partition=tuple(n + moved.get(stage, 0) for stage, n in enumerate(config.layers)))
+        if _fits(config):
+            yield FitFix(settings={"layers": config.layers}, why="VLLM_PP_LAYER_PARTITION; needs this order of ranks")
             return
 
 
-def _smaller_checkpoints(ask: EngineConfig, catalog: Catalog) -> Iterator[str]:
-    """The same model with fewer bits, the largest that fits."""
-    size = count_weights(ask.model).bytes
-    for model in _checkpoints(catalog).get(_base(ask.model), ()):
+def _smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+    """The same model with fewer bits per weight, the largest that fits."""
+    size = count_weights(config.model).bytes
+    for model in _checkpoints(catalog).get(_base(config.model), ()):
         if count_weights(model).bytes >= size:
             continue
-        asked = replace(ask, model=model, context=min(ask.context, model.max_context))
-        if not list_split_errors(model, ask.tp, ask.pp, ask.engine) and _fits(asked):
-            method = model.quantization.method if model.quantization else model.dtype
-            yield f"source: {model.id} ({method})"
+        smaller = replace(config, model=model, context=min(config.context, model.max_context))
+        if not list_split_errors(model, config.tp, config.pp, config.engine) and _fits(smaller):
+            yield FitFix(
+                settings={"source": model.id}, why=model.quantization.method if model.quantization else model.dtype
+            )
             return
 
 
-def _larger_gpus(ask: EngineConfig, catalog: Catalog) -> Iterator[str]:
-    """The smallest card that holds it under the same split; what fits one fits all that are larger."""
+def _larger_gpus(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+    """The smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
     by_size = _gpus_by_size(catalog)
-    found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(ask, gpu, ask.tp, ask.pp)))
+    found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(config, gpu, config.tp, config.pp)))
     if found < len(by_size):
-        yield f"gpu: {by_size[found].id} ({by_size[found].usable_gib:.0f} GiB)"
+        yield FitFix(settings={"gpu": by_size[found].id}, why=f"{by_size[found].usable_gib:.0f} GiB")
 
 
 @cache
@@ -117,20 +146,20 @@ def _gpus_by_size(catalog: Catalog) -> tuple[GpuKind, ...]:
 
 @cache
 def _checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
-    """Models that differ in bits alone, by their common name, the largest first."""
+    """Checkpoints of one model that differ in bits per weight, by common name, the largest first."""
     found: dict[str, list[Checkpoint]] = {}
     for model in catalog.models():
         found.setdefault(_base(model), []).append(model)
     return {base: tuple(sorted(models, key=lambda m: -count_weights(m).bytes)) for base, models in found.items()}
 
 
-def _split(ask: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig:
-    """The same on other cards; a given partition only holds for its own number of stages."""
-    return replace(ask, gpus=(gpu,) * pp, tp=tp, partition=ask.partition if pp == ask.pp else None)
+def _split(config: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig:
+    """The same on other GPUs. A given partition is valid for its own number of stages only."""
+    return replace(config, gpus=(gpu,) * pp, tp=tp, partition=config.partition if pp == config.pp else None)
 
 
-def _fits(ask: EngineConfig) -> bool:
-    return evaluate(ask).fits
+def _fits(config: EngineConfig) -> bool:
+    return evaluate(config).fits
 
 
 def _describe_gpus(count: int, gpu: GpuKind) -> str:
@@ -138,5 +167,5 @@ def _describe_gpus(count: int, gpu: GpuKind) -> str:
 
 
 def _base(model: Checkpoint) -> str:
-    """Name without its quantisation: `llama-3.1-405b-instruct`."""
-    return _QUANTISED.sub("", model.id.rpartition("/")[2].lower())
+    """Name without its quantization: `llama-3.1-405b-instruct`."""
+    return _QUANTIZED.sub("", model.id.rpartition("/")[2].lower())

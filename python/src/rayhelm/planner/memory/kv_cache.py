@@ -1,7 +1,7 @@
-"""How vLLM lays out the KV cache: blocks of tokens, layers in groups that share a block, one pool for all.
+"""Layout of vLLM's KV cache: blocks of tokens, layers in groups that share a block table, one pool of blocks.
 
-All layers of a group hold the same tokens, so they share a block table. Layers that see everything, windowed layers
-and cross-attention form groups of equal size; each group takes blocks of its own from the pool for a request.
+The layers of a group hold the same tokens. Layers with full attention, with a sliding window and with cross-attention
+form groups of equal size; a request takes blocks for each group.
 """
 
 from bisect import bisect_left
@@ -12,14 +12,14 @@ from typing import Literal
 
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["Group", "KvCache", "lay_out_kv_cache"]
 
 Kind = Literal["full", "window", "cross"]
 
 _BYTES = {"auto": 2, "bfloat16": 2, "float16": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
-"""Bytes of an element by kv_cache_dtype. `auto` follows the checkpoint, whose cache is in 16 bits unless it says so."""
+"""Bytes of an element by kv_cache_dtype. `auto` follows the checkpoint: 16 bits for all in the catalog."""
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,16 @@ class KvCache:
     block_size: int
     """Tokens of a block."""
     page_bytes: int
-    """Bytes of one layer's part of a block, on one card."""
+    """Bytes of one layer's part of a block, on one GPU."""
     groups: tuple[Group, ...]
     window: int
 
     def block_bytes(self, stage: int) -> int:
-        """Bytes that one block of the pool takes on a card of a stage: those of its largest group."""
+        """Bytes of one block of the pool on a GPU of a stage: those of its largest group."""
         return max(group.layers[stage] for group in self.groups) * self.page_bytes
 
     def token_bytes(self, stage: int) -> int:
-        """Bytes that one more token takes on a card of a stage, while windows are not yet full."""
+        """Bytes of one more token on a GPU of a stage, while sliding windows are not full."""
         return sum(group.layers[stage] for group in self.groups if group.kind != "cross") * (
             self.page_bytes // self.block_size
         )
@@ -63,7 +63,7 @@ class KvCache:
         return sum(per_kind[group.kind] for group in self.groups)
 
     def largest_context(self, blocks: int, limit: int, *, in_flight: int, batch: int) -> int:
-        """Longest request, up to `limit` tokens, that `blocks` hold; 0 when not even one token fits."""
+        """Longest request, up to `limit` tokens, that fits in `blocks`; 0 if no token fits."""
         low, high = 0, limit
         while low < high:
             middle = (low + high + 1) // 2
@@ -76,9 +76,17 @@ class KvCache:
 def lay_out_kv_cache(
     model: Checkpoint, tp: int, partition: tuple[int, ...], kv_cache_dtype: str, engine: EngineConstants
 ) -> KvCache | None:
-    """The layout, or None for a model that caches nothing (encoder-only) or that vLLM does not run."""
+    """The layout; None for a model without a cache (encoder-only) or that vLLM does not serve.
+
+    Raises FleetError for an unknown `kv_cache_dtype`.
+    """
     if kv_cache_dtype not in _BYTES:
-        raise FleetError(Problem(f"unknown kv_cache_dtype {kv_cache_dtype!r}", fix=f"one of {', '.join(_BYTES)}"))
+        raise FleetError(
+            Problem(
+                f"unknown kv_cache_dtype {kv_cache_dtype!r}",
+                fix=Fix("kv_cache_dtype", "auto", f"or {', '.join(list(_BYTES)[1:])}"),
+            )
+        )
     if not model.causal or model.engine == "custom":
         return None
     block_size = engine.latent_block_size if model.attention.mla else engine.block_size
@@ -91,15 +99,15 @@ def lay_out_kv_cache(
 
 
 def _per_token(model: Checkpoint, tp: int) -> int:
-    """Elements per token and layer on one card. The latent of MLA is whole on every rank."""
+    """Elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
     if mla := model.attention.mla:
         return mla.kv_lora_rank + mla.qk_rope_head_dim
     return 2 * max(1, model.attention.kv_heads // tp) * model.attention.head_dim
 
 
 def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
-    """Layers of each kind. Windowed ones are spread evenly: only their number is known, and only the split over
-    pipeline stages depends on where they lie."""
+    """Layers of each kind. Windowed layers are assumed evenly spread: the catalog has only their number, and only the
+    split over pipeline stages depends on their position."""
     layers = range(model.layers)
     full = model.layers - (model.attention.windowed_layers if engine.hybrid_cache else 0)
     sees_all = [(layer + 1) * full // model.layers > layer * full // model.layers for layer in layers]
@@ -113,7 +121,7 @@ def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
 
 
 def _groups(kinds: dict[Kind, list[int]], partition: tuple[int, ...]) -> tuple[Group, ...]:
-    """Cut each kind into groups of the smallest kind's size, or of the largest's where they hardly differ."""
+    """Groups of the size of the smallest kind, or of the largest one if sizes differ by less than half."""
     counts = [len(members) for members in kinds.values()]
     size = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
     groups = []

@@ -1,41 +1,42 @@
-"""Which splits of a model vLLM accepts, and which layers each pipeline stage holds."""
+"""Tensor and pipeline parallel sizes that vLLM accepts for a model, and the layers of each pipeline stage."""
 
 from collections.abc import Iterator
 
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["find_partition", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
 
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32)
 _FREE_OF_GROUPS = ("mxfp4", "bitsandbytes")
-"""MXFP4 kernels pad what does not divide; bitsandbytes quantises each rank's part by itself."""
+"""Methods without limits by groups: MXFP4 kernels pad, bitsandbytes quantizes the part of each rank."""
 
 
 def split_layers(layers: int, stages: int) -> tuple[int, ...]:
-    """Layers per stage as vLLM splits them: what remains goes to the stages before the last, the last but one first,
-    because the last holds the output head."""
+    """Layers per stage as vLLM splits them. Remaining layers go to the stages before the last one, from the back,
+    because the last stage also has the output head."""
     share, rest = divmod(layers, stages)
     return tuple(share + (stages - 1 - rest <= stage < stages - 1) for stage in range(stages))
 
 
 def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """The split in force: the given one (VLLM_PP_LAYER_PARTITION), checked, or vLLM's own."""
+    """Layers per stage: `given` (VLLM_PP_LAYER_PARTITION), or vLLM's own split. Raises FleetError if `given` does not
+    add up to the layers of the model."""
     if given is None:
         return split_layers(model.layers, stages)
     if len(given) != stages or sum(given) != model.layers or min(given) < 1:
         raise FleetError(
             Problem(
-                f"layers {list(given)} do not split the {model.layers} of {model.id} into {stages} stages",
-                fix=f"layers: {list(split_layers(model.layers, stages))}",
+                f"layers {list(given)} do not split the {model.layers} layers of {model.id} into {stages} stages",
+                fix=Fix("layers", list(split_layers(model.layers, stages))),
             )
         )
     return given
 
 
 def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
-    """Why vLLM would refuse this split; empty when it takes it."""
+    """Reasons why vLLM would refuse this split; empty if it accepts it."""
     return (*_tensor_objections(model, tp, engine), *_pipeline_objections(model, pp))
 
 
@@ -48,22 +49,22 @@ def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> I
         return
     attention = model.attention
     if attention.heads % tp:
-        yield f"{attention.heads} attention heads do not divide by tensor parallel size {tp}"
+        yield f"{attention.heads} attention heads are not divisible by tensor parallel size {tp}"
     if not attention.mla and attention.kv_heads % tp and tp % attention.kv_heads:
-        yield f"{attention.kv_heads} KV heads neither divide by {tp} nor are divided by it"
+        yield f"{attention.kv_heads} KV heads are neither a multiple nor a divisor of tensor parallel size {tp}"
     for name, width in _widths(model):
         if width % tp:
-            yield f"{name} of {width} does not divide by {tp}"
+            yield f"{name} of {width} is not divisible by tensor parallel size {tp}"
     padded = -(-model.vocab // engine.vocabulary_padding) * engine.vocabulary_padding
     if padded % tp:
-        yield f"the vocabulary, padded to {padded}, does not divide by {tp}"
+        yield f"the vocabulary, padded to {padded}, is not divisible by tensor parallel size {tp}"
     if model.encoder and model.encoder.kind != "vision" and model.encoder.heads % tp:
-        yield f"{model.encoder.heads} encoder heads do not divide by {tp}"
+        yield f"{model.encoder.heads} encoder heads are not divisible by tensor parallel size {tp}"
     yield from _quantization_objections(model, tp)
 
 
 def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
-    """Row-parallel layers are cut along their inputs, which scale groups and blocks must survive."""
+    """Row-parallel layers are split along their inputs, so each part must be whole scale groups or blocks."""
     quantization = model.quantization
     if quantization is None:
         return
@@ -72,25 +73,28 @@ def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
         return
     for name, width in _quantized_inputs(model):
         if width % tp == 0 and width // tp % edge:
-            yield f"{name} of {width} over {tp} ranks leaves {width // tp}, which groups of {edge} do not divide"
+            yield (
+                f"{name} of {width} over {tp} ranks is {width // tp} per rank, not a multiple of the quantization"
+                f" group {edge}"
+            )
 
 
 def _pipeline_objections(model: Checkpoint, pp: int) -> Iterator[str]:
     if pp == 1:
         return
     if pp > model.layers:
-        yield f"{model.layers} layers cannot fill {pp} pipeline stages"
+        yield f"{model.layers} layers are fewer than {pp} pipeline stages"
     if not model.causal or (model.encoder and model.encoder.cross_attention):
         yield f"vLLM has no pipeline parallelism for {model.architecture}"
 
 
 def _widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
     if model.experts is None or model.experts.dense_layers:
-        yield "the MLP's width", model.intermediate
+        yield "the MLP width", model.intermediate
     if model.experts:
-        yield "an expert's width", model.experts.intermediate
+        yield "the expert width", model.experts.intermediate
         if model.experts.shared_intermediate:
-            yield "the shared expert's width", model.experts.shared_intermediate
+            yield "the shared expert width", model.experts.shared_intermediate
 
 
 def _quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
@@ -98,9 +102,9 @@ def _quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
     assert quantization is not None
     if quantization.only_experts:
         if model.experts:
-            yield "an expert's width", model.experts.intermediate
+            yield "the expert width", model.experts.intermediate
         return
     yield from _widths(model)
     if quantization.attention:
         value_dim = attention.mla.v_head_dim if attention.mla else attention.head_dim
-        yield "attention's output", attention.heads * value_dim
+        yield "the attention output", attention.heads * value_dim

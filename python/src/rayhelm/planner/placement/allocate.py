@@ -1,4 +1,4 @@
-"""Takes cards out of pools for replicas, and finds that there are not enough."""
+"""Allocates GPUs of a pool to replicas."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ __all__ = ["allocate", "count_possible_replicas"]
 
 
 def count_possible_replicas(candidate: Candidate) -> int:
-    """How many replicas of this shape the pool has room for, up to what is planned."""
+    """Replicas of a candidate that the free GPUs of its pool hold, at most as many as are planned."""
     if candidate.share < 1:
         room = sum(_shares_left(candidate, free, owner) for free, owner in _gpus(candidate))
     elif candidate.split.hosts:
@@ -20,7 +20,7 @@ def count_possible_replicas(candidate: Candidate) -> int:
 
 
 def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """Take the cards of all replicas; the caller has asked `room_for`. The hosts of the first replica."""
+    """Allocate the GPUs of all replicas; return the hosts of the first one. Needs room for all of them."""
     if candidate.share == 1 and not candidate.split.hosts:
         return _fill_like_hosts(candidate)
     take = _take_share if candidate.share < 1 else _take_unlike
@@ -36,7 +36,7 @@ def _room_on_like_hosts(candidate: Candidate) -> int:
 
 
 def _room_on_unlike_hosts(candidate: Candidate) -> int:
-    """By trying: the same host may serve as a stage of one replica only."""
+    """Counted by allocation on a copy: a host holds one stage of one replica."""
     left = {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}
     for replica in range(candidate.replicas):
         hosts = _matching(candidate, left)
@@ -48,7 +48,7 @@ def _room_on_unlike_hosts(candidate: Candidate) -> int:
 
 
 def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory, ...] | None:
-    """A host with the right card for each stage."""
+    """A host with the right GPU for each stage; None if there are too few."""
     found: list[HostInventory] = []
     for wanted in candidate.split.hosts:
         alike = (
@@ -64,7 +64,7 @@ def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory
 
 
 def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """The fullest hosts first, so that whole hosts stay free."""
+    """The hosts with fewest free GPUs first, so that whole hosts stay free."""
     split, each, left = candidate.split, candidate.split.gpus_per_node, candidate.replicas * candidate.split.nodes
     used: list[HostInventory] = []
     for host in sorted(
@@ -87,7 +87,7 @@ def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """The fullest card with room: one that the service shares already, else a whole one."""
+    """The GPU with the least free fraction that is large enough: one of the same service, else a free one."""
     spots = [
         (free, host, index)
         for host in _share_hosts(candidate)
@@ -100,7 +100,7 @@ def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _shares_left(candidate: Candidate, free: float, owner: str) -> int:
-    """Cards are not shared between services, because every Ray cluster books its cards alone."""
+    """Replicas that fit on a GPU. Services do not share GPUs, because each Ray cluster schedules its own GPUs."""
     mine = owner in ("", candidate.model_spec.service)
     return int((free + 1e-9) / candidate.share) if mine and (free == 1.0 or owner) else 0
 
@@ -111,5 +111,5 @@ def _gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
 
 
 def _share_hosts(candidate: Candidate) -> Sequence[HostInventory]:
-    """Hosts with the right card."""
+    """Hosts with the GPU of the candidate."""
     return candidate.split.matching_hosts

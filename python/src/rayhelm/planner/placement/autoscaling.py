@@ -1,5 +1,6 @@
-"""How Serve's autoscaler is set for a model: what it aims at, where it begins, and how long it waits. Each decision has
-its reason; one that cannot act, because the replicas are fixed, is not told."""
+"""Settings of Ray Serve's autoscaler for a model: target, initial replicas and delays, each with its reason.
+
+Models with a fixed number of replicas get no reasons, because nothing scales."""
 
 from collections.abc import Iterator
 from math import ceil, floor
@@ -13,24 +14,24 @@ from rayhelm.spec.models import Replicas
 __all__ = ["choose_autoscaling", "choose_target", "explain_autoscaling"]
 
 LOOK_BACK_S = 30.0
-"""Three of the 10 s that lie between two reports of a replica."""
+"""Seconds: three reports of a replica, which come every 10 s."""
 UPSCALE_PART, UPSCALE_LEAST_S, UPSCALE_MOST_S = 0.1, 15.0, 60.0
-"""What is decided late comes later still by a whole load: wait for a small part of one."""
+"""A new replica serves only after its load time, so the delay is a small part of the load time. Seconds."""
 DOWNSCALE_LOADS, DOWNSCALE_LEAST_S = 2.0, 600.0
-"""A replica that is given up too early costs a load, on its cards and in time: keep it for twice as long."""
+"""A replica that is removed too early costs another load time, so it is kept for two. Seconds."""
 TO_ZERO_DELAYS = 3.0
-"""The last one costs more: the next request waits for the whole load."""
+"""Factor for the last replica: the next request would wait for the whole load time."""
 
 
 def choose_target(chosen: Candidate) -> int:
-    """Requests in flight per replica: the part of the most that is planned for."""
+    """Requests in flight per replica: the planned part of the most that it can have."""
     return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilisation))
 
 
 def choose_autoscaling(
     chosen: Candidate, stages: tuple[StagePlan, ...], low: int, gib_per_s: float | None
 ) -> AutoscalingPlan:
-    """`low`: fewest replicas. `gib_per_s`: of the fleet file, if it says."""
+    """`low`: minimum of replicas. `gib_per_s`: read speed of the fleet file; None takes the default."""
     gib = count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
     seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
     down = max(DOWNSCALE_LEAST_S, _rounded(DOWNSCALE_LOADS * seconds, 30))
@@ -70,8 +71,8 @@ def _target(chosen: Candidate) -> Reason:
         decision="target_ongoing_requests",
         chosen=str(choose_target(chosen)),
         because=(
-            f"{share:.0%} of the {capacity.concurrency} requests that a replica can have in flight (bound by"
-            f" {capacity.bound_by}); Serve LLM's own default of 1e9 would never scale"
+            f"{share:.0%} of the {capacity.concurrency} requests that a replica can have in flight (limited by"
+            f" {capacity.bound_by}). The default of Ray Serve LLM, 1e9, would never scale"
         ),
         numbers={"concurrency": capacity.concurrency, "utilisation": share},
     )
@@ -80,11 +81,11 @@ def _target(chosen: Candidate) -> Reason:
 def _policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
     if scaling.policy != "engine-queue":
         return
-    aim = f" and by whether first tokens come within {scaling.ttft_s:g} s" if scaling.ttft_s else ""
+    aim = f" and by the time to first token, {scaling.ttft_s:g} s" if scaling.ttft_s else ""
     yield Reason(
         decision="scaling",
         chosen=scaling.policy,
-        because=f"asked for in the fleet file: the target is corrected by the queues of the engines{aim}",
+        because=f"set in the fleet file: the target is corrected by the queue length of the engines{aim}",
     )
 
 
@@ -92,7 +93,7 @@ def _bounds(chosen: Candidate, low: int, high: int) -> Reason:
     if isinstance(chosen.model_spec.declared.replicas, Replicas):
         because = "pinned in the fleet file"
     else:
-        because = "from one replica without load to what the planned load needs"
+        because = "from one replica without load to the number for the planned load"
     return Reason(decision="min_replicas, max_replicas", chosen=f"{low} to {high}", because=because)
 
 
@@ -101,13 +102,14 @@ def _load(
 ) -> Reason:
     figures, gib = load_load_times(), count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
     read = gib_per_s or figures.weights_gib_per_s
-    source = "by the fleet file" if gib_per_s else figures.weights_because
+    source = "from the fleet file" if gib_per_s else figures.weights_because
     return Reason(
         decision="load_s",
         chosen=f"{scaling.load_s:g} s",
         because=(
-            f"{gib:.1f} GiB of weights a node at {read:.2g} GiB/s ({source}), and {figures.engine_start_s:g} s until"
-            f" the engine answers ({figures.engine_start_because}); a new node or an image to pull comes on top"
+            f"{gib:.1f} GiB of weights per node at {read:.2g} GiB/s ({source}), plus {figures.engine_start_s:g} s"
+            f" until the engine serves ({figures.engine_start_because}). New nodes and image pulls take additional"
+            " time"
         ),
         numbers={"weights_gib_per_node": round(gib, 2), "gib_per_s": round(read, 3)},
     )
@@ -119,8 +121,8 @@ def _initial(scaling: AutoscalingPlan, low: int) -> Iterator[Reason]:
             decision="initial_replicas",
             chosen=str(scaling.initial_replicas),
             because=(
-                "a cluster that takes over from another is ready when it has what the planned load needs: more replicas"
-                " would come a whole load later. Serve begins with it anew after each edit of the model"
+                "a new cluster takes over with enough replicas for the planned load; others would be a load time"
+                " late. Ray Serve starts with this number again after each edit of the model"
             ),
         )
 
@@ -130,8 +132,8 @@ def _delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
         decision="upscale_delay_s",
         chosen=f"{scaling.upscale_delay_s:g} s",
         because=(
-            f"{UPSCALE_PART:.0%} of the load time, within {UPSCALE_LEAST_S:g} to {UPSCALE_MOST_S:g} s: a replica that"
-            " is asked for late comes later still, and one asked for in vain costs a load"
+            f"{UPSCALE_PART:.0%} of the load time, between {UPSCALE_LEAST_S:g} and {UPSCALE_MOST_S:g} s. A short"
+            " delay adds replicas early; a long one avoids loads for short peaks"
         ),
         numbers={"look_back_s": scaling.look_back_s},
     )
@@ -139,15 +141,15 @@ def _delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
         decision="downscale_delay_s",
         chosen=f"{scaling.downscale_delay_s:g} s",
         because=(
-            f"{DOWNSCALE_LOADS:g} load times, and no less than {DOWNSCALE_LEAST_S:g} s: load that comes back meanwhile"
-            " needs no new one"
+            f"{DOWNSCALE_LOADS:g} load times, at least {DOWNSCALE_LEAST_S:g} s: if the load returns within it, no"
+            " replica has to load again"
         ),
     )
     if scaling.downscale_to_zero_delay_s is not None:
         yield Reason(
             decision="downscale_to_zero_delay_s",
             chosen=f"{scaling.downscale_to_zero_delay_s:g} s",
-            because="longer for the last one: the next request waits for a whole load",
+            because="longer for the last replica: the next request would wait for a whole load time",
         )
 
 

@@ -1,4 +1,4 @@
-"""Everything that could serve one model: each split that fits, with what it carries. No choice is made here."""
+"""Placement candidates of one model: each split that fits, with its capacity. `choose` picks one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -15,25 +15,25 @@ from rayhelm.planner.placement.resolve import resolve_settings
 __all__ = ["Candidate", "RejectedSplit", "list_candidates"]
 
 SHARES = tuple(step / 20 for step in range(2, 20))
-"""Shares of a card that are tried for small models of one service: 0.10 to 0.95."""
+"""Fractions of a GPU that are tried for small models of one service: 0.10 to 0.95."""
 IDLE_CONCURRENCY = 8
-"""Requests that a share has to hold at once where the fleet says nothing of the load."""
+"""Requests at a time that a fraction must hold if the fleet file has no traffic."""
 SEQUENCES_ON_TRUST = 32
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A split that holds the model."""
+    """A split that fits the model."""
 
     model_spec: ResolvedModelSpec
     split: ModelSplit
     share: float
-    """Of each card; 1.0 when whole."""
+    """Fraction of each GPU; 1.0 for whole GPUs."""
     max_num_seqs: int
     max_num_batched_tokens: int
     context: int
     memory: MemoryResult | None
-    """None where memory cannot be accounted: engines of one's own, cards that nobody knows."""
+    """None if memory cannot be computed: applications beside vLLM, and GPUs of unknown memory."""
     capacity: Capacity
 
     @property
@@ -42,7 +42,7 @@ class Candidate:
 
     @property
     def eager(self) -> bool:
-        return self.memory is not None and self.memory.ask.eager
+        return self.memory is not None and self.memory.config.eager
 
     @property
     def replicas(self) -> int:
@@ -68,16 +68,16 @@ class Candidate:
 
 @dataclass(frozen=True)
 class RejectedSplit:
-    """A split that does not hold the model, and why."""
+    """A split that does not fit the model, and why."""
 
     split: ModelSplit
     why: str
     short_gib: float = 0.0
-    """How much memory is missing on the weakest card."""
+    """Missing memory on the weakest GPU, GiB; 0 if memory is not the reason."""
 
 
 def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Iterator[Candidate | RejectedSplit]:
-    """Everything in one pool. Longer pipelines of the same TP are left out once one fits as asked, with certainty."""
+    """All candidates of one pool. Once a pipeline fits with certainty, longer ones of the same TP are skipped."""
     enough: dict[int, int] = {}
     for split in list_splits(model_spec.model, inventory, model_spec.engine, model_spec.declared.parallelism):
         if split.pp > enough.get(split.tp, split.pp):
@@ -93,13 +93,13 @@ def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> 
 
 
 def _may_share(model_spec: ResolvedModelSpec) -> bool:
-    """An engine of one's own is not cut by arithmetic: its working memory is unknown."""
+    """Whether the planner may choose a GPU fraction. Not for other applications, whose working memory is unknown."""
     asked = model_spec.declared.gpu_fraction is not None or model_spec.declared.parallelism is not None
     return model_spec.has_shared_service and not asked and not model_spec.has_own_engine
 
 
 def _shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
-    """The smallest share of the card that serves the load as well as the whole card does."""
+    """The smallest fraction of the GPU that serves the load with as many replicas as the whole GPU."""
     for share in SHARES:
         found = _candidate(model_spec, split, share)
         if isinstance(found, Candidate) and _as_good(found, whole):
@@ -121,23 +121,25 @@ def _as_good(part: Candidate, whole: Candidate) -> bool:
 
 def _candidate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     if share < 1 and split.gpu_count > 1:
-        return RejectedSplit(split, "a share of one card cannot be split over several")
+        return RejectedSplit(split, "a fraction of one GPU cannot be split over several GPUs")
     if model_spec.has_own_engine and split.gpu.memory_seen < 1:
-        return RejectedSplit(split, "nothing bounds the memory of an application of its own beside others on the card")
-    if (told := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
-        return RejectedSplit(split, f"an engine that takes {told:g} of a card takes its neighbours' {1 - seen:.2g}")
+        return RejectedSplit(
+            split, "the GPU is time-sliced, and nothing limits the memory of an application beside vLLM"
+        )
+    if (used := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
+        return RejectedSplit(split, f"gpu_memory_utilization {used:g} exceeds the engine's part of the GPU, {seen:.2g}")
     if against := list_split_errors(model_spec.model, split.tp, split.pp, model_spec.engine):
         return RejectedSplit(split, "; ".join(against))
-    if reason := _unknown_ground(model_spec, split):
+    if reason := _find_unknown(model_spec, split):
         return _on_trust(model_spec, split, share) if model_spec.declared.pool else RejectedSplit(split, reason)
     return _by_weights(model_spec, split, share) if model_spec.has_own_engine else _by_engine(model_spec, split, share)
 
 
-def _unknown_ground(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
-    """Why nothing can be computed on these cards."""
+def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
+    """Why nothing can be computed on these GPUs; empty if something can."""
     for gpu in split.gpus:
         if gpu.usable_gib is None:
-            return f"the memory of {gpu.id} is unknown"
+            return f"the usable memory of {gpu.id} is unknown"
         if gpu.engine == "none" and not model_spec.has_own_engine:
             return f"vLLM is not known to run on {gpu.id}"
     return ""
@@ -145,21 +147,21 @@ def _unknown_ground(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
 
 def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """By vLLM's own accounting."""
-    outcome = resolve_settings(model_spec, split, share)
-    if not outcome.fits:
-        weakest = outcome.weakest
-        needed = (outcome.request_blocks + model_spec.engine.null_block) * weakest.block
+    result = resolve_settings(model_spec, split, share)
+    if not result.fits:
+        weakest = result.weakest
+        needed = (result.request_blocks + model_spec.engine.null_block) * weakest.block
         short = (needed - weakest.cache) / 2**30
-        return RejectedSplit(split, f"{short:.1f} GiB short per card", short)
-    ask = outcome.ask
-    if ask.partition != split.partition:
-        split = replace(split, partition=ask.partition)
-    carried = estimate_capacity(model_spec, split, share, outcome.tokens or None, ask.seqs)
-    return Candidate(model_spec, split, share, ask.seqs, ask.tokens, ask.context, outcome, carried)
+        return RejectedSplit(split, f"{short:.1f} GiB of memory are missing per GPU", short)
+    config = result.config
+    if config.partition != split.partition:
+        split = replace(split, partition=config.partition)
+    carried = estimate_capacity(model_spec, split, share, result.tokens or None, config.seqs)
+    return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 
 def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
-    """Pinned to a card of which too little is known: taken as asked, and the plan says that nothing was checked."""
+    """The model is pinned to a GPU with unknown memory: accepted, and the plan states that nothing was checked."""
     seqs, tokens = model_spec.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, model_spec.batched_tokens(split.gpu)
     return Candidate(
         model_spec,
@@ -174,12 +176,12 @@ def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) ->
 
 
 def _by_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
-    """An application of one's own, on one card: only its weights are known."""
+    """An application beside vLLM, on one GPU: only the size of the weights is known."""
     if split.gpu_count > 1:
-        return RejectedSplit(split, f"{model_spec.model.id} is served by an application that knows one card")
-    held, there = count_weights(model_spec.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share
-    if held > there:
-        return RejectedSplit(split, f"weights of {held:.1f} GiB on {there:.1f} GiB", held - there)
+        return RejectedSplit(split, f"the application that serves {model_spec.model.id} uses one GPU")
+    needed, there = count_weights(model_spec.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share
+    if needed > there:
+        return RejectedSplit(split, f"weights of {needed:.1f} GiB, and the GPU has {there:.1f} GiB", needed - there)
     return Candidate(
         model_spec, split, share, 1, 1, model_spec.context, None, estimate_capacity(model_spec, split, share, None, 1)
     )

@@ -1,4 +1,4 @@
-"""Chooses among candidates. One order for all: keep the objective, start with certainty, cost little, stay simple."""
+"""Chooses among placement candidates: first by objective, then certainty of the start, cost, and simplicity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ __all__ = ["Choice", "choose"]
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen, and what it was compared with."""
+    """The chosen candidate, and what it was compared with."""
 
     candidate: Candidate
     runner_up: Candidate | None
     advantage: str
-    """What it has over the runner-up."""
+    """Why it ranks before the runner-up."""
     cramped: tuple[Candidate, ...]
-    """Better ones for which the pool has no room left."""
+    """Candidates that rank higher, but for which too few GPUs are free."""
 
 
 def choose(found: Sequence[Candidate]) -> Choice | None:
@@ -35,20 +35,20 @@ def choose(found: Sequence[Candidate]) -> Choice | None:
 
 
 def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
-    """What counts, in this order, less being better; and how to say that it decided."""
+    """Criteria in order, each with its text for the plan; a smaller value is better."""
     split, capacity = candidate.split, candidate.capacity
     memory = split.memory_gib * candidate.share * candidate.replicas
-    yield "keeps the objective, by the estimate", not capacity.meets_slo
-    yield "starts with certainty, where the other would be tight", candidate.tight
-    yield "holds the whole context", candidate.context < candidate.model_spec.context
-    yield "runs vLLM's own builds", split.gpu.engine != "vllm"
+    yield "meets the SLO by the estimate", not capacity.meets_slo
+    yield "starts with certainty; the second choice is tight", candidate.tight
+    yield "holds the requested context", candidate.context < candidate.model_spec.context
+    yield "official vLLM builds run on it", split.gpu.engine != "vllm"
     yield "keeps CUDA graphs", candidate.eager
     if by_price:
-        yield "costs least", round(candidate.price_per_hour or 0.0, 6)
+        yield "lowest price", round(candidate.price_per_hour or 0.0, 6)
     else:
-        yield "takes the least memory of cards (not every price is known)", round(memory, 3)
-    yield "crosses fewer hosts", split.nodes
-    yield "takes less memory at the same price", round(memory, 3)
+        yield "least GPU memory (some prices are unknown)", round(memory, 3)
+    yield "uses fewer hosts per replica", split.nodes
+    yield "uses less GPU memory at the same price", round(memory, 3)
     yield "has fewer pipeline stages", split.pp
     yield "decodes faster", capacity.tpot_s or 0.0
 
@@ -57,4 +57,4 @@ def _advantage(candidate: Candidate, other: Candidate | None, by_price: bool) ->
     if other is None:
         return ""
     pairs = zip(_rank(candidate, by_price), _rank(other, by_price), strict=True)
-    return next((words for (words, mine), (_, theirs) in pairs if mine < theirs), "stands first in the file")
+    return next((words for (words, mine), (_, theirs) in pairs if mine < theirs), "first in the fleet file")

@@ -1,4 +1,4 @@
-"""What a plan costs. A price that is unknown stays unknown."""
+"""Prices of a plan. An unknown price stays None."""
 
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.spec.pools import Pool
@@ -7,16 +7,16 @@ __all__ = ["compute_token_price", "find_gpu_price"]
 
 
 def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
-    """USD for one card and hour, and where the figure comes from."""
+    """USD per GPU and hour, and the source of the figure."""
     if pool.price is not None:
-        return pool.price, "the pool's own price"
+        return pool.price, "`price` of the pool"
     if pool.spot:
         if gpu.price.spot is not None:
             return gpu.price.spot, f"spot, {gpu.price.spot_source}"
-        return None, f"no spot price of {gpu.id} is known; write the pool's `price`"
+        return None, f"the spot price of {gpu.id} is unknown; set `price` of the pool"
     if gpu.price.on_demand is not None:
         return gpu.price.on_demand, f"on demand, {gpu.price.on_demand_source}"
-    return None, f"no price of {gpu.id} is known; write the pool's `price`"
+    return None, f"the price of {gpu.id} is unknown; set `price` of the pool"
 
 
 def compute_token_price(

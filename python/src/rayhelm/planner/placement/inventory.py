@@ -1,10 +1,10 @@
-"""Where replicas can stand: the pools' hosts with their cards, and how much of each is still free."""
+"""Hosts and GPUs of each pool, and which of them are free."""
 
 from dataclasses import dataclass, field
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
 from rayhelm.spec.load import LoadedFleet
@@ -19,10 +19,10 @@ class PoolNetwork:
 
     name: str
     gb_per_s: float | None
-    """What a transfer reaches, GB/s; None when nobody can say."""
+    """Transfer rate, GB/s (10^9); None if unknown."""
     rdma: bool
     spans_hosts: bool
-    """One replica may be split over hosts."""
+    """Whether one replica can be split over hosts."""
     measured: bool = False
 
     def __str__(self) -> str:
@@ -32,16 +32,16 @@ class PoolNetwork:
 
 @dataclass
 class HostInventory:
-    """One host."""
+    """One host; in a pool with partitioned GPUs, the parts of one kind on a host."""
 
     name: str
     gpu: GpuKind
     gpu_count: int
-    """Cards, or parts of cards where those are cut."""
+    """GPUs, or parts of partitioned GPUs."""
     free: list[float] = field(default_factory=list)
-    """Free share of each card."""
+    """Free fraction of each GPU, 0 to 1."""
     owners: list[str] = field(default_factory=list)
-    """Service that holds the card or shares of it; empty while it is free."""
+    """Service that uses each GPU or a fraction of it; empty if free."""
 
     def __post_init__(self) -> None:
         self.free = self.free or [1.0] * self.gpu_count
@@ -57,7 +57,7 @@ class HostInventory:
 
     @property
     def free_gpu_count(self) -> int:
-        """Cards that nobody holds a part of."""
+        """GPUs of which no part is used."""
         return sum(share == 1.0 for share in self.free)
 
 
@@ -70,10 +70,14 @@ class PoolInventory:
     hosts: list[HostInventory]
     network: PoolNetwork
     price: float | None
-    """USD per card and hour, when all of the pool's cards cost the same."""
+    """USD per GPU and hour; None if unknown, or if the GPUs of the pool have different prices."""
     price_source: str
     partitioning: GpuPartitioning | None = None
-    """What its cards are cut into; each kind of part is then a host of its own."""
+    """The parts of its GPUs; None if they are whole. Each kind of part is a HostInventory of its own."""
+
+    @property
+    def node_count(self) -> int:
+        return self.pool.nodes or len(self.hosts)
 
     @property
     def is_uniform(self) -> bool:
@@ -81,22 +85,22 @@ class PoolInventory:
 
     @property
     def gpu_name(self) -> str:
-        """Of its cards, whole."""
+        """GPU id, of whole GPUs; different ones joined with `+`."""
         return "+".join(dict.fromkeys(host.gpu.of or host.gpu.id for host in self.hosts))
 
     @property
     def gpu_count(self) -> int:
-        """Whole ones, also where they are cut."""
+        """Whole GPUs, also if they are partitioned."""
         return round(sum(host.gpu_count * host.gpu.part for host in self.hosts))
 
     @property
     def used(self) -> float:
-        """Cards and shares of cards that are planned for."""
+        """GPUs and fractions of GPUs that are allocated."""
         return round(sum((host.gpu_count - sum(host.free)) * host.gpu.part for host in self.hosts), 4)
 
     @property
     def idle_shares(self) -> dict[str, float]:
-        """By service: what is left of cards that it shares with nobody, and that nobody else can have."""
+        """By service: GPUs that stay unused, because pods request whole GPUs and services do not share them."""
         left: dict[str, float] = {}
         for host in self.hosts:
             for free, owner in zip(host.free, host.owners, strict=True):
@@ -106,7 +110,7 @@ class PoolInventory:
 
     @property
     def gpu_resources(self) -> dict[str, int]:
-        """What its nodes offer, by extended resource."""
+        """Allocatable GPUs of all nodes, by extended resource."""
         resources = dict.fromkeys(host.gpu.resource for host in self.hosts)
         return {
             resource: sum(host.gpu_count for host in self.hosts if host.gpu.resource == resource)
@@ -118,7 +122,7 @@ class PoolInventory:
 
 
 def build_inventories(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolInventory]:
-    """Resolve every pool. Raises FleetError for GPUs and networks that nobody knows, all at once."""
+    """Resolve every pool. Raises FleetError with all unknown GPUs and networks."""
     problems: list[Problem] = []
     inventories = {}
     for name, pool in loaded.fleet.pools.items():
@@ -146,15 +150,16 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
         gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
         hosts.append(HostInventory(host.name or f"{name}-{index}", gpu, host.gpus))
     prices = {find_gpu_price(host.gpu, pool) for host in hosts}
-    price, source = prices.pop() if len(prices) == 1 else (None, "each host has its own price")
+    price, source = prices.pop() if len(prices) == 1 else (None, "the hosts have different prices")
     network = _find_network(pool.network, (*path, "network"), loaded, catalog)
     return PoolInventory(name, pool, hosts, network, price, source, partitioning)
 
 
 def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> GpuKind:
     if "/" in name:
-        fix = f"gpu: {name.partition('/')[0]}\nsharing: {{shares: 2}}   # rayhelm explain pools.POOL.sharing"
-        raise FleetError(loaded.document.problem(path, "a pool is of whole cards; `sharing` cuts them", fix))
+        message = f"{name} is a part of a GPU, and a pool lists whole GPUs; `sharing` partitions them"
+        fix = Fix(value=name.partition("/")[0], why="and, for example, `sharing: {shares: 2}`")
+        raise FleetError(loaded.document.problem(path, message, fix))
     try:
         return catalog.gpu(name)
     except FleetError as error:
@@ -169,11 +174,11 @@ def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, c
     except FleetError as error:
         raise FleetError([_locate(problem, path, loaded) for problem in error.problems]) from None
     line_rate = known.bandwidth_gbit_per_s / 8 if known.bandwidth_gbit_per_s else None
-    # One replica is not split over hosts that only the internet joins: nobody promises its latency.
+    # The latency of the internet is not known, so no replica is split over it.
     return PoolNetwork(
         known.id, known.effective_gb_per_s or line_rate, known.rdma, spans_hosts=known.kind != "internet"
     )
 
 
 def _locate(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
-    return loaded.document.problem(path, problem.message, problem.fix)
+    return loaded.document.problem(path, problem.message, problem.fix, alternatives=problem.alternatives)

@@ -1,10 +1,11 @@
-"""Limits of autoscaling that can never be reached: replicas that would wait for cards for ever. Planned limits were
-placed; pinned ones are looked at here, when every model has its place."""
+"""Refuses a pinned `replicas.max` that can never be reached, because its replicas would wait for GPUs forever.
+
+Runs after all models are placed. Limits that the planner chose fit by construction."""
 
 from collections.abc import Iterator, Mapping
 from math import floor
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.load import LoadedFleet
@@ -14,7 +15,7 @@ __all__ = ["check_replica_limits"]
 
 
 def check_replica_limits(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Candidate], loaded: LoadedFleet) -> None:
-    """Raise FleetError where the most replicas find no cards, though all others be at their fewest."""
+    """Raise FleetError if the maximum of replicas does not fit, with all other models at their minimum."""
     problems = [
         problem
         for name, plan in plans.items()
@@ -31,9 +32,9 @@ def _pool(plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], lo
     alone = chosen.split.max_replicas * max(1, floor(1 / chosen.share + 1e-9))
     room = min(alone, _replicas_in(inventory.gpu_count - others, chosen))
     if plan.max_replicas > room:
-        held = f", of which other models always hold {others:g}" if others else ""
+        used = f", of which other models always use {others:g}" if others else ""
         yield _problem(
-            plan, loaded, room, f"pool `{inventory.name}` has {inventory.gpu_count} cards{held}: room for {room}"
+            plan, loaded, room, f"pool `{inventory.name}` has {inventory.gpu_count} GPUs{used}: room for {room}"
         )
 
 
@@ -48,13 +49,13 @@ def _tenant(
     others = sum(_fewest(other) for other in plans.values() if other.service in own and other is not plan)
     room = _replicas_in(tenant.gpus - others, chosen)
     if plan.max_replicas > room:
-        held = f", of which its other models always hold {others:g}" if others else ""
-        message = f"tenant `{declared.tenant}` may hold {tenant.gpus:g} cards{held}: room for {room}"
+        used = f", of which its other models always use {others:g}" if others else ""
+        message = f"tenant `{declared.tenant}` may use {tenant.gpus:g} GPUs{used}: room for {room}"
         yield _problem(plan, loaded, room, message)
 
 
 def _fewest(other: ModelPlan) -> float:
-    """Cards that another model holds at its fewest replicas; shares are parts of cards, and counted as such."""
+    """GPUs that another model uses at its minimum of replicas; fractions count as fractions."""
     return other.gpus / max(other.replicas, 1) * other.min_replicas
 
 
@@ -66,6 +67,6 @@ def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Probl
     each = round(plan.gpus / max(plan.replicas, 1), 4)
     return loaded.document.problem(
         ("models", plan.model, "replicas", "max"),
-        f"up to {plan.max_replicas} replicas of {each:g} card{'s' if each > 1 else ''}, and {why}",
-        f"replicas: {{min: {min(plan.min_replicas, room)}, max: {max(room, 1)}}}",
+        f"up to {plan.max_replicas} replicas of {each:g} GPU{'s' if each > 1 else ''} each, and {why}",
+        Fix("..", {"min": min(plan.min_replicas, room), "max": max(room, 1)}),
     )

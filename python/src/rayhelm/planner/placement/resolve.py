@@ -21,15 +21,15 @@ def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
     """The best outcome; its `fits` says whether there is any."""
     best: MemoryResult | None = None
     for eager, seqs in _settings(model_spec):
-        outcome = _in_weakest_order(_ask(model_spec, split, share, seqs, eager))
-        if outcome.fits_within_error:
-            return outcome
-        if best is None or _better(outcome, best):
-            best = outcome
+        result = _in_weakest_order(_build_config(model_spec, split, share, seqs, eager))
+        if result.fits_within_error:
+            return result
+        if best is None or _better(result, best):
+            best = result
     assert best is not None
     if best.fits:
         return best
-    return _uneven(replace(best.ask, gpus=split.gpus)) or _shortened(model_spec, best) or best
+    return _uneven(replace(best.config, gpus=split.gpus)) or _shortened(model_spec, best) or best
 
 
 def _settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
@@ -41,7 +41,9 @@ def _settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
             yield without_graphs, most
 
 
-def _ask(model_spec: ResolvedModelSpec, split: ModelSplit, share: float, seqs: int, eager: bool) -> EngineConfig:
+def _build_config(
+    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, seqs: int, eager: bool
+) -> EngineConfig:
     return EngineConfig(
         model=model_spec.model,
         gpus=split.gpus,
@@ -57,41 +59,41 @@ def _ask(model_spec: ResolvedModelSpec, split: ModelSplit, share: float, seqs: i
     )
 
 
-def _better(outcome: MemoryResult, best: MemoryResult) -> bool:
+def _better(result: MemoryResult, best: MemoryResult) -> bool:
     """One that fits before one that does not; among those that do not, the one that is least short."""
-    return not best.fits and (outcome.fits or outcome.weakest.cache > best.weakest.cache)
+    return not best.fits and (result.fits or result.weakest.cache > best.weakest.cache)
 
 
-def _in_weakest_order(ask: EngineConfig) -> MemoryResult:
+def _in_weakest_order(config: EngineConfig) -> MemoryResult:
     """vLLM orders pipeline ranks itself, so over unlike cards each must hold every stage. The given order answers,
     unless another would fail. A pinned partition means this order."""
-    kinds = {gpu.id: gpu for gpu in ask.gpus}
-    if len(kinds) == 1 or ask.partition is not None:
-        return evaluate(ask)
+    kinds = {gpu.id: gpu for gpu in config.gpus}
+    if len(kinds) == 1 or config.partition is not None:
+        return evaluate(config)
     worst = min(
-        (evaluate(replace(ask, gpus=(gpu,) * ask.pp)) for gpu in kinds.values()), key=lambda one: one.concurrency
+        (evaluate(replace(config, gpus=(gpu,) * config.pp)) for gpu in kinds.values()), key=lambda one: one.concurrency
     )
-    return evaluate(ask) if worst.fits else worst
+    return evaluate(config) if worst.fits else worst
 
 
-def _uneven(ask: EngineConfig) -> MemoryResult | None:
+def _uneven(config: EngineConfig) -> MemoryResult | None:
     """More layers on the larger card. Only over two hosts: the driver's comes first, so their order can be fixed by the
     placement of the first bundle, where three or more would follow Ray's random node ids."""
-    if len(ask.gpus) != 2 or ask.gpus[0].id == ask.gpus[1].id or ask.partition is not None:
+    if len(config.gpus) != 2 or config.gpus[0].id == config.gpus[1].id or config.partition is not None:
         return None
-    layers = ask.model.layers
-    tried = (evaluate(replace(ask, partition=(first, layers - first))) for first in range(1, layers))
-    best = max(tried, key=lambda outcome: (outcome.blocks, outcome.weakest.cache))
+    layers = config.model.layers
+    tried = (evaluate(replace(config, partition=(first, layers - first))) for first in range(1, layers))
+    best = max(tried, key=lambda one: (one.blocks, one.weakest.cache))
     return best if best.fits else None
 
 
-def _shortened(model_spec: ResolvedModelSpec, outcome: MemoryResult) -> MemoryResult | None:
+def _shortened(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryResult | None:
     """The longest context that fits, where the fleet asked for none."""
-    if model_spec.declared.context or not outcome.largest_context:
+    if model_spec.declared.context or not result.largest_context:
         return None
-    context = floor(outcome.largest_context / _CONTEXT_STEP) * _CONTEXT_STEP
+    context = floor(result.largest_context / _CONTEXT_STEP) * _CONTEXT_STEP
     lengths = model_spec.lengths
     if context < (_CONTEXT_STEP if lengths.assumed else lengths.prompt + lengths.answer):
         return None
-    shorter = _in_weakest_order(replace(outcome.ask, context=context))
+    shorter = _in_weakest_order(replace(result.config, context=context))
     return shorter if shorter.fits else None
