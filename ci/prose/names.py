@@ -37,8 +37,9 @@ def find_long_tests(root: Path) -> Iterator[str]:
     """Tests whose names are too long to read."""
     for path, tree in parse_files(root, "tests"):
         for node in ast.walk(tree):
-            is_test = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_")
-            if is_test and len(node.name) > LONGEST:
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            if node.name.startswith("test_") and len(node.name) > LONGEST:
                 yield f"{path}:{node.lineno}: {node.name} has {len(node.name)} characters; at most {LONGEST}"
 
 
