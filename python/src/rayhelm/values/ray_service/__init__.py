@@ -1,8 +1,8 @@
-"""Values of the chart `ray-service`: one release is one RayService and what belongs to it.
+"""Values of the chart `ray-service`: one release is one RayService and the objects that belong to it.
 
-The one place where they are typed: `values.schema.json`, `values.yaml` and the README table are written from here.
-A key of a section always has a default and so stands in values.yaml; entries of maps (`workerGroups.*`,
-`serve.applications.*`) have required keys, and the chart completes the others from the same defaults.
+`values.schema.json`, `values.yaml` and the table in the README are generated from these types. Each key of a section
+has a default, so it is in values.yaml. Entries of maps (`workerGroups.*`, `serve.applications.*`) have required keys;
+the chart completes the other keys from the same defaults.
 """
 
 from typing import Annotated, Any, Literal
@@ -26,50 +26,50 @@ class RayServiceValues(Values):
     """A RayService with Ray Serve LLM and vLLM inside."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Helm hands a parent chart's globals down here; this chart reads none of them."""
+    """Globals of a parent chart. This chart does not read them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Name of the RayService; empty for the release's. At most 47 characters, and never cut."""
+    """Name of the RayService, at most 47 characters. Release name when empty."""
     cluster_domain: ObjectName = "cluster.local"
     """DNS domain of the cluster, for the aliases."""
     tenant: Name | Literal[""] = ""
-    """Owner, as a label on everything that is made; empty for none."""
+    """Tenant that owns the release, as a label on all objects; none when empty."""
     labels: Labels = {}
-    """Labels of the RayService object; never of its pods, where a change builds a new cluster."""
+    """Labels of the RayService object. Its pods do not get them, because a change would start a new cluster."""
     annotations: Annotations = {}
     """Annotations of the RayService object."""
     suspend: bool = False
-    """Ends all pods and keeps the RayService; KubeRay 1.7.0."""
+    """Delete all pods and keep the RayService. Requires KubeRay 1.7.0."""
     kuberay: KubeRay = KubeRay()
-    """The operator that reads the RayService."""
+    """KubeRay operator of the cluster."""
     ray: Ray = Ray()
-    """The Ray in the image."""
+    """Ray in the image."""
     image: RayImage = RayImage()
-    """The image of head and workers."""
+    """Image of head and workers."""
     auth: Auth = Auth()
-    """Authentication of Ray's own interfaces."""
+    """Authentication of Ray's dashboard, jobs and GCS."""
     upgrade: Upgrade = Upgrade()
-    """What a change of the cluster does."""
+    """What KubeRay does when pods change."""
     serve: Serve = Serve()
-    """What is served; edits of applications and logging are made in place."""
+    """Ray Serve: HTTP proxy and applications. Edits of applications and logging apply in place."""
     head: HeadPod = HeadPod()
-    """The head pod."""
+    """Head pod."""
     worker_groups: dict[Name, WorkerGroup] = {}
-    """Worker pods by group, one group for each kind of card."""
+    """Worker groups by name, one for each kind of GPU."""
     autoscaler: RayAutoscaler = RayAutoscaler()
     """Ray's autoscaler."""
     gcs_fault_tolerance: GcsFaultTolerance = GcsFaultTolerance()
-    """Survival of a lost head."""
+    """Fault tolerance of the head with Redis."""
     weights: WeightsVolume = WeightsVolume()
-    """Where the weights are."""
+    """Volume of the model weights, and the Job that downloads them."""
     network_policy: RayNetworkPolicy = RayNetworkPolicy()
-    """Who may reach whom."""
+    """NetworkPolicies."""
     aliases: dict[Name, Alias] = {}
-    """Names under which others find the endpoint (`whisper-predictor`)."""
+    """Other names of the endpoint, as Services of type ExternalName (`whisper-predictor`)."""
     pod_monitor: PodMonitor = PodMonitor()
-    """Scraping."""
+    """PodMonitor of the Prometheus operator."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
-    """Budgets for drains."""
+    """PodDisruptionBudgets."""
     service_account: ServiceAccount = ServiceAccount()
-    """The identity of the pods."""
+    """ServiceAccount of the pods."""
     test: HelmTest = HelmTest()
-    """`helm test`."""
+    """Pod of `helm test`."""

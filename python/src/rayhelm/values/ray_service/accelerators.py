@@ -1,4 +1,4 @@
-"""Cards that Ray knows by name."""
+"""GPU types that Ray knows by name."""
 
 from typing import Literal
 
@@ -41,4 +41,4 @@ AcceleratorType = Literal[
     "Intel-GPU-Max-1550",
     "Intel-GAUDI",
 ]
-"""Names in Ray's `util.accelerators` for cards that vLLM runs on; Ray Serve LLM refuses any other."""
+"""Names in Ray's `util.accelerators` of GPUs that vLLM runs on. Ray Serve LLM refuses any other."""

@@ -1,4 +1,4 @@
-"""The Ray cluster under the service: versions, authentication, upgrade, autoscaler, fault tolerance."""
+"""Ray cluster of the service: versions, authentication, upgrade, autoscaler, fault tolerance."""
 
 from typing import Annotated, Literal
 
@@ -21,70 +21,74 @@ __all__ = [
 
 
 class SecretKeyRef(Values):
-    """One key of a Secret that is already there; secrets never stand in values."""
+    """Key of an existing Secret. Values never contain the secret itself."""
 
     name: ObjectName | Literal[""] = ""
-    """Name of the Secret; empty for none."""
+    """Name of the Secret; none when empty."""
     key: SecretKeyName = "token"
-    """Key inside the Secret."""
+    """Key in the Secret."""
 
 
 class KubeRay(Values):
-    """The operator that reads the RayService."""
+    """KubeRay operator of the cluster."""
 
     version: Literal["1.7.0", "1.6.2"] = "1.7.0"
-    """Version of the operator in the cluster; fields and rules differ, and what it does not know is refused."""
+    """Version of the KubeRay operator in the cluster. Fields and rules differ by version; the chart refuses fields that
+    this version does not know."""
 
 
 class Ray(Values):
-    """The Ray in the image."""
+    """Ray in the image."""
 
     version: Annotated[str, Field(pattern=r"^2\.[0-9]+\.[0-9]+$")] = versions().ray
-    """Version of Ray in every image; decides probes, autoscaler and authentication, so it has to be true."""
+    """Version of Ray in all images. Probes, autoscaler and authentication depend on it, so it must match the images."""
 
 
 class Auth(Values):
-    """Authentication of Ray's own dashboard, jobs and GCS. The inference endpoint has none: a gateway has to."""
+    """Authentication of Ray's dashboard, jobs and GCS. The inference endpoint has no authentication; the gateway checks
+    API keys."""
 
     mode: Literal["token", "disabled"] = "token"
-    """`token` is rendered in words: an empty `authOptions` would turn nothing on."""
+    """Authentication mode. `token` is always rendered, because an empty `authOptions` would turn nothing on."""
     secret_name: ObjectName | Literal[""] = ""
-    """Secret with the key `auth_token`. Empty: KubeRay makes one for each cluster, so the token changes at upgrades.
-    Named: it has to exist first, or the pods wait in CreateContainerConfigError."""
+    """Secret with the key `auth_token`. When empty, KubeRay creates one for each Ray cluster, so the token changes at
+    each upgrade. When set, it must exist before the install, or the pods stay in CreateContainerConfigError."""
     reason: str = ""
-    """Why authentication is off; required for `disabled`, because the dashboard runs any code it is sent."""
+    """Reason why authentication is off. Required for `disabled`, because the dashboard runs any code that it
+    receives."""
 
 
 class IncrementalUpgrade(Values):
-    """Steps of `NewClusterWithIncrementalUpgrade`; needs the Gateway API in the cluster."""
+    """Steps of `NewClusterWithIncrementalUpgrade`. Requires the Gateway API in the cluster."""
 
     gateway_class_name: ObjectName | Literal[""] = ""
-    """GatewayClass of the Gateway that KubeRay makes; required by this strategy."""
+    """GatewayClass of the Gateway that KubeRay creates. Required by this strategy."""
     gateway_service: ObjectName | Literal[""] = ""
-    """DNS name of the Service that the Gateway's controller makes: there is no `<name>-serve-svc` with this strategy.
-    Required where aliases or the test are on."""
+    """DNS name of the Service that the controller of the Gateway creates. This strategy has no `<name>-serve-svc`, so
+    aliases and the test require it."""
     gateway_ports: Annotated[list[Port], Field(min_length=1)] = [80]
-    """Ports on which the Gateway's pods listen, for the policy of the test: policies see the pod's port, not the
-    Service's, and some controllers add to it (Envoy Gateway: 10080)."""
+    """Ports on which the pods of the Gateway listen, for the NetworkPolicy of the test. Network policies check the port
+    of the pod, not of the Service, and it can differ (Envoy Gateway: 10080)."""
     step_size_percent: Annotated[int, Field(ge=0, le=100)] = 25
-    """Traffic moved in one step, percent; at most `maxSurgePercent`."""
+    """Traffic that moves in one step, percent. At most `maxSurgePercent`."""
     interval_seconds: Annotated[int, Field(ge=1)] = 60
     """Seconds between steps."""
     max_surge_percent: Annotated[int, Field(ge=0, le=100)] = 100
-    """Extra capacity of the new cluster, percent: 100 needs twice the GPUs for a while."""
+    """Capacity of the new cluster during the upgrade, percent of the old one. 100 needs twice the GPUs."""
 
 
 class Upgrade(Values):
-    """What a change of the cluster (image, environment, resources) does. A change of applications alone is made in
+    """What KubeRay does when pods change (image, environment, resources). A change of applications alone applies in
     place."""
 
     strategy: Literal["NewCluster", "NewClusterWithIncrementalUpgrade", "None"] = "NewCluster"
-    """`NewCluster` starts a second cluster and needs twice the GPUs; `None` changes nothing until set otherwise."""
+    """`NewCluster` starts a second Ray cluster and needs twice the GPUs. With `None`, pod changes apply only after the
+    RayService is recreated."""
     incremental: IncrementalUpgrade = IncrementalUpgrade()
     """Steps of the incremental strategy."""
     deletion_delay_seconds: Annotated[int, Field(ge=0)] = 600
-    """Seconds that the old cluster lives on after the switch: proxies and gateways learn of the new one late, and
-    requests in flight have to end. At least the largest `gracefulShutdownSeconds`."""
+    """Seconds between the switch to the new cluster and the deletion of the old one. Requests in flight must end in
+    this time, so it is at least the largest `gracefulShutdownSeconds`."""
 
 
 class SidecarResources(Values):
@@ -93,32 +97,32 @@ class SidecarResources(Values):
     cpu: Quantity = "500m"
     """CPU cores."""
     cpu_request: Quantity | Literal[""] = ""
-    """Cores that the scheduler sets aside; empty for all of them."""
+    """CPU request; the same as `cpu` when empty."""
     memory: Quantity = "1Gi"
     """Memory."""
 
 
 class RayAutoscaler(Values):
-    """Ray's autoscaler: a sidecar of the head that asks for worker pods when replicas wait for a place."""
+    """Ray's autoscaler: a sidecar of the head that adds worker pods when replicas wait for resources."""
 
     enabled: bool = True
-    """Off: every group holds `minReplicas` workers, and Serve can only scale within them."""
+    """Run the autoscaler. When off, each group has `minReplicas` workers, and Serve scales only within them."""
     version: Literal["v2"] = "v2"
-    """v1 has ended all nodes when the API server timed out, so it is not offered."""
+    """Version of the autoscaler. v1 is not offered: it stopped all nodes when the API server timed out."""
     idle_timeout_seconds: Annotated[int, Field(ge=0)] = 300
-    """Seconds that a worker stays without work; loading a model again costs minutes."""
+    """Seconds until an idle worker is removed. Loading a model again takes minutes."""
     upscaling_mode: Literal["Default", "Aggressive", "Conservative"] = "Default"
-    """How many workers are asked for at once."""
+    """How many workers the autoscaler adds at once."""
     resources: SidecarResources = SidecarResources()
     """Resources of the sidecar."""
 
 
 class GcsFaultTolerance(Values):
-    """Keeps the cluster's state outside the head, so that replicas go on serving while a lost head comes back."""
+    """State of the Ray cluster in Redis, so that replicas continue to serve while a lost head is replaced."""
 
     enabled: bool = False
-    """Needs a Redis that survives the head."""
+    """Store the state in Redis. Requires a Redis that survives the loss of the head."""
     redis_address: str = ""
-    """`redis:6379` or `rediss://host:6380`."""
+    """Address of Redis: `redis:6379` or `rediss://host:6380`."""
     password_secret: SecretKeyRef = SecretKeyRef(key="password")
     """Password of Redis."""

@@ -1,4 +1,5 @@
-"""vLLM's arguments. Common ones are typed; `extra` takes any other, and `rayhelm lint` asks vLLM itself."""
+"""Engine arguments of vLLM. Common ones are typed; `extra` takes the others, and `rayhelm lint` checks them with
+vLLM."""
 
 from typing import Annotated, Any, Literal
 
@@ -12,37 +13,39 @@ Count = Annotated[int, Field(ge=1)]
 
 
 class Engine(Values):
-    """Keyword arguments of the engine, as vLLM names them but for the spelling."""
+    """Engine arguments of vLLM, in camelCase."""
 
     tensor_parallel_size: Count = 1
-    """GPUs that share each layer; keep it inside one host."""
+    """GPUs that share each layer. Keep them in one host."""
     pipeline_parallel_size: Count = 1
-    """Stages, each with some of the layers; this is what slow links bear."""
+    """Pipeline stages, each with a part of the layers. Stages need less network bandwidth than tensor parallelism."""
     max_model_len: Count
-    """Context, tokens of prompt and answer together."""
+    """Context length: tokens of prompt and response together."""
     max_num_seqs: Count
-    """Requests decoded together. Always stated: where no GPU is seen at start, vLLM falls back to other defaults."""
+    """Maximum number of sequences in one batch. Required, because vLLM's default differs when the starting process sees
+    no GPU."""
     max_num_batched_tokens: Count
-    """Tokens of one engine step. Always stated, for the same reason."""
+    """Maximum number of tokens in one engine step. Required for the same reason."""
     gpu_memory_utilization: Annotated[float, Field(gt=0, le=1)] = 0.9
-    """Share of the card's memory that this engine may take, of the whole card also when it has a fraction of it."""
+    """Share of the GPU's memory that the engine uses. It counts the whole GPU, also when `gpuFraction` is below 1."""
     dtype: Literal["auto", "bfloat16", "float16", "float32"] = "auto"
-    """Type of the activations and of unquantised weights."""
+    """Data type of activations and unquantized weights."""
     quantization: str | None = None
-    """Method, where the checkpoint does not tell it."""
+    """Quantization method, when the checkpoint does not state it."""
     kv_cache_dtype: str = "auto"
-    """Type of the KV cache: `fp8` holds twice the tokens."""
+    """Data type of the KV cache. `fp8` holds twice the tokens of a 16-bit type."""
     enforce_eager: bool = False
-    """No CUDA graphs: slower, starts sooner, less memory."""
+    """Run without CUDA graphs: faster start and less memory, but slower."""
     enable_prefix_caching: bool | None = None
-    """Reuse of common beginnings; vLLM turns it on where the model bears it."""
+    """Reuse the KV cache of shared prefixes. vLLM turns it on by default for models that support it."""
     load_format: str | None = None
-    """`dummy` makes random weights; `runai_streamer` streams from a bucket."""
+    """`dummy` makes random weights, `runai_streamer` streams weights from a bucket."""
     disable_custom_all_reduce: bool = False
-    """Needed where cards of one host do not see each other directly."""
+    """Needed when the GPUs of a host have no peer-to-peer access."""
     trust_remote_code: bool = False
-    """Runs code out of the model's repository inside the server; needs `trustRemoteCodeReason` on the model."""
+    """Run code from the model's repository in the server. Requires `trustRemoteCodeReason` on the model."""
     seed: int | None = None
     """Seed of sampling and of dummy weights."""
     extra: dict[str, Any] = {}
-    """Other arguments in vLLM's own spelling (`snake_case`); a name that is typed above is refused here."""
+    """Other engine arguments in vLLM's own spelling (`snake_case`). The chart refuses arguments that have a key
+    above."""

@@ -1,4 +1,5 @@
-"""Pods: the head and the worker groups. Any edit here, but for replica bounds and tolerations, builds a new cluster."""
+"""Pods of the Ray cluster: the head and the worker groups. An edit here, except of replica bounds and tolerations,
+starts a new cluster."""
 
 from typing import Annotated, Literal
 
@@ -19,135 +20,135 @@ __all__ = ["HeadPod", "Rdma", "Resources", "Spread", "WorkerGpu", "WorkerGroup"]
 
 
 class Resources(Values):
-    """Limits, and requests of the same size: Ray counts what the limits say."""
+    """Limits, and requests of the same size. Ray counts the limits."""
 
     cpu: Quantity
-    """CPU cores, whole ones: Ray rounds up."""
+    """CPU cores. Whole numbers, because Ray rounds up."""
     cpu_request: Quantity | Literal[""] = ""
-    """Cores that the scheduler sets aside; empty for all of them. With fewer the pod shares the others with its
-    neighbours, and is slow when they work."""
+    """CPU request; the same as `cpu` when empty. With a lower request the pod shares CPU time with other pods of the
+    node."""
     memory: Quantity
-    """Memory, `/dev/shm` included."""
+    """Memory, including `/dev/shm`."""
 
 
 class HeadPod(Values):
-    """The head pod: control only. It books no CPU and no GPU for Ray work and takes no Serve traffic."""
+    """Head pod. It runs control processes only: it offers no CPU and no GPU to Ray and takes no Serve traffic."""
 
     resources: Resources = Resources(cpu="2", memory="8Gi")
-    """Resources of the Ray container; heads with less memory have run out of it."""
+    """Resources of the Ray container. Heads with less memory were killed for using more than their limit."""
     shm_size: Quantity = "1Gi"
-    """Size of `/dev/shm`, out of the memory above; Ray's object store takes a quarter of it."""
+    """Size of `/dev/shm`, part of the memory limit. Ray's object store uses a quarter of it."""
     cache_size: Quantity = "5Gi"
-    """Disk for caches; lost with the pod."""
+    """Size of the ephemeral volume for caches."""
     tmp_size: Quantity = "10Gi"
-    """Disk for Ray's logs and spilled objects; a pod that writes more is evicted."""
+    """Size of the ephemeral volume for Ray's logs and spilled objects. The kubelet evicts a pod that writes more."""
     node_selector: Labels = {}
-    """Labels of the nodes for the head; keep it off spot and GPU nodes."""
+    """Node labels that the head requires. Keep the head off spot and GPU nodes."""
     tolerations: list[Toleration] = []
-    """Tolerations of the head, as Kubernetes spells them."""
+    """Tolerations of the head."""
     priority_class_name: ObjectName | Literal[""] = ""
-    """PriorityClass of the head, which has to exist (chart `platform` makes `rayhelm-head`). Above the workers' one:
-    without a head nothing can be managed."""
+    """PriorityClass of the head, which must exist (chart `platform` creates `rayhelm-head`). Use a higher priority than
+    for workers: a Ray cluster without a head cannot scale or recover."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 60
     """Seconds between SIGTERM and SIGKILL."""
     min_available: Annotated[int, Field(ge=0)] = 1
-    """Head pods that a drain has to leave running; 0 for no budget. Always a count: percentages never work on Ray
-    pods."""
+    """`minAvailable` of the head's PodDisruptionBudget; 0 for no budget. A count, because percentages do not work for
+    Ray pods."""
     env: Env = {}
-    """Environment of the Ray container."""
+    """Environment variables of the Ray container."""
 
 
 class WorkerGpu(Values):
-    """The cards of one worker pod."""
+    """GPUs of one worker pod."""
 
     count: Annotated[int, Field(ge=0)] = 1
-    """Cards; 0 for a group without."""
+    """Number of GPUs; 0 for a CPU group."""
     vendor: Literal["nvidia", "amd", "intel"] = "nvidia"
-    """Decides resource name, toleration and the label behind `product`."""
+    """Vendor of the GPUs. It sets the default resource name, the toleration and the label of `product`."""
     resource: ExtendedResource | Literal[""] = ""
-    """Extended resource; empty takes the vendor's (`nvidia.com/gpu`, `amd.com/gpu`, `gpu.intel.com/xe`). Ray is told
-    the count in words, because KubeRay derives it from some names only."""
+    """Extended resource. When empty, the one of the vendor: `nvidia.com/gpu`, `amd.com/gpu` or `gpu.intel.com/xe`. The
+    chart passes the count to Ray, because KubeRay derives it from some resource names only."""
     product: LabelValue = ""
-    """Value of the vendor's product label, as `kubectl get nodes --show-labels` shows it; empty for any card. Intel's
-    discovery sets one on Flex and Max cards alone: select an Arc card by a label of `nodeSelector`."""
+    """Value of the vendor's product label on the nodes (`kubectl get nodes --show-labels`); any GPU when empty. Intel's
+    node feature discovery sets it on Flex and Max GPUs only: select an Arc GPU with `nodeSelector`."""
 
 
 class Rdma(Values):
-    """A fast network device handed to the pod by its device plugin."""
+    """RDMA device that a device plugin gives to the pod."""
 
     resource: ExtendedResource | Literal[""] = ""
-    """Extended resource (`rdma/hca_shared_devices_a`); empty: NCCL is told to keep to sockets. The runtime has to allow
-    locked memory: `restricted` pods cannot ask for IPC_LOCK."""
+    """Extended resource, for example `rdma/hca_shared_devices_a`. When empty, NCCL uses sockets. The container runtime
+    must allow locked memory, because `restricted` pods cannot add IPC_LOCK."""
     count: Annotated[int, Field(ge=1)] = 1
     """Devices of one pod."""
     hca: str = ""
-    """`NCCL_IB_HCA`: which adapters NCCL uses; empty for all it finds."""
+    """Adapters that NCCL uses (`NCCL_IB_HCA`); all when empty."""
 
 
 class Spread(Values):
-    """How evenly pods lie over places: zones, hosts, racks."""
+    """Topology spread constraint of the pods."""
 
     max_skew: Annotated[int, Field(ge=1)] = 1
-    """Pods that one place may have more than another."""
+    """Largest difference in the number of pods between two topology domains."""
     unsatisfiable: Literal["ScheduleAnyway", "DoNotSchedule"] = "ScheduleAnyway"
-    """What happens where that cannot be: `DoNotSchedule` lets a replica wait for ever."""
+    """What the scheduler does when it cannot satisfy `maxSkew`. With `DoNotSchedule` a replica can wait forever."""
 
 
 class WorkerGroup(Values):
-    """Pods of one shape, on one kind of card. Each offers the Ray resource `<name>.worker-group`."""
+    """Worker pods of one shape, on one kind of GPU. Each pod offers the Ray resource `<name>.worker-group`."""
 
     gpu: WorkerGpu = WorkerGpu()
-    """The cards of one pod."""
+    """GPUs of one pod."""
     min_replicas: Annotated[int, Field(ge=0)] = 1
-    """Workers that always run. An edit reaches the live cluster only at its next switch."""
+    """Minimum number of workers. An edit takes effect only with the next Ray cluster."""
     max_replicas: Annotated[int, Field(ge=1)] = 1
-    """Most workers. An edit reaches the live cluster only at its next switch."""
+    """Maximum number of workers. An edit takes effect only with the next Ray cluster."""
     num_of_hosts: Annotated[int, Field(ge=1)] = 1
-    """Pods of one worker, started and ended together: a model over several hosts."""
+    """Pods of one worker, which start and stop together: for a model on several hosts."""
     idle_timeout_seconds: Annotated[int, Field(ge=0)] | None = None
-    """Seconds that a worker stays without work; the autoscaler's own when left out."""
+    """Seconds until an idle worker is removed. `autoscaler.idleTimeoutSeconds` when absent."""
     priority: Annotated[int, Field(ge=0)] | None = None
-    """Which group the autoscaler prefers, higher first; KubeRay 1.7.0."""
+    """Priority of the group for the autoscaler, higher first. Requires KubeRay 1.7.0."""
     resources: Resources
     """Resources of the Ray container."""
     shm_size: Quantity = "8Gi"
-    """Size of `/dev/shm`, out of the memory above: a quarter for Ray's object store, the rest for NCCL, where cards
-    share a host, and for vLLM's queues."""
+    """Size of `/dev/shm`, part of the memory limit. Ray's object store uses a quarter; NCCL and vLLM's queues use the
+    rest."""
     cache_size: Quantity = "20Gi"
-    """Disk for compiled kernels and other caches; lost with the pod."""
+    """Size of the ephemeral volume for compiled kernels and other caches."""
     tmp_size: Quantity = "10Gi"
-    """Disk for Ray's logs and spilled objects; a pod that writes more is evicted."""
+    """Size of the ephemeral volume for Ray's logs and spilled objects. The kubelet evicts a pod that writes more."""
     image: ImageOverride = ImageOverride()
-    """Another image for this group."""
+    """Image of this group, if it differs from `image`."""
     ray_resources: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")], Annotated[int, Field(ge=1)]] = {}
-    """Further Ray resources that each pod offers."""
+    """Custom Ray resources that each pod offers."""
     supplemental_groups: list[Annotated[int, Field(ge=1, le=2**31 - 1)]] = []
-    """Group ids of the node's `video` and `render` groups, which own the device files of AMD and Intel cards."""
+    """Group ids of the node's `video` and `render` groups, which own the device files of AMD and Intel GPUs."""
     network_interface: str = "eth0"
-    """Interface for NCCL and Gloo. Pods have their own `eth0`, whatever the host calls its."""
+    """Network interface for NCCL and Gloo. In a pod it is `eth0`, whatever its name on the host."""
     rdma: Rdma = Rdma()
-    """A fast network device."""
+    """RDMA device."""
     spot: Literal["", "karpenter", "eks", "gke", "aks"] = ""
-    """Runs on nodes that may be taken away, labelled and tainted as this provider does; empty for nodes that stay."""
+    """Run on spot nodes, with the node label and taint of this provider. Empty for on-demand nodes."""
     node_selector: Labels = {}
-    """Further labels of the nodes."""
+    """Other node labels that the pods require."""
     tolerations: list[Toleration] = []
-    """Further tolerations, as Kubernetes spells them."""
+    """Other tolerations."""
     spread: dict[LabelKey, Spread] = {}
-    """Spread over places, by the label of nodes that names the place (`topology.kubernetes.io/zone`). A second cluster
-    in an upgrade is counted by itself. Pods of one replica belong together: where it takes several, only over
-    `kubernetes.io/hostname`."""
+    """Topology spread constraints by topology key, for example `topology.kubernetes.io/zone`. Pods of another Ray
+    cluster during an upgrade do not count. If a replica takes several pods, only `kubernetes.io/hostname` is
+    allowed."""
     evictable: bool = False
-    """Node autoscalers may move the pods to empty a node. Off: what loads for minutes stays where it is until Ray's own
-    autoscaler ends it, so a node goes when it has no replica left. Spot nodes go all the same."""
+    """Allow node autoscalers to evict the pods to remove a node. When off, a node is removed only when Ray's autoscaler
+    has removed all workers on it. It does not protect against the loss of a spot node."""
     priority_class_name: ObjectName | Literal[""] = ""
-    """PriorityClass of the pods, which has to exist (chart `platform` makes `rayhelm-workers`)."""
+    """PriorityClass of the pods, which must exist (chart `platform` creates `rayhelm-workers`)."""
     runtime_class_name: ObjectName | Literal[""] = ""
-    """`nvidia` where the node's default runtime does not hand out the cards."""
+    """RuntimeClass of the pods: `nvidia` if the default runtime of the node does not provide GPUs."""
     termination_grace_period_seconds: Annotated[int, Field(ge=30)] = 150
-    """Seconds between SIGTERM and SIGKILL. Ray drains until 10 seconds before the end; keep it above the models'
-    `gracefulShutdownSeconds`."""
+    """Seconds between SIGTERM and SIGKILL. Ray drains the worker until 10 seconds before the end, so keep it 10 above
+    the largest `gracefulShutdownSeconds`."""
     min_available: Annotated[int, Field(ge=0)] = 1
-    """Pods that a drain has to leave running; 0 for no budget. Always a count."""
+    """`minAvailable` of the group's PodDisruptionBudget; 0 for no budget. A count, not a percentage."""
     env: Env = {}
-    """Environment of the Ray container."""
+    """Environment variables of the Ray container."""

@@ -1,4 +1,4 @@
-"""Which image runs Ray and vLLM."""
+"""Image that runs Ray and vLLM."""
 
 from rayhelm.values.common.base import Values
 from rayhelm.values.common.image import Digest, PullPolicy
@@ -15,29 +15,30 @@ class ImageOverride(Values):
     """
 
     repository: str = ""
-    """Repository; empty takes the one of `image`."""
+    """Repository; the one of `image` when empty."""
     tag: str = ""
-    """Tag; empty takes the one of `image`, unless a repository or digest is given here."""
+    """Tag; the one of `image` when empty and neither repository nor digest is set here."""
     digest: Digest = ""
-    """Digest `sha256:...`; wins over the tag."""
+    """Digest, `sha256:...`. It takes precedence over the tag."""
     includes_rayhelm: bool = False
-    """As in `image`; looked at where another image is named here."""
+    """As in `image`. It counts when this group has its own image."""
 
 
 class RayImage(Values):
     """The image of the head and, unless a group names its own, of the workers."""
 
     repository: str = versions().images["ray"].repository
-    """Repository, with the registry's host where it is not the default one."""
+    """Repository. Include the host of the registry unless it is Docker Hub."""
     tag: str = versions().images["ray"].tag
-    """Tag; `latest` is refused. It was not read from a registry: look it up, and pin the digest."""
+    """Tag; `latest` is refused. The default was not checked against a registry: check that it exists, and set the
+    digest."""
     digest: Digest = versions().images["ray"].digest
-    """Digest `sha256:...` wins over the tag: what was tested is what runs. Empty until somebody reads it."""
+    """Digest, `sha256:...`. It takes precedence over the tag, so that the tested image is the one that runs."""
     includes_rayhelm: bool = False
     """The image has the Python package rayhelm; its wheel without requirements is enough. Then a stream that loses its
     replica ends with an error message, and Serve can import the policy `EngineQueue` on every node. The stock image
     lacks it."""
     pull_policy: PullPolicy = "IfNotPresent"
-    """When the kubelet pulls."""
+    """When the kubelet pulls the image."""
     pull_secrets: list[ObjectName] = []
-    """Names of the Secrets with registry credentials."""
+    """Names of Secrets with registry credentials."""

@@ -1,4 +1,4 @@
-"""Who may reach whom: everything not named here is closed."""
+"""NetworkPolicies of the pods. Traffic that no key here allows is denied."""
 
 from typing import Annotated
 
@@ -12,89 +12,92 @@ __all__ = ["Alias", "RayNetworkPolicy"]
 
 
 class ApiServerEgress(Values):
-    """The Kubernetes API, which the autoscaler calls."""
+    """Kubernetes API, which Ray's autoscaler calls."""
 
     cidrs: list[Cidr] = []
-    """Its addresses; they cannot be known at render. Find them: `kubectl get endpointslices -n default
-    -l kubernetes.io/service-name=kubernetes`."""
+    """CIDRs of the API server. Required, because they are not known when the chart renders. Find them with `kubectl get
+    endpointslices -n default -l kubernetes.io/service-name=kubernetes`."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443, 6443]
-    """Its ports: some networks see the Service's one, some the endpoint's."""
+    """Ports of the API server. Some network plugins check the port of the Service, others the port of the endpoint."""
 
 
 class RedisEgress(Values):
-    """The Redis of `gcsFaultTolerance`; only the head calls it."""
+    """Redis of `gcsFaultTolerance`. Only the head calls it."""
 
     peer: Peer = Peer()
-    """Redis in this cluster."""
+    """Pods of a Redis in this cluster."""
     cidrs: list[Cidr] = []
-    """Redis elsewhere."""
+    """CIDRs of a Redis outside this cluster."""
     port: Port = 6379
-    """Its port."""
+    """Port of Redis."""
 
 
 class PrometheusEgress(Values):
-    """Prometheus' own API; only the head calls it, and only where a model's autoscaling asks it."""
+    """API of Prometheus. Only the head calls it, and only for the autoscaling policy `EngineQueue`."""
 
     peer: Peer = Peer(namespace="monitoring")
-    """Its pods."""
+    """Pods of Prometheus."""
     cidrs: list[Cidr] = []
-    """Prometheus elsewhere."""
+    """CIDRs of a Prometheus outside this cluster."""
     port: Port = 9090
-    """Port of its pods: policies see that one, not the Service's."""
+    """Port of the Prometheus pods. Network policies check the port of the pod, not of the Service."""
 
 
 class HubEgress(Values):
-    """Where weights come from; only the download Job calls it, and servers that are not offline."""
+    """Model hub. Only the download Job calls it, and servers when `weights.offline` is off."""
 
     peer: Peer = Peer()
-    """A mirror in this cluster (`weights.download.endpoint`): some networks take addresses of pods for none."""
+    """Pods of a mirror in this cluster (`weights.download.endpoint`). Some network plugins do not match pods by
+    CIDR."""
     cidrs: list[Cidr] = ["0.0.0.0/0"]
-    """Addresses: a hub behind a content network has no fixed ones. Empty where only the peer is meant."""
+    """CIDRs of the hub. The default allows all, because huggingface.co has no fixed addresses. Empty to allow only
+    `peer`."""
     except_: Annotated[list[Cidr], Field(alias="except")] = []
-    """Addresses taken out of each of these, so they must lie inside: `169.254.169.254/32`, where clouds hand out
-    credentials, or your own networks."""
+    """CIDRs excluded from each of `cidrs`, inside of which they must be: `169.254.169.254/32` (cloud credentials), or
+    your own networks."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443]
-    """Ports; those of its pods, where it has some: policies see these, not the Service's."""
+    """Ports of the hub. For pods, the port of the pod and not of the Service."""
 
 
 class Egress(Values):
-    """Something else that workers may reach: a bucket, a proxy."""
+    """Other allowed egress of workers: a bucket, a proxy."""
 
     cidrs: Annotated[list[Cidr], Field(min_length=1)]
-    """Its addresses."""
+    """CIDRs of the target."""
     ports: Annotated[list[Port], Field(min_length=1)] = [443]
-    """Its ports."""
+    """Ports of the target."""
 
 
 class RayNetworkPolicy(Values):
-    """NetworkPolicies around the pods of this release: deny by default, then these."""
+    """NetworkPolicies of the pods of this release: deny by default, then allow what is listed here."""
 
     enabled: bool = True
-    """Off: everybody in the cluster reaches an endpoint that has no authentication; say why below."""
+    """Create NetworkPolicies. When off, every pod in the cluster can call the endpoint, which has no authentication,
+    and `reason` is required."""
     reason: str = ""
-    """Why there are none; required when they are off."""
+    """Reason why there are none. Required when `enabled` is off."""
     api_server: ApiServerEgress = ApiServerEgress()
-    """The Kubernetes API, for the autoscaler."""
+    """Kubernetes API, for the autoscaler."""
     operator: Peer = Peer(namespace="kuberay-system")
-    """The KubeRay operator, which calls the head's dashboard. The namespace is a guess: check where yours runs."""
+    """KubeRay operator, which calls the head's dashboard. Check that the namespace is the one of your operator."""
     allowed_gateways: dict[Name, Peer] = {}
-    """Who may call the Serve port, by name: gateways, not users."""
+    """Pods that may call the Serve port, by a name of your choice: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
-    """Who may scrape the metrics ports."""
+    """Prometheus pods that may scrape the metrics ports."""
     prometheus_api: PrometheusEgress = PrometheusEgress()
-    """Where the head asks for metrics, with the policy `EngineQueue`."""
+    """Prometheus API that the head queries for the autoscaling policy `EngineQueue`."""
     dns: Dns = Dns()
-    """The cluster's DNS."""
+    """DNS of the cluster."""
     redis: RedisEgress = RedisEgress()
-    """The Redis of `gcsFaultTolerance`."""
+    """Redis of `gcsFaultTolerance`."""
     hub: HubEgress = HubEgress()
-    """Where weights come from."""
+    """Model hub."""
     egress: dict[Name, Egress] = {}
-    """What else workers may reach, by name."""
+    """Other allowed egress of workers, by a name of your choice."""
 
 
 class Alias(Values):
-    """An ExternalName Service under which other systems find the endpoint; clients name the port themselves."""
+    """Service of type ExternalName with another name for the endpoint. Clients still use the port of the endpoint."""
 
     namespace: Namespace | None = None
-    """Namespace of the alias; the release's own when left out."""
+    """Namespace of the alias. Namespace of the release when absent."""

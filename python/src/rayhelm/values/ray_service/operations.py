@@ -1,4 +1,4 @@
-"""Watching and running it: scraping, budgets, the test."""
+"""Operation: metrics scraping, disruption budgets, service account, test."""
 
 from typing import Annotated, Literal
 
@@ -11,42 +11,42 @@ __all__ = ["HelmTest", "PodDisruptionBudget", "PodMonitor", "ServiceAccount"]
 
 
 class PodMonitor(Values):
-    """Scraping by the Prometheus operator; needs its CRDs."""
+    """PodMonitor of the Prometheus operator."""
 
     enabled: bool = False
-    """On where the CRD `podmonitors.monitoring.coreos.com` is installed."""
+    """Create a PodMonitor. Requires the CRD `podmonitors.monitoring.coreos.com`."""
     labels: Labels = {}
-    """Labels by which your Prometheus finds it."""
+    """Labels by which your Prometheus selects the PodMonitor."""
     interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
-    """Time between scrapes; vLLM's gauges vanish 20 s after it idles, so not much longer."""
+    """Scrape interval. Keep it below 20 s: vLLM drops its gauges 20 s after the engine becomes idle."""
 
 
 class PodDisruptionBudget(Values):
-    """Budgets for drains; the counts stand at `head.minAvailable` and at each group. A worker is ready
-    once a Serve proxy runs on it, so those that only hold ranks of a replica elsewhere count as not ready: to drain a
-    node of a replica over several pods, lift its budget (`minAvailable: 0`) for as long as it takes."""
+    """PodDisruptionBudgets; the counts are `head.minAvailable` and `workerGroups.*.minAvailable`. A worker is ready
+    when a Serve proxy runs on it. Workers that only hold ranks of a replica on another pod are never ready: to drain a
+    node with such a replica, set `minAvailable: 0` for that time."""
 
     enabled: bool = True
-    """Off: a drain may take every pod at once."""
+    """Create PodDisruptionBudgets. When off, a drain can evict all pods at once."""
 
 
 class ServiceAccount(Values):
-    """The identity of the pods; only the head gets its token, and only for the autoscaler."""
+    """ServiceAccount of the pods. Only the head mounts its token, and only for the autoscaler."""
 
     create: bool = True
-    """Off: the account named below is there already."""
+    """Create the ServiceAccount. When off, `name` must exist."""
     name: Annotated[Name, Field(max_length=50)] | Literal[""] = ""
-    """Name, at most 50 characters, because KubeRay cuts longer ones; empty for the release's."""
+    """Name of at most 50 characters, because KubeRay truncates longer ones. Release name when empty."""
     annotations: Annotations = {}
-    """Annotations, as clouds want them for their own identities."""
+    """Annotations, for example for workload identity of a cloud provider."""
 
 
 class HelmTest(Values):
-    """`helm test`: one token from every model that can give one. `/v1/models` would not notice a dead engine."""
+    """Pod of `helm test`. It requests one token from each model; `/v1/models` would not detect a dead engine."""
 
     enabled: bool = True
-    """Off: no test pod is rendered."""
+    """Render the test pod."""
     image: str = ""
-    """Image with `wget`; empty for the serving image, which has it because KubeRay's probes need it."""
+    """Image with `wget`. The serving image when empty, which has `wget` for KubeRay's probes."""
     timeout_seconds: Annotated[int, Field(ge=1)] = 120
-    """Seconds for one answer."""
+    """Seconds to wait for one response."""

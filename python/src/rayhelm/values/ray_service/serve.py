@@ -1,5 +1,5 @@
-"""What is served: applications, their models, and how each scales. Edits of these are made in place, without new pods;
-edits of the proxy's port and time-outs are not."""
+"""Ray Serve: applications, models and their autoscaling. Edits of these apply in place, without new pods; edits of the
+proxy's port and timeouts start a new cluster."""
 
 from typing import Annotated, Any, Literal
 
@@ -31,231 +31,233 @@ ResourceName = Annotated[str, Field(pattern=r"^[A-Za-z0-9._:-]+$")]
 
 
 class AutoscalingPolicy(Values):
-    """Who decides on the number of replicas."""
+    """Autoscaling policy: what decides the number of replicas."""
 
     kind: Literal["OngoingRequests", "EngineQueue"] = "OngoingRequests"
     """`OngoingRequests` is Ray's own rule. `EngineQueue` is rayhelm's: it corrects the target with the metrics that the
     engines report to Prometheus, and uses Ray's rule when Prometheus does not answer. It needs `serve.prometheus.url`
     and `image.includesRayhelm`. An edit applies in place."""
     ttft_seconds: Seconds = 0
-    """Time in which first tokens have to come, for `EngineQueue`; with 0 only the queue of the engines counts."""
+    """Limit for the time to first token, for `EngineQueue`. With 0 only the queue of the engines counts."""
     ttft_objective: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    """Share of requests whose first token has to come in time."""
+    """Share of requests whose first token must arrive within `ttftSeconds`."""
     max_waiting_requests: Annotated[float, Field(gt=0)] = 2
-    """Requests that may wait in the engine of one replica before its target is lowered."""
+    """Waiting requests in the engine of one replica above which the policy lowers its target."""
     window_seconds: Annotated[int, Field(ge=60)] = 120
-    """Seconds over which first tokens are counted; at least four scrapes."""
+    """Seconds over which the policy counts first tokens. At least four scrape intervals."""
 
 
 class ModelAutoscaling(Values):
-    """How Serve scales the replicas of a model."""
+    """Autoscaling of the replicas of a model."""
 
     min_replicas: Annotated[int, Field(ge=0)] = 1
-    """Replicas that always run; 0 makes the first request wait for a load of the model."""
+    """Minimum number of replicas. With 0 the first request waits until the model is loaded."""
     max_replicas: Count = 1
-    """Most replicas; the worker groups have to hold them."""
+    """Maximum number of replicas. The worker groups must have room for them."""
     initial_replicas: Annotated[int, Field(ge=0)] | None = None
-    """Replicas that a new cluster begins with, and is ready with: not before all of them serve. `minReplicas` when left
-    out. Serve begins with it anew after each edit of the model, whatever runs."""
+    """Replicas that a new cluster starts with; it becomes ready when all of them serve. `minReplicas` when absent.
+    Serve starts with this number again after each edit of the model."""
     target_ongoing_requests: Annotated[float, Field(gt=0)]
-    """Requests per replica that the autoscaler aims at. Required: Serve LLM's own default of 1e9 never scales."""
+    """Requests per replica that the autoscaler aims at. Required, because Ray Serve LLM's default of 1e9 never
+    scales."""
     upscale_delay_seconds: Seconds = 30
-    """Seconds of more load before a replica is added: a small part of the time in which a replica loads."""
+    """Seconds of higher load before Serve adds a replica. Use a small part of the load time of the model."""
     downscale_delay_seconds: Seconds = 600
-    """Seconds of less load before a replica is ended: a multiple of the time in which a replica loads."""
+    """Seconds of lower load before Serve removes a replica. Use a multiple of the load time of the model."""
     downscale_to_zero_delay_seconds: Seconds | None = None
-    """The same for the last replica, where `minReplicas` is 0; `downscaleDelaySeconds` when left out."""
+    """The same for the last replica, when `minReplicas` is 0. `downscaleDelaySeconds` when absent."""
     look_back_period_seconds: Annotated[float, Field(gt=0)] = 30
-    """Seconds over which the load is averaged; replicas report every 10."""
+    """Seconds over which Serve averages the load. Above 10, because replicas report every 10 s."""
     policy: AutoscalingPolicy = AutoscalingPolicy()
-    """Who decides."""
+    """Autoscaling policy."""
 
 
 class Router(Values):
-    """Which replica gets a request."""
+    """Routing of requests to replicas."""
 
     kind: Literal["PowerOfTwo", "PrefixAffinity"] = "PowerOfTwo"
-    """`PrefixAffinity` sends common beginnings to the replica that has them cached. Only for `chat`: requests without
-    `messages` or `prompt` would hang in it."""
+    """`PrefixAffinity` sends requests with a shared prefix to the replica that has the prefix cached. Only for task
+    `chat`: requests without `messages` or `prompt` would hang in it."""
     imbalance_threshold: Count = 10
-    """Requests by which queues may differ before affinity yields to the shorter one."""
+    """Difference in queue length above which the shortest queue wins over prefix affinity."""
     match_rate_threshold: Annotated[float, Field(ge=0, le=1)] = 0.1
-    """Share of the prompt that must match before affinity counts."""
+    """Share of the prompt that must match for prefix affinity to apply."""
 
 
 class Accelerator(Values):
-    """What the engine computes on."""
+    """Hardware of the engine."""
 
     kind: Literal["gpu", "cpu"] = "gpu"
-    """`cpu` serves small models without a card, and stand-ins for large ones."""
+    """`cpu` serves small models without a GPU."""
 
 
 class HealthCheck(Values):
-    """How Serve finds a dead engine; a replica that fails is started again."""
+    """Health check of the engine. Serve restarts a replica that fails it."""
 
     period_seconds: Annotated[float, Field(gt=0)] = 10
     """Seconds between checks."""
     timeout_seconds: Annotated[float, Field(gt=0)] = 30
-    """Seconds before a check counts as failed."""
+    """Seconds until a check fails."""
 
 
 class ServedModel(Values):
-    """One model, served under its key: that is the `model` which clients name."""
+    """One model. Its key is the `model` that clients name in requests."""
 
     source: str
-    """Hub id (`org/name`), absolute path in the container, or `s3://` / `gs://` URL."""
+    """Hub id (`org/name`), absolute path in the container, or `s3://` or `gs://` URL."""
     revision: Revision = ""
-    """Commit of the hub repository, 40 hex digits. Without it the weights change under you; NOTES says so."""
+    """Commit of the hub repository, 40 hex digits. Without it, the weights can change at the next download."""
     tokenizer: str | None = None
-    """Tokenizer, where it is not beside the weights: a hub id, which the download Job fetches too, or a path."""
+    """Tokenizer, if the model repository has none: a hub id, which the download Job downloads too, or a path."""
     tokenizer_revision: Revision = ""
     """Commit of the tokenizer's hub repository."""
     task: VllmTask = "chat"
-    """What it does; decides the runner, the routers that are allowed, and the request of `helm test`."""
+    """Task of the model. It sets vLLM's runner, the allowed routers and the request of `helm test`."""
     engine: Engine
-    """vLLM's arguments."""
+    """Engine arguments of vLLM."""
     accelerator: Accelerator = Accelerator()
-    """What the engine computes on."""
+    """Hardware of the engine."""
     accelerator_type: AcceleratorType | None = None
-    """Card as Ray names it, where the worker group does not say enough. A group at `minReplicas: 0` is never
-    started for it."""
+    """GPU type by Ray's name, if `workerGroups` does not select it. Ray's autoscaler does not start a group with
+    `minReplicas: 0` for it."""
     worker_groups: list[Name] = []
-    """Group for all stages, or one for each pipeline stage. Empty: wherever GPUs are free. vLLM orders the stages
-    itself: those on the engine's node first, then by Ray's node id, which is random. So a model over unlike groups has
-    to fit in every order."""
+    """Worker group for all pipeline stages, or one for each stage. Any group with free GPUs when empty. vLLM orders the
+    stages itself: the engine's node first, then by Ray's node id, which is random. So a model on different groups must
+    fit in every order."""
     resources: dict[ResourceName, Annotated[float, Field(gt=0)]] = {}
-    """Further Ray resources of each bundle, which a worker group offers in its `rayResources`."""
+    """Custom Ray resources of each bundle, which a worker group offers in `rayResources`."""
     gpu_fraction: Annotated[float, Field(gt=0, le=1)] = 1.0
-    """Share of each card that Ray books. Below 1 the engine is told too; `gpuMemoryUtilization` has to fit in it."""
+    """Share of each GPU that Ray reserves. `engine.gpuMemoryUtilization` must not be above it."""
     placement_strategy: Literal["PACK", "STRICT_PACK", "SPREAD", "STRICT_SPREAD"] = "PACK"
-    """How the bundles spread over nodes; `STRICT_PACK` keeps one replica on one node."""
+    """Placement group strategy of Ray. `STRICT_PACK` keeps a replica on one node."""
     replica_cpus: Annotated[float, Field(ge=0)] = 1
-    """CPUs that Ray books for the replica beside its GPUs."""
+    """CPUs that Ray reserves for the replica in addition to its GPUs."""
     autoscaling: ModelAutoscaling
-    """How many replicas."""
+    """Autoscaling of the replicas."""
     max_ongoing_requests: Count | None = None
-    """Requests that a replica takes before Serve queues; about 1.5 x `targetOngoingRequests`, which is the default."""
+    """Requests that a replica processes before Serve queues more. 1.5 times `targetOngoingRequests` when absent."""
     max_queued_requests: Annotated[int, Field(ge=-1)] = -1
-    """Requests that may wait before clients get 503; -1 for no bound."""
+    """Requests in the queue above which clients get 503; -1 for no limit."""
     router: Router = Router()
-    """Which replica gets a request."""
+    """Routing of requests to replicas."""
     health_check: HealthCheck = HealthCheck()
-    """How a dead engine is found."""
+    """Health check of the engine."""
     graceful_shutdown_seconds: Seconds = 120
-    """Seconds that a replica may take to finish its requests."""
+    """Seconds that a replica gets to finish its requests when it stops."""
     trust_remote_code_reason: str = ""
-    """Why code out of the model's repository may run; required with `engine.trustRemoteCode`."""
+    """Reason why code from the model's repository may run. Required with `engine.trustRemoteCode`."""
     env: Env = {}
-    """Environment of this model's processes."""
+    """Environment variables of the model's processes."""
 
 
 class IngressDeployment(Values):
-    """The HTTP deployment of an application, which parses requests and calls the models."""
+    """HTTP deployment of an application, which parses requests and calls the models."""
 
     min_replicas: Count = 1
-    """Replicas that always run; each books one CPU."""
+    """Minimum number of replicas. Each reserves one CPU."""
     max_replicas: Count = 2
-    """Most replicas."""
+    """Maximum number of replicas."""
     target_ongoing_requests: Annotated[float, Field(gt=0)] = 200
-    """Requests per replica that the autoscaler aims at; Serve LLM's own default of 1e9 never scales."""
+    """Requests per replica that the autoscaler aims at. Ray Serve LLM's default of 1e9 never scales."""
 
 
 class ServeApplication(Values):
     """Models behind one route, with an OpenAI-compatible API at `<routePrefix>/v1`."""
 
     route_prefix: Route | None = None
-    """Path under which it answers; `/<application>` when left out."""
+    """URL path of the application. `/<application>` when absent."""
     models: Annotated[dict[ModelId, ServedModel], Field(min_length=1)]
-    """The models, by the id that clients name."""
+    """Models by the id that clients use."""
     ingress: IngressDeployment = IngressDeployment()
-    """The HTTP deployment in front of the models."""
+    """HTTP deployment in front of the models."""
 
 
 class CustomDeployment(Values):
     """Options of one deployment of a custom application."""
 
     min_replicas: Annotated[int, Field(ge=0)] = 1
-    """Replicas that always run."""
+    """Minimum number of replicas."""
     max_replicas: Count = 1
-    """Most replicas."""
+    """Maximum number of replicas."""
     target_ongoing_requests: Annotated[float, Field(gt=0)] = 2
     """Requests per replica that the autoscaler aims at."""
     initial_replicas: Annotated[int, Field(ge=0)] | None = None
-    """Replicas that a new cluster, or an edit, begins with; `minReplicas` when left out."""
+    """Replicas that a new cluster or an edit starts with. `minReplicas` when absent."""
     upscale_delay_seconds: Seconds = 30
-    """Seconds of more load before a replica is added."""
+    """Seconds of higher load before Serve adds a replica."""
     downscale_delay_seconds: Seconds = 600
-    """Seconds of less load before a replica is ended."""
+    """Seconds of lower load before Serve removes a replica."""
     downscale_to_zero_delay_seconds: Seconds | None = None
-    """The same for the last replica; `downscaleDelaySeconds` when left out."""
+    """The same for the last replica. `downscaleDelaySeconds` when absent."""
     look_back_period_seconds: Annotated[float, Field(gt=0)] = 30
-    """Seconds over which the load is averaged; replicas report every 10."""
+    """Seconds over which Serve averages the load. Above 10, because replicas report every 10 s."""
     max_ongoing_requests: Count = 5
-    """Requests that a replica takes before Serve queues."""
+    """Requests that a replica processes before Serve queues more."""
     cpus: Annotated[float, Field(ge=0)] = 1
     """CPUs of a replica."""
     gpus: Annotated[float, Field(ge=0)] = 0
-    """GPUs of a replica, or the share of one."""
+    """GPUs of a replica, or a share of one GPU."""
     worker_group: Name | Literal[""] = ""
-    """Group that it runs on; empty for any."""
+    """Worker group; any when empty."""
     graceful_shutdown_seconds: Seconds = 20
-    """Seconds that a replica may take to finish its requests."""
+    """Seconds that a replica gets to finish its requests when it stops."""
     user_config: dict[str, Any] = {}
-    """Handed to the deployment's `reconfigure`."""
+    """Argument of the deployment's `reconfigure`."""
 
 
 class CustomApplication(Values):
-    """A Serve application of your own: text to speech, for one. Its module has to be in the image."""
+    """Your own Ray Serve application, for example text to speech. Its module must be in the image."""
 
     route_prefix: Route | None = None
-    """Path under which it answers; `/<application>` when left out."""
+    """URL path of the application. `/<application>` when absent."""
     import_path: Annotated[str, Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
     """`module:application` or `module:builder`."""
     args: dict[str, Any] = {}
     """Arguments of the builder."""
     hub_models: dict[HubId, Revision] = {}
-    """Hub models that it reads, and the commit of each. The download Job puts them at
-    `<weights.mountPath>/<id>/<commit, or main>`, which is what `args` should name: servers are offline."""
+    """Hub models that it reads, each with its commit. The download Job writes them to
+    `<weights.mountPath>/<id>/<commit, or main>`; use that path in `args`, because servers do not contact the hub."""
     env: Env = {}
-    """Environment of its processes."""
+    """Environment variables of its processes."""
     deployments: dict[str, CustomDeployment] = {}
-    """Options by deployment name; they override what the code says."""
+    """Options by deployment name. They override the ones in the code."""
 
 
 class Logging(Values):
-    """Serve's own logs."""
+    """Logs of Ray Serve."""
 
     encoding: Literal["JSON", "TEXT"] = "JSON"
-    """Form of a line."""
+    """Format of a log line."""
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
-    """Least severity."""
+    """Lowest level that is logged."""
     access_log: bool = False
-    """A line for each request."""
+    """Log each request."""
 
 
 class PrometheusSource(Values):
-    """The Prometheus that has the series of this release (`podMonitor`)."""
+    """Prometheus with the metrics of this release (`podMonitor`)."""
 
     url: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
-    """Where the policy `EngineQueue` asks it (`http://prometheus.monitoring:9090`); empty where nobody does."""
+    """URL that the policy `EngineQueue` queries, for example `http://prometheus.monitoring:9090`. Empty if no model
+    uses it."""
 
 
 class Serve(Values):
-    """Ray Serve: its HTTP proxy and its applications."""
+    """Ray Serve: HTTP proxy and applications."""
 
     port: Port = 8000
-    """HTTP port of every proxy, and of the Service. An edit builds a new cluster."""
+    """HTTP port of the proxies and of the Service. An edit starts a new cluster."""
     request_timeout_seconds: Annotated[float, Field(gt=0)] = 1200
-    """Seconds after which a request ends, with 408 from Serve LLM's ingress (600 of its own) or from the proxy (never).
-    The ingress reads it from the pods' environment, so an edit builds a new cluster."""
+    """Seconds after which a request ends with 408. Without it, Ray Serve LLM's ingress ends requests after 600 s and
+    the proxy never. The ingress reads it from the environment of the pods, so an edit starts a new cluster."""
     keep_alive_timeout_seconds: Annotated[int, Field(gt=0)] = 90
-    """Seconds that an idle connection stays open; more than the gateway's, or it meets closed ones. Ray keeps
-    the HTTP options that a cluster started with: an edit reaches only the next one."""
+    """Seconds that an idle connection stays open. Keep it above the gateway's value, or the gateway uses closed
+    connections. An edit takes effect only with the next cluster."""
     logging: Logging = Logging()
-    """Serve's own logs."""
+    """Logs of Ray Serve."""
     prometheus: PrometheusSource = PrometheusSource()
-    """What autoscaling may ask."""
+    """Prometheus for autoscaling."""
     applications: dict[Name, ServeApplication] = {}
-    """Applications of Ray Serve LLM, by name; edits are made in place."""
+    """Applications of Ray Serve LLM by name. Edits apply in place."""
     custom_applications: dict[Name, CustomApplication] = {}
-    """Applications of your own, by name; edits are made in place."""
+    """Your own applications by name. Edits apply in place."""

@@ -1,4 +1,4 @@
-"""Where the weights are, and the Job that fetches them once, so that servers need no hub."""
+"""Volume of the model weights, and the Job that downloads them once, so that servers do not need the hub."""
 
 from typing import Annotated, Literal
 
@@ -12,54 +12,57 @@ __all__ = ["WeightsVolume"]
 
 
 class WeightsClaim(Values):
-    """The volume claim."""
+    """PersistentVolumeClaim of the weights."""
 
     existing_claim: ObjectName | Literal[""] = ""
-    """A claim that is there already; empty: the chart makes one."""
+    """Name of an existing claim. The chart creates one when empty."""
     keep: bool = True
-    """The chart's claim, and so its weights, outlive the release; off: `helm uninstall` deletes them."""
+    """Keep the claim that the chart created when the release is uninstalled. When off, `helm uninstall` deletes the
+    weights."""
     size: Quantity = "200Gi"
-    """Size of the claim that the chart makes. It can only grow, where its storage class allows that."""
+    """Size of the claim that the chart creates. It can only grow, and only if the storage class allows expansion."""
     storage_class: ObjectName | Literal[""] = ""
-    """Its storage class; empty for the cluster's default. Kubernetes lets nobody edit it later."""
+    """StorageClass of the claim; the cluster's default when empty. It cannot be changed later."""
     access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] = "ReadWriteMany"
-    """`ReadWriteOnce` binds all workers, those of an upgrade too, to one node. Kubernetes lets nobody edit it later."""
+    """Access mode of the claim. `ReadWriteOnce` binds all workers, also those of an upgrade, to one node. It cannot be
+    changed later."""
 
 
 class WeightsDownload(Values):
-    """The Job that downloads every hub model into `<mountPath>/<source>/<revision>`."""
+    """Job that downloads each hub model into `<mountPath>/<source>/<revision>`."""
 
     enabled: bool = True
-    """Off: somebody else fills the claim, at the same paths."""
+    """Create the Job. When off, fill the claim yourself with the same paths."""
     image: str = ""
-    """Image with the `hf` command; empty for the serving image, which has it."""
+    """Image with the `hf` command. The serving image when empty, which has it."""
     endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
-    """A mirror in place of huggingface.co (`https://hub.example`), and its addresses and port in `networkPolicy.hub`;
-    empty for the hub itself."""
+    """URL of a mirror in place of huggingface.co (`https://hub.example`). Set its addresses and port in
+    `networkPolicy.hub` too."""
     exclude: list[str] = ["original/*", "metal/*", "*.pth"]
-    """Files left out: the same weights once more, in formats that vLLM does not read."""
+    """Files that are not downloaded: copies of the weights in formats that vLLM does not read."""
     token_secret: SecretKeyRef = SecretKeyRef()
-    """Hub token for gated models; only this Job sees it."""
+    """Hub token for gated models. Only this Job mounts it."""
     cpu: Quantity = "2"
     """CPU cores."""
     memory: Quantity = "8Gi"
     """Memory."""
     backoff_limit: int = Field(default=6, ge=0)
-    """Tries; a new one goes on where the last ended."""
+    """Retries of the Job. A retry continues the download where the last one stopped."""
 
 
 class WeightsVolume(Values):
-    """Weights of hub models. Paths and buckets named as a model's `source` are used as they are."""
+    """Weights of hub models. A `source` that is a path or a bucket is used as it is."""
 
     enabled: bool = True
-    """Off: there is no volume, and hub models need `offline: false`."""
+    """Mount a volume with the weights. When off, hub models need `offline: false`."""
     mount_path: str = Field(default="/models", pattern=r"^(/[a-z0-9][a-z0-9_-]*)+$")
-    """Where the claim is mounted, read-only in servers; no slash at the end."""
+    """Mount path of the claim, without a slash at the end. Servers mount it read-only."""
     claim: WeightsClaim = WeightsClaim()
-    """The volume claim."""
+    """PersistentVolumeClaim of the weights."""
     download: WeightsDownload = WeightsDownload()
-    """The Job that fills it."""
+    """Job that downloads the weights."""
     offline: bool = True
-    """Servers never ask the hub. Off: each node fetches for itself, with `download.tokenSecret`; say why below."""
+    """Servers do not contact the hub. When off, each server downloads for itself with `download.tokenSecret`, and
+    `onlineReason` is required."""
     online_reason: str = ""
-    """Why servers may reach the hub; required when `offline` is off."""
+    """Reason why servers contact the hub. Required when `offline` is off."""
