@@ -125,8 +125,8 @@ def test_the_homelab_says_what_it_could_not_check() -> None:
     ("line", "changes"),
     [
         ("gpuFraction: 0.95", {"llm": ("halo", 0.45)}),
-        ("gpuFraction: 0.4", "`tts` needs 1 replica of 1 "),
-        ("pool: igpu", "`embeddings` needs 1 replica of 0.8 Strix-Halo-128GB"),
+        ("gpuFraction: 0.4", "`tts` needs 1 replica with 1 "),
+        ("pool: igpu", "`embeddings` needs 1 replica with 0.8 Strix-Halo-128GB"),
     ],
 )
 def test_each_pin_of_the_homelab_changes_something(line: str, changes: dict[str, tuple[str, float]] | str) -> None:
