@@ -6,8 +6,8 @@ from typing import Any, get_args
 import yaml
 
 from charts.kit import only, over, parsed
-from rayhelm.admission.evaluate import judge, namespace_of
-from rayhelm.admission.policy import policies_of
+from rayhelm.admission.evaluate import evaluate_policies, find_namespace
+from rayhelm.admission.policy import read_policies
 from rayhelm.catalog.tasks import Task, load_tasks
 from rayhelm.charts.helm import charts_dir, render, template
 from rayhelm.charts.shape import default_of
@@ -67,10 +67,10 @@ def test_readme_values_render() -> None:
 
 
 def test_readme_values_pass_the_default_policies_of_platform() -> None:
-    policies = list(policies_of(template("platform", "platform", "rayhelm-system", {})))
+    policies = list(read_policies(template("platform", "platform", "rayhelm-system", {})))
     assert policies
     objects = template("gateway", "gateway", "gateway", readme_values())
     template_of_pods = only(objects, "Deployment")["spec"]["template"]
     pod = {"apiVersion": "v1", "kind": "Pod", **template_of_pods}
     for item in [*objects, pod]:
-        assert not judge(policies, item, namespace_of(item, {})), item["kind"]
+        assert not evaluate_policies(policies, item, find_namespace(item, {})), item["kind"]

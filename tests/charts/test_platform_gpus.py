@@ -15,7 +15,7 @@ from charts.oracles import validator_of
 from rayhelm.catalog import load_catalog
 from rayhelm.catalog.operators import load_amd, load_intel, load_nvidia
 from rayhelm.errors import MissingError
-from rayhelm.values.platform.gpus import Operands
+from rayhelm.values.platform.gpus import NvidiaImages
 from testbed.tools.crds import crd_files
 
 Object = dict[str, Any]
@@ -224,7 +224,7 @@ def test_every_operand_has_an_image_because_the_operator_knows_none() -> None:
     spec = only(rendered({"nvidia": {"clusterPolicy": {"operands": None}}}), "ClusterPolicy")["spec"]
     for name, operand in load_nvidia().operands.items():
         assert {key: spec[name][key] for key in ("repository", "image", "version")} == operand.model_dump()
-    assert set(Operands().model_dump(by_alias=True)) == set(load_nvidia().operands)
+    assert set(NvidiaImages().model_dump(by_alias=True)) == set(load_nvidia().operands)
 
 
 def test_without_a_cluster_policy_of_ours_the_config_maps_are_there_all_the_same() -> None:

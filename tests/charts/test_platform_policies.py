@@ -8,8 +8,8 @@ import yaml
 from charts import kit
 from charts.kit import HELMS, only
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, case, documents, namespace
-from rayhelm.admission.evaluate import judge
-from rayhelm.admission.policy import policies_of, shipped
+from rayhelm.admission.evaluate import evaluate_policies
+from rayhelm.admission.policy import load_chart_policies, read_policies
 from rayhelm.charts.helm import charts_dir
 
 Object = dict[str, Any]
@@ -33,7 +33,9 @@ def binding(objects: list[Object], name: str) -> Object:
 
 
 def broken(objects: list[Object], item: Object, within: Object | None = None) -> set[str]:
-    return {verdict.rule for verdict in judge(list(policies_of(objects)), item, within or namespace())}
+    return {
+        violation.rule for violation in evaluate_policies(list(read_policies(objects)), item, within or namespace())
+    }
 
 
 def spec_of(name: str) -> tuple[Object, Object]:
@@ -66,7 +68,9 @@ def test_what_it_renders_is_what_the_folder_says(name: str, helm: str) -> None:
 
 @pytest.mark.parametrize("one", CASES, ids=str)
 def test_the_copies_in_the_chart_judge_alike(one: Case) -> None:
-    assert {verdict.rule for verdict in judge(shipped(), one.item, one.namespace, one.before)} == one.rules
+    assert {
+        violation.rule for violation in evaluate_policies(load_chart_policies(), one.item, one.namespace, one.before)
+    } == one.rules
 
 
 @pytest.mark.parametrize("action", ["Warn", "Audit"])

@@ -1,4 +1,4 @@
-"""The policies on a real API server: the same verdicts as offline, and nothing in the way of what is there already."""
+"""The policies on a real API server: it reports the same violations as the evaluation offline."""
 
 import copy
 import json
@@ -74,7 +74,7 @@ def _broken_already() -> Object:
     return item
 
 
-# -- verdicts --------------------------------------------------------------------------------------------------------
+# -- violations --------------------------------------------------------------------------------------------------------
 
 
 def test_the_api_server_finds_nothing_to_say_about_the_expressions(under: Asked) -> None:
@@ -99,7 +99,7 @@ def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) 
     assert bool(answer.rules) == (not one.good), answer
     assert answer.rules <= one.rules, answer
     assert one.good == (answer.status < 300), answer
-    reported = [verdict.message for verdict in asked(one.item, one.namespace, one.before)]
+    reported = [violation.message for violation in asked(one.item, one.namespace, one.before)]
     assert one.good or any(message in answer.message for message in reported), "the same words"
 
 

@@ -14,7 +14,7 @@ from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
 from cluster.kit.wait import eventually
-from rayhelm.admission.policy import shipped
+from rayhelm.admission.policy import load_chart_policies
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import select_changed
 
@@ -178,7 +178,7 @@ def test_a_service_is_upgraded_within_its_quota(standing: Standing) -> None:
 def test_the_policies_of_its_platform_refused_nothing_that_the_operator_made(standing: Standing) -> None:
     """Last, after an upgrade: Ray clusters, pods, Services and Jobs of both clusters came past them."""
     bindings = standing.cluster.kubectl("get", "validatingadmissionpolicybindings", "--output=name").split()
-    assert len([name for name in bindings if "/rayhelm-" in name]) == len(shipped())
+    assert len([name for name in bindings if "/rayhelm-" in name]) == len(load_chart_policies())
     for service in standing.releases("ray-service"):
         events = standing.cluster.all("Event", service.namespace)
         assert not [event["message"] for event in events if "ValidatingAdmissionPolicy" in event.get("message", "")]

@@ -5,7 +5,7 @@ import pytest
 from charts.kit import EXAMPLES, VALUES
 from charts.kit import FLEETS as SERVICES
 from network.kit.compare import differences
-from network.kit.sites import FLEETS, RELEASES, Fleet, alone, fleet_world, one
+from network.kit.releases import FLEETS, RELEASES, Fleet, alone, fleet_world, one
 from network.kit.world import world_of
 
 OTHERS = sorted(str(path.relative_to(VALUES).with_suffix("")) for path in VALUES.glob("*/*.yaml"))

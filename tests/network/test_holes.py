@@ -9,7 +9,7 @@ import pytest
 
 from charts.kit import Object
 from network.kit.compare import differences
-from network.kit.sites import RELEASES, Fleet, alone, fleet_world
+from network.kit.releases import RELEASES, Fleet, alone, fleet_world
 from network.kit.world import World
 
 PLAIN = Fleet("single-gpu", "main")

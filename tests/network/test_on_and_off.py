@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from network.kit.compare import differences, expected, reached
-from network.kit.sites import one
+from network.kit.releases import one
 from network.kit.world import Pod, World, world_of
-from rayhelm.network import chart_flows
+from rayhelm.network import load_chart_flows
 
 Values = Mapping[str, Any]
 REDIS = {
@@ -54,7 +54,7 @@ ON_AND_OFF: dict[str, tuple[Values, list[Values]]] = {
 
 
 def test_each_flow_that_a_value_opens_is_tried() -> None:
-    flows = chart_flows()
+    flows = load_chart_flows()
     assert {name for name, flow in flows["ray-service"].flows.items() if flow.while_} == set(ON_AND_OFF)
     assert not [flow for chart in ("gateway", "tenant") for flow in flows[chart].flows.values() if flow.while_]
     for name, (_, closed) in ON_AND_OFF.items():
@@ -121,7 +121,7 @@ def world(values: Values) -> World:
 
 
 def ways_of(flow: str, world: World) -> set[tuple[str, str, str]]:
-    return {_told(way) for way, passage in expected(world).items() if passage.flow == flow}
+    return {_told(way) for way, allowed in expected(world).items() if allowed.flow == flow}
 
 
 def told(world: World) -> set[tuple[str, str, str]]:

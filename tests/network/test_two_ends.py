@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from network.kit.compare import differences, reached
-from network.kit.sites import installed, one
+from network.kit.releases import installed, one
 from network.kit.world import Pod, World, world_of
 from rayhelm.charts.helm import charts_dir
 from rayhelm.render.files import rendered_of

@@ -4,10 +4,14 @@ import pytest
 
 from network.kit.analyser import Block
 from network.kit.compare import reached
-from network.kit.sites import FLEETS, Fleet, fleet_world, one
+from network.kit.releases import FLEETS, Fleet, fleet_world, one
 from network.kit.world import Pod, World, world_of
 
-TENANTS = [fleet for fleet in FLEETS if any(site.chart == "tenant" for site in fleet_world(fleet).sites)]
+TENANTS = [
+    fleet
+    for fleet in FLEETS
+    if any(network_release.chart == "tenant" for network_release in fleet_world(fleet).network_releases)
+]
 
 
 def callers(world: World, port: str, *, role: str, inside: bool = False) -> set[str]:
@@ -79,7 +83,9 @@ def test_a_gateway_that_was_broken_into_reaches_workers_and_the_dns(fleet: Fleet
 @pytest.mark.parametrize("fleet", TENANTS, ids=str)
 def test_tenants_do_not_reach_each_other(fleet: Fleet) -> None:
     world = fleet_world(fleet)
-    spaces = {site.namespace for site in world.sites if site.chart == "tenant"}
+    spaces = {
+        network_release.namespace for network_release in world.network_releases if network_release.chart == "tenant"
+    }
     crossing = [
         (way.source.about, way.target.about)
         for way in reached(world)

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from policies.kit.cases import BREAKS, CASES, FOLDER, NAMES, Case, asked, case, documents, namespace, policies
-from rayhelm.admission.evaluate import MESSAGE, judge
+from rayhelm.admission.evaluate import MESSAGE, evaluate_policies
 from rayhelm.spec.yaml_nodes import Loader
 
 Object = dict[str, Any]
@@ -25,7 +25,7 @@ ALLOWED_FUNCTIONS = {
 
 def broken(item: Object, within: Object | None = None, old: Object | None = None) -> set[str]:
     """Rules; an expression that fails is told in its own words."""
-    return {verdict.rule or verdict.message for verdict in asked(item, within, old)}
+    return {violation.rule or violation.message for violation in asked(item, within, old)}
 
 
 # -- cases -----------------------------------------------------------------------------------------------------------
@@ -44,10 +44,10 @@ def test_what_is_bad_is_refused_by_the_rules_that_it_names(one: Case) -> None:
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
 def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
-    for verdict in asked(one.item, one.namespace, one.before):
-        assert verdict.what
-        assert verdict.fix
-        assert "\n" not in verdict.message, "the API server takes no messages of several lines"
+    for violation in asked(one.item, one.namespace, one.before):
+        assert violation.what
+        assert violation.fix
+        assert "\n" not in violation.message, "the API server takes no messages of several lines"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -112,9 +112,9 @@ def test_policies_judge_what_changes_alike() -> None:
 def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:
     bad = [one.item for one in CASES if not one.good]
     for name in ("kube-system", "kube-public", "kube-node-lease"):
-        assert not [verdict for item in bad for verdict in judge(policies(), item, namespace(name))]
+        assert not [violation for item in bad for violation in evaluate_policies(policies(), item, namespace(name))]
     before, after = namespace("kube-system", labels={"rayhelm.dev/tenant": "search"}), namespace("kube-system")
-    assert not judge(policies(), after, namespace(), before)
+    assert not evaluate_policies(policies(), after, namespace(), before)
 
 
 # -- changes ---------------------------------------------------------------------------------------------------------
@@ -216,7 +216,7 @@ def test_whatever_is_done_to_a_text_it_keeps_one_meaning_or_loses_the_form() -> 
             upto = upto if chance.random() < 0.1 else min(upto, at + chance.randint(0, 3))
             edited = edited[:at] + chance.choice(bits) + edited[upto:]
         item["spec"]["serveConfigV2"] = edited
-        if not judge([form], item, namespace()):
+        if not evaluate_policies([form], item, namespace()):
             kept += 1
             assert reads_alike(edited), edited
     assert kept > 20, "too few kept the form for this to mean something"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from policies.kit.cases import case, namespace, policies
-from rayhelm.admission.evaluate import judge
-from rayhelm.admission.policy import Policy
+from rayhelm.admission.evaluate import evaluate_policies
+from rayhelm.admission.policy import AdmissionPolicy
 
 Object = dict[str, Any]
 
@@ -30,13 +30,13 @@ def test_what_is_read_out_of_the_text_is_what_stands_in_it() -> None:
     for _ in range(300):
         config = _config(chance)
         item["spec"]["serveConfigV2"] = json.dumps(config, indent=2, sort_keys=chance.random() < 0.7)
-        found = {verdict.rule for verdict in judge(asked, item, namespace())}
+        found = {violation.rule for violation in evaluate_policies(asked, item, namespace())}
         assert found == set(_broken(config)), json.dumps(config, indent=2)
         seen |= found
     assert seen == {"model-revision", "trust-reason", "request-timeout"}
 
 
-def _with_lists() -> Iterator[Policy]:
+def _with_lists() -> Iterator[AdmissionPolicy]:
     lists = {"trusted": {READ: "read by us"}, "unpinned": {FLOATS: "of our own bucket"}}
     for policy in policies():
         yield replace(

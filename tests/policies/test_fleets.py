@@ -9,8 +9,8 @@ import pytest
 from charts import kit
 from charts.kit import EXAMPLES, FLEETS, pods
 from policies.kit.cases import namespace
-from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
-from rayhelm.admission.policy import Policy, policies_of, shipped
+from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
+from rayhelm.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.charts.helm import charts_dir, template
 from rayhelm.render.files import Rendered, render_fleet, rendered_of
 from rayhelm.render.releases import Release
@@ -49,10 +49,12 @@ def made(name: str, cluster: str) -> tuple[Object, ...]:
     return tuple(found)
 
 
-def verdicts(found: tuple[Object, ...], policies: list[Policy]) -> list[Verdict]:
-    known = {name: namespace(name, **_noted(item)) for name, item in namespaces_of(found).items()}
+def violations(found: tuple[Object, ...], policies: list[AdmissionPolicy]) -> list[PolicyViolation]:
+    known = {name: namespace(name, **_noted(item)) for name, item in index_namespaces(found).items()}
     return [
-        verdict for item in found for verdict in judge(policies, item, known.get(where(item), namespace(where(item))))
+        violation
+        for item in found
+        for violation in evaluate_policies(policies, item, known.get(where(item), namespace(where(item))))
     ]
 
 
@@ -67,15 +69,15 @@ def where(item: Object) -> str:
 @pytest.mark.parametrize(("name", "cluster"), clusters())
 def test_a_reference_fleet_passes_the_policies_that_it_installs(name: str, cluster: str) -> None:
     found = made(name, cluster)
-    policies = list(policies_of(found))
-    assert len(policies) == len(shipped())
+    policies = list(read_policies(found))
+    assert len(policies) == len(load_chart_policies())
     assert {"RayService", "Pod"} <= {item["kind"] for item in found}
-    assert verdicts(found, policies) == []
+    assert violations(found, policies) == []
 
 
 @pytest.mark.parametrize(("name", "cluster"), clusters())
 def test_only_what_a_fleet_gives_a_reason_for_needs_more_than_the_defaults(name: str, cluster: str) -> None:
-    assert {verdict.rule for verdict in verdicts(made(name, cluster), list(shipped()))} <= {
+    assert {violation.rule for violation in violations(made(name, cluster), list(load_chart_policies()))} <= {
         *("model-revision", "image-source"),
         *(("gpu-tenant",) if "models" in {where(item) for item in made(name, cluster)} else ()),
     }
@@ -87,7 +89,7 @@ def test_a_model_without_a_commit_and_without_a_reason_is_refused() -> None:
         model.__dict__["unpinned_reason"] = None
     rendered = rendered_of(loaded)
     found = tuple(item for one in rendered.releases for item in objects(one))
-    assert {verdict.rule for verdict in verdicts(found, list(policies_of(found)))} == {"model-revision"}
+    assert {violation.rule for violation in violations(found, list(read_policies(found)))} == {"model-revision"}
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in FLEETS])
@@ -95,13 +97,15 @@ def test_an_example_of_the_chart_breaks_no_rule_but_those_that_its_values_are_ab
     """Examples stand alone: no fleet gives them tenants, classes or reasons."""
     found = tuple(kit.rendered(base=name))
     about = {"gpu-tenant", "gpu-priority", "model-revision", "image-source", "trust-reason", "auth-reason"}
-    assert {verdict.rule for verdict in verdicts(found + tuple(pods(list(found))), list(shipped()))} <= about
+    assert {
+        violation.rule for violation in violations(found + tuple(pods(list(found))), list(load_chart_policies()))
+    } <= about
 
 
 def test_an_edit_of_one_pod_template_is_seen() -> None:
     """So that the tests above do not pass because nothing is looked at."""
     found = copy.deepcopy(made("multi-node", "main"))
-    (policies,) = [list(policies_of(found))]
+    (policies,) = [list(read_policies(found))]
     service = next(item for item in found if item["kind"] == "RayService")
     service["spec"]["rayClusterConfig"]["workerGroupSpecs"][-1]["template"]["spec"]["hostNetwork"] = True
-    assert {verdict.rule for verdict in verdicts(found, policies)} == {"host-namespaces"}
+    assert {violation.rule for violation in violations(found, policies)} == {"host-namespaces"}

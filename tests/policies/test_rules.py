@@ -8,7 +8,7 @@ import pytest
 from charts.kit import example, over, parsed, pods
 from charts.unguarded import unguarded_chart
 from policies.kit.cases import namespace, policies
-from rayhelm.admission.evaluate import judge
+from rayhelm.admission.evaluate import evaluate_policies
 from rayhelm.charts.helm import render
 from rayhelm.charts.rules import rules
 
@@ -32,7 +32,11 @@ def unguarded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def broken(chart: Path | str, values: Object) -> set[str]:
     objects = parsed(render(str(chart), "chat", "models", over(example("minimal"), values)))
-    return {verdict.rule for item in objects + pods(objects) for verdict in judge(policies(), item, namespace())}
+    return {
+        violation.rule
+        for item in objects + pods(objects)
+        for violation in evaluate_policies(policies(), item, namespace())
+    }
 
 
 @pytest.mark.parametrize(("name", "bad"), ROWS)

@@ -14,7 +14,7 @@ from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.tenants import Tenant
 from rayhelm.values.tenant import TenantValues
-from rayhelm.values.tenant.quota import Pods
+from rayhelm.values.tenant.quota import PodQuota
 from unit.fleets import load
 
 VALUES = Path(__file__).parents[2] / "values"
@@ -234,7 +234,7 @@ tenants: {{owner: {{}}}}
 """
     quota = wall(text).quota
     assert quota.pods.baseline > 12 * 9
-    assert quota.pods.upgrade_surge > Pods().upgrade_surge
+    assert quota.pods.upgrade_surge > PodQuota().upgrade_surge
     assert quota.objects.ray_services == 12
     assert quota.objects.secrets > 12 * 10
     assert quota.storage.size == "8Ti"

@@ -7,11 +7,11 @@ from pydantic import ValidationError
 
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir
-from rayhelm.network import Passage, Site, chart_flows, passages
+from rayhelm.network import AllowedFlow, NetworkRelease, find_allowed_flows, load_chart_flows
 from rayhelm.network.flows import ChartFlows
-from rayhelm.network.table import flows_table
+from rayhelm.network.table import format_flows_table
 from rayhelm.render.files import files_of, render_fleet
-from rayhelm.render.network_page import network_page
+from rayhelm.render.network_page import build_network_page
 from rayhelm.render.releases import Release
 
 VALUES = charts_dir().parent / "values"
@@ -28,7 +28,7 @@ def service(**network: Any) -> Release:
 
 
 def page(*releases: Release) -> list[str]:
-    return network_page("acme", releases).splitlines()
+    return build_network_page("acme", releases).splitlines()
 
 
 def rows(*releases: Release) -> dict[str, list[str]]:
@@ -37,10 +37,14 @@ def rows(*releases: Release) -> dict[str, list[str]]:
     return {row[0]: row[1:] for row in cells if row[0] != "flow"}
 
 
-def of_gateway(endpoints: dict[str, Any]) -> list[Passage]:
+def of_gateway(endpoints: dict[str, Any]) -> list[AllowedFlow]:
     model = {"versions": {"stable": {"routePrefix": "/", "endpoints": endpoints}}}
     values = CHARTS["gateway"].model_validate({"models": {"m": model}}).model_dump(by_alias=True, mode="json")
-    return [found for found in passages(Site("gateway", "gateway", "gateway", values)) if found.flow == "upstream"]
+    return [
+        found
+        for found in find_allowed_flows(NetworkRelease("gateway", "gateway", "gateway", values))
+        if found.flow == "upstream"
+    ]
 
 
 def test_a_flow_says_who_where_which_ports_and_what_opens_it() -> None:
@@ -104,14 +108,14 @@ def test_network_page_shows_pods_and_ports_of_an_extra_policy() -> None:
 
 
 def test_a_chart_s_readme_tells_each_flow_by_the_values_that_name_its_ends() -> None:
-    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in flows_table("tenant").splitlines()}
+    rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in format_flows_table("tenant").splitlines()}
     assert rows["| extra-ingress"][:3] == [
         "allowed clients (`networkPolicy.extraPolicies.*.ingress.from`)",
         "selected pods (`networkPolicy.extraPolicies.*.podLabels`)",
         "`networkPolicy.extraPolicies.*.ingress.ports`",
     ]
     assert rows["| egress"][2] == "`networkPolicy.egress.*.ports`"
-    for chart, flows in chart_flows().items():
+    for chart, flows in load_chart_flows().items():
         readme = (charts_dir() / chart / "README.md").read_text()
         assert all(f"\n| {flow} | " in readme for flow in flows.flows)
 
@@ -126,7 +130,7 @@ def test_clusters_stand_apart() -> None:
 
 
 def test_a_chart_without_pods_has_no_part() -> None:
-    assert "platform" not in chart_flows()
+    assert "platform" not in load_chart_flows()
     assert not rows(release("platform", {}))
 
 
@@ -135,7 +139,7 @@ def test_each_release_of_a_fleet_has_its_part(fleet: str) -> None:
     rendered = render_fleet(VALUES / fleet / "fleet.yaml")
     text = files_of(rendered)["network.md"]
     for release in rendered.releases:
-        assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in chart_flows())
+        assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in load_chart_flows())
 
 
 def test_a_flow_of_somebody_without_a_name_is_refused() -> None:
@@ -148,4 +152,4 @@ def test_a_value_that_the_chart_does_not_have_is_an_error_and_not_an_empty_flow(
     values = CHARTS["gateway"].model_validate(GATEWAY).model_dump(by_alias=True, mode="json")
     del values["networkPolicy"]["prometheus"]
     with pytest.raises(KeyError, match="prometheus"):
-        passages(Site("gateway", "gateway", "gateway", values))
+        find_allowed_flows(NetworkRelease("gateway", "gateway", "gateway", values))

@@ -258,11 +258,11 @@ def test_intel_s_cards_are_shared_by_intel_s_plugin() -> None:
     assert not found.nvidia.enabled
 
 
-def test_a_shared_pool_whose_nodes_nothing_tells_is_refused() -> None:
+def test_shared_pool_without_node_selector_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         platform(PLAIN % ("", "L4-24GB", ", sharing: {shares: 2}", ""))
     (problem,) = caught.value.problems
-    assert "nothing tells which they are" in problem.message
+    assert "`nodeSelector` names none" in problem.message
     assert problem.fix.startswith("nodeSelector: {example.com/pool: p}")
     assert (problem.path, problem.line) == ("pools.p", 3)
 

@@ -22,7 +22,7 @@ import pytest
 
 from network.kit.world import World
 from rayhelm.errors import MissingError
-from rayhelm.network import EVERY
+from rayhelm.network import ALL_PORTS
 from testbed.tools import program
 
 __all__ = ["Block", "Connection", "connections"]
@@ -84,7 +84,7 @@ def _end(text: str) -> str | Block:
 def _ports(text: str) -> Iterator[str]:
     """`All Connections`, or `TCP 53,443,UDP 53`."""
     if text == "All Connections":
-        yield EVERY
+        yield ALL_PORTS
         return
     protocol = ""
     for part in text.split(","):

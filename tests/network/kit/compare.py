@@ -8,7 +8,7 @@ from itertools import product
 
 from network.kit.analyser import Block, connections
 from network.kit.world import Pod, World
-from rayhelm.network import Addresses, End, Own, Passage, Pods, passages
+from rayhelm.network import AddressBlock, AllowedFlow, FlowEnd, NamedPods, ReleasePods, find_allowed_flows
 
 __all__ = ["differences", "expected", "reached"]
 
@@ -36,40 +36,40 @@ def differences(world: World) -> list[str]:
     """What is closed although a flow says open, and what is open although none does; empty where both agree."""
     agreed, found = _agreed(world), reached(world)
     wanted = _expected(agreed)
-    missing = [(way, passage) for way, passage in wanted.items() if way not in found]
+    missing = [(way, allowed) for way, allowed in wanted.items() if way not in found]
     extra = [way for way in found if way not in wanted]
     return list(
         dict.fromkeys(
             [
                 *_one_sided(world, agreed),
-                *(f"closed, but open by flow {_named(passage)}: {_told(way)}" for way, passage in missing),
+                *(f"closed, but open by flow {_named(allowed)}: {_told(way)}" for way, allowed in missing),
                 *(f"open, but no flow says so: {_told(way)}{_hint(way, world)}" for way in extra),
             ]
         )
     )
 
 
-def expected(world: World) -> dict[Way, Passage]:
+def expected(world: World) -> dict[Way, AllowedFlow]:
     """What the flows that are on let through, each with one that does."""
     return _expected(_agreed(world))
 
 
-def _expected(agreed: dict[Way, Passage]) -> dict[Way, Passage]:
+def _expected(agreed: dict[Way, AllowedFlow]) -> dict[Way, AllowedFlow]:
     merged = _merged((way.source, way.target, way.port) for way in agreed)
-    return {way: next(passage for part, passage in agreed.items() if part.is_within(way)) for way in merged}
+    return {way: next(allowed for part, allowed in agreed.items() if part.is_within(way)) for way in merged}
 
 
-def _agreed(world: World) -> dict[Way, Passage]:
+def _agreed(world: World) -> dict[Way, AllowedFlow]:
     """Where an end has policies of its own, a flow of a release that has them has to let it through."""
-    ways: dict[Way, list[tuple[Passage, End, End]]] = {}
-    for passage, source, target in _passages(world, on=True):
-        for way in _between(source, target, passage.ports, world):
-            ways.setdefault(way, []).append((passage, source, target))
+    ways: dict[Way, list[tuple[AllowedFlow, FlowEnd, FlowEnd]]] = {}
+    for allowed, source, target in _list_allowed_flows(world, on=True):
+        for way in _between(source, target, allowed.ports, world):
+            ways.setdefault(way, []).append((allowed, source, target))
     return {
         way: by[0][0]
         for way, by in ways.items()
-        if not _is_guarded(way.source, world) or any(isinstance(source, Own) for _, source, _ in by)
-        if not _is_guarded(way.target, world) or any(isinstance(target, Own) for _, _, target in by)
+        if not _is_guarded(way.source, world) or any(isinstance(source, ReleasePods) for _, source, _ in by)
+        if not _is_guarded(way.target, world) or any(isinstance(target, ReleasePods) for _, _, target in by)
     }
 
 
@@ -79,10 +79,10 @@ def _is_guarded(end: Pod | Block, world: World) -> bool:
 
 def _one_sided(world: World, agreed: Container[Way]) -> Iterator[str]:
     """Flows to or from somebody whose own flows let nothing of it through."""
-    for passage, source, target in _passages(world, on=True):
-        ways = _between(source, target, passage.ports, world)
+    for allowed, source, target in _list_allowed_flows(world, on=True):
+        ways = _between(source, target, allowed.ports, world)
         if ways and not any(way in agreed for way in ways):
-            yield f"open at one end alone, by flow {_named(passage)}: {_told(ways[0])}"
+            yield f"open at one end alone, by flow {_named(allowed)}: {_told(ways[0])}"
 
 
 def reached(world: World) -> set[Way]:
@@ -92,35 +92,37 @@ def reached(world: World) -> set[Way]:
     return set(_merged((_pod_or(found.source, pods), _pod_or(found.target, pods), found.port) for found in ours))
 
 
-def _passages(world: World, *, on: bool) -> Iterator[tuple[Passage, End, End]]:
+def _list_allowed_flows(world: World, *, on: bool) -> Iterator[tuple[AllowedFlow, FlowEnd, FlowEnd]]:
     """Each flow that is on, or off, with each pair of its ends."""
-    for passage in (passage for site in world.sites for passage in passages(site)):
-        if passage.is_on is on:
-            yield from ((passage, source, target) for source, target in product(passage.sources, passage.targets))
+    for allowed in (
+        allowed for network_release in world.network_releases for allowed in find_allowed_flows(network_release)
+    ):
+        if allowed.is_on is on:
+            yield from ((allowed, source, target) for source, target in product(allowed.sources, allowed.targets))
 
 
-def _between(source: End, target: End, ports: Iterable[str], world: World) -> list[Way]:
+def _between(source: FlowEnd, target: FlowEnd, ports: Iterable[str], world: World) -> list[Way]:
     pairs = product(_resolved(source, world), _resolved(target, world), ports)
     return _merged(way for way in pairs if way[0] != way[1])
 
 
-def _resolved(end: End, world: World) -> Iterator[Pod | Block]:
-    if isinstance(end, Addresses):
+def _resolved(end: FlowEnd, world: World) -> Iterator[Pod | Block]:
+    if isinstance(end, AddressBlock):
         yield from _blocks(end)
     else:
         yield from (pod for pod in world.pods if pod.namespace == end.namespace and _is_of(pod, end))
 
 
-def _is_of(pod: Pod, end: Own | Pods) -> bool:
+def _is_of(pod: Pod, end: ReleasePods | NamedPods) -> bool:
     """Of two in one namespace."""
-    if isinstance(end, Pods) or end.labels:
+    if isinstance(end, NamedPods) or end.labels:
         return set(end.labels) <= pod.labels.items()
     if end.chart == "tenant":
         return end.role != "team" or "rayhelm.dev/service" not in pod.labels
     return (pod.release, pod.role) == (f"{end.chart}/{end.release}", end.role)
 
 
-def _blocks(end: Addresses) -> Iterator[Block]:
+def _blocks(end: AddressBlock) -> Iterator[Block]:
     networks = [IPv4Network(end.cidr)]
     for hole in map(IPv4Network, end.without):
         networks = [
@@ -165,8 +167,8 @@ def _pod_or(end: str | Block, pods: dict[str, Pod]) -> Pod | Block:
 # -- words -------------------------------------------------------------------------------------------------------------
 
 
-def _named(passage: Passage) -> str:
-    return f"`{passage.flow}` of {passage.site.chart} {passage.site.name}"
+def _named(allowed: AllowedFlow) -> str:
+    return f"`{allowed.flow}` of {allowed.release.chart} {allowed.release.name}"
 
 
 def _told(way: Way) -> str:
@@ -176,8 +178,8 @@ def _told(way: Way) -> str:
 
 def _hint(way: Way, world: World) -> str:
     """The flow that would allow it, were its values so."""
-    for passage, source, target in _passages(world, on=False):
-        if way in _between(source, target, passage.ports, world):
-            values = ", ".join(f"{path}: {json.dumps(value)}" for path, value in passage.conditions.items())
-            return f" (flow {_named(passage)} is for {values})"
+    for allowed, source, target in _list_allowed_flows(world, on=False):
+        if way in _between(source, target, allowed.ports, world):
+            values = ", ".join(f"{path}: {json.dumps(value)}" for path, value in allowed.conditions.items())
+            return f" (flow {_named(allowed)} is for {values})"
     return ""

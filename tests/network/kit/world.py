@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rayhelm.network import Own, Pods, Site, passages
+from rayhelm.network import NamedPods, NetworkRelease, ReleasePods, find_allowed_flows
 
 __all__ = ["Pod", "World", "world_of"]
 
@@ -47,14 +47,16 @@ class Pod:
 class World:
     """One cluster."""
 
-    sites: tuple[Site, ...]
+    network_releases: tuple[NetworkRelease, ...]
     policies: tuple[Object, ...]
     pods: tuple[Pod, ...]
 
     @cached_property
     def guarded(self) -> set[str]:
         """Keys of the pods that the charts answer for: their own, and all in the namespaces of tenants."""
-        walls = {site.namespace for site in self.sites if site.chart == "tenant"}
+        walls = {
+            network_release.namespace for network_release in self.network_releases if network_release.chart == "tenant"
+        }
         return {pod.key for pod in self.pods if pod.release or pod.namespace in walls}
 
     def objects(self) -> list[Object]:
@@ -69,53 +71,55 @@ class World:
         ]
 
 
-def world_of(sites: Iterable[tuple[Site, list[Object]]]) -> World:
+def world_of(network_releases: Iterable[tuple[NetworkRelease, list[Object]]]) -> World:
     """Releases with the objects that Helm renders of each."""
-    known = list(sites)
-    own = [pod for site, objects in known for pod in _own(site, objects)]
+    known = list(network_releases)
+    own = [pod for network_release, objects in known for pod in _own(network_release, objects)]
     policies = [item for _, objects in known for item in objects if item["kind"] == "NetworkPolicy"]
-    named = dict.fromkeys([*_named_by_values(site for site, _ in known), *_named_by_policies(policies)])
-    strangers = _strangers(list(named), {site.namespace for site, _ in known}, own)
-    return World(tuple(site for site, _ in known), tuple(policies), (*own, *strangers))
+    named = dict.fromkeys(
+        [*_named_by_values(network_release for network_release, _ in known), *_named_by_policies(policies)]
+    )
+    strangers = _strangers(list(named), {network_release.namespace for network_release, _ in known}, own)
+    return World(tuple(network_release for network_release, _ in known), tuple(policies), (*own, *strangers))
 
 
 # -- pods of the releases ----------------------------------------------------------------------------------------------
 
 
-def _own(site: Site, objects: list[Object]) -> Iterator[Pod]:
-    made = [pod for item in objects for pod in _of_object(item, site)]
+def _own(network_release: NetworkRelease, objects: list[Object]) -> Iterator[Pod]:
+    made = [pod for item in objects for pod in _of_object(item, network_release)]
     yield from made
-    if site.chart == "ray-service":
+    if network_release.chart == "ray-service":
         for role in sorted(set(ROLES) - {pod.role for pod in made}):
-            labels = {"rayhelm.dev/service": site.name, "rayhelm.dev/role": role}
-            yield _pod(site, f"{site.name}-{role}-of-somebody", role, labels)
+            labels = {"rayhelm.dev/service": network_release.name, "rayhelm.dev/role": role}
+            yield _pod(network_release, f"{network_release.name}-{role}-of-somebody", role, labels)
 
 
-def _of_object(item: Object, site: Site) -> Iterator[Pod]:
+def _of_object(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
     kind, name = item["kind"], item["metadata"]["name"]
     if kind == "RayService":
-        yield from _of_rays(item, site)
+        yield from _of_rays(item, network_release)
     elif kind == "Deployment":
         labels = item["spec"]["template"]["metadata"]["labels"]
-        yield from (_pod(site, f"{name}-{number}", site.chart, labels) for number in (1, 2))
+        yield from (_pod(network_release, f"{name}-{number}", network_release.chart, labels) for number in (1, 2))
     elif kind in ("Job", "Pod"):
         labels = (item["spec"]["template"] if kind == "Job" else item)["metadata"]["labels"]
-        yield _pod(site, name, labels["rayhelm.dev/role"], labels)
+        yield _pod(network_release, name, labels["rayhelm.dev/role"], labels)
     else:
         assert kind in WITHOUT_PODS, f"{kind} {name}: nobody says here what pods come of it"
 
 
-def _of_rays(item: Object, site: Site) -> Iterator[Pod]:
+def _of_rays(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
     """Two clusters, as during an upgrade, and the pod that empties Redis after one."""
     name, config = item["metadata"]["name"], item["spec"]["rayClusterConfig"]
     head = config["headGroupSpec"]["template"]["metadata"]["labels"]
     for cluster in (f"{name}-old", f"{name}-new"):
-        yield _pod(site, f"{cluster}-head", "head", head | _kuberay(cluster, "head", "headgroup"))
+        yield _pod(network_release, f"{cluster}-head", "head", head | _kuberay(cluster, "head", "headgroup"))
         for group in config["workerGroupSpecs"]:
             labels = group["template"]["metadata"]["labels"] | _kuberay(cluster, "worker", group["groupName"])
-            yield _pod(site, f"{cluster}-{group['groupName']}", "worker", labels)
+            yield _pod(network_release, f"{cluster}-{group['groupName']}", "worker", labels)
     labels = head | _kuberay(f"{name}-old", "redis-cleanup", "headgroup")
-    yield _pod(site, f"{name}-old-redis-cleanup", "redis-cleanup", labels)
+    yield _pod(network_release, f"{name}-old-redis-cleanup", "redis-cleanup", labels)
 
 
 def _kuberay(cluster: str, kind: str, group: str) -> dict[str, str]:
@@ -132,23 +136,23 @@ def _kuberay(cluster: str, kind: str, group: str) -> dict[str, str]:
     }
 
 
-def _pod(site: Site, name: str, role: str, labels: Labels) -> Pod:
-    about = site.name if site.chart == role else f"{site.name} {role}"
-    return Pod(site.namespace, name, labels, about, f"{site.chart}/{site.name}", role)
+def _pod(network_release: NetworkRelease, name: str, role: str, labels: Labels) -> Pod:
+    about = network_release.name if network_release.chart == role else f"{network_release.name} {role}"
+    return Pod(network_release.namespace, name, labels, about, f"{network_release.chart}/{network_release.name}", role)
 
 
 # -- everybody else ----------------------------------------------------------------------------------------------------
 
 
-def _named_by_values(sites: Iterable[Site]) -> Iterator[Pods]:
-    for site in sites:
-        for passage in passages(site):
-            for end in (*passage.sources, *passage.targets):
-                if isinstance(end, Pods) or (isinstance(end, Own) and end.labels):
-                    yield Pods(end.namespace, end.labels)
+def _named_by_values(network_releases: Iterable[NetworkRelease]) -> Iterator[NamedPods]:
+    for network_release in network_releases:
+        for allowed in find_allowed_flows(network_release):
+            for end in (*allowed.sources, *allowed.targets):
+                if isinstance(end, NamedPods) or (isinstance(end, ReleasePods) and end.labels):
+                    yield NamedPods(end.namespace, end.labels)
 
 
-def _named_by_policies(policies: list[Object]) -> Iterator[Pods]:
+def _named_by_policies(policies: list[Object]) -> Iterator[NamedPods]:
     """Of a peer that only a policy knows there is a pod too."""
     for spec in (item["spec"] for item in policies):
         peers = [peer for rule in spec.get("ingress") or [] for peer in rule.get("from") or []]
@@ -156,10 +160,10 @@ def _named_by_policies(policies: list[Object]) -> Iterator[Pods]:
         for peer in peers:
             space = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
             if space:
-                yield Pods(space, tuple(sorted(peer.get("podSelector", {}).get("matchLabels", {}).items())))
+                yield NamedPods(space, tuple(sorted(peer.get("podSelector", {}).get("matchLabels", {}).items())))
 
 
-def _strangers(named: list[Pods], spaces: set[str], own: list[Pod]) -> Iterator[Pod]:
+def _strangers(named: list[NamedPods], spaces: set[str], own: list[Pod]) -> Iterator[Pod]:
     for number, end in enumerate(named):
         labels = dict(end.labels)
         if not any(pod.namespace == end.namespace and labels.items() <= pod.labels.items() for pod in own):

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from rayhelm.admission.evaluate import Verdict, judge, namespaces_of
-from rayhelm.admission.policy import Policy, policies_of
+from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
+from rayhelm.admission.policy import AdmissionPolicy, read_policies
 from rayhelm.charts.helm import Loader, charts_dir
 
 __all__ = [
@@ -72,14 +72,14 @@ def documents(file: Path) -> list[Object]:
 
 
 @cache
-def policies() -> tuple[Policy, ...]:
+def policies() -> tuple[AdmissionPolicy, ...]:
     """All of them, as they stand in their folders."""
-    return tuple(policies_of(item for name in NAMES for item in documents(FOLDER / name / "policy.yaml")))
+    return tuple(read_policies(item for name in NAMES for item in documents(FOLDER / name / "policy.yaml")))
 
 
-def asked(item: Object, within: Object | None = None, old: Object | None = None) -> list[Verdict]:
+def asked(item: Object, within: Object | None = None, old: Object | None = None) -> list[PolicyViolation]:
     """What all policies have against it."""
-    return judge(policies(), item, within or namespace(), old)
+    return evaluate_policies(policies(), item, within or namespace(), old)
 
 
 def befores(name: str) -> list[Object]:
@@ -93,7 +93,7 @@ def _cases() -> Iterator[Case]:
         before = {item["metadata"]["name"]: item for item in befores(name)}
         for good in (True, False):
             items = documents(FOLDER / name / f"{'good' if good else 'bad'}.yaml")
-            known = {each: namespace(each, **_noted(found)) for each, found in namespaces_of(items).items()}
+            known = {each: namespace(each, **_noted(found)) for each, found in index_namespaces(items).items()}
             for item in items:
                 about = item["metadata"]
                 if item["kind"] != "Namespace" or before:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from rayhelm.admission.policy import Object, Policy, Validation
+from rayhelm.admission.policy import AdmissionPolicy, Object, Validation
 from rayhelm.errors import MissingError
 
-__all__ = ["Verdict", "judge", "namespace_of", "namespaces_of"]
+__all__ = ["PolicyViolation", "evaluate_policies", "find_namespace", "index_namespaces"]
 
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
 MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix>.*)", re.DOTALL)
@@ -20,7 +20,7 @@ MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PolicyViolation:
     """One thing that a policy has against an object."""
 
     policy: str
@@ -39,7 +39,9 @@ class Verdict:
         return "Deny" in self.actions
 
 
-def judge(policies: Iterable[Policy], item: Object, namespace: Object, old: Object | None = None) -> list[Verdict]:
+def evaluate_policies(
+    policies: Iterable[AdmissionPolicy], item: Object, namespace: Object, old: Object | None = None
+) -> list[PolicyViolation]:
     """What the policies have against making the object, or against changing `old` into it."""
     operation = "UPDATE" if old else "CREATE"
     data: dict[str, Any] = {
@@ -49,19 +51,19 @@ def judge(policies: Iterable[Policy], item: Object, namespace: Object, old: Obje
         "namespaceObject": namespace,
     }
     return [
-        verdict
+        violation
         for policy in policies
-        if policy.looks_at(item, namespace, operation)
-        for verdict in _verdicts(policy, dict(data))
+        if policy.matches(item, namespace, operation)
+        for violation in _violations(policy, dict(data))
     ]
 
 
-def namespaces_of(objects: Iterable[Object]) -> Mapping[str, Object]:
+def index_namespaces(objects: Iterable[Object]) -> Mapping[str, Object]:
     """The Namespaces among some objects, by name."""
     return {item["metadata"]["name"]: item for item in objects if item and item["kind"] == "Namespace"}
 
 
-def namespace_of(item: Object, known: Mapping[str, Object]) -> Object:
+def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
     """The namespace of an object; one of which nothing but the name is known, where it is not among `known`."""
     name = str(item["metadata"].get("namespace") or "default")
     found = known.get(name, {"metadata": {}})["metadata"]
@@ -69,25 +71,25 @@ def namespace_of(item: Object, known: Mapping[str, Object]) -> Object:
     return {"metadata": {**found, "name": name, "labels": labels}}
 
 
-def _verdicts(policy: Policy, data: dict[str, Any]) -> Iterator[Verdict]:
+def _violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[PolicyViolation]:
     data["variables"] = {}
     try:
         if not all(_value(condition, data) for condition in policy.conditions):
             return
-    except _Failed as error:
+    except _EvaluationError as error:
         yield _refusal(policy, str(error))
         return
     for name, expression in policy.variables:
         try:
             data["variables"][name] = _value(expression, data)
-        except _Failed:
+        except _EvaluationError:
             # An error of a variable is one of who reads it, and it is read or not as the objects are.
             data["variables"].pop(name, None)
     for validation in policy.validations:
         try:
             if _value(validation.expression, data) is not True:
                 yield _refusal(policy, _message(validation, data))
-        except _Failed as error:
+        except _EvaluationError as error:
             yield _refusal(policy, str(error))
 
 
@@ -96,19 +98,19 @@ def _message(validation: Validation, data: Mapping[str, Any]) -> str:
         return validation.message
     try:
         return str(_value(validation.message_expression, data))
-    except _Failed:
+    except _EvaluationError:
         return validation.message
 
 
-def _refusal(policy: Policy, message: str) -> Verdict:
+def _refusal(policy: AdmissionPolicy, message: str) -> PolicyViolation:
     found = MESSAGE.fullmatch(message)
     if not found:
-        return Verdict(policy.name, message, policy.actions)
+        return PolicyViolation(policy.name, message, policy.actions)
     rule, what, fix = found["rule"], found["what"], found["fix"]
-    return Verdict(policy.name, message, policy.actions, rule, what, fix, policy.fields.get(rule, ()))
+    return PolicyViolation(policy.name, message, policy.actions, rule, what, fix, policy.fields.get(rule, ()))
 
 
-class _Failed(Exception):
+class _EvaluationError(Exception):
     """An expression that has no value."""
 
 
@@ -118,9 +120,9 @@ def _value(expression: str, data: Mapping[str, Any]) -> Any:
     try:
         answer = _compiled(expression).eval(data=data)
     except RuntimeError as error:
-        raise _Failed(f"{expression}: {error}") from None
+        raise _EvaluationError(f"{expression}: {error}") from None
     if answer.type() == cel.Type.ERROR:
-        raise _Failed(f"{expression}: {answer.value()}")
+        raise _EvaluationError(f"{expression}: {answer.value()}")
     return answer.plain_value()
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from rayhelm.admission.evaluate import Verdict
-from rayhelm.admission.pods import Path as Place
+from rayhelm.admission.evaluate import PolicyViolation
+from rayhelm.admission.pods import Path as FieldPath
 from rayhelm.errors import FleetError, Problem
 from rayhelm.spec.document import read_text
 from rayhelm.spec.yaml_nodes import Builder, dotted
@@ -24,47 +24,47 @@ class Manifest:
 
     item: Mapping[str, Any]
     file: str
-    lines: Mapping[Place, int]
+    lines: Mapping[FieldPath, int]
     text: tuple[str, ...]
     """Lines of the file."""
 
-    def problem(self, verdict: Verdict, within: Place = ()) -> Problem:
+    def problem(self, violation: PolicyViolation, within: FieldPath = ()) -> Problem:
         """What a policy has against it, at the field that it is about; `within` is where the judged part stands."""
-        path = self._path(verdict, within)
+        path = self._path(violation, within)
         name = f"{self.item['kind']} {self.item['metadata'].get('name', '')}"
-        line = self._line(path, verdict)
-        what = verdict.what or verdict.message
-        return Problem(f"{name}: {what}", dotted(path), self.file, line, verdict.fix, verdict.rule)
+        line = self._line(path, violation)
+        what = violation.what or violation.message
+        return Problem(f"{name}: {what}", dotted(path), self.file, line, violation.fix, violation.rule)
 
-    def _path(self, verdict: Verdict, within: Place) -> Place:
+    def _path(self, violation: PolicyViolation, within: FieldPath) -> FieldPath:
         """The nearest field of those that the policy names; of several alike the one whose value is told."""
-        for field in verdict.fields:
+        for field in violation.fields:
             parts = field.partition(":")[0].split(".")
             found = [
                 path for path in self.lines if path[: len(within)] == within and _keys(path)[-len(parts) :] == parts
             ]
             if found:
-                told = (path for path in found if str(self._value(path)) in verdict.message)
+                told = (path for path in found if str(self._value(path)) in violation.message)
                 return next(told, found[0])
         return within
 
-    def _line(self, path: Place, verdict: Verdict) -> int:
+    def _line(self, path: FieldPath, violation: PolicyViolation) -> int:
         """Of a text in a block, the line inside of it that the policy names."""
         line = next(self.lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in self.lines)
         field = next(
-            (field for field in verdict.fields if ":" in field and _keys(path)[-1:] == [field.partition(":")[0]]), ""
+            (field for field in violation.fields if ":" in field and _keys(path)[-1:] == [field.partition(":")[0]]), ""
         )
         value = self._value(path) if field else None
         if not isinstance(value, str) or not self.text[line - 1].rstrip().endswith(BLOCKS):
             return line
         rows = value.splitlines()
-        wanted = [each.partition(":")[2] for each in verdict.fields if ":" in each]
+        wanted = [each.partition(":")[2] for each in violation.fields if ":" in each]
         hits = next((hits for word in wanted if (hits := [at for at, row in enumerate(rows) if word in row])), [])
-        named = [at for at, row in enumerate(rows) if '"model_id": "' in row and row.split('"')[3] in verdict.message]
+        named = [at for at, row in enumerate(rows) if '"model_id": "' in row and row.split('"')[3] in violation.message]
         best = min(hits, key=lambda at: min((abs(at - other) for other in named), default=0), default=-1)
         return line + 1 + best
 
-    def _value(self, path: Place) -> Any:
+    def _value(self, path: FieldPath) -> Any:
         value: Any = self.item
         for part in path:
             value = value[part]
@@ -123,5 +123,5 @@ def _objects(item: Any, whole: Manifest) -> Iterator[Manifest]:
         raise FleetError(Problem("not an object of Kubernetes", "", whole.file, whole.lines.get(()), fix))
 
 
-def _keys(path: Place) -> list[str]:
+def _keys(path: FieldPath) -> list[str]:
     return [part for part in path if isinstance(part, str)]

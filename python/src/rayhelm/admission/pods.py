@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["Path", "projected"]
+__all__ = ["Path", "project_pods"]
 
 Path = tuple[str | int, ...]
 
@@ -14,7 +14,7 @@ TEMPLATES: Mapping[str, Path] = {
 """Where kinds of Kubernetes itself keep their pod. The ray.io kinds are judged by policies of their own."""
 
 
-def projected(item: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
+def project_pods(item: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The object itself and its pod, each with its place in the object."""
     yield (), item
     template: Any = item

@@ -10,7 +10,7 @@ import yaml
 
 from rayhelm.charts.helm import charts_dir
 
-__all__ = ["Policy", "Validation", "policies_of", "shipped"]
+__all__ = ["AdmissionPolicy", "Validation", "load_chart_policies", "read_policies"]
 
 Object = Mapping[str, Any]
 
@@ -43,7 +43,7 @@ class Validation:
 
 
 @dataclass(frozen=True)
-class Policy:
+class AdmissionPolicy:
     """A policy as one binding puts it into force."""
 
     name: str
@@ -60,7 +60,7 @@ class Policy:
     fields: Mapping[str, tuple[str, ...]]
     """By rule."""
 
-    def looks_at(self, item: Object, namespace: Object, operation: str = "CREATE") -> bool:
+    def matches(self, item: Object, namespace: Object, operation: str = "CREATE") -> bool:
         """Whether the API server would ask this policy about the object."""
         group, _, version = str(item["apiVersion"]).rpartition("/")
         resource = PLURALS.get(str(item["kind"]))
@@ -74,13 +74,13 @@ class Policy:
 
 
 @cache
-def shipped() -> tuple[Policy, ...]:
+def load_chart_policies() -> tuple[AdmissionPolicy, ...]:
     """Those of the chart `platform`, with their defaults."""
     folder = charts_dir() / "platform/files/policies"
-    return tuple(policies_of(item for file in sorted(folder.glob("*.yaml")) for item in _documents(file)))
+    return tuple(read_policies(item for file in sorted(folder.glob("*.yaml")) for item in _documents(file)))
 
 
-def policies_of(objects: Iterable[Object]) -> Iterator[Policy]:
+def read_policies(objects: Iterable[Object]) -> Iterator[AdmissionPolicy]:
     """The policies among some objects, once for each of their bindings."""
     items = [item for item in objects if item]
     policies = {item["metadata"]["name"]: item for item in items if item["kind"] == "ValidatingAdmissionPolicy"}
@@ -89,9 +89,9 @@ def policies_of(objects: Iterable[Object]) -> Iterator[Policy]:
             yield _policy(policies[item["spec"]["policyName"]], item["spec"])
 
 
-def _policy(item: Object, binding: Object) -> Policy:
+def _policy(item: Object, binding: Object) -> AdmissionPolicy:
     spec, annotations = item["spec"], item["metadata"].get("annotations") or {}
-    return Policy(
+    return AdmissionPolicy(
         name=item["metadata"]["name"],
         rules=tuple(spec["matchConstraints"]["resourceRules"]),
         conditions=tuple(each["expression"] for each in spec.get("matchConditions", ())),

@@ -18,8 +18,8 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.charts.rules import rules
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_paths
-from rayhelm.network import chart_flows
-from rayhelm.network.table import flows_table
+from rayhelm.network import load_chart_flows
+from rayhelm.network.table import format_flows_table
 from rayhelm.renamed import Renamed, renamed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
@@ -113,8 +113,8 @@ def _policies(folder: Path) -> dict[Path, str]:
 def _readme(chart: str, text: str) -> str:
     """With the tables that follow from data between their marks."""
     tables = {"values": readme_table(CHARTS[chart])}
-    if chart in chart_flows():
-        tables["flows"] = flows_table(chart)
+    if chart in load_chart_flows():
+        tables["flows"] = format_flows_table(chart)
     for name, table in tables.items():
         begin, end = f"<!-- {name}: generated -->\n", f"<!-- /{name} -->\n"
         before, _, rest = text.partition(begin)

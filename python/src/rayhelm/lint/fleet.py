@@ -7,7 +7,7 @@ from typing import Any
 
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import FleetError, MissingError, Problem
-from rayhelm.lint.admission import judge_releases
+from rayhelm.lint.admission import check_releases
 from rayhelm.lint.locate import placed
 from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
@@ -71,10 +71,10 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
             configs[release.name] = next(
                 item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService"
             )
-    judged = judge_releases(made, rendered.loaded)
-    checked.done += judged.done
-    checked.warnings += judged.warnings
-    checked.problems += judged.problems
+    result = check_releases(made, rendered.loaded)
+    checked.done += result.done
+    checked.warnings += result.warnings
+    checked.problems += result.problems
     if ask_ray is not False:
         _ask_ray(configs, rendered, checked, is_required=bool(ask_ray))
     return checked

@@ -1,11 +1,11 @@
-"""`rayhelm lint` of Kubernetes objects: the verdicts of the admission policies, with file and line."""
+"""`rayhelm lint` of Kubernetes objects: the violations of the admission policies, with file and line."""
 
 from pathlib import Path
 
-from rayhelm.admission.evaluate import Verdict, judge, namespace_of, namespaces_of
+from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, find_namespace, index_namespaces
 from rayhelm.admission.manifests import Manifest, read_manifests
-from rayhelm.admission.pods import projected
-from rayhelm.admission.policy import Policy, policies_of, shipped
+from rayhelm.admission.pods import project_pods
+from rayhelm.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.lint.fleet import Checked
 
@@ -25,20 +25,20 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
     with those of the chart `platform`. Raises FleetError if the files cannot be read."""
     manifests = read_manifests(path)
     asked = _policies(policies, manifests)
-    known = namespaces_of(each.item for each in manifests)
+    known = index_namespaces(each.item for each in manifests)
     checked = Checked()
     for each in manifests:
-        for place, part in projected(each.item):
-            for verdict in judge(asked, part, namespace_of(part, known)):
-                _note(each.problem(verdict, place), verdict, checked)
+        for place, part in project_pods(each.item):
+            for violation in evaluate_policies(asked, part, find_namespace(part, known)):
+                _note(each.problem(violation, place), violation, checked)
     if not checked.problems:
         checked.done.append(f"{path}: {len(manifests)} objects pass {len(asked)} policies")
     return checked
 
 
-def _policies(named: Path | None, manifests: list[Manifest]) -> tuple[Policy, ...]:
+def _policies(named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:
     among = read_manifests(named) if named else manifests
-    found = tuple(policies_of(each.item for each in among))
+    found = tuple(read_policies(each.item for each in among))
     names = [policy.name for policy in found]
     if named and not found:
         message = "no policy with a binding in it: a ValidatingAdmissionPolicy and its ValidatingAdmissionPolicyBinding"
@@ -49,12 +49,12 @@ def _policies(named: Path | None, manifests: list[Manifest]) -> tuple[Policy, ..
         raise FleetError(
             Problem(f"policy {twice} is in several files: policies of several clusters", "", file, None, fix)
         )
-    return found or shipped()
+    return found or load_chart_policies()
 
 
-def _note(problem: Problem, verdict: Verdict, checked: Checked) -> None:
+def _note(problem: Problem, violation: PolicyViolation, checked: Checked) -> None:
     """Add a problem or a warning; a rule once per line, because an object and its pod can break it together."""
-    if not verdict.denies:
+    if not violation.denies:
         checked.warnings.append(str(problem))
     elif (problem.rule, problem.location) not in {(each.rule, each.location) for each in checked.problems}:
         checked.problems.append(problem)

@@ -1,13 +1,33 @@
 """Who may reach whom.
 
 flows     data/network/flows.yaml, the list of what is allowed, written by hand
-passages  the flows of one release, with the pods and addresses that its values name
-sites     releases as sites of a network
+find_allowed_flows  the flows of one release, with the pods and addresses that its values name
+network_releases     releases as network_releases of a network
 table     the flows of a chart, for its README
 """
 
-from rayhelm.network.flows import chart_flows
-from rayhelm.network.passages import EVERY, Addresses, End, Own, Passage, Pods, Site, passages
-from rayhelm.network.sites import site_of
+from rayhelm.network.allowed_flows import (
+    ALL_PORTS,
+    AddressBlock,
+    AllowedFlow,
+    FlowEnd,
+    NamedPods,
+    NetworkRelease,
+    ReleasePods,
+    find_allowed_flows,
+)
+from rayhelm.network.flows import load_chart_flows
+from rayhelm.network.releases import to_network_release
 
-__all__ = ["EVERY", "Addresses", "End", "Own", "Passage", "Pods", "Site", "chart_flows", "passages", "site_of"]
+__all__ = [
+    "ALL_PORTS",
+    "AddressBlock",
+    "AllowedFlow",
+    "FlowEnd",
+    "NamedPods",
+    "NetworkRelease",
+    "ReleasePods",
+    "find_allowed_flows",
+    "load_chart_flows",
+    "to_network_release",
+]

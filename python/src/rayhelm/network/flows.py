@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["ChartFlows", "Flow", "chart_flows"]
+__all__ = ["ChartFlows", "Flow", "load_chart_flows"]
 
 Value = bool | int | str
 PODS = re.compile(r"pods\((.+)\)")
@@ -29,7 +29,7 @@ class Flow(Closed):
     """Path of entries, for each of which the flow stands once."""
     while_: Annotated[dict[str, Value], Field(alias="while")] = {}
     """Values that have to be so."""
-    neighbours: bool = False
+    same_namespace: bool = False
     """Whether others in the release's own namespace are opened by it as well: its policies are theirs too."""
     why: str
     """What it is for."""
@@ -56,7 +56,7 @@ class ChartFlows(Closed):
 
 
 @cache
-def chart_flows() -> dict[str, ChartFlows]:
+def load_chart_flows() -> dict[str, ChartFlows]:
     """Flows by chart."""
     text = files("rayhelm").joinpath("data/network/flows.yaml").read_text(encoding="utf-8")
     return {chart: ChartFlows.model_validate(flows) for chart, flows in yaml.safe_load(text).items()}

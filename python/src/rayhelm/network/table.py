@@ -2,19 +2,19 @@
 
 from collections.abc import Iterable, Mapping
 
-from rayhelm.network.flows import PODS, ChartFlows, Flow, Value, chart_flows
+from rayhelm.network.flows import PODS, ChartFlows, Flow, Value, load_chart_flows
 
-__all__ = ["flows_table", "opened_by"]
+__all__ = ["format_conditions", "format_flows_table"]
 
 
-def flows_table(chart: str) -> str:
+def format_flows_table(chart: str) -> str:
     """Markdown, with a row for each flow."""
-    flows = chart_flows()[chart]
+    flows = load_chart_flows()[chart]
     rows = ["| flow | from | to | ports | what for | opened by |", "|---|---|---|---|---|---|"]
     return "\n".join([*rows, *(_row(name, flow, flows) for name, flow in flows.flows.items())]) + "\n"
 
 
-def opened_by(conditions: Mapping[str, Value]) -> str:
+def format_conditions(conditions: Mapping[str, Value]) -> str:
     """The values that have to be so, as YAML."""
     return ", ".join(f"`{path}: {_yaml(value)}`" for path, value in conditions.items())
 
@@ -22,7 +22,7 @@ def opened_by(conditions: Mapping[str, Value]) -> str:
 def _row(name: str, flow: Flow, flows: ChartFlows) -> str:
     ends = (_ends(flow.from_, flow, flows), _ends(flow.to, flow, flows))
     ports = ", ".join(_port(port, flow) for port in flow.ports)
-    return f"| {name} | {ends[0]} | {ends[1]} | {ports} | {flow.why} | {opened_by(flow.while_)} |"
+    return f"| {name} | {ends[0]} | {ends[1]} | {ports} | {flow.why} | {format_conditions(flow.while_)} |"
 
 
 def _ends(ends: Iterable[str], flow: Flow, flows: ChartFlows) -> str:

@@ -16,9 +16,9 @@ from rayhelm.render.problems import find_problems_of_values
 from rayhelm.render.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.build.gateway import gateways_of_plan
-from rayhelm.values.build.platform import platforms_of_plan
+from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
-from rayhelm.values.build.tenant import tenants_of_plan
+from rayhelm.values.build.tenant import build_tenant_values
 from rayhelm.values.emit import dump_yaml, select_changed
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
@@ -70,10 +70,10 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
     plan = plan_fleet(loaded)
     try:
         values = build_ray_service_values(plan, loaded)
-        platforms = platforms_of_plan(plan, loaded, values)
+        platforms = build_platform_values(plan, loaded, values)
     except FleetError:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
-    tenants = tenants_of_plan(plan, loaded.fleet, values)
+    tenants = build_tenant_values(plan, loaded.fleet, values)
     gateways = gateways_of_plan(plan, loaded.fleet, values)
     releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases)
@@ -81,12 +81,12 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
 
 def files_of(rendered: Rendered) -> dict[str, str]:
     """Text of each file, by its path below the fleet's folder."""
-    from rayhelm.render.network_page import network_page
+    from rayhelm.render.network_page import build_network_page
     from rayhelm.render.plan_page import plan_page
 
     pages = {
         "plan.md": plan_page(rendered.plan, rendered.tenants),
-        "network.md": network_page(rendered.plan.fleet, rendered.releases),
+        "network.md": build_network_page(rendered.plan.fleet, rendered.releases),
     }
     return pages | {
         release.file: dump_yaml(release.values, _header(release, rendered)) for release in rendered.releases
@@ -118,7 +118,7 @@ def manifests_of(rendered: Rendered) -> dict[str, str]:
     import yaml
 
     from rayhelm.charts.helm import Loader, render
-    from rayhelm.lint.admission import judge_releases
+    from rayhelm.lint.admission import check_releases
 
     texts = [
         render(each.chart, each.name, each.namespace, select_changed(each.values), kube_version=each.kubernetes)
@@ -126,7 +126,7 @@ def manifests_of(rendered: Rendered) -> dict[str, str]:
     ]
     objects = [[item for item in yaml.load_all(text, Loader=Loader) if item] for text in texts]
     made = list(zip(rendered.releases, objects, strict=True))
-    if problems := judge_releases(made, rendered.loaded).problems:
+    if problems := check_releases(made, rendered.loaded).problems:
         raise FleetError(problems)
     header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
     return {_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}

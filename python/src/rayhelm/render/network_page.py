@@ -5,15 +5,24 @@ from dataclasses import dataclass
 from importlib.resources import files
 from itertools import groupby
 
-from rayhelm.network import EVERY, Addresses, End, Passage, Pods, Site, passages, site_of
-from rayhelm.network.table import opened_by
+from rayhelm.network import (
+    ALL_PORTS,
+    AddressBlock,
+    AllowedFlow,
+    FlowEnd,
+    NamedPods,
+    NetworkRelease,
+    find_allowed_flows,
+    to_network_release,
+)
+from rayhelm.network.table import format_conditions
 from rayhelm.render.releases import Release
 
-__all__ = ["network_page"]
+__all__ = ["build_network_page"]
 
 
 @dataclass(frozen=True)
-class Row:
+class FlowRow:
     """A flow in the words of the page."""
 
     flow: str
@@ -25,17 +34,17 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Part:
+class ReleaseSection:
     """One release."""
 
     title: str
     reason: str
     """Why it has no NetworkPolicies; empty where it has."""
-    open: tuple[Row, ...]
-    closed: tuple[Row, ...]
+    open: tuple[FlowRow, ...]
+    closed: tuple[FlowRow, ...]
 
 
-def network_page(fleet: str, releases: Sequence[Release]) -> str:
+def build_network_page(fleet: str, releases: Sequence[Release]) -> str:
     """The flows of all releases, cluster by cluster."""
     from jinja2 import Environment, StrictUndefined
 
@@ -49,45 +58,45 @@ def network_page(fleet: str, releases: Sequence[Release]) -> str:
     return environment.from_string(template).render(fleet=fleet, clusters=parts).rstrip() + "\n"
 
 
-def _parts(releases: Iterable[Release]) -> Iterator[Part]:
+def _parts(releases: Iterable[Release]) -> Iterator[ReleaseSection]:
     for release in releases:
-        if site := site_of(release):
-            found = passages(site)
-            yield Part(
-                f"{site.chart} `{site.name}`, namespace `{site.namespace}`",
-                _reason(site),
+        if network_release := to_network_release(release):
+            found = find_allowed_flows(network_release)
+            yield ReleaseSection(
+                f"{network_release.chart} `{network_release.name}`, namespace `{network_release.namespace}`",
+                _reason(network_release),
                 tuple(_row(each) for each in found if each.is_on),
                 tuple(_row(each) for each in found if not each.is_on),
             )
 
 
-def _reason(site: Site) -> str:
-    policy = site.values["networkPolicy"]
+def _reason(network_release: NetworkRelease) -> str:
+    policy = network_release.values["networkPolicy"]
     return "" if policy.get("enabled", True) else str(policy["reason"])
 
 
-def _row(passage: Passage) -> Row:
-    return Row(
-        flow=passage.flow,
-        source=_who(passage.source, passage.sources),
-        target=_who(passage.target, passage.targets),
-        ports=_ports(passage.ports),
-        opened_by=opened_by(passage.conditions),
-        why=passage.why,
+def _row(allowed: AllowedFlow) -> FlowRow:
+    return FlowRow(
+        flow=allowed.flow,
+        source=_who(allowed.source, allowed.sources),
+        target=_who(allowed.target, allowed.targets),
+        ports=_ports(allowed.ports),
+        opened_by=format_conditions(allowed.conditions),
+        why=allowed.why,
     )
 
 
-def _who(called: Sequence[str], ends: Sequence[End]) -> str:
+def _who(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
     """What readers know somebody by, and for others than the release's own pods where they are."""
     places = ", ".join(text for end in ends if (text := _place(end)))
     return f"{', '.join(called)}{': ' if places else ''}{places}"
 
 
-def _place(end: End) -> str:
-    if isinstance(end, Addresses):
+def _place(end: FlowEnd) -> str:
+    if isinstance(end, AddressBlock):
         without = ", ".join(f"`{cidr}`" for cidr in end.without)
         return f"`{end.cidr}`" + (f" without {without}" if without else "")
-    if isinstance(end, Pods) or not end.role:
+    if isinstance(end, NamedPods) or not end.role:
         labels = dict(end.labels)
         if service := labels.get("rayhelm.dev/service"):
             return f"`{end.namespace}` (`{service}`)"
@@ -99,7 +108,7 @@ def _place(end: End) -> str:
 
 def _ports(ports: Sequence[str]) -> str:
     """`TCP 443, 6443`."""
-    if EVERY in ports:
+    if ALL_PORTS in ports:
         return "all"
     pairs = sorted((protocol, int(number)) for protocol, number in map(str.split, ports))
     return "; ".join(

@@ -5,7 +5,7 @@ from typing import Any
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.load import LoadedFleet
-from rayhelm.values.build.platform import platforms_of_plan
+from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
 
 __all__ = ["find_problems_of_values"]
@@ -17,7 +17,7 @@ def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, .
         run_all(
             {
                 "ray-service": lambda: dict[str, Any](build_ray_service_values(plan, loaded)),
-                "platform": lambda: dict[str, Any](platforms_of_plan(plan, loaded, {})),
+                "platform": lambda: dict[str, Any](build_platform_values(plan, loaded, {})),
             }
         )
     except FleetError as error:

@@ -3,7 +3,7 @@
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.values.build.gateway import RELEASE
-from rayhelm.values.platform.metrics import Metrics, Scraped
+from rayhelm.values.platform.metrics import Metrics, ScrapeTarget
 
 __all__ = ["metrics_of_plan"]
 
@@ -11,13 +11,13 @@ __all__ = ["metrics_of_plan"]
 def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
     door, scraped = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
     services = {
-        name: Scraped(namespace=service.namespace)
+        name: ScrapeTarget(namespace=service.namespace)
         for name, service in plan.services.items()
         if service.cluster == cluster
     }
     return Metrics(
         services=services,
-        gateways={RELEASE: Scraped(namespace=door.namespace)} if door else {},
+        gateways={RELEASE: ScrapeTarget(namespace=door.namespace)} if door else {},
         prometheus_url=scraped.url if scraped else "",
         scrape_configs=bool(services and scraped and scraped.discovery == "ScrapeConfigs"),
     )

@@ -8,12 +8,12 @@ from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.build.metrics import metrics_of_plan
-from rayhelm.values.build.policies import policies_of_plan
+from rayhelm.values.build.policies import build_policies
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["NAMESPACE", "RELEASE", "platforms_of_plan"]
+__all__ = ["NAMESPACE", "RELEASE", "build_platform_values"]
 
 RELEASE = "platform"
 """Release of each cluster's platform."""
@@ -21,7 +21,7 @@ NAMESPACE = "rayhelm-system"
 """Namespace of that release. What operators read lies in theirs."""
 
 
-def platforms_of_plan(
+def build_platform_values(
     plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
 ) -> dict[str, PlatformValues]:
     """By cluster, each that a pool belongs to; `services` are values by name. Raises FleetError where nobody can tell a
@@ -52,7 +52,7 @@ def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str
     return PlatformValues(
         nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
-        policies=policies_of_plan(cluster, plan, loaded.fleet, services),
+        policies=build_policies(cluster, plan, loaded.fleet, services),
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
     )
 

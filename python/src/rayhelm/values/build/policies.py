@@ -9,10 +9,10 @@ from rayhelm.values.platform.policies import Policies
 from rayhelm.values.platform.policy_catalog import load_policy_catalog
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["policies_of_plan"]
+__all__ = ["build_policies"]
 
 
-def policies_of_plan(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
+def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
     """`values` are those of the services, by name."""
     here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
     return Policies.model_validate(

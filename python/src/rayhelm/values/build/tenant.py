@@ -17,12 +17,12 @@ from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
-from rayhelm.values.tenant.access import Access, Subjects
-from rayhelm.values.tenant.namespace import Namespace
-from rayhelm.values.tenant.network import Egress, NetworkPolicy
-from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, Objects, Pods, Quota, Storage
+from rayhelm.values.tenant.access import NamespaceAccess, RoleSubjects
+from rayhelm.values.tenant.namespace import TenantNamespace
+from rayhelm.values.tenant.network import TenantEgress, TenantNetworkPolicy
+from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, PodQuota, Quota, Storage
 
-__all__ = ["tenants_of_plan"]
+__all__ = ["build_tenant_values"]
 
 PODS_BESIDE_WORKERS = 4
 """Of a service: the head, two Jobs that fetch weights, the pod of `helm test`."""
@@ -37,7 +37,7 @@ PER_SERVICE = {
 """Objects that a release of `ray-service` may come to, those of KubeRay and Helm included, and some beside."""
 
 
-def tenants_of_plan(
+def build_tenant_values(
     plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> dict[tuple[str, str], TenantValues]:
     """By cluster and tenant. `values` are those of the services, by name: their pods are what a quota counts."""
@@ -64,27 +64,27 @@ def _values(
     held = sum(plan.services[service].gpus for service in fleet.services_of(name))
     room = None if tenant.gpus is None else max(0.0, tenant.gpus - held)
     return TenantValues(
-        namespace=Namespace(name=tenant.namespace or ""),
+        namespace=TenantNamespace(name=tenant.namespace or ""),
         access=_access(tenant),
         quota=_quota(plans, releases, room, _devices(cluster, plan), _parts(plan)),
-        network_policy=NetworkPolicy(egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)),
+        network_policy=TenantNetworkPolicy(egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)),
     )
 
 
 def _egress(
     namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
-) -> dict[str, Egress]:
+) -> dict[str, TenantEgress]:
     """Who lets the namespace in, so that its own walls have to let it out: the gateway, and services with aliases."""
-    found: dict[str, Egress] = {}
+    found: dict[str, TenantEgress] = {}
     if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
         door = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
-        found[RELEASE] = Egress(peer=door, ports=[GatewayValues().listen.port])
+        found[RELEASE] = TenantEgress(peer=door, ports=[GatewayValues().listen.port])
     for service, planned in plan.services.items():
         declared = fleet.services.get(service)
         if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
             workers = {"rayhelm.dev/service": service, "rayhelm.dev/role": "worker"}
             peer = Peer(namespace=planned.namespace, pod_labels=workers)
-            found[service] = Egress(peer=peer, ports=[values[service].serve.port])
+            found[service] = TenantEgress(peer=peer, ports=[values[service].serve.port])
     return found
 
 
@@ -107,19 +107,27 @@ def _quota(
     parts: Mapping[str, float],
 ) -> Quota:
     """`room`: cards that the tenant may hold beyond the plan; None where it has no bound."""
-    gpus = _cards(plans, releases, room, parts)
+    gpus = _gpu_quotas(plans, releases, room, parts)
     return Quota(
         gpus=gpus,
         gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
         pods=_pods(plans, releases),
-        objects=Objects(
-            **{kind: max(count * len(plans), Objects.model_fields[kind].default) for kind, count in PER_SERVICE.items()}
+        objects=ObjectQuota(
+            **{
+                kind: max(count * len(plans), ObjectQuota.model_fields[kind].default)
+                for kind, count in PER_SERVICE.items()
+            }
         ),
         storage=_storage(releases),
     )
 
 
-def _cards(
+def _objects(services: int) -> ObjectQuota:
+    defaults = {kind: ObjectQuota.model_fields[kind].default for kind in PER_SERVICE}
+    return ObjectQuota(**{kind: max(count * services, defaults[kind]) for kind, count in PER_SERVICE.items()})
+
+
+def _gpu_quotas(
     plans: Sequence[ServicePlan],
     releases: Sequence[RayServiceValues],
     room: float | None,
@@ -151,12 +159,12 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
-def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> Pods:
+def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> PodQuota:
     workers = [sum(group.max_replicas for group in release.worker_groups.values()) for release in releases]
     baseline = sum(workers) + PODS_BESIDE_WORKERS * len(plans)
     upgrade_surge = sum(count + 1 for count, plan in zip(workers, plans, strict=True) if plan.upgrade == "NewCluster")
-    usual = Pods()
-    return Pods(baseline=max(baseline, usual.baseline), upgrade_surge=max(upgrade_surge, usual.upgrade_surge))
+    usual = PodQuota()
+    return PodQuota(baseline=max(baseline, usual.baseline), upgrade_surge=max(upgrade_surge, usual.upgrade_surge))
 
 
 def _storage(releases: Sequence[RayServiceValues]) -> Storage:
@@ -171,15 +179,15 @@ def _storage(releases: Sequence[RayServiceValues]) -> Storage:
     return Storage(size=f"{max(ceil(needed / 1024), usual)}Ti")
 
 
-def _access(tenant: Tenant) -> Access:
-    return Access(
+def _access(tenant: Tenant) -> NamespaceAccess:
+    return NamespaceAccess(
         viewers=_subjects(tenant.access.viewers),
         editors=_subjects(tenant.access.editors),
         deployers=_subjects(tenant.access.deployers),
     )
 
 
-def _subjects(declared: Declared) -> Subjects:
-    return Subjects(
+def _subjects(declared: Declared) -> RoleSubjects:
+    return RoleSubjects(
         groups=list(declared.groups), users=list(declared.users), service_accounts=list(declared.service_accounts)
     )

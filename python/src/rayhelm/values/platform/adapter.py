@@ -8,7 +8,7 @@ from rayhelm.values.common.base import Name, Port, Quantity, Values
 from rayhelm.values.common.image import Digest
 from rayhelm.versions import versions
 
-__all__ = ["Adapter"]
+__all__ = ["PrometheusAdapter"]
 
 _IMAGE = versions().images["prometheus-adapter"]
 
@@ -44,7 +44,7 @@ class AdapterResources(Values):
     """Memory."""
 
 
-class Adapter(Values):
+class PrometheusAdapter(Values):
     """Serves rules to Kubernetes."""
 
     kind: Literal["ConfigMap", "Managed", "None"] = "ConfigMap"

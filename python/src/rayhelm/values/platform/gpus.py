@@ -8,7 +8,7 @@ from rayhelm.catalog.operators import load_intel, load_nvidia
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.common.labels import Labels, Namespace, ObjectName
 
-__all__ = ["Amd", "ClusterPolicy", "Counters", "Intel", "Nvidia", "NvidiaPool"]
+__all__ = ["Amd", "ClusterPolicy", "DcgmCounters", "Intel", "Nvidia", "NvidiaPool"]
 
 _OPERANDS = load_nvidia().operands
 _PLUGIN = r"^([^\s@:]+(:[0-9]+)?/)*intel-gpu-plugin[:@][-A-Za-z0-9_.:]+$"
@@ -34,7 +34,7 @@ class NvidiaPool(Values):
     memory, and no more; one that fails may take the others along."""
 
 
-class Operand(Values):
+class NvidiaImage(Values):
     """Image of what the operator runs."""
 
     repository: Annotated[str, Field(pattern=_IMAGE)]
@@ -45,21 +45,21 @@ class Operand(Values):
     """Tag, or digest."""
 
 
-class Operands(Values):
+class NvidiaImages(Values):
     """Images, since a ClusterPolicy without them has none; those that version 26.7.0 of the operator is released
     with. Their digests were not read."""
 
-    driver: Operand = Operand(**_OPERANDS["driver"].model_dump())
+    driver: NvidiaImage = NvidiaImage(**_OPERANDS["driver"].model_dump())
     """Driver, where the operator installs it."""
-    toolkit: Operand = Operand(**_OPERANDS["toolkit"].model_dump())
+    toolkit: NvidiaImage = NvidiaImage(**_OPERANDS["toolkit"].model_dump())
     """Container toolkit, where the operator installs it."""
-    device_plugin: Operand = Operand(**_OPERANDS["devicePlugin"].model_dump())
+    device_plugin: NvidiaImage = NvidiaImage(**_OPERANDS["devicePlugin"].model_dump())
     """Device plugin."""
-    gfd: Operand = Operand(**_OPERANDS["gfd"].model_dump())
+    gfd: NvidiaImage = NvidiaImage(**_OPERANDS["gfd"].model_dump())
     """GPU feature discovery, which labels nodes."""
-    mig_manager: Operand = Operand(**_OPERANDS["migManager"].model_dump())
+    mig_manager: NvidiaImage = NvidiaImage(**_OPERANDS["migManager"].model_dump())
     """Cuts cards by MIG."""
-    dcgm_exporter: Operand = Operand(**_OPERANDS["dcgmExporter"].model_dump())
+    dcgm_exporter: NvidiaImage = NvidiaImage(**_OPERANDS["dcgmExporter"].model_dump())
     """Metrics of cards."""
 
 
@@ -75,11 +75,11 @@ class ClusterPolicy(Values):
     """The operator installs the driver; off where the nodes' image brings it."""
     toolkit: bool = True
     """The operator installs the container toolkit; off where the nodes' image brings it."""
-    operands: Operands = Operands()
+    operands: NvidiaImages = NvidiaImages()
     """Images."""
 
 
-class Counters(Values):
+class DcgmCounters(Values):
     """What dcgm-exporter reads of each card, for dashboards and alerts."""
 
     profiling: bool = True
@@ -95,13 +95,13 @@ class Nvidia(Values):
     """Where the operator runs and reads its ConfigMaps."""
     pools: dict[Name, NvidiaPool] = {}
     """Pools whose cards are shared, by name."""
-    counters: Counters = Counters()
+    counters: DcgmCounters = DcgmCounters()
     """Metrics of cards."""
     cluster_policy: ClusterPolicy = ClusterPolicy()
     """What the operator installs."""
 
 
-class Partitioning(Values):
+class AmdPartition(Values):
     """How each card of a node is cut."""
 
     mode: Literal["SPX_NPS1", "CPX_NPS1", "CPX_NPS4"]
@@ -131,7 +131,7 @@ class Amd(Values):
     their partition (`amd.com/cpx_nps4`)."""
     metrics: bool = True
     """Runs AMD's metrics exporter."""
-    partitions: dict[Name, Partitioning] = {}
+    partitions: dict[Name, AmdPartition] = {}
     """How cards are cut, by profile; a node is cut by the one that its label `dcm.amd.com/gpu-config-profile` names."""
 
 

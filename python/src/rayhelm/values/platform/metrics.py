@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Values
-from rayhelm.values.platform.adapter import Adapter
+from rayhelm.values.platform.adapter import PrometheusAdapter
 
-__all__ = ["Metrics", "Scraped"]
+__all__ = ["Metrics", "ScrapeTarget"]
 
 RuleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$", max_length=63)]
 SeriesName = Annotated[str, Field(pattern=r"^[a-zA-Z_:][a-zA-Z0-9_:]*$")]
@@ -16,14 +16,14 @@ Count = Annotated[int, Field(ge=1)]
 Amount = Annotated[float, Field(ge=0)]
 
 
-class Scraped(Values):
+class ScrapeTarget(Values):
     """Something whose pods Prometheus scrapes, by the PodMonitor of its own chart or by `scrapeConfigs`."""
 
     namespace: Name
     """Its namespace."""
 
 
-class Rule(Values):
+class MetricRule(Values):
     """One more number, of metrics of the catalog (rayhelm/data/metrics)."""
 
     series: Annotated[list[SeriesName], Field(min_length=1)]
@@ -34,7 +34,7 @@ class Rule(Values):
     """With `Quantile`."""
 
 
-class Target(Values):
+class ScaleTarget(Values):
     """What is scaled."""
 
     kind: Kind = "Deployment"
@@ -43,12 +43,12 @@ class Target(Values):
     """Its name, in the service's namespace."""
 
 
-class Autoscaler(Values):
+class MetricAutoscaler(Values):
     """Scales a workload of yours by a number of a service, in that service's namespace."""
 
     kind: Literal["HPA", "KEDA"] = "HPA"
     """`HPA` reads the adapter; `KEDA` asks Prometheus itself."""
-    target: Target
+    target: ScaleTarget
     """What is scaled."""
     service: Name
     """Whose number it is; one of `services`."""
@@ -69,9 +69,9 @@ class Autoscaler(Values):
 class Metrics(Values):
     """What scales on metrics. Without `services` and `gateways` there are no rules."""
 
-    services: dict[Name, Scraped] = {}
+    services: dict[Name, ScrapeTarget] = {}
     """RayServices that Prometheus scrapes, by name: their queue, time to first token and KV cache become numbers."""
-    gateways: dict[Name, Scraped] = {}
+    gateways: dict[Name, ScrapeTarget] = {}
     """Gateways that Prometheus scrapes, by name: the requests in flight of their pods become a number."""
     prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
     """Address of Prometheus; with a managed adapter, and with KEDA."""
@@ -82,10 +82,10 @@ class Metrics(Values):
     """Seconds that rates and quantiles look back; at least four scrapes."""
     ttft_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Quantile of `rayhelm_ttft_seconds`."""
-    rules: dict[RuleName, Rule] = {}
+    rules: dict[RuleName, MetricRule] = {}
     """Further numbers by the name that HPAs call them. Metrics of the gateway become numbers of its pods, those of a
     service numbers of the service."""
-    adapter: Adapter = Adapter()
+    adapter: PrometheusAdapter = PrometheusAdapter()
     """The Prometheus adapter, which serves the numbers to Kubernetes."""
-    autoscalers: dict[Name, Autoscaler] = {}
+    autoscalers: dict[Name, MetricAutoscaler] = {}
     """Workloads of yours that scale with a service, by name. The gateway has an HPA of its own, in its chart."""

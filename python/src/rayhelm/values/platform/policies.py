@@ -8,7 +8,7 @@ from rayhelm.values.common.base import Values
 from rayhelm.values.common.labels import Namespace
 from rayhelm.values.platform.policy_catalog import AboutPolicy, load_policy_catalog
 
-__all__ = ["Policies", "Policy"]
+__all__ = ["Policies", "PolicySettings"]
 
 Reason = Annotated[str, Field(min_length=8)]
 """Why there is an exception, for a reader a year later."""
@@ -23,7 +23,7 @@ ModelName = Annotated[
 ]
 
 
-class Policy(Values):
+class PolicySettings(Values):
     """One policy."""
 
     action: Literal["Deny", "Warn", "Audit", "off"] = "Deny"
@@ -35,17 +35,17 @@ class Policy(Values):
     """Namespaces that this policy does not judge, each with its reason."""
 
 
-def _model_of(name: str, about: AboutPolicy) -> type[Policy]:
+def _model_of(name: str, about: AboutPolicy) -> type[PolicySettings]:
     """A policy, with its lists of exceptions."""
     if not about.lists:
-        return Policy
+        return PolicySettings
     keys = {"models": dict[ModelName, Reason], "registries": dict[Registry, Reason]}
     fields: dict[str, Any] = {
         key: (keys[each.of], Field(default=each.default, description=each.description))
         for key, each in about.lists.items()
     }
     title = "".join(part.title() for part in name.split("-")) + "Policy"
-    return create_model(title, __base__=Policy, __doc__=about.description, **fields)
+    return create_model(title, __base__=PolicySettings, __doc__=about.description, **fields)
 
 
 _POLICIES: dict[str, Any] = {

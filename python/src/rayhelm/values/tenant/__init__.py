@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rayhelm.values.common.base import Values
-from rayhelm.values.tenant.access import Access
+from rayhelm.values.tenant.access import NamespaceAccess
 from rayhelm.values.tenant.kueue import Kueue
-from rayhelm.values.tenant.limits import Limits
-from rayhelm.values.tenant.namespace import DefaultServiceAccount, Namespace, PodSecurity
-from rayhelm.values.tenant.network import NetworkPolicy
+from rayhelm.values.tenant.limits import TenantLimits
+from rayhelm.values.tenant.namespace import DefaultServiceAccount, PodSecurity, TenantNamespace
+from rayhelm.values.tenant.network import TenantNetworkPolicy
 from rayhelm.values.tenant.quota import Quota
 from rayhelm.values.tenant.secrets import ExternalSecret, SecretName
 
@@ -28,20 +28,20 @@ class TenantValues(Values):
     """Helm hands a parent chart's globals down here; this chart reads none of them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
     """Name of the tenant; empty for the release's. At most 63 characters, and never cut."""
-    namespace: Namespace = Namespace()
+    namespace: TenantNamespace = TenantNamespace()
     """The namespace."""
     pod_security: PodSecurity = PodSecurity()
     """What pods may ask of a node."""
     default_service_account: DefaultServiceAccount = DefaultServiceAccount()
     """The identity of pods that name none."""
-    access: Access = Access()
+    access: NamespaceAccess = NamespaceAccess()
     """Who may do what in the namespace. Nobody may enter its pods or reach their ports through the API server, and only
     `deployers` may read its Secrets."""
     quota: Quota = Quota()
     """What the tenant may hold at once."""
-    limits: Limits = Limits()
+    limits: TenantLimits = TenantLimits()
     """What one container or claim may ask for."""
-    network_policy: NetworkPolicy = NetworkPolicy()
+    network_policy: TenantNetworkPolicy = TenantNetworkPolicy()
     """Who may reach whom. Every pod is denied everything but DNS; `ray-service` and `gateway` open for their own pods
     alone."""
     external_secrets: dict[SecretName, ExternalSecret] = {}

@@ -6,13 +6,13 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Values
 
-__all__ = ["Access", "Subjects"]
+__all__ = ["NamespaceAccess", "RoleSubjects"]
 
 Account = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 Subject = Annotated[str, Field(min_length=1)]
 
 
-class Subjects(Values):
+class RoleSubjects(Values):
     """People and programs, as the API server knows them."""
 
     groups: list[Subject] = []
@@ -23,15 +23,15 @@ class Subjects(Values):
     """Service accounts of other namespaces, as `<namespace>/<name>`."""
 
 
-class Access(Values):
+class NamespaceAccess(Values):
     """Rights in the namespace, and in no other. Whoever may edit a RayService decides what its pods run, and pods can
     mount any Secret of the namespace: what a team may not know has no place in there."""
 
-    viewers: Subjects = Subjects()
+    viewers: RoleSubjects = RoleSubjects()
     """May see everything but Secrets: services, pods, their logs and events, configuration, what is left of the
     quota."""
-    editors: Subjects = Subjects()
+    editors: RoleSubjects = RoleSubjects()
     """May also make, change and delete RayServices, and nothing else."""
-    deployers: Subjects = Subjects()
+    deployers: RoleSubjects = RoleSubjects()
     """May install releases of `ray-service`: everything that the chart renders, and Secrets, in which Helm keeps its
     releases. For pipelines, not for people: NetworkPolicies and Jobs are among it."""

@@ -4,12 +4,12 @@ from typing import Literal
 
 from rayhelm.values.common.base import Quantity, Values
 
-__all__ = ["Limits"]
+__all__ = ["TenantLimits"]
 
 Bound = Quantity | Literal[""]
 
 
-class Given(Values):
+class ContainerDefaults(Values):
     """CPU and memory that are given where none are asked for."""
 
     cpu: Quantity
@@ -18,7 +18,7 @@ class Given(Values):
     """Memory."""
 
 
-class Bounds(Values):
+class AmountBounds(Values):
     """CPU and memory."""
 
     cpu: Bound = ""
@@ -27,22 +27,22 @@ class Bounds(Values):
     """Memory; empty for no bound."""
 
 
-class Container(Values):
+class ContainerLimits(Values):
     """Containers, init containers too."""
 
-    default_request: Given = Given(cpu="100m", memory="128Mi")
+    default_request: ContainerDefaults = ContainerDefaults(cpu="100m", memory="128Mi")
     """Requests of a container that has none."""
-    default: Given = Given(cpu="1", memory="1Gi")
+    default: ContainerDefaults = ContainerDefaults(cpu="1", memory="1Gi")
     """Limits of a container that has none."""
-    min: Bounds = Bounds()
+    min: AmountBounds = AmountBounds()
     """Least that a container may ask for, at most 50m and 64Mi: `ray-service`'s own init container asks for that, the
     pod of its `helm test` for 100m and 64Mi, and KubeRay's init container for 200m and 256Mi. With more no worker ever
     starts."""
-    max: Bounds = Bounds()
+    max: AmountBounds = AmountBounds()
     """Most that a container may ask for."""
 
 
-class Claim(Values):
+class ClaimLimits(Values):
     """PersistentVolumeClaims."""
 
     min: Bound = ""
@@ -51,10 +51,10 @@ class Claim(Values):
     """Largest size; empty for no bound."""
 
 
-class Limits(Values):
+class TenantLimits(Values):
     """A LimitRange."""
 
-    container: Container = Container()
+    container: ContainerLimits = ContainerLimits()
     """Containers."""
-    claim: Claim = Claim()
+    claim: ClaimLimits = ClaimLimits()
     """Claims."""

@@ -6,13 +6,13 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Text, Values
 
-__all__ = ["DefaultServiceAccount", "Namespace", "PodSecurity"]
+__all__ = ["DefaultServiceAccount", "PodSecurity", "TenantNamespace"]
 
 LABEL = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 Labels = dict[Annotated[str, Field(pattern=LABEL)], Text]
 
 
-class Namespace(Values):
+class TenantNamespace(Values):
     """The namespace that the tenant's services live in. It stays when the release goes, with its quota, its limits and
     the denial of traffic: only the rights go."""
 

@@ -7,10 +7,10 @@ from pydantic import Field
 from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
 from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["Egress", "ExtraPolicy", "NetworkPolicy"]
+__all__ = ["ExtraPolicy", "TenantEgress", "TenantNetworkPolicy"]
 
 
-class Egress(Values):
+class TenantEgress(Values):
     """Pods or addresses that the team's own pods may connect to."""
 
     peer: Peer = Peer()
@@ -61,12 +61,12 @@ class ExtraPolicy(Values):
     """Connections from these pods."""
 
 
-class NetworkPolicy(Values):
+class TenantNetworkPolicy(Values):
     """NetworkPolicies. One denies all traffic of every pod in the namespace; the others allow what is listed here."""
 
     dns: Dns = Dns()
     """The cluster's DNS. Every pod may query it."""
-    egress: dict[Name, Egress] = {}
+    egress: dict[Name, TenantEgress] = {}
     """What the team's own pods may connect to, by name, for example the gateway. It does not apply to pods of a
     RayService: `ray-service` makes the policies for those."""
     extra_policies: dict[Name, ExtraPolicy] = {}

@@ -38,7 +38,7 @@ class GpuQuota(Values):
     `upgrade.strategy: None`."""
 
 
-class Pods(Values):
+class PodQuota(Values):
     """Pods, heads and Jobs included. The quota is `baseline` and `upgradeSurge` together."""
 
     baseline: Count = 64
@@ -47,7 +47,7 @@ class Pods(Values):
     """Pods more, for upgrades."""
 
 
-class Compute(Values):
+class ComputeQuota(Values):
     """CPU or memory, as the sum of requests. The quota is `baseline` and `upgradeSurge` together."""
 
     baseline: Quantity
@@ -56,7 +56,7 @@ class Compute(Values):
     """More, for upgrades."""
 
 
-class Objects(Values):
+class ObjectQuota(Values):
     """Counts of objects. 0 forbids the kind."""
 
     ray_services: Count = 8
@@ -84,7 +84,7 @@ class Objects(Values):
     """Claims of Dynamic Resource Allocation, with which a pod gets cards that the quota of cards does not count."""
 
 
-class StorageClass(Values):
+class StorageClassQuota(Values):
     """Storage of one class."""
 
     size: Quantity
@@ -96,11 +96,11 @@ class Storage(Values):
 
     size: Quantity = "4Ti"
     """Sum of the claims' sizes, of all classes."""
-    classes: dict[ClassName, StorageClass] = {}
+    classes: dict[ClassName, StorageClassQuota] = {}
     """Bounds of single storage classes, by name."""
 
 
-class PriorityClass(Values):
+class PriorityClassQuota(Values):
     """Bound of the pods of one PriorityClass, in addition to the quota: pods of a high one push others' pods away."""
 
     pods: Count
@@ -117,15 +117,15 @@ class Quota(Values):
     gpu_resources: Annotated[list[Resource], Field(min_length=1)] = list(GPU_RESOURCES)
     """Extended resources of the cards of this cluster, as their device plugins call them; name MIG's and others of
     yours here (`nvidia.com/mig-3g.40gb`). What is neither here nor in a quota can be had without bounds."""
-    compute: dict[Annotated[str, Field(pattern=r"^(cpu|memory)$")], Compute] = {}
+    compute: dict[Annotated[str, Field(pattern=r"^(cpu|memory)$")], ComputeQuota] = {}
     """CPU and memory. Pods that request none are given `limits.container.defaultRequest`."""
-    pods: Pods = Pods()
+    pods: PodQuota = PodQuota()
     """Pods."""
-    objects: Objects = Objects()
+    objects: ObjectQuota = ObjectQuota()
     """Counts of objects."""
     storage: Storage = Storage()
     """Storage."""
-    priority_classes: dict[ClassName, PriorityClass] = {}
+    priority_classes: dict[ClassName, PriorityClassQuota] = {}
     """Bounds by PriorityClass."""
     denied_priority_classes: Annotated[list[ClassName], Field(min_length=1)] = [
         "system-cluster-critical",

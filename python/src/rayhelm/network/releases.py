@@ -1,19 +1,19 @@
-"""Releases as sites of a network."""
+"""Releases as network_releases of a network."""
 
-from rayhelm.network.flows import chart_flows
-from rayhelm.network.passages import Site
+from rayhelm.network.allowed_flows import NetworkRelease
+from rayhelm.network.flows import load_chart_flows
 from rayhelm.render.releases import Release
 
-__all__ = ["site_of"]
+__all__ = ["to_network_release"]
 
 
-def site_of(release: Release) -> Site | None:
+def to_network_release(release: Release) -> NetworkRelease | None:
     """None for a release of a chart that makes no pods."""
-    if release.chart not in chart_flows():
+    if release.chart not in load_chart_flows():
         return None
     values = release.values.model_dump(by_alias=True, mode="json")
     name = values["nameOverride"] or release.name
-    return Site(release.chart, name, _namespace(release, values, name), values)
+    return NetworkRelease(release.chart, name, _namespace(release, values, name), values)
 
 
 def _namespace(release: Release, values: dict[str, object], name: str) -> str:

@@ -4,18 +4,27 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from rayhelm.network.flows import PODS, ChartFlows, Flow, Value, chart_flows
+from rayhelm.network.flows import PODS, ChartFlows, Flow, Value, load_chart_flows
 
-__all__ = ["EVERY", "Addresses", "End", "Own", "Passage", "Pods", "Site", "passages"]
+__all__ = [
+    "ALL_PORTS",
+    "AddressBlock",
+    "AllowedFlow",
+    "FlowEnd",
+    "NamedPods",
+    "NetworkRelease",
+    "ReleasePods",
+    "find_allowed_flows",
+]
 
-EVERY = "every"
+ALL_PORTS = "every"
 """All ports of all protocols."""
 NAMING = {"namespace", "cidrs", "peer"}
 """Keys of a value that names somebody; a map without them has an entry for each of several."""
 
 
 @dataclass(frozen=True)
-class Site:
+class NetworkRelease:
     """A release, as far as the network goes."""
 
     chart: str
@@ -27,7 +36,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Own:
+class ReleasePods:
     """Pods that the release has policies for."""
 
     chart: str
@@ -39,7 +48,7 @@ class Own:
 
 
 @dataclass(frozen=True)
-class Pods:
+class NamedPods:
     """Pods of somebody else's, whom values name."""
 
     namespace: str
@@ -48,7 +57,7 @@ class Pods:
 
 
 @dataclass(frozen=True)
-class Addresses:
+class AddressBlock:
     """A block of addresses."""
 
     cidr: str
@@ -56,17 +65,17 @@ class Addresses:
     """Blocks that are taken out of it."""
 
 
-End = Own | Pods | Addresses
+FlowEnd = ReleasePods | NamedPods | AddressBlock
 
 
 @dataclass(frozen=True)
-class Passage:
+class AllowedFlow:
     """Connections that the policies of a release let through, or would."""
 
     flow: str
-    site: Site
-    sources: tuple[End, ...]
-    targets: tuple[End, ...]
+    network_release: NetworkRelease
+    sources: tuple[FlowEnd, ...]
+    targets: tuple[FlowEnd, ...]
     ports: tuple[str, ...]
     """`TCP 8000`, or `every`."""
     source: tuple[str, ...]
@@ -78,38 +87,44 @@ class Passage:
     """Whether the values open it."""
 
 
-def passages(site: Site) -> list[Passage]:
+def find_allowed_flows(network_release: NetworkRelease) -> list[AllowedFlow]:
     """All flows of a release, the closed ones too; those of which an end is nobody are left out."""
-    flows = chart_flows()[site.chart]
-    closing = _hold(flows.policies, site.values)
+    flows = load_chart_flows()[network_release.chart]
+    closing = _hold(flows.policies, network_release.values)
     return [
-        passage
+        allowed
         for name, flow in flows.flows.items()
-        for passage in _of_flow(name, flow, flows, site, is_on=closing and _hold(flow.while_, site.values))
+        for allowed in _of_flow(
+            name, flow, flows, network_release, is_on=closing and _hold(flow.while_, network_release.values)
+        )
     ]
 
 
-def _of_flow(name: str, flow: Flow, flows: ChartFlows, site: Site, *, is_on: bool) -> Iterator[Passage]:
+def _of_flow(
+    name: str, flow: Flow, flows: ChartFlows, network_release: NetworkRelease, *, is_on: bool
+) -> Iterator[AllowedFlow]:
     called = flows.pods | flows.others
-    for each in _find(flow.each, site.values) if flow.each else [{}]:
-        scope = {**site.values, "each": each}
+    for each in _find(flow.each, network_release.values) if flow.each else [{}]:
+        scope = {**network_release.values, "each": each}
         sources = tuple(
-            _as_own(end, flow, site)
+            _as_own(end, flow, network_release)
             for path in flow.from_
             for value in _of_path(path, scope)
-            for end in _ends(value, site)
+            for end in _ends(value, network_release)
         )
-        targets: dict[tuple[str, ...], list[End]] = {}
+        targets: dict[tuple[str, ...], list[FlowEnd]] = {}
         for path in flow.to:
             for value in _of_path(path, scope):
                 for entry in _entries(value):
                     ports = _ports(flow.ports, {**scope, "to": entry})
-                    targets.setdefault(ports, []).extend(_as_own(end, flow, site) for end in _ends(entry, site))
+                    targets.setdefault(ports, []).extend(
+                        _as_own(end, flow, network_release) for end in _ends(entry, network_release)
+                    )
         for ports, ends in targets.items():
             if not is_on or (sources and ends):
-                yield Passage(
+                yield AllowedFlow(
                     flow=name,
-                    site=site,
+                    network_release=network_release,
                     sources=tuple(dict.fromkeys(sources)),
                     targets=tuple(dict.fromkeys(ends)),
                     ports=ports,
@@ -121,9 +136,9 @@ def _of_flow(name: str, flow: Flow, flows: ChartFlows, site: Site, *, is_on: boo
                 )
 
 
-def _as_own(end: End, flow: Flow, site: Site) -> End:
-    if isinstance(end, Pods) and flow.neighbours and end.namespace == site.namespace:
-        return Own(site.chart, site.name, site.namespace, "", end.labels)
+def _as_own(end: FlowEnd, flow: Flow, network_release: NetworkRelease) -> FlowEnd:
+    if isinstance(end, NamedPods) and flow.same_namespace and end.namespace == network_release.namespace:
+        return ReleasePods(network_release.chart, network_release.name, network_release.namespace, "", end.labels)
     return end
 
 
@@ -154,32 +169,32 @@ def _entries(value: Any) -> list[Any]:
     return list(value.values()) if isinstance(value, Mapping) and not value.keys() & NAMING else [value]
 
 
-def _ends(value: Any, site: Site) -> Iterator[End]:
+def _ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]:
     """Pods and addresses: of a role, a peer, peers or addresses with their ports, an endpoint, or a map of these."""
     if isinstance(value, str):
-        yield Own(site.chart, site.name, site.namespace, value)
+        yield ReleasePods(network_release.chart, network_release.name, network_release.namespace, value)
     elif value.get("service"):
         # Of a RayService the workers alone serve.
         labels = {"rayhelm.dev/service": value["service"], "rayhelm.dev/role": "worker"}
-        yield _pods(value["namespace"] or site.namespace, labels)
+        yield _pods(value["namespace"] or network_release.namespace, labels)
     elif not value.keys() & NAMING:
         for entry in value.values():
-            yield from _ends(entry, site)
+            yield from _ends(entry, network_release)
     else:
-        yield from _ends(value.get("peer", {}), site)
+        yield from _ends(value.get("peer", {}), network_release)
         if "podLabels" in value and value["namespace"] != "":
-            yield _pods(value["namespace"] or site.namespace, value["podLabels"])
-        yield from (Addresses(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
+            yield _pods(value["namespace"] or network_release.namespace, value["podLabels"])
+        yield from (AddressBlock(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
 
 
-def _pods(namespace: str, labels: Mapping[str, Any]) -> Pods:
-    return Pods(namespace, tuple(sorted((key, str(label)) for key, label in labels.items())))
+def _pods(namespace: str, labels: Mapping[str, Any]) -> NamedPods:
+    return NamedPods(namespace, tuple(sorted((key, str(label)) for key, label in labels.items())))
 
 
 def _ports(wanted: tuple[int | str, ...], scope: Mapping[str, Any]) -> tuple[str, ...]:
-    if wanted == (EVERY,):
+    if wanted == (ALL_PORTS,):
         return wanted
-    return tuple(port for one in wanted for port in _port(one, scope)) or (EVERY,)
+    return tuple(port for one in wanted for port in _port(one, scope)) or (ALL_PORTS,)
 
 
 def _port(wanted: int | str, scope: Mapping[str, Any]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from charts.kit import Object, example, over
 from network.kit.world import World, world_of
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir, template
-from rayhelm.network import Site, site_of
+from rayhelm.network import NetworkRelease, to_network_release
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import select_changed
@@ -44,7 +44,7 @@ RELEASES = {
     f"{fleet}: {release.file}": release
     for fleet in dict.fromkeys(fleet.name for fleet in FLEETS)
     for release in rendered(fleet).releases
-    if site_of(release)
+    if to_network_release(release)
 }
 """Every release that makes pods, by its fleet and the file of its values."""
 
@@ -53,7 +53,9 @@ RELEASES = {
 def fleet_world(fleet: Fleet) -> World:
     """All releases of a cluster, as the committed values render."""
     releases = [release for release in rendered(fleet.name).releases if release.cluster == fleet.cluster]
-    return world_of([(site, objects) for release in releases for site, objects in installed(release)])
+    return world_of(
+        [(network_release, objects) for release in releases for network_release, objects in installed(release)]
+    )
 
 
 def alone(release: Release) -> World:
@@ -61,13 +63,13 @@ def alone(release: Release) -> World:
     return world_of(installed(release))
 
 
-def installed(release: Release) -> list[tuple[Site, list[Object]]]:
+def installed(release: Release) -> list[tuple[NetworkRelease, list[Object]]]:
     """A release with its objects; none for one that makes no pods, and so must not make policies either."""
     objects = template(
         release.chart, release.name, release.namespace, select_changed(release.values), kube_version=release.kubernetes
     )
-    if site := site_of(release):
-        return [(site, objects)]
+    if network_release := to_network_release(release):
+        return [(network_release, objects)]
     assert "NetworkPolicy" not in {item["kind"] for item in objects}, f"chart {release.chart} has no flows"
     return []
 
@@ -79,11 +81,11 @@ def one(
     base: str = "",
     name: str = "chat",
     namespace: str = "models",
-) -> tuple[Site, list[Object]]:
+) -> tuple[NetworkRelease, list[Object]]:
     """One release with an example's values and others laid over them."""
     folder = "" if chart == "ray-service" else f"{chart}/"
     values = over(example(base or f"{folder}minimal"), overlay or {})
     model = CHARTS[chart].model_validate(values)
     release = Release(chart, name, namespace, "main", model, "", "", "1.36.0")
-    ((site, objects),) = installed(release)
-    return site, objects
+    ((network_release, objects),) = installed(release)
+    return network_release, objects
