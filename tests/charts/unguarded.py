@@ -7,7 +7,7 @@ from rayhelm.charts.helm import charts_dir
 
 __all__ = ["unguarded_chart"]
 
-REFUSES = "{{- fail $text }}"
+REFUSES = r'{{- fail (printf "%s: %s\nfix:\n%s" .id $message (indent 2 $fix)) }}'
 
 
 def unguarded_chart(folder: Path) -> str:

@@ -263,7 +263,7 @@ def test_shared_pool_without_node_selector_is_refused() -> None:
         platform(PLAIN % ("", "L4-24GB", ", sharing: {shares: 2}", ""))
     (problem,) = caught.value.problems
     assert "`nodeSelector` names none" in problem.message
-    assert problem.fix.startswith("nodeSelector: {example.com/pool: p}")
+    assert problem.fix.value == {"example.com/pool": "p"}
     assert (problem.path, problem.line) == ("pools.p", 3)
 
 
