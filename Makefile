@@ -1,4 +1,4 @@
-# Two commands matter: `make demo` and `make test`. Both do all their own set-up, and nothing twice.
+# The two commands to start with are `make demo` and `make test`. Both do their own set-up, once.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
@@ -13,7 +13,7 @@ compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.1
 
 .PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations lock bench bench-gateway bench-autoscaling bench-failures clean
 
-help: ## what there is
+help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
@@ -21,17 +21,17 @@ demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/ray
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
 	@$(bin)/rayhelm up values/single-gpu
 
-test: setup lint ## the tests, but for those with real pods (test-live)
+test: setup lint ## run all tests but those with real pods (test-live)
 	@ci/run-tests tests
 
-test-skipped: tools ## after `make tools`: the tests that the last `make test` skipped
+test-skipped: tools ## build the tools, then run the tests that the last `make test` skipped
 	@ci/stage actionlint ci/lint-workflows
 	@ci/run-tests tests-skipped --except-completed .cache/tests.completed
 
-test-kind: setup ## the cluster tests on kind, where Docker is; ci/kind/down ends it
+test-kind: setup ## run the cluster tests on kind (needs Docker); ci/kind/down removes the cluster
 	@ci/kind/test
 
-lint: setup ## ruff, mypy, shellcheck, actionlint, hadolint, and whether generated files are fresh
+lint: setup ## run ruff, mypy, shellcheck, actionlint and hadolint, and check that generated files are current
 	@ci/stage ruff $(bin)/ruff check python tests testbed ci benchmarks
 	@ci/stage "ruff format" $(bin)/ruff format --check python tests testbed ci benchmarks
 	@ci/stage mypy $(bin)/mypy
@@ -44,23 +44,23 @@ prose: setup ## check the language: words, phrases, names
 	@PYTHONPATH=ci $(bin)/python -m prose
 	@PYTHONPATH=ci $(bin)/python -m prose.names
 
-fmt: setup ## format, and fix what ruff can fix
+fmt: setup ## format the code, and fix what ruff can fix
 	@$(bin)/ruff format python tests testbed ci benchmarks
 	@$(bin)/ruff check --fix python tests testbed ci benchmarks
 
-generate: setup ## write anew all that is generated and committed
+generate: setup ## write all generated files that are committed
 	@ci/generate
 
-setup: ## .venv with all locks, helm 3 and 4, kubectl
+setup: ## install .venv from all locks, helm 3 and 4, kubectl
 	@ci/set-up test
 
-tools: setup ## what the cluster tests start: a control plane, KubeRay, KWOK, CRDs; built once
+tools: setup ## build what the cluster tests start, once: a control plane, KubeRay, KWOK, CRDs
 	@$(testbed)
 
-control-plane: tools ## start one with the KubeRay operator and simulated nodes; ci/control-plane down ends it
+control-plane: tools ## start a control plane with KubeRay and simulated nodes; ci/control-plane down stops it
 	@ci/control-plane up
 
-node: setup ## this computer as a Kubernetes node, with real pods (Linux, as root; YES=1 asks nothing); ci/node down ends it
+node: setup ## make this computer a Kubernetes node with real pods (Linux, root; YES=1 to not ask); ci/node down removes it
 	@ci/node check
 	@$(build-node)
 	@ci/node up $(if $(YES),--yes)
@@ -68,35 +68,35 @@ node: setup ## this computer as a Kubernetes node, with real pods (Linux, as roo
 live-programs: setup
 	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node); fi
 
-test-live: live-programs ## real pods on a node of its own; builds what it needs where that can be
+test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml
 
-test-live-short: live-programs ## a fleet on such a node, Ready, upgraded under load
+test-live-short: live-programs ## run those that .ci/run runs: a fleet becomes Ready and is upgraded under load
 	@$(bin)/pytest tests/live -m "live and short" --junitxml .cache/tests-live.xml
 
-verify-mutations: setup ## whether the tests notice small faults in COMMITS (HEAD): an hour each, continues where it stopped
+verify-mutations: setup ## check that the tests notice small faults in COMMITS (default HEAD); resumes; up to an hour each
 	@$(bin)/python ci/mutate.py $(or $(COMMITS),HEAD)
 
-lock: setup ## resolve requirements/*.in anew
+lock: setup ## resolve requirements/*.in into the locks
 	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 
-bench: setup ## the speed of the commands, measured here
+bench: setup ## measure the speed of the commands on this computer
 	@$(bin)/python ci/bench.py
 
-bench-gateway: setup ## the gateway against vllm-router and LiteLLM, in one run of a quarter of an hour
+bench-gateway: setup ## compare the gateway with vllm-router and LiteLLM (15 minutes)
 	@$(testbed) bombardier
 	@benchmarks/gateway/peers
 	@PYTHONPATH=benchmarks:. $(bin)/python -m gateway --write benchmarks/gateway/result.json
 
-bench-autoscaling: setup ## Ray's own rule of scaling against ours on an hour of arrivals, simulated in five minutes
+bench-autoscaling: setup ## compare Ray's scaling rule with ours on a simulated hour of arrivals (5 minutes)
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
 
-bench-failures: setup ## what happens to requests while pods are killed and services changed: on the node of `make node`
+bench-failures: setup ## count failed requests while pods are killed and services changed, on the node of `make node`
 	@ci/images/build && for image in ray:cpu ray:haproxy ray:redis; do ci/node load $$image; done
 	@PYTHONPATH=benchmarks $(bin)/python -m failures --write benchmarks/failures/result.json
 
-clean: ## caches and build outputs; .venv and .tools stay
+clean: ## remove caches and build outputs, but not .venv and .tools
 	@rm -rf .cache .mypy_cache .ruff_cache build dist python/dist
 	@find python tests testbed ci benchmarks -name __pycache__ -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""Measures what rayhelm promises about its own speed, on this computer; exits 1 where a promise is broken."""
+"""Measure the speed of rayhelm's commands on this computer; exit with 1 if one is over its limit."""
 
 import random
 import statistics

