@@ -106,6 +106,6 @@ for path, value in leaves(FULLEST):
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_every_value_acts(key: str) -> None:
+def test_every_value_has_an_effect(key: str) -> None:
     """At one place at least: not every model has several endpoints, or a host of its own."""
     assert any(acts(*place) for place in KEYS[key])

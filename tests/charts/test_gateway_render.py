@@ -37,7 +37,7 @@ def table(name: str, overlay: Object | None = None) -> dict[str, str]:
 # -- pods ------------------------------------------------------------------------------------------------------------
 
 
-def test_the_least_is_a_deployment_and_what_belongs_to_it() -> None:
+def test_minimal_values_render_a_deployment_and_its_objects() -> None:
     assert kinds(rendered()) == {
         "ConfigMap",
         "Deployment",
@@ -49,7 +49,7 @@ def test_the_least_is_a_deployment_and_what_belongs_to_it() -> None:
     }
 
 
-def test_replicas_are_the_autoscalers_as_long_as_there_is_one() -> None:
+def test_deployment_has_no_replicas_when_autoscaling_is_on() -> None:
     assert "replicas" not in spec("Deployment")
     assert "replicas" not in spec("Deployment", base="gateway/keda")
     alone = {"autoscaling": {"kind": "None"}, "replicas": 3}
@@ -57,7 +57,7 @@ def test_replicas_are_the_autoscalers_as_long_as_there_is_one() -> None:
     assert "HorizontalPodAutoscaler" not in kinds(rendered(alone))
 
 
-def test_the_hpa_aims_at_what_is_asked_for_alone() -> None:
+def test_hpa_has_the_configured_targets_only() -> None:
     def kinds_of_metrics(**scaling: int) -> list[str]:
         return [metric["type"] for metric in spec("HorizontalPodAutoscaler", {"autoscaling": scaling})["metrics"]]
 
@@ -66,11 +66,11 @@ def test_the_hpa_aims_at_what_is_asked_for_alone() -> None:
     assert kinds_of_metrics(targetRequestsInFlight=50, targetCpuPercent=0) == ["Pods"]
 
 
-def test_an_update_takes_no_pod_away_before_its_successor_is_ready() -> None:
+def test_rolling_update_keeps_all_pods_available() -> None:
     assert spec("Deployment")["strategy"]["rollingUpdate"] == {"maxUnavailable": 0, "maxSurge": 1}
 
 
-def test_another_configuration_is_another_pod_and_nothing_else_is() -> None:
+def test_pods_are_replaced_only_when_the_configuration_changes() -> None:
     def pods(overlay: Object | None = None) -> Object:
         found: Object = spec("Deployment", overlay)["template"]
         return found
@@ -80,7 +80,7 @@ def test_another_configuration_is_another_pod_and_nothing_else_is() -> None:
     assert pods() != pods({"timeouts": {"connectSeconds": 6}})
 
 
-def test_the_configuration_is_checked_before_the_pod_serves() -> None:
+def test_init_container_checks_the_configuration() -> None:
     (check,), (haproxy,) = pod()["initContainers"], pod()["containers"]
     assert check["command"] == ["haproxy", "-C", "/etc/gateway", "-c", "-f", "haproxy.cfg"]
     assert haproxy["command"] == ["haproxy", "-C", "/etc/gateway", "-db", "-f", "haproxy.cfg"]
@@ -88,7 +88,7 @@ def test_the_configuration_is_checked_before_the_pod_serves() -> None:
     assert check["volumeMounts"] == haproxy["volumeMounts"]
 
 
-def test_keys_are_mounted_as_a_folder_that_the_kubelet_keeps_fresh() -> None:
+def test_keys_are_mounted_as_a_projected_volume() -> None:
     """A subPath would never change; a Secret that is missing would stop every pod, unless it is optional."""
     (volume,) = pod(base="gateway/everything")["volumes"]
     first, *secrets = volume["projected"]["sources"]
@@ -102,11 +102,11 @@ def test_keys_are_mounted_as_a_folder_that_the_kubelet_keeps_fresh() -> None:
         assert not any("subPath" in mount for mount in part["volumeMounts"])
 
 
-def test_no_secret_stands_in_what_is_rendered() -> None:
+def test_chart_renders_no_secret() -> None:
     assert "Secret" not in kinds(rendered(base="gateway/everything"))
 
 
-def test_a_pod_that_ends_has_the_time_that_its_answers_may_take() -> None:
+def test_grace_period_covers_the_drain() -> None:
     (haproxy,) = pod()["containers"]
     hook = haproxy["lifecycle"]["preStop"]["exec"]["command"]
     assert hook[:2] == ["sh", "-c"]
@@ -125,11 +125,11 @@ def test_pods_are_spread_over_nodes_and_zones() -> None:
 
 
 @pytest.mark.parametrize(("cpu", "threads"), [("100m", 1), (1, 1), ("1500m", 2), (2.5, 3), ("4", 4)])
-def test_there_is_a_thread_for_each_cpu(cpu: Any, threads: int) -> None:
+def test_threads_follow_the_cpu(cpu: Any, threads: int) -> None:
     assert f"\n  nbthread {threads}\n" in file("haproxy.cfg", {"resources": {"cpu": cpu}})
 
 
-def test_the_digest_wins_over_the_tag() -> None:
+def test_digest_overrides_the_tag() -> None:
     digest = f"sha256:{'0' * 64}"
     assert pod({"image": {"digest": digest}})["containers"][0]["image"] == f"haproxy@{digest}"
 
@@ -147,7 +147,7 @@ def test_the_digest_wins_over_the_tag() -> None:
         ({"tenants": {"acme": {"requestsPerMinute": 25, "concurrency": 5}}}, "13 3 5"),
     ],
 )
-def test_limits_are_shared_out_over_the_pods_that_are_sure_to_run(overlay: Object, limits: str) -> None:
+def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str) -> None:
     """Requests a minute and at once, rounded up, and the seconds after which one more may pass."""
     assert table("limits.map", overlay) == {"acme": limits}
 
@@ -165,7 +165,7 @@ def test_limits_are_shared_out_over_the_pods_that_are_sure_to_run(overlay: Objec
         ([60, 30, 10], 10),
     ],
 )
-def test_weights_are_as_few_slots_as_will_do(weights: list[int], slots: int) -> None:
+def test_weights_use_the_smallest_number_of_slots(weights: list[int], slots: int) -> None:
     versions = {f"v{number}": weight for number, weight in enumerate(weights)}
     one = {"routePrefix": "/", "endpoints": {"here": {"service": "chat"}}}
     llama = {"versions": {"stable": None, **{name: {**one, "weight": weight} for name, weight in versions.items()}}}
@@ -189,7 +189,7 @@ def tcp(port: int) -> list[Object]:
     return [{"port": port, "protocol": "TCP"}]
 
 
-def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
+def test_network_policy_allows_clients_and_endpoints_only() -> None:
     policy = spec("NetworkPolicy", base="gateway/everything")
     assert policy["podSelector"]["matchLabels"] == {"rayhelm.dev/gateway": "main-gateway"}
     assert policy["policyTypes"] == ["Ingress", "Egress"]
@@ -217,7 +217,7 @@ def test_the_policy_lets_in_whom_it_names_and_out_to_the_endpoints() -> None:
     assert ways == expected
 
 
-def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods() -> None:
+def test_egress_selects_the_worker_labels_of_ray_service() -> None:
     worker = kit.cluster()["workerGroupSpecs"][0]["template"]["metadata"]["labels"]
     way = spec("NetworkPolicy")["egress"][1]["to"][0]["podSelector"]["matchLabels"]
     assert way.items() <= worker.items()
@@ -225,7 +225,7 @@ def test_its_way_to_a_service_is_the_label_that_the_other_chart_gives_its_pods()
     assert not way.items() <= head.items()
 
 
-def test_a_ray_service_can_let_it_in_by_its_label() -> None:
+def test_ray_service_can_allow_the_gateway_by_its_label() -> None:
     labels = spec("Deployment")["template"]["metadata"]["labels"]
     gateway = {"namespace": "models", "podLabels": {"rayhelm.dev/gateway": "main-gateway"}}
     policies = kit.rendered({"networkPolicy": {"allowedGateways": {"main": gateway}}})
@@ -235,7 +235,7 @@ def test_a_ray_service_can_let_it_in_by_its_label() -> None:
     assert gateway["podLabels"].items() <= labels.items()
 
 
-def test_a_prometheus_without_a_namespace_is_nobody() -> None:
+def test_prometheus_is_not_allowed_without_a_namespace() -> None:
     assert "ingress" not in {
         key
         for key, value in spec("NetworkPolicy", {"networkPolicy": {"prometheus": {"namespace": ""}}}).items()
@@ -243,11 +243,11 @@ def test_a_prometheus_without_a_namespace_is_nobody() -> None:
     }
 
 
-def test_a_policy_can_be_off_with_a_reason() -> None:
+def test_network_policy_can_be_off_with_a_reason() -> None:
     assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a mesh does it"}}))
 
 
-def test_endpoints_are_called_by_their_whole_names() -> None:
+def test_endpoints_have_fully_qualified_names() -> None:
     found = file("haproxy.cfg", base="gateway/everything")
     assert "server here chat-serve-svc.models.svc.cluster.example:8100 weight 200 check" in found
     assert "server here chat-canary-serve-svc.models.svc.cluster.example:8000 weight 100 check" in found
@@ -257,7 +257,7 @@ def test_endpoints_are_called_by_their_whole_names() -> None:
 # -- exposure --------------------------------------------------------------------------------------------------------
 
 
-def test_an_http_route_hangs_on_its_gateway_and_never_times_out() -> None:
+def test_http_route_has_its_gateway_and_no_timeout() -> None:
     route = spec("HTTPRoute", base="gateway/keda")
     assert route["parentRefs"] == [{"name": "public", "namespace": "gateways", "sectionName": "https"}]
     (rule,) = route["rules"]
@@ -265,7 +265,7 @@ def test_an_http_route_hangs_on_its_gateway_and_never_times_out() -> None:
     assert rule["backendRefs"] == [{"name": "main-gateway", "port": 80}]
 
 
-def test_an_ingress_has_its_certificate_by_reference() -> None:
+def test_ingress_references_its_certificate() -> None:
     ingress = spec("Ingress", base="gateway/everything")
     hosts = ["ai.example.org", "llm.example.org"]
     assert ingress["tls"] == [{"hosts": hosts, "secretName": "ai-tls"}]
@@ -274,7 +274,7 @@ def test_an_ingress_has_its_certificate_by_reference() -> None:
     assert spec("Ingress", elsewhere, "gateway/everything")["tls"] == [{"hosts": hosts}]
 
 
-def test_a_route_may_come_from_a_load_balancer_outside_of_the_cluster() -> None:
+def test_route_accepts_a_load_balancer_outside_the_cluster() -> None:
     route = {"kind": "Ingress", "hosts": ["ai.example.org"], "ingress": {"tlsSecret": "ai-tls"}}
     clients = {"balancer": {"cidrs": ["130.211.0.0/22"]}}
     (rule, *_) = spec("NetworkPolicy", {"exposure": route, "networkPolicy": {"allowedClients": clients}})["ingress"]
@@ -284,7 +284,7 @@ def test_a_route_may_come_from_a_load_balancer_outside_of_the_cluster() -> None:
 # -- operations ------------------------------------------------------------------------------------------------------
 
 
-def test_an_hpa_scales_on_cpu_and_on_requests_in_flight_where_asked() -> None:
+def test_hpa_scales_on_cpu_and_requests_in_flight() -> None:
     (cpu,) = spec("HorizontalPodAutoscaler")["metrics"]
     assert cpu["containerResource"]["target"]["averageUtilization"] == 70
     _, flight = spec("HorizontalPodAutoscaler", {"autoscaling": {"targetRequestsInFlight": 50}})["metrics"]
@@ -294,7 +294,7 @@ def test_an_hpa_scales_on_cpu_and_on_requests_in_flight_where_asked() -> None:
     }
 
 
-def test_keda_asks_for_the_requests_in_flight_of_this_gateway() -> None:
+def test_keda_queries_requests_in_flight_of_this_gateway() -> None:
     (trigger,) = spec("ScaledObject", base="gateway/keda")["triggers"]
     assert trigger["metadata"]["query"] == (
         'sum(haproxy_backend_current_sessions{namespace="models",rayhelm_dev_gateway="main-gateway",proxy=~".+:.+"})'
@@ -305,11 +305,11 @@ def test_keda_asks_for_the_requests_in_flight_of_this_gateway() -> None:
     assert "rayhelm.dev/gateway" in spec("PodMonitor", base="gateway/everything")["podTargetLabels"]
 
 
-def test_a_drain_takes_one_pod_at_a_time() -> None:
+def test_disruption_budget_allows_one_pod() -> None:
     assert spec("PodDisruptionBudget")["maxUnavailable"] == 1
 
 
-def test_selectors_find_the_pods() -> None:
+def test_selectors_match_the_pods() -> None:
     labels = spec("Deployment")["template"]["metadata"]["labels"]
     selectors = [
         spec("Deployment")["selector"]["matchLabels"],
@@ -323,7 +323,7 @@ def test_selectors_find_the_pods() -> None:
         assert selector.items() <= labels.items()
 
 
-def test_the_account_of_the_pods_may_be_another_one() -> None:
+def test_service_account_can_be_an_existing_one() -> None:
     assert pod()["serviceAccountName"] == "main-gateway"
     assert pod(base="gateway/keda")["serviceAccountName"] == "default"
     named = {"serviceAccount": {"create": False, "name": "there-already"}}

@@ -29,18 +29,18 @@ def endpoint(**fields: Any) -> Values:
         {"models": {"llama-8b": {"path": "/v1"}}},
     ],
 )
-def test_what_is_good_is_not_refused(good: Values) -> None:
+def test_valid_values_are_accepted(good: Values) -> None:
     assert CHART.broken(good) == ""
 
 
-def test_two_models_of_one_application_are_fine_where_bodies_are_read() -> None:
+def test_models_may_share_an_application_when_bodies_are_read() -> None:
     one = example("gateway/minimal")["models"]["llama-8b"]
     other = {**one, "task": "transcribe", "path": "/audio"}
     assert CHART.broken({"tenants": {"acme": {"models": ["llama-8b", "audio"]}}, "models": {"audio": other}}) == ""
 
 
 @pytest.mark.parametrize("helm", HELMS)
-def test_both_helms_say_the_same(helm: str) -> None:
+def test_both_helm_versions_report_the_same(helm: str) -> None:
     problem = CHART.refused("weights-sum", {"models": {"llama-8b": {"versions": {"stable": {"weight": 80}}}}}, helm)
     assert problem.message == "the weights of the versions of llama-8b add up to 80, not to 100: stable 80"
     assert yaml.safe_load(problem.fix) == {"models": {"llama-8b": {"versions": {"stable": {"weight": 100}}}}}

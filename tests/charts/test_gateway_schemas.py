@@ -54,14 +54,14 @@ def pod(item: Object) -> Object:
 
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_it_is_what_kubernetes_takes(example: str, kubernetes: str) -> None:
+def test_objects_match_the_kubernetes_schemas(example: str, kubernetes: str) -> None:
     for item in objects(example):
         if item["kind"] not in CRDS:
             built_in(item, kubernetes)
 
 
 @pytest.mark.parametrize("kind", CRDS)
-def test_it_is_what_the_crds_take(kind: str) -> None:
+def test_objects_match_the_crds(kind: str) -> None:
     (item,) = [item for example in EXAMPLES for item in objects(example) if item["kind"] == kind]
     assert complaints(item) == []
     item["spec"]["surprise"] = 1
@@ -69,7 +69,7 @@ def test_it_is_what_the_crds_take(kind: str) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_pod_passes_restricted_and_writes_nothing(example: str) -> None:
+def test_pod_passes_restricted_and_has_a_read_only_root(example: str) -> None:
     found = pod(only(objects(example), "Deployment"))
     assert violations(found) == []
     for part in (*found["spec"]["initContainers"], *found["spec"]["containers"]):
@@ -86,14 +86,14 @@ def test_the_pod_passes_restricted_and_writes_nothing(example: str) -> None:
         (lambda spec: spec["volumes"].append({"name": "h", "hostPath": {"path": "/"}}), "volume h: hostPath"),
     ],
 )
-def test_the_check_of_restricted_can_fail(change: Callable[[Object], None], complaint: str) -> None:
+def test_restricted_check_detects_violations(change: Callable[[Object], None], complaint: str) -> None:
     found = copy.deepcopy(pod(only(objects("gateway/minimal"), "Deployment")))
     change(found["spec"])
     assert any(item.startswith(complaint) for item in violations(found))
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_both_helms_render_the_same(example: str) -> None:
+def test_both_helm_versions_render_the_same(example: str) -> None:
     three, four = (
         {(item["kind"], item["metadata"]["name"]): item for item in objects(example, helm)} for helm in HELMS
     )
@@ -102,13 +102,13 @@ def test_both_helms_render_the_same(example: str) -> None:
 
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
-def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
+def test_helm_lint_passes(helm: str, kubernetes: str) -> None:
     for example in EXAMPLES:
         lint("gateway", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
     lint("gateway", {}, kube_version=kubernetes, helm=HELMS[helm])
 
 
-def test_the_examples_render_every_kind_that_the_chart_has() -> None:
+def test_examples_render_every_kind() -> None:
     assert set().union(*(kinds(objects(example)) for example in EXAMPLES)) == set(CRDS) | {
         "ConfigMap",
         "Deployment",

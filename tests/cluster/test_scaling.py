@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import gateway.kit as door_kit
+import gateway.kit as gateway_kit
 from charts.kit import example, over
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.helm import Helm
@@ -66,9 +66,9 @@ class World:
     """Namespace of the gateway."""
     services: str
     """Namespace of the service `chat`, and of the workload `edge` that scales with it."""
-    doors: list[door_kit.Door]
+    proxies: list[gateway_kit.GatewayProcess]
     """The HAProxy behind each of the gateway's first two pods."""
-    site: door_kit.Site
+    upstream: gateway_kit.Upstream
     system: str
     """Namespace of the release of the chart platform, which enforces Pod Security `restricted`."""
     chat: Exposition
@@ -106,15 +106,16 @@ def world(cluster: Cluster, place: Testbed) -> Iterator[World]:
     with ExitStack() as stack:
         stack.enter_context(cluster.machines(cpu_nodes(2)))
         gateways, services, system = (stack.enter_context(cluster.namespace()) for _ in range(3))
-        (site,) = stack.enter_context(door_kit.sites("upstream"))
-        doors = [stack.enter_context(door_kit.gateway(door_kit.smallest(site))) for _ in range(2)]
+        (upstream,) = stack.enter_context(gateway_kit.start_upstreams("upstream"))
+        values = gateway_kit.minimal_values(upstream)
+        proxies = [stack.enter_context(gateway_kit.start_gateway(values)) for _ in range(2)]
         chat = stack.enter_context(exposition())
         chat.text = FRESH
 
         helm.install("gateway", "gateway", gateways, over(example("gateway/minimal"), SCALED))
         cluster.apply(metrics_pod(), deployment("edge"), namespace=services)
         pods = eventually(lambda: names(cluster, gateways, 2), "two pods of the gateway")
-        ports = {"chat-head": chat.port} | dict(zip(pods, (door.metrics_port for door in doors), strict=True))
+        ports = {"chat-head": chat.port} | dict(zip(pods, (proxy.metrics_port for proxy in proxies), strict=True))
 
         taken: set[int] = set()
         port = free_port(taken)
@@ -124,7 +125,7 @@ def world(cluster: Cluster, place: Testbed) -> Iterator[World]:
         config = cluster.one("ConfigMap", f"{RELEASE}-scrape", system)["data"]["rayhelm.yaml"]
         server = stack.enter_context(prometheus(cluster, port, config, ports))
         served = stack.enter_context(adapter(cluster, system, RELEASE))
-        yield World(cluster, gateways, services, doors, site, system, chat, server, served)
+        yield World(cluster, gateways, services, proxies, upstream, system, chat, server, served)
 
 
 SCALED = {
@@ -270,14 +271,14 @@ def test_the_adapters_own_pods_are_let_in_and_ready(world: World) -> None:
 @contextmanager
 def load(world: World, each: int) -> Iterator[None]:
     """So many requests in flight at each HAProxy."""
-    gate = world.site.gate()
+    gate = world.upstream.gate()
 
-    async def wait(asked: door_kit.Asked, reply: door_kit.Reply) -> None:
-        await gate.passed()
-        await world.site.echo(asked, reply)
+    async def wait(request: gateway_kit.ReceivedRequest, reply: gateway_kit.Reply) -> None:
+        await gate.wait()
+        await world.upstream.echo(request, reply)
 
-    world.site.answers, usual = wait, world.site.answers
-    clients = [threading.Thread(target=door.chat, daemon=True) for door in world.doors for _ in range(each)]
+    world.upstream.respond, usual = wait, world.upstream.respond
+    clients = [threading.Thread(target=proxy.chat, daemon=True) for proxy in world.proxies for _ in range(each)]
     for client in clients:
         client.start()
     try:
@@ -286,7 +287,7 @@ def load(world: World, each: int) -> Iterator[None]:
         gate.open()
         for client in clients:
             client.join(60)
-        world.site.answers = usual
+        world.upstream.respond = usual
 
 
 def test_requests_in_flight_raise_and_lower_the_pods_of_the_gateway(world: World) -> None:

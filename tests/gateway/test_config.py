@@ -6,29 +6,29 @@ import pytest
 import yaml
 
 from charts.kit import VALUES, over
-from gateway.kit import gateway, haproxy, sites, smallest, tenant
-from gateway.kit.door import files
+from gateway.kit import find_haproxy, minimal_values, start_gateway, start_upstreams, tenant
+from gateway.kit.process import render_files
 
 EXAMPLES = sorted(path.stem for path in (VALUES / "gateway").glob("*.yaml"))
 
 
-def complaints(folder, values):
+def check_config(folder, values):
     """What `haproxy -c` says, but for names that resolve later."""
-    for name, text in files(values).items():
+    for name, text in render_files(values).items():
         (folder / name).write_text(text)
-    done = subprocess.run([haproxy(), "-C", folder, "-c", "-f", "haproxy.cfg"], capture_output=True, text=True)
+    done = subprocess.run([find_haproxy(), "-C", folder, "-c", "-f", "haproxy.cfg"], capture_output=True, text=True)
     lines = [line for line in done.stderr.splitlines() if "[WARNING]" in line or "[ALERT]" in line]
     return done.returncode, lines
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_is_valid_and_warns_of_nothing(name, tmp_path):
-    assert complaints(tmp_path, yaml.safe_load((VALUES / f"gateway/{name}.yaml").read_text())) == (0, [])
+def test_haproxy_accepts_each_example_without_warnings(name, tmp_path):
+    assert check_config(tmp_path, yaml.safe_load((VALUES / f"gateway/{name}.yaml").read_text())) == (0, [])
 
 
-def test_a_hundred_tenants_and_models_are_valid_and_work():
-    with sites("one") as (one,):
-        values = smallest(one)
+def test_gateway_works_with_100_tenants_and_models():
+    with start_upstreams("one") as (one,):
+        values = minimal_values(one)
         llama = values["models"]["llama"]
         names = [f"model-{number}" for number in range(100)]
         more = {
@@ -36,31 +36,31 @@ def test_a_hundred_tenants_and_models_are_valid_and_work():
             "models": dict.fromkeys(names, llama),
             "resources": {"memory": "16Gi"},
         }
-        with gateway(over(values, more)) as door:
+        with start_gateway(over(values, more)) as gateway:
             for number in (0, 57, 99):
-                assert door.chat(f"model-{number}", key=f"team-{number}-key").site == "one"
-            assert door.chat("model-3").error["code"] == "model_not_allowed"
-            assert len(door.ask("/v1/models", key="team-99-key").json()["data"]) == 100
+                assert gateway.chat(f"model-{number}", key=f"team-{number}-key").endpoint == "one"
+            assert gateway.chat("model-3").error["code"] == "model_not_allowed"
+            assert len(gateway.request("/v1/models", key="team-99-key").json()["data"]) == 100
 
 
-def test_a_list_of_models_is_whole_however_long_it_is():
+def test_model_list_is_complete_when_it_exceeds_16_kib():
     """HAProxy cuts lines of its maps at 16 KiB."""
     names = [
         f"an-organisation/a-model-with-a-name-as-long-as-any-may-be-of-some-family-of-language-models-{n:04}"
         for n in range(205)
     ]
-    with sites("one") as (one,):
-        values = smallest(one)
+    with start_upstreams("one") as (one,):
+        values = minimal_values(one)
         llama = values["models"]["llama"]
         more = {"tenants": {"many": tenant("many", names)}, "models": dict.fromkeys(names, llama)}
-        with gateway(over(values, more)) as door:
+        with start_gateway(over(values, more)) as gateway:
             for key, models in (("many-key", names), ("acme-key", ["llama"])):
-                assert [model["id"] for model in door.ask("/v1/models", key=key).json()["data"]] == models
+                assert [model["id"] for model in gateway.request("/v1/models", key=key).json()["data"]] == models
 
 
-def test_nothing_in_it_can_be_changed_from_outside():
+def test_config_has_no_stats_socket_and_no_admin_page():
     """There is no stats socket and no admin page."""
-    text = files(yaml.safe_load((VALUES / "gateway/everything.yaml").read_text()))["haproxy.cfg"]
+    text = render_files(yaml.safe_load((VALUES / "gateway/everything.yaml").read_text()))["haproxy.cfg"]
     assert "stats socket" not in text
     assert "stats enable" not in text
     assert "stats uri" not in text

@@ -8,23 +8,23 @@ import random
 
 import pytest
 
-from gateway.kit import gateway, model, sites, smallest, tenant
-from gateway.kit.hostile import LAST, served_as, unshaken
-from gateway.kit.raw import request
+from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit.connection import build_request
+from gateway.kit.hostile import LAST, assert_unaffected, collect_responses
 
 CHAT = "/v1/chat/completions"
 ROUNDS, BATCH = 50, 80
 
 
 @pytest.fixture(scope="module")
-def place():
+def environment():
     """Each model has a path of its own upstream, which tells how the gateway decided. `secret` is another tenant's."""
-    with sites("one") as (one,):
+    with start_upstreams("one") as (one,):
 
-        async def shortly(asked, reply):
+        async def shortly(request, reply):
             await reply.raw(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\n{}")
 
-        one.answers = shortly
+        one.respond = shortly
         values = {
             "tenants": {"acme": {"models": ["llama", "qwen"]}, "boss": tenant("boss", ["secret"])},
             "models": {
@@ -33,16 +33,16 @@ def place():
                 "secret": model(one, route="/secret"),
             },
         }
-        with gateway(smallest(one, values)) as door, unshaken(door, megabytes=400):
-            yield door, one
+        with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway, megabytes=400):
+            yield gateway, one
 
 
-def decided(asked):
+def selected_model(request):
     """The model that the gateway looked up."""
-    return asked.path.split("/")[1]
+    return request.path.split("/")[1]
 
 
-def seen_by_python(body):
+def model_in_python(body):
     """The model that FastAPI finds in a body; None where it refuses the body."""
     try:
         content = json.loads(body)
@@ -51,33 +51,35 @@ def seen_by_python(body):
     return content.get("model", "nothing") if isinstance(content, dict) else "nothing"
 
 
-def lets_through(place, bodies, way):
+def assert_consistent(environment, bodies, way):
     """Asks for all at once; the answers, after it was seen that nothing went up that Python reads otherwise.
 
     The gateway has a way of its own for small bodies, one for large ones, and one for those in chunks."""
-    door, one = place
-    before = len(one.asked)
+    gateway, one = environment
+    before = len(one.requests)
     if way == "large":
         bodies = [body + b" " * 4098 for body in bodies]
-    *answers, last = served_as(door, b"".join((chunked if way == "chunks" else whole)(body) for body in bodies) + LAST)
+    *responses, last = collect_responses(
+        gateway, b"".join((chunked if way == "chunks" else with_length)(body) for body in bodies) + LAST
+    )
     assert last.headers["x-request-id"] == "last"
-    passed = [body for body, answer in zip(bodies, answers, strict=True) if answer.status == 200]
-    assert [asked.body for asked in one.asked[before:]] == passed
-    for asked in one.asked[before:]:
-        assert seen_by_python(asked.body) in (decided(asked), None), asked.body[:2000]
-        assert decided(asked) in ("llama", "qwen")
-    for answer in answers:
-        assert answer.status == 200 or 400 <= answer.status < 500, answer.body
-        assert answer.status == 200 or answer.error["message"]
-    return answers
+    passed = [body for body, response in zip(bodies, responses, strict=True) if response.status == 200]
+    assert [request.body for request in one.requests[before:]] == passed
+    for request in one.requests[before:]:
+        assert model_in_python(request.body) in (selected_model(request), None), request.body[:2000]
+        assert selected_model(request) in ("llama", "qwen")
+    for response in responses:
+        assert response.status == 200 or 400 <= response.status < 500, response.body
+        assert response.status == 200 or response.error["message"]
+    return responses
 
 
-def whole(body):
-    return request(CHAT, body)
+def with_length(body):
+    return build_request(CHAT, body)
 
 
 def chunked(body):
-    start = request(CHAT, headers=[("Transfer-Encoding", "chunked")], method="POST")
+    start = build_request(CHAT, headers=[("Transfer-Encoding", "chunked")], method="POST")
     at = len(body) // 2
     parts = [part for part in (body[:at], body[at:]) if part]
     return start + b"".join(b"%x\r\n%s\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
@@ -155,17 +157,17 @@ SERVED = {
 
 @pytest.mark.parametrize("body", REFUSED.values(), ids=REFUSED)
 @pytest.mark.parametrize("way", ["small", "large", "chunks"])
-def test_it_is_refused(place, body, way):
-    (answer,) = lets_through(place, [as_bytes(body)], way)
-    assert 400 <= answer.status < 500
+def test_invalid_body_is_refused(environment, body, way):
+    (response,) = assert_consistent(environment, [as_bytes(body)], way)
+    assert 400 <= response.status < 500
 
 
 @pytest.mark.parametrize("body", SERVED.values(), ids=SERVED)
 @pytest.mark.parametrize("way", ["small", "large", "chunks"])
-def test_it_is_served_as_python_reads_it(place, body, way):
-    assert seen_by_python(body) == "llama"
-    (answer,) = lets_through(place, [as_bytes(body)], way)
-    assert answer.status == 200
+def test_gateway_and_python_find_the_same_model(environment, body, way):
+    assert model_in_python(body) == "llama"
+    (response,) = assert_consistent(environment, [as_bytes(body)], way)
+    assert response.status == 200
 
 
 def in_two_widths(encoding):
@@ -177,10 +179,10 @@ def in_two_widths(encoding):
 @pytest.mark.parametrize("mark", [b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b" ", b" \x00", b"\x00 "])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 @pytest.mark.parametrize("way", ["small", "large", "chunks"])
-def test_it_is_not_read_in_another_width(place, encoding, mark, way):
+def test_body_is_refused_when_it_is_utf_16_or_utf_32(environment, encoding, mark, way):
     assert json.loads(in_two_widths(encoding))["model"] == "secret"
-    (answer,) = lets_through(place, [mark + in_two_widths(encoding)], way)
-    assert answer.error["code"] == "invalid_json"
+    (response,) = assert_consistent(environment, [mark + in_two_widths(encoding)], way)
+    assert response.error["code"] == "invalid_json"
 
 
 def as_bytes(body):
@@ -267,10 +269,10 @@ def mutated(chance):
 
 
 @pytest.mark.parametrize("way", ["small", "large", "chunks"])
-def test_no_chance_finds_a_body_that_is_read_in_two_ways(place, way):
+def test_random_bodies_are_never_read_in_two_ways(environment, way):
     chance, statuses = random.Random(20), []
     for _ in range(ROUNDS):
-        answers = lets_through(place, [mutated(chance) for _ in range(BATCH)], way)
-        statuses += [answer.status for answer in answers]
+        responses = assert_consistent(environment, [mutated(chance) for _ in range(BATCH)], way)
+        statuses += [response.status for response in responses]
     assert set(statuses) == {200, 400, 403, 404}
     assert statuses.count(200) > len(statuses) / 10, "enough of what chance makes has to pass to mean something"

@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager
 import psutil
 import pytest
 
-from gateway.kit import endpoint, eventually, gateway, hashed, sites, smallest, tenant
-from gateway.kit.hostile import LAST, served_as, unshaken
-from gateway.kit.raw import Line, request
+from gateway.kit import endpoint, hash_key, minimal_values, start_gateway, start_upstreams, tenant, wait_for
+from gateway.kit.connection import Connection, build_request
+from gateway.kit.hostile import LAST, assert_unaffected, collect_responses
 
 IDLE = 1000
 BODY = 2**20
@@ -29,9 +29,9 @@ def _files():
 
 
 @pytest.fixture(scope="module")
-def place():
+def environment():
     """Short times, and room for more than the idle ones."""
-    with sites("one") as (one,):
+    with start_upstreams("one") as (one,):
         whisper = {
             "task": "transcribe",
             "versions": {"stable": {"routePrefix": "/", "endpoints": {"one": endpoint(one)}}},
@@ -47,193 +47,204 @@ def place():
             "resources": {"memory": "8Gi"},
             "timeouts": {"headerSeconds": 2, "bodySeconds": 2, "clientSeconds": 2, "keyRefreshSeconds": 1},
         }
-        with gateway(smallest(one, values)) as door, unshaken(door, megabytes=400):
-            yield door, one
+        with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway, megabytes=400):
+            yield gateway, one
 
 
 @pytest.fixture
-def door(place):
-    return place[0]
+def gateway(environment):
+    return environment[0]
 
 
 @pytest.fixture
-def one(place):
-    yield place[1]
-    place[1].answers = place[1].echo
+def one(environment):
+    yield environment[1]
+    environment[1].respond = environment[1].echo
 
 
 @contextmanager
-def lines(door, count):
+def open_connections(gateway, count):
     with ExitStack() as stack:
-        yield [stack.enter_context(Line(door.port)) for _ in range(count)]
+        yield [stack.enter_context(Connection(gateway.port)) for _ in range(count)]
 
 
-def nobody_is_left(door):
+def wait_until_idle(gateway):
     """One session is that of the question."""
-    return eventually(lambda: door.metric("haproxy_frontend_current_sessions", proxy="http") == 0, "all have left")
+    return wait_for(lambda: gateway.sum_metric("haproxy_frontend_current_sessions", proxy="http") == 0, "all have left")
 
 
-def drip(line, pieces):
+def send_slowly(connection, pieces):
     """Sends bit by bit until the other side has had enough; answers what it said."""
     for piece in pieces:
-        line.send(piece)
-        if line.says_more(0.05):
-            return line.take_all()
+        connection.send(piece)
+        if connection.has_data(0.05):
+            return connection.receive_all()
     raise AssertionError("the gateway took it all")
 
 
 # -- idle ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_idle_connections_hold_nobody_up(door, one):
-    memory = psutil.Process(door.process.pid).memory_info
+def test_1000_idle_connections_do_not_block_other_clients(gateway, one):
+    memory = psutil.Process(gateway.process.pid).memory_info
     before = memory().rss
-    with lines(door, IDLE // 2) as used:
-        for line in used:
-            assert line.ask("/v1/models").status == 200
-        with lines(door, IDLE // 2):
-            assert [door.chat().status for _ in range(50)] == [200] * 50
-            assert door.metric("haproxy_frontend_current_sessions", proxy="http") >= IDLE // 2
+    with open_connections(gateway, IDLE // 2) as used:
+        for connection in used:
+            assert connection.request("/v1/models").status == 200
+        with open_connections(gateway, IDLE // 2):
+            assert [gateway.chat().status for _ in range(50)] == [200] * 50
+            assert gateway.sum_metric("haproxy_frontend_current_sessions", proxy="http") >= IDLE // 2
             assert memory().rss - before < 100 * 2**20
-    nobody_is_left(door)
+    wait_until_idle(gateway)
 
 
-def test_idle_connections_on_every_place_there_is_end_by_themselves(one):
+def test_idle_connections_are_closed_when_all_are_in_use(one):
     values = {"limits": {"connections": 50}, "timeouts": {"headerSeconds": 1, "keepAliveSeconds": 1}}
-    with gateway(smallest(one, values)) as door, unshaken(door), lines(door, 150) as silent:
-        for line in silent[:20]:
-            line.send(request("/v1/models"))
-        assert door.chat().status == 200, "after whoever came before was sent away"
-        assert all(line.is_closed for line in silent[20:50])
+    with (
+        start_gateway(minimal_values(one, values)) as gateway,
+        assert_unaffected(gateway),
+        open_connections(gateway, 150) as silent,
+    ):
+        for connection in silent[:20]:
+            connection.send(build_request("/v1/models"))
+        assert gateway.chat().status == 200, "after whoever came before was sent away"
+        assert all(connection.is_closed for connection in silent[20:50])
 
 
 # -- slow ------------------------------------------------------------------------------------------------------------
 
 
-def test_headers_that_come_bit_by_bit_end_in_time(door, one):
-    before = len(one.asked)
-    with lines(door, 100) as slow:
+def test_slow_headers_get_408(gateway, one):
+    before = len(one.requests)
+    with open_connections(gateway, 100) as slow:
         for piece in (b"GET /v1/models HTTP/1.1\r\n", b"Host: x\r\n", b"X-Filler: x\r\n"):
-            for line in slow:
-                line.send(piece)
-            assert door.chat().status == 200
-        assert b" 408 " in drip(slow[0], [b"X-Filler: x\r\n"] * 1000)
-        for line in slow[1:]:
-            assert line.answer().status == 408
-    assert len(one.asked) == before + 3
+            for connection in slow:
+                connection.send(piece)
+            assert gateway.chat().status == 200
+        assert b" 408 " in send_slowly(slow[0], [b"X-Filler: x\r\n"] * 1000)
+        for connection in slow[1:]:
+            assert connection.read_response().status == 408
+    assert len(one.requests) == before + 3
 
 
 @pytest.mark.parametrize("start", [b"Content-Length: 1000\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n3e8\r\n"])
-def test_a_body_that_comes_bit_by_bit_ends_in_time(door, one, start):
-    before = len(one.asked)
-    with Line(door.port) as line:
-        line.send(HEAD + start)
-        assert b'"request_timeout"' in drip(line, [b"x"] * 999)
-    assert len(one.asked) == before
+def test_slow_body_gets_408(gateway, one, start):
+    before = len(one.requests)
+    with Connection(gateway.port) as connection:
+        connection.send(HEAD + start)
+        assert b'"request_timeout"' in send_slowly(connection, [b"x"] * 999)
+    assert len(one.requests) == before
 
 
-def test_an_upload_that_stops_ends_upstream_too(door, one):
-    with Line(door.port) as line:
-        line.send(HEAD.replace(b"/v1/chat/completions", b"/whisper/v1/audio/transcriptions"))
-        line.send(b"Content-Length: 1000\r\nX-Request-Id: stops\r\n\r\nsome")
-        assert line.answer().status in (400, 408)
-    (asked,) = [asked for asked in one.asked if asked.header("x-request-id") == "stops"]
-    assert not asked.whole
-    assert asked.gone.wait(60)
-    assert door.logged("stops")["termination_state"].startswith("c")
+def test_stopped_upload_is_aborted_upstream(gateway, one):
+    with Connection(gateway.port) as connection:
+        connection.send(HEAD.replace(b"/v1/chat/completions", b"/whisper/v1/audio/transcriptions"))
+        connection.send(b"Content-Length: 1000\r\nX-Request-Id: stops\r\n\r\nsome")
+        assert connection.read_response().status in (400, 408)
+    (request,) = [request for request in one.requests if request.header("x-request-id") == "stops"]
+    assert not request.is_complete
+    assert request.disconnected.wait(60)
+    assert gateway.log_entry("stops")["termination_state"].startswith("c")
 
 
-def test_a_client_that_does_not_read_ends_upstream_too(door, one):
-    async def endless(asked, reply):
+def test_request_is_aborted_upstream_when_client_does_not_read(gateway, one):
+    async def endless(request, reply):
         await reply.start()
-        while not asked.gone.is_set():
+        while not request.disconnected.is_set():
             await reply.send(b"x" * 65_536)
 
-    one.answers = endless
-    with Line(door.port) as line:
-        line.send(request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", "deaf")]))
-        (asked,) = eventually(lambda: [a for a in one.asked if a.header("x-request-id") == "deaf"], "it is asked")
-        assert asked.gone.wait(60)
-    assert door.logged("deaf")["termination_state"].startswith("c")
+    one.respond = endless
+    with Connection(gateway.port) as connection:
+        connection.send(build_request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", "deaf")]))
+        (request,) = wait_for(lambda: [a for a in one.requests if a.header("x-request-id") == "deaf"], "it is asked")
+        assert request.disconnected.wait(60)
+    assert gateway.log_entry("deaf")["termination_state"].startswith("c")
 
 
-def test_largest_bodies_that_never_end_take_the_memory_that_was_planned(door):
-    memory = psutil.Process(door.process.pid).memory_info
+def test_incomplete_largest_bodies_stay_within_planned_memory(gateway):
+    memory = psutil.Process(gateway.process.pid).memory_info
     before, count = memory().rss, 100
-    with lines(door, count) as slow:
-        for line in slow:
-            line.send(HEAD + b"Content-Length: %d\r\n\r\n" % BODY + b"x" * (BODY - 1))
-        assert door.chat().status == 200
+    with open_connections(gateway, count) as slow:
+        for connection in slow:
+            connection.send(HEAD + b"Content-Length: %d\r\n\r\n" % BODY + b"x" * (BODY - 1))
+        assert gateway.chat().status == 200
         assert memory().rss - before < 2 * count * BODY
-        for line in slow:
-            assert line.answer().error["code"] == "request_timeout"
-    nobody_is_left(door)
+        for connection in slow:
+            assert connection.read_response().error["code"] == "request_timeout"
+    wait_until_idle(gateway)
 
 
 # -- too much --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("length", [BODY + 1, 10**9, 10**15, 2**63 - 1])
-def test_a_body_that_says_it_is_too_large_is_refused_unread(door, one, length):
-    before = len(one.asked)
+def test_too_large_content_length_is_refused_before_the_body(gateway, one, length):
+    before = len(one.requests)
     for path in (b"/v1/chat/completions", b"/whisper/v1/audio/transcriptions"):
-        with Line(door.port) as line:
-            line.send(HEAD.replace(b"/v1/chat/completions", path) + b"Content-Length: %d\r\n\r\n" % max(length, 10**9))
-            assert line.answer().status == 413
-    assert len(one.asked) == before
+        with Connection(gateway.port) as connection:
+            connection.send(
+                HEAD.replace(b"/v1/chat/completions", path) + b"Content-Length: %d\r\n\r\n" % max(length, 10**9)
+            )
+            assert connection.read_response().status == 413
+    assert len(one.requests) == before
 
 
-def test_endless_chunks_are_refused(door, one):
-    before = len(one.asked)
+def test_endless_chunks_are_refused(gateway, one):
+    before = len(one.requests)
 
     def endless(_):
-        with Line(door.port) as line:
-            line.send(HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b" " * 65_536 + b"\r\n") * 80)
-            return line.answer().status
+        with Connection(gateway.port) as connection:
+            connection.send(
+                HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + (b"10000\r\n" + b" " * 65_536 + b"\r\n") * 80
+            )
+            return connection.read_response().status
 
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(endless, range(40))) == {413}
-    assert len(one.asked) == before
+    assert len(one.requests) == before
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------
 
 
-def test_wrong_keys_at_speed_cost_the_others_nothing(door, one):
-    before = len(one.asked)
+def test_many_wrong_keys_do_not_affect_other_clients(gateway, one):
+    before = len(one.requests)
     guesses = [f"guess-{number}" for number in range(6000)]
 
     def guess(keys):
-        return [answer.status for answer in served_as(door, b"".join(asks(key) for key in keys) + LAST)]
+        return [
+            response.status
+            for response in collect_responses(gateway, b"".join(models_request(key) for key in keys) + LAST)
+        ]
 
     with ThreadPoolExecutor(4) as pool:
         found = pool.map(guess, [guesses[at : at + 300] for at in range(0, len(guesses), 300)])
-        assert [door.chat().status for _ in range(50)] == [200] * 50
+        assert [gateway.chat().status for _ in range(50)] == [200] * 50
         assert [sorted(set(statuses[:-1])) for statuses in found] == [[401]] * 20
-    assert len(one.asked) == before + 50
-    assert "guess" not in door.said
+    assert len(one.requests) == before + 50
+    assert "guess" not in gateway.output
 
 
-def test_a_key_that_ends_while_it_is_used_at_speed_ends_once_and_for_all(door):
+def test_revoked_key_stays_revoked_under_load(gateway):
     end = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 4))
-    door.write_keys("brief", f"{hashed('brief-key')} old {end}", f"{hashed('other-key')} new")
-    eventually(lambda: door.ask("/v1/models", key="other-key").status == 200, "the file was read")
+    gateway.write_keys("brief", f"{hash_key('brief-key')} old {end}", f"{hash_key('other-key')} new")
+    wait_for(lambda: gateway.request("/v1/models", key="other-key").status == 200, "the file was read")
     statuses = []
 
     def ask():
-        with door.line() as line:
-            statuses.extend(line.ask(CHAT, {"model": "llama"}, key="brief-key").status for _ in range(100))
+        with gateway.connect() as connection:
+            statuses.extend(connection.request(CHAT, {"model": "llama"}, key="brief-key").status for _ in range(100))
         return statuses[-1] == 401
 
-    eventually(ask, "the key ended")
+    wait_for(ask, "the key ended")
     assert statuses[0] == 200
     assert statuses == sorted(statuses)
-    ended = served_as(door, asks("brief-key") * 500 + asks("other-key") + LAST)
-    assert [answer.status for answer in ended] == [401] * 500 + [200, 200]
+    ended = collect_responses(gateway, models_request("brief-key") * 500 + models_request("other-key") + LAST)
+    assert [response.status for response in ended] == [401] * 500 + [200, 200]
 
 
-def asks(key):
-    return request("/v1/models", key=key)
+def models_request(key):
+    return build_request("/v1/models", key=key)
 
 
 # -- gone ------------------------------------------------------------------------------------------------------------
@@ -250,34 +261,34 @@ def asks(key):
         HEAD + b"Transfer-Encoding: chunked\r\n\r\n11",
     ],
 )
-def test_clients_that_break_off_leave_nothing(door, one, begun):
-    before = len(one.asked)
+def test_disconnected_clients_leave_no_sessions(gateway, one, begun):
+    before = len(one.requests)
     for _ in range(100):
-        line = door.line()
-        line.send(begun)
-        line.reset()
-    nobody_is_left(door)
-    assert len(one.asked) == before
+        connection = gateway.connect()
+        connection.send(begun)
+        connection.reset()
+    wait_until_idle(gateway)
+    assert len(one.requests) == before
 
 
-def test_clients_that_break_off_while_they_wait_give_their_places_back(door, one):
+def test_disconnected_clients_free_their_concurrency(gateway, one):
     """Twenty at once are allowed; two hundred come and go."""
 
-    async def wait(asked, reply):
-        await gate.passed()
+    async def wait(request, reply):
+        await gate.wait()
 
-    gate, one.answers = one.gate(), wait
-    before = len(one.asked)
+    gate, one.respond = one.gate(), wait
+    before = len(one.requests)
     for wanted in range(before + 20, before + 201, 20):
-        waiting = [door.line() for _ in range(20)]
-        for line in waiting:
-            line.send(request(CHAT, {"model": "llama"}, key="narrow-key"))
-        eventually(lambda wanted=wanted: len(one.asked) == wanted, "they arrived")
-        assert door.ask("/v1/models", key="narrow-key").status == 429
-        for line in waiting:
-            line.reset()
-        nobody_is_left(door)
-    assert all(asked.gone.wait(60) for asked in one.asked[before:])
+        waiting = [gateway.connect() for _ in range(20)]
+        for connection in waiting:
+            connection.send(build_request(CHAT, {"model": "llama"}, key="narrow-key"))
+        wait_for(lambda wanted=wanted: len(one.requests) == wanted, "they arrived")
+        assert gateway.request("/v1/models", key="narrow-key").status == 429
+        for connection in waiting:
+            connection.reset()
+        wait_until_idle(gateway)
+    assert all(request.disconnected.wait(60) for request in one.requests[before:])
     gate.open()
-    one.answers = one.echo
-    assert [door.chat(key="narrow-key").status for _ in range(30)] == [200] * 30
+    one.respond = one.echo
+    assert [gateway.chat(key="narrow-key").status for _ in range(30)] == [200] * 30

@@ -4,20 +4,20 @@ Either the gateway refuses and closes, or one request goes up with one length. N
 
 import pytest
 
-from gateway.kit import endpoint, gateway, sites, smallest
-from gateway.kit.hostile import talk, unshaken
-from gateway.kit.raw import request
+from gateway.kit import endpoint, minimal_values, start_gateway, start_upstreams
+from gateway.kit.connection import build_request
+from gateway.kit.hostile import assert_unaffected, exchange
 
 CHAT = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme-key\r\n"
 UPLOAD = b"POST /whisper/v1/audio/transcriptions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer acme-key\r\n"
 BODY = b'{"model":"llama"}'
-HIDDEN = request("/smuggled", b"{}", headers=[("X-Rayhelm-Tenant", "boss")])
+HIDDEN = build_request("/smuggled", b"{}", headers=[("X-Rayhelm-Tenant", "boss")])
 CHUNKED = b"Transfer-Encoding: chunked"
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one") as (one,):
+def environment():
+    with start_upstreams("one") as (one,):
         whisper = {
             "task": "transcribe",
             "versions": {"stable": {"routePrefix": "/", "endpoints": {"one": endpoint(one)}}},
@@ -32,14 +32,14 @@ def place():
             "models": {"whisper": whisper, "painter": styles},
             "timeouts": {"headerSeconds": 1, "bodySeconds": 1, "clientSeconds": 2},
         }
-        with gateway(smallest(one, values)) as door, unshaken(door):
-            yield door, one
+        with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
+            yield gateway, one
 
 
 @pytest.fixture
-def said(place):
+def send(environment):
     """What comes of some bytes."""
-    return lambda data: talk(*place, data)
+    return lambda data: exchange(*environment, data)
 
 
 def chunked(body=BODY, size=None, extension=b"", end=b"\r\n", last=b"0\r\n\r\n"):
@@ -50,13 +50,13 @@ def with_headers(*headers, start=CHAT):
     return b"".join([start, *(header + b"\r\n" for header in headers), b"\r\n"])
 
 
-def one_request_went_up(found, body=BODY):
-    (asked,) = found.asked
-    assert (asked.path, asked.body) == ("/app/v1/chat/completions", body)
-    framing = [name.strip() for name, _ in asked.headers if name.strip() in ("content-length", "transfer-encoding")]
+def assert_one_request_forwarded(found, body=BODY):
+    (request,) = found.requests
+    assert (request.path, request.body) == ("/app/v1/chat/completions", body)
+    framing = [name.strip() for name, _ in request.headers if name.strip() in ("content-length", "transfer-encoding")]
     assert len(framing) == 1
-    assert asked.trailers == []
-    assert asked.header("x-rayhelm-tenant") == "acme"
+    assert request.trailers == []
+    assert request.header("x-rayhelm-tenant") == "acme"
 
 
 # -- lengths ---------------------------------------------------------------------------------------------------------
@@ -90,18 +90,18 @@ def one_request_went_up(found, body=BODY):
         [b"9" * 400],
     ],
 )
-def test_a_length_in_doubt_is_refused_and_the_connection_closed(said, lengths):
-    found = said(with_headers(*(b"Content-Length: " + length for length in lengths)) + BODY + HIDDEN)
+def test_ambiguous_length_is_refused_and_connection_closed(send, lengths):
+    found = send(with_headers(*(b"Content-Length: " + length for length in lengths)) + BODY + HIDDEN)
     assert found.statuses in ([400], [413])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
 @pytest.mark.parametrize("lengths", [[b"17", b"17"], [b"17, 17"], [b"\t17 "], [b"017"], [b"00000000000000000017"]])
-def test_a_length_said_twice_or_with_zeros_goes_up_once_and_plain(said, lengths):
-    found = said(with_headers(*(b"Content-Length: " + length for length in lengths)) + BODY)
-    assert (found.statuses, found.in_step) == ([200], True)
-    one_request_went_up(found)
-    assert found.asked[0].header("content-length") == "17"
+def test_equal_lengths_are_forwarded_as_one(send, lengths):
+    found = send(with_headers(*(b"Content-Length: " + length for length in lengths)) + BODY)
+    assert (found.statuses, found.in_sync) == ([200], True)
+    assert_one_request_forwarded(found)
+    assert found.requests[0].header("content-length") == "17"
 
 
 # -- chunks against lengths ------------------------------------------------------------------------------------------
@@ -110,11 +110,11 @@ def test_a_length_said_twice_or_with_zeros_goes_up_once_and_plain(said, lengths)
 @pytest.mark.parametrize("length", [b"0", b"6", b"17", b"27", b"1000"])
 @pytest.mark.parametrize("chunks_first", [True, False])
 @pytest.mark.parametrize("coding", [CHUNKED, b"transfer-encoding:CHUNKED", b"Transfer-Encoding:\r\n chunked"])
-def test_chunks_win_over_a_length_and_end_the_connection(said, length, chunks_first, coding):
+def test_chunked_coding_overrides_length_and_closes_connection(send, length, chunks_first, coding):
     both = [coding, b"Content-Length: " + length]
-    found = said(with_headers(*(both if chunks_first else both[::-1])) + chunked() + HIDDEN)
-    assert (found.statuses, found.in_step) == ([200], False)
-    one_request_went_up(found)
+    found = send(with_headers(*(both if chunks_first else both[::-1])) + chunked() + HIDDEN)
+    assert (found.statuses, found.in_sync) == ([200], False)
+    assert_one_request_forwarded(found)
 
 
 @pytest.mark.parametrize("length", [None, b"Content-Length: 27"])
@@ -152,28 +152,28 @@ def test_chunks_win_over_a_length_and_end_the_connection(said, length, chunks_fi
         b"X: x\r\n\rTransfer-Encoding: chunked",
     ],
 )
-def test_a_coding_in_doubt_is_refused_and_the_connection_closed(said, length, coding):
-    found = said(with_headers(*filter(None, [length, coding])) + chunked() + HIDDEN)
+def test_ambiguous_coding_is_refused_and_connection_closed(send, length, coding):
+    found = send(with_headers(*filter(None, [length, coding])) + chunked() + HIDDEN)
     assert found.statuses in ([400], [422])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
-def test_a_coding_that_looks_like_one_is_none(said):
+def test_header_similar_to_transfer_encoding_has_no_effect(send):
     """A name with `_` is dropped, and what follows is a body of the length that was told."""
-    found = said(with_headers(b"Transfer_Encoding: chunked", b"Content-Length: 17") + BODY)
-    assert (found.statuses, found.in_step) == ([200], True)
-    one_request_went_up(found)
+    found = send(with_headers(b"Transfer_Encoding: chunked", b"Content-Length: 17") + BODY)
+    assert (found.statuses, found.in_sync) == ([200], True)
+    assert_one_request_forwarded(found)
 
 
-def test_without_a_length_there_is_no_body(said):
-    found = said(with_headers(b"Transfer_Encoding: chunked") + chunked())
-    assert (found.statuses, found.in_step, found.asked) == ([400, 400], False, [])
+def test_request_without_length_has_no_body(send):
+    found = send(with_headers(b"Transfer_Encoding: chunked") + chunked())
+    assert (found.statuses, found.in_sync, found.requests) == ([400, 400], False, [])
 
 
-def test_a_folded_line_belongs_to_the_header_above(said):
+def test_folded_line_belongs_to_the_header_above(send):
     """It becomes a part of the key here, which is wrong then."""
-    found = said(CHAT + b" Transfer-Encoding: chunked\r\nContent-Length: 17\r\n\r\n" + BODY)
-    assert (found.statuses, found.asked) == ([401], [])
+    found = send(CHAT + b" Transfer-Encoding: chunked\r\nContent-Length: 17\r\n\r\n" + BODY)
+    assert (found.statuses, found.requests) == ([401], [])
 
 
 # -- chunks ----------------------------------------------------------------------------------------------------------
@@ -209,10 +209,10 @@ def test_a_folded_line_belongs_to_the_header_above(said):
         chunked(last=b"0\r\nX : y\r\n\r\n"),
     ],
 )
-def test_chunks_in_doubt_are_refused_and_the_connection_closed(said, body):
-    found = said(with_headers(CHUNKED) + body + HIDDEN)
+def test_invalid_chunks_are_refused_and_connection_closed(send, body):
+    found = send(with_headers(CHUNKED) + body + HIDDEN)
     assert found.statuses in ([400], [408], [413])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
 @pytest.mark.parametrize(
@@ -229,10 +229,10 @@ def test_chunks_in_doubt_are_refused_and_the_connection_closed(said, body):
         b"".join(b"1\r\n%c\r\n" % byte for byte in BODY) + b"0\r\n\r\n",
     ],
 )
-def test_chunks_go_up_whole_and_what_follows_is_a_request_of_its_own(said, body):
-    found = said(with_headers(CHUNKED) + body + HIDDEN)
-    assert (found.statuses, found.in_step) == ([200, 404], True)
-    one_request_went_up(found)
+def test_chunks_are_forwarded_and_next_request_is_separate(send, body):
+    found = send(with_headers(CHUNKED) + body + HIDDEN)
+    assert (found.statuses, found.in_sync) == ([200, 404], True)
+    assert_one_request_forwarded(found)
 
 
 @pytest.mark.parametrize(
@@ -247,27 +247,30 @@ def test_chunks_go_up_whole_and_what_follows_is_a_request_of_its_own(said, body)
         b"X-Filler: " + b"x" * 10_000,
     ],
 )
-def test_nothing_behind_the_last_chunk_goes_up(said, trailer):
+def test_trailers_are_not_forwarded(send, trailer):
     """Uvicorn would take it for one more header."""
-    found = said(with_headers(CHUNKED, b"Trailer: X-Rayhelm-Tenant") + chunked(last=b"0\r\n" + trailer + b"\r\n\r\n"))
-    assert (found.statuses, found.in_step) == ([200], True)
-    one_request_went_up(found)
-    assert [value for name, value in found.asked[0].headers if name == "x-rayhelm-tenant"] == ["acme"]
-    assert found.asked[0].header("trailer") is None
+    found = send(with_headers(CHUNKED, b"Trailer: X-Rayhelm-Tenant") + chunked(last=b"0\r\n" + trailer + b"\r\n\r\n"))
+    assert (found.statuses, found.in_sync) == ([200], True)
+    assert_one_request_forwarded(found)
+    assert [value for name, value in found.requests[0].headers if name == "x-rayhelm-tenant"] == ["acme"]
+    assert found.requests[0].header("trailer") is None
 
 
-def test_trailers_that_no_buffer_holds_are_refused(said):
+def test_trailers_larger_than_a_buffer_are_refused(send):
     many = b"".join(b"X-%d: %s\r\n" % (number, b"x" * 4000) for number in range(300))
-    found = said(with_headers(CHUNKED) + chunked(last=b"0\r\n" + many + b"\r\n"))
+    found = send(with_headers(CHUNKED) + chunked(last=b"0\r\n" + many + b"\r\n"))
     assert found.statuses in ([400], [413], [])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
-def test_an_upload_in_chunks_is_refused_whatever_the_method(said):
+def test_chunked_upload_is_refused(send):
     for start in (UPLOAD, UPLOAD.replace(b"POST /whisper/v1/audio/transcriptions", b"GET /painter/v1/styles")):
         for headers in ([CHUNKED], [CHUNKED, b"Content-Length: 17"]):
-            found = said(with_headers(*headers, start=start) + chunked())
-            assert ([answer.error["code"] for answer in found.answers], found.asked) == (["length_required"], [])
+            found = send(with_headers(*headers, start=start) + chunked())
+            assert ([response.error["code"] for response in found.responses], found.requests) == (
+                ["length_required"],
+                [],
+            )
 
 
 # -- bodies that look like requests ----------------------------------------------------------------------------------
@@ -284,38 +287,38 @@ def test_an_upload_in_chunks_is_refused_whatever_the_method(said):
     ],
 )
 @pytest.mark.parametrize("in_chunks", [False, True])
-def test_the_body_of_a_request_that_is_answered_here_is_never_a_request(said, start, status, in_chunks):
+def test_body_of_a_refused_request_is_never_a_request(send, start, status, in_chunks):
     length = CHUNKED if in_chunks else b"Content-Length: %d" % len(HIDDEN)
-    found = said(with_headers(length, start=start) + (chunked(HIDDEN) if in_chunks else HIDDEN))
-    assert (found.statuses, found.asked) == ([status], [])
+    found = send(with_headers(length, start=start) + (chunked(HIDDEN) if in_chunks else HIDDEN))
+    assert (found.statuses, found.requests) == ([status], [])
 
 
-def test_a_request_in_the_body_of_an_upload_stays_there(said):
-    found = said(with_headers(b"Content-Length: %d" % len(HIDDEN), start=UPLOAD) + HIDDEN)
-    assert (found.statuses, found.in_step) == ([200], True)
-    (asked,) = found.asked
-    assert asked.body == HIDDEN
+def test_request_inside_an_upload_is_not_executed(send):
+    found = send(with_headers(b"Content-Length: %d" % len(HIDDEN), start=UPLOAD) + HIDDEN)
+    assert (found.statuses, found.in_sync) == ([200], True)
+    (request,) = found.requests
+    assert request.body == HIDDEN
 
 
 # -- one after the other ---------------------------------------------------------------------------------------------
 
 
-def test_a_bad_request_behind_a_good_one_spoils_only_itself(said):
+def test_invalid_pipelined_request_does_not_affect_earlier_one(send):
     good = with_headers(b"Content-Length: 17") + BODY
     for bad in (b"G@T / HTTP/1.1\r\n\r\n", b"\x00\x01\x02\x03\r\n\r\n", CHAT + b"Content-Length: x\r\n\r\n"):
-        found = said(good + bad + HIDDEN)
-        assert (found.statuses, found.in_step) == ([200, 400], False)
-        one_request_went_up(found)
+        found = send(good + bad + HIDDEN)
+        assert (found.statuses, found.in_sync) == ([200, 400], False)
+        assert_one_request_forwarded(found)
 
 
-def test_a_key_is_good_for_its_own_request_and_not_for_the_next(said):
+def test_key_applies_to_one_request_only(send):
     good = with_headers(b"Content-Length: 17") + BODY
-    found = said(good + good.replace(b"Authorization: Bearer acme-key\r\n", b"") + good)
-    assert (found.statuses, found.in_step, len(found.asked)) == ([200, 401, 200], True, 2)
+    found = send(good + good.replace(b"Authorization: Bearer acme-key\r\n", b"") + good)
+    assert (found.statuses, found.in_sync, len(found.requests)) == ([200, 401, 200], True, 2)
 
 
-def test_a_hundred_requests_at_once_are_answered_in_order(said):
+def test_100_pipelined_requests_are_answered_in_order(send):
     ids = [b"r%d" % number for number in range(100)]
-    found = said(b"".join(with_headers(b"Content-Length: 17", b"X-Request-Id: " + name) + BODY for name in ids))
-    assert (found.statuses, found.in_step) == ([200] * 100, True)
-    assert [answer.headers["x-request-id"].encode() for answer in found.answers] == ids
+    found = send(b"".join(with_headers(b"Content-Length: 17", b"X-Request-Id: " + name) + BODY for name in ids))
+    assert (found.statuses, found.in_sync) == ([200] * 100, True)
+    assert [response.headers["x-request-id"].encode() for response in found.responses] == ids

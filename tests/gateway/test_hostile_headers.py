@@ -4,37 +4,37 @@ import json
 
 import pytest
 
-from gateway.kit import gateway, model, sites, smallest, tenant
-from gateway.kit.hostile import talk, unshaken
+from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit.hostile import assert_unaffected, exchange
 
 BODY = b'{"model":"llama"}'
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one") as (one,):
+def environment():
+    with start_upstreams("one") as (one,):
         values = {
             "tenants": {"boss": tenant("boss", ["llama", "secret"])},
             "models": {"secret": model(one)},
             "timeouts": {"headerSeconds": 1, "bodySeconds": 1},
         }
-        with gateway(smallest(one, values)) as door, unshaken(door):
-            yield door, one
+        with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
+            yield gateway, one
 
 
 @pytest.fixture
-def said(place):
+def send(environment):
     """What comes of some bytes."""
-    return lambda data: talk(*place, data)
+    return lambda data: exchange(*environment, data)
 
 
-def asks(*headers, key=b"Authorization: Bearer acme-key", body=BODY):
+def build(*headers, key=b"Authorization: Bearer acme-key", body=BODY):
     start = [b"POST /v1/chat/completions HTTP/1.1", b"Host: x", key, b"Content-Length: %d" % len(body)]
     return b"\r\n".join([*filter(None, start), *headers, b"", b""]) + body
 
 
-def values_of(asked, name):
-    return [value for key, value in asked.headers if key == name]
+def header_values(request, name):
+    return [value for key, value in request.headers if key == name]
 
 
 # -- who asks --------------------------------------------------------------------------------------------------------
@@ -77,23 +77,23 @@ def values_of(asked, name):
         b"Expect: boss",
     ],
 )
-def test_nobody_speaks_for_another(said, header):
-    found = said(asks(header))
-    assert (found.statuses, found.in_step) == ([200], True)
-    (asked,) = found.asked
-    assert values_of(asked, "x-rayhelm-tenant") == ["acme"]
-    assert "boss" not in json.dumps(asked.headers)
-    assert "10.0.0.1" not in json.dumps(asked.headers)
+def test_identity_headers_of_clients_are_not_forwarded(send, header):
+    found = send(build(header))
+    assert (found.statuses, found.in_sync) == ([200], True)
+    (request,) = found.requests
+    assert header_values(request, "x-rayhelm-tenant") == ["acme"]
+    assert "boss" not in json.dumps(request.headers)
+    assert "10.0.0.1" not in json.dumps(request.headers)
 
 
 @pytest.mark.parametrize("name", ["x-rayhelm-tenant", "x-request-id", "content-length", "host", "close, x-request-id"])
-def test_no_header_of_ours_is_named_for_this_hop_alone(said, name):
+def test_connection_header_cannot_drop_gateway_headers(send, name):
     """A proxy further up takes out what `connection` names."""
-    found = said(asks(f"Connection: {name}".encode()))
-    (asked,) = found.asked
-    assert values_of(asked, "connection") == []
-    assert values_of(asked, "x-rayhelm-tenant") == ["acme"]
-    assert len(values_of(asked, "x-request-id")) == 1
+    found = send(build(f"Connection: {name}".encode()))
+    (request,) = found.requests
+    assert header_values(request, "connection") == []
+    assert header_values(request, "x-rayhelm-tenant") == ["acme"]
+    assert len(header_values(request, "x-request-id")) == 1
 
 
 @pytest.mark.parametrize(
@@ -134,20 +134,20 @@ def test_no_header_of_ours_is_named_for_this_hop_alone(said, name):
         b"X: y\x00Authorization: Bearer acme-key",
     ],
 )
-def test_without_exactly_one_good_key_nothing_goes_up(said, key):
-    found = said(asks(key=key))
+def test_nothing_is_forwarded_without_exactly_one_valid_key(send, key):
+    found = send(build(key=key))
     assert found.statuses in ([401], [400])
     if found.statuses == [401]:
-        assert found.answers[0].error["code"] == "invalid_api_key"
-        assert found.answers[0].headers["www-authenticate"] == "Bearer"
-    assert found.asked == []
+        assert found.responses[0].error["code"] == "invalid_api_key"
+        assert found.responses[0].headers["www-authenticate"] == "Bearer"
+    assert found.requests == []
 
 
-def test_the_hash_of_a_key_is_no_key(said, place):
-    door, _ = place
-    (line,) = (door.folder / "keys" / "acme" / "keys").read_text().splitlines()
-    found = said(asks(key=b"Authorization: Bearer " + line.split()[0].encode()))
-    assert (found.statuses, found.asked) == ([401], [])
+def test_hash_of_a_key_is_not_accepted_as_key(send, environment):
+    gateway, _ = environment
+    (line,) = (gateway.folder / "keys" / "acme" / "keys").read_text().splitlines()
+    found = send(build(key=b"Authorization: Bearer " + line.split()[0].encode()))
+    assert (found.statuses, found.requests) == ([401], [])
 
 
 # -- injection -------------------------------------------------------------------------------------------------------
@@ -173,13 +173,13 @@ def test_the_hash_of_a_key_is_no_key(said, place):
         b"one\r\nX-Request-Id: two",
     ],
 )
-def test_a_request_id_that_could_break_a_log_is_replaced(said, place, value):
-    found = said(asks(b"X-Request-Id: " + value))
-    (asked,), (answer,) = found.asked, found.answers
-    name = answer.headers["x-request-id"]
-    assert values_of(asked, "x-request-id") == [name]
+def test_unsafe_request_id_is_replaced(send, environment, value):
+    found = send(build(b"X-Request-Id: " + value))
+    (request,), (response,) = found.requests, found.responses
+    name = response.headers["x-request-id"]
+    assert header_values(request, "x-request-id") == [name]
     assert len(name) == 36
-    assert place[0].logged(name)["tenant"] == "acme"
+    assert environment[0].log_entry(name)["tenant"] == "acme"
 
 
 @pytest.mark.parametrize(
@@ -196,16 +196,16 @@ def test_a_request_id_that_could_break_a_log_is_replaced(said, place, value):
         b"X : a",
     ],
 )
-def test_what_is_no_header_is_refused_and_the_connection_closed(said, header):
-    found = said(asks(header))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_invalid_header_is_refused_and_connection_closed(send, header):
+    found = send(build(header))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
-def test_a_line_feed_alone_begins_a_header_that_is_cleaned_like_any_other(said):
-    found = said(asks(b"X: a\nX-Rayhelm-Tenant: boss\nAuthorization_: x"))
-    (asked,) = found.asked
-    assert values_of(asked, "x") == ["a"]
-    assert values_of(asked, "x-rayhelm-tenant") == ["acme"]
+def test_header_after_a_bare_line_feed_is_filtered_too(send):
+    found = send(build(b"X: a\nX-Rayhelm-Tenant: boss\nAuthorization_: x"))
+    (request,) = found.requests
+    assert header_values(request, "x") == ["a"]
+    assert header_values(request, "x-rayhelm-tenant") == ["acme"]
 
 
 @pytest.mark.parametrize(
@@ -223,49 +223,49 @@ def test_a_line_feed_alone_begins_a_header_that_is_cleaned_like_any_other(said):
         (b"a" * 16_000, 400),
     ],
 )
-def test_a_version_is_one_that_there_is(said, version, status):
-    found = said(asks(b"X-Model-Version: " + version))
+def test_model_version_header_must_name_an_existing_version(send, version, status):
+    found = send(build(b"X-Model-Version: " + version))
     assert found.statuses == [status]
-    assert [values_of(asked, "x-model-version") for asked in found.asked] == ([[]] if status == 200 else [])
+    assert [header_values(request, "x-model-version") for request in found.requests] == ([[]] if status == 200 else [])
 
 
-def test_the_host_is_one(said):
+def test_duplicate_host_is_handled(send):
     for header in (b"Host: y", b"Host: x, y", b"Host: "):
-        found = said(asks(header))
-        assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+        found = send(build(header))
+        assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
-def test_a_part_of_an_answer_is_not_to_be_had(said):
-    found = said(asks(b"Range: bytes=0-1", b"If-Range: x", b"If-None-Match: *"))
+def test_range_header_has_no_effect(send):
+    found = send(build(b"Range: bytes=0-1", b"If-Range: x", b"If-None-Match: *"))
     assert found.statuses == [200]
-    assert found.answers[0].json()["site"] == "one"
+    assert found.responses[0].json()["endpoint"] == "one"
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("count", [1, 90])
-def test_many_headers_go_up(said, count):
-    found = said(asks(*(b"X-%d: y" % number for number in range(count))))
+def test_many_headers_are_forwarded(send, count):
+    found = send(build(*(b"X-%d: y" % number for number in range(count))))
     assert found.statuses == [200]
-    assert sum(name.startswith("x-") for name, _ in found.asked[0].headers) == count + 2
+    assert sum(name.startswith("x-") for name, _ in found.requests[0].headers) == count + 2
 
 
 @pytest.mark.parametrize("count", [101, 1000, 60_000])
-def test_more_headers_than_a_table_has_are_refused_and_the_connection_closed(said, count):
-    found = said(asks(*(b"X-%d: y" % number for number in range(count))))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_too_many_headers_are_refused_and_connection_closed(send, count):
+    found = send(build(*(b"X-%d: y" % number for number in range(count))))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
 @pytest.mark.parametrize("size", [17_000, 200_000, 900_000])
-def test_large_headers_are_refused(said, size):
-    found = said(asks(b"X: " + b"a" * size))
-    assert ([answer.error["code"] for answer in found.answers], found.asked) == (["headers_too_large"], [])
-    found = said(asks(b"X" * size + b": a"))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_large_headers_are_refused(send, size):
+    found = send(build(b"X: " + b"a" * size))
+    assert ([response.error["code"] for response in found.responses], found.requests) == (["headers_too_large"], [])
+    found = send(build(b"X" * size + b": a"))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
-def test_headers_that_no_buffer_holds_are_refused_and_the_connection_closed(said):
-    found = said(asks(b"X: " + b"a" * 3_000_000))
+def test_headers_larger_than_a_buffer_close_the_connection(send):
+    found = send(build(b"X: " + b"a" * 3_000_000))
     assert found.statuses in ([400], [414], [431])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])

@@ -2,32 +2,32 @@
 
 import pytest
 
-from gateway.kit import gateway, model, sites, smallest, tenant
-from gateway.kit.hostile import talk, unshaken
+from gateway.kit import minimal_values, model, start_gateway, start_upstreams, tenant
+from gateway.kit.hostile import assert_unaffected, exchange
 
 BODY = b'{"model":"llama"}'
 PATH = b"/v1/chat/completions"
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one") as (one,):
+def environment():
+    with start_upstreams("one") as (one,):
         values = {
             "tenants": {"boss": tenant("boss", ["llama", "secret"])},
             "models": {"secret": model(one)},
             "timeouts": {"headerSeconds": 1, "bodySeconds": 1},
         }
-        with gateway(smallest(one, values)) as door, unshaken(door):
-            yield door, one
+        with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
+            yield gateway, one
 
 
 @pytest.fixture
-def said(place):
+def send(environment):
     """What comes of some bytes."""
-    return lambda data: talk(*place, data)
+    return lambda data: exchange(*environment, data)
 
 
-def asks(method=b"POST", path=PATH, version=b"HTTP/1.1", headers=(), body=BODY):
+def build(method=b"POST", path=PATH, version=b"HTTP/1.1", headers=(), body=BODY):
     lines = [b" ".join([method, path, version]), b"Host: x", b"Authorization: Bearer acme-key"]
     length = b"Content-Length: %d" % len(body)
     return b"\r\n".join([*lines, length, *headers, b"", b""]) + body
@@ -40,28 +40,28 @@ def asks(method=b"POST", path=PATH, version=b"HTTP/1.1", headers=(), body=BODY):
     "method",
     [b"post", b"Post", b"OPTIONS", b"TRACE", b"PUT", b"PATCH", b"DELETE", b"PROPFIND", b"POSTX", b"X" * 5000],
 )
-def test_another_method_is_refused_and_the_connection_goes_on(said, method):
-    found = said(asks(method=method))
-    assert (found.statuses, found.in_step, found.asked) == ([405], True, [])
-    assert found.answers[0].headers["allow"] == "POST"
+def test_wrong_method_is_refused_and_connection_stays_open(send, method):
+    found = send(build(method=method))
+    assert (found.statuses, found.in_sync, found.requests) == ([405], True, [])
+    assert found.responses[0].headers["allow"] == "POST"
 
 
 @pytest.mark.parametrize(
     "method",
     [b"CONNECT", b"", b"P OST", b"P\x00ST", b"P\rOST", b"G@T", b"G(T", b"\xc3\x89", b'"POST"', b"POST:", b"{}"],
 )
-def test_what_is_no_method_is_refused_and_the_connection_closed(said, method):
-    found = said(asks(method=method))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_invalid_method_is_refused_and_connection_closed(send, method):
+    found = send(build(method=method))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
 @pytest.mark.parametrize(
     "header", [b"X-HTTP-Method-Override: DELETE", b"X-HTTP-Method: PUT", b"X-Method-Override: GET", b"Max-Forwards: 0"]
 )
-def test_a_method_in_a_header_is_none(said, header):
-    found = said(asks(headers=[header]))
+def test_method_override_header_has_no_effect(send, header):
+    found = send(build(headers=[header]))
     assert found.statuses == [200]
-    assert found.asked[0].method == "POST"
+    assert found.requests[0].method == "POST"
 
 
 # -- addresses -------------------------------------------------------------------------------------------------------
@@ -94,19 +94,19 @@ def test_a_method_in_a_header_is_none(said, header):
         b"http://x/http://x/v1/chat/completions",
     ],
 )
-def test_an_address_that_is_not_there_letter_by_letter_is_nowhere(said, path):
-    found = said(asks(path=path))
-    assert ([answer.error["code"] for answer in found.answers], found.in_step) == (["unknown_url"], True)
-    assert found.asked == []
+def test_path_gets_404_unless_it_matches_byte_for_byte(send, path):
+    found = send(build(path=path))
+    assert ([response.error["code"] for response in found.responses], found.in_sync) == (["unknown_url"], True)
+    assert found.requests == []
 
 
 @pytest.mark.parametrize(
     "path", [b"\\v1\\chat\\completions", b"v1/chat/completions", b"*", b"x:80", b"gateway.example:443"]
 )
-def test_an_address_of_another_kind_is_nowhere_or_refused(said, path):
-    found = said(asks(path=path))
+def test_request_target_of_another_form_is_refused(send, path):
+    found = send(build(path=path))
     assert found.statuses in ([404], [400])
-    assert found.asked == []
+    assert found.requests == []
 
 
 @pytest.mark.parametrize(
@@ -127,9 +127,9 @@ def test_an_address_of_another_kind_is_nowhere_or_refused(said, path):
         b"http://x:80:80/v1/chat/completions",
     ],
 )
-def test_what_is_no_address_is_refused_and_the_connection_closed(said, path):
-    found = said(asks(path=path))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_invalid_target_is_refused_and_connection_closed(send, path):
+    found = send(build(path=path))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
 @pytest.mark.parametrize(
@@ -147,47 +147,50 @@ def test_what_is_no_address_is_refused_and_the_connection_closed(said, path):
         b"http://user:password@x" + PATH + b"?x",
     ],
 )
-def test_what_stands_around_an_address_does_not_go_up(said, path):
-    found = said(asks(path=path))
+def test_query_and_fragment_are_not_forwarded(send, path):
+    found = send(build(path=path))
     assert found.statuses == [200]
-    assert [asked.path for asked in found.asked] == ["/app/v1/chat/completions"]
-    assert found.asked[0].header("host") == "x"
+    assert [request.path for request in found.requests] == ["/app/v1/chat/completions"]
+    assert found.requests[0].header("host") == "x"
 
 
 @pytest.mark.parametrize("size", [16_500, 100_000, 900_000])
-def test_a_very_long_address_is_refused(said, size):
+def test_long_url_gets_414(send, size):
     for path in (b"/" + b"a" * size, PATH + b"?" + b"a" * size):
-        found = said(asks(path=path))
-        assert ([answer.error["code"] for answer in found.answers], found.asked) == (["url_too_long"], [])
+        found = send(build(path=path))
+        assert ([response.error["code"] for response in found.responses], found.requests) == (["url_too_long"], [])
 
 
-def test_an_address_that_no_buffer_holds_is_refused(said):
-    found = said(asks(path=PATH + b"?" + b"a" * 3_000_000))
+def test_url_larger_than_a_buffer_is_refused(send):
+    found = send(build(path=PATH + b"?" + b"a" * 3_000_000))
     assert found.statuses in ([400], [414])
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
 # -- versions and other protocols ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [b"HTTP/0.9", b"HTTP/1.2", b"HTTP/1.9", b"HTTP/2.0", b"HTTP/9.9"])
-def test_another_version_is_refused(said, version):
-    found = said(asks(version=version))
-    assert ([answer.error["code"] for answer in found.answers], found.asked) == (["http_version_not_supported"], [])
+def test_unsupported_http_version_is_refused(send, version):
+    found = send(build(version=version))
+    assert ([response.error["code"] for response in found.responses], found.requests) == (
+        ["http_version_not_supported"],
+        [],
+    )
 
 
 @pytest.mark.parametrize(
     "version",
     [b"HTTP/3", b"HTTP/11", b"HTTP/1", b"HTTP/01.1", b"HTTP/1.1x", b"http/1.1", b"XTTP/1.1", b"RTSP/1.0", b"HTTP /1.1"],
 )
-def test_what_is_no_version_is_refused_and_the_connection_closed(said, version):
-    found = said(asks(version=version))
-    assert (found.statuses, found.in_step, found.asked) == ([400], False, [])
+def test_invalid_http_version_is_refused_and_connection_closed(send, version):
+    found = send(build(version=version))
+    assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])
 
 
-def test_an_old_client_is_served_once(said):
-    found = said(asks(version=b"HTTP/1.0"))
-    assert (found.statuses, found.in_step, len(found.asked)) == ([200], False, 1)
+def test_http_1_0_client_is_served_once(send):
+    found = send(build(version=b"HTTP/1.0"))
+    assert (found.statuses, found.in_sync, len(found.requests)) == ([200], False, 1)
 
 
 @pytest.mark.parametrize(
@@ -196,22 +199,22 @@ def test_an_old_client_is_served_once(said):
         b"GET /v1/models\r\n",
         b"GET\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes.fromhex("000000040000000000"),
-        b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n" + asks(),
-        bytes.fromhex("0d0a0d0a000d0a515549540a2111000c7f0000017f00000100010002") + asks(),
+        b"PROXY TCP4 10.0.0.1 10.0.0.2 1 2\r\n" + build(),
+        bytes.fromhex("0d0a0d0a000d0a515549540a2111000c7f0000017f00000100010002") + build(),
         bytes.fromhex("16030102000100") + b"\x00" * 600,
         b"\x00" * 100_000,
         b"SSH-2.0-OpenSSH_9.9\r\n",
         b"EHLO x\r\nMAIL FROM:<a@x>\r\n",
         b"*1\r\n$4\r\nINFO\r\n",
-        b" " + asks(),
-        asks().replace(b"\r\n", b"\r"),
+        b" " + build(),
+        build().replace(b"\r\n", b"\r"),
     ],
 )
-def test_another_protocol_is_refused_and_the_connection_closed(said, data):
-    found = said(data)
+def test_other_protocol_is_refused_and_connection_closed(send, data):
+    found = send(data)
     assert found.statuses
     assert set(found.statuses) <= {400, 405}, "405: HAProxy 3.4 reads the preface of HTTP/2 as a method"
-    assert (found.in_step, found.asked) == (False, [])
+    assert (found.in_sync, found.requests) == (False, [])
 
 
 @pytest.mark.parametrize(
@@ -223,21 +226,21 @@ def test_another_protocol_is_refused_and_the_connection_closed(said, data):
         [b"Upgrade: websocket"],
     ],
 )
-def test_nobody_is_taken_to_another_protocol(said, headers):
-    found = said(asks(headers=headers))
-    assert (found.statuses, found.in_step) == ([200], True)
-    (asked,) = found.asked
-    assert not {"upgrade", "connection", "http2-settings"} & {name for name, _ in asked.headers}
+def test_upgrade_headers_have_no_effect(send, headers):
+    found = send(build(headers=headers))
+    assert (found.statuses, found.in_sync) == ([200], True)
+    (request,) = found.requests
+    assert not {"upgrade", "connection", "http2-settings"} & {name for name, _ in request.headers}
 
 
-def test_a_websocket_is_refused(said):
+def test_websocket_is_refused(send):
     headers = [b"Upgrade: websocket", b"Connection: Upgrade", b"Sec-WebSocket-Version: 13", b"Sec-WebSocket-Key: x"]
     for method, path, status in ((b"GET", b"/v1/models", 200), (b"POST", PATH, 400)):
-        found = said(asks(method, path, headers=headers, body=b"" if method == b"GET" else BODY))
+        found = send(build(method, path, headers=headers, body=b"" if method == b"GET" else BODY))
         assert found.statuses[0] in (400, status)
-        assert found.asked == []
+        assert found.requests == []
 
 
-def test_empty_lines_before_a_request_are_nothing(said):
-    found = said(b"\r\n\r\n" + asks())
-    assert (found.statuses, found.in_step, len(found.asked)) == ([200], True, 1)
+def test_empty_lines_before_a_request_are_ignored(send):
+    found = send(b"\r\n\r\n" + build())
+    assert (found.statuses, found.in_sync, len(found.requests)) == ([200], True, 1)

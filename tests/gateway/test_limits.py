@@ -4,14 +4,14 @@ import threading
 
 import pytest
 
-from gateway.kit import Line, endpoint, eventually, gateway, model, sites, tenant
+from gateway.kit import Connection, endpoint, model, start_gateway, start_upstreams, tenant, wait_for
 
 BODY, HEADERS, UPLOAD = 65_536, 4096, 100_000
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one") as (one,):
+def environment():
+    with start_upstreams("one") as (one,):
         whisper = {
             "task": "transcribe",
             "versions": {"stable": {"routePrefix": "/", "endpoints": {"one": endpoint(one)}}},
@@ -27,19 +27,19 @@ def place():
             "limits": {"bodyBytes": BODY, "headerBytes": HEADERS, "uploadBytes": UPLOAD, "connections": 200},
             "timeouts": {"headerSeconds": 1, "bodySeconds": 1},
         }
-        with gateway(values) as door:
-            yield door, one
+        with start_gateway(values) as gateway:
+            yield gateway, one
 
 
 @pytest.fixture
-def door(place):
-    return place[0]
+def gateway(environment):
+    return environment[0]
 
 
 @pytest.fixture
-def one(place):
-    yield place[1]
-    place[1].answers = place[1].echo
+def one(environment):
+    yield environment[1]
+    environment[1].respond = environment[1].echo
 
 
 def chat(size):
@@ -64,133 +64,135 @@ CHUNKED = head("/v1/chat/completions", "Transfer-Encoding: chunked")
 # -- a tenant's requests ---------------------------------------------------------------------------------------------
 
 
-def test_more_requests_in_a_minute_than_a_tenant_has_get_429_and_wait(door):
-    assert [door.chat(key="slow-key").status for _ in range(5)] == [200] * 5
-    answer = door.chat(key="slow-key")
-    assert answer.status == 429
-    assert answer.error["code"] == "rate_limit_exceeded"
-    assert answer.headers["retry-after"] == "12"
-    assert door.chat().status == 200, "another tenant has limits of its own"
+def test_requests_above_the_rate_get_429(gateway):
+    assert [gateway.chat(key="slow-key").status for _ in range(5)] == [200] * 5
+    response = gateway.chat(key="slow-key")
+    assert response.status == 429
+    assert response.error["code"] == "rate_limit_exceeded"
+    assert response.headers["retry-after"] == "12"
+    assert gateway.chat().status == 200, "another tenant has limits of its own"
 
 
-def hold(one):
+def hold_requests(one):
     """Requests stay in flight until the gate is open."""
     gate = one.gate()
 
-    async def wait(asked, reply):
-        await gate.passed()
-        await one.echo(asked, reply)
+    async def wait(request, reply):
+        await gate.wait()
+        await one.echo(request, reply)
 
-    one.answers = wait
+    one.respond = wait
     return gate
 
 
-def test_more_requests_at_once_than_a_tenant_has_get_429_until_one_ends(door, one):
-    gate, before, statuses = hold(one), len(one.asked), []
-    running = [threading.Thread(target=lambda: statuses.append(door.chat(key="narrow-key").status)) for _ in range(2)]
+def test_requests_above_the_concurrency_get_429(gateway, one):
+    gate, before, statuses = hold_requests(one), len(one.requests), []
+    running = [
+        threading.Thread(target=lambda: statuses.append(gateway.chat(key="narrow-key").status)) for _ in range(2)
+    ]
     for thread in running:
         thread.start()
-    eventually(lambda: len(one.asked) == before + 2, "two requests are in flight")
-    answer = door.chat(key="narrow-key")
-    assert answer.status == 429
-    assert answer.error["code"] == "concurrency_limit_exceeded"
-    assert answer.headers["retry-after"] == "1"
-    assert door.ask("/v1/models").status == 200, "another tenant is not held up"
+    wait_for(lambda: len(one.requests) == before + 2, "two requests are in flight")
+    response = gateway.chat(key="narrow-key")
+    assert response.status == 429
+    assert response.error["code"] == "concurrency_limit_exceeded"
+    assert response.headers["retry-after"] == "1"
+    assert gateway.request("/v1/models").status == 200, "another tenant is not held up"
     gate.open()
     for thread in running:
         thread.join(60)
     assert statuses == [200, 200]
-    assert eventually(lambda: door.chat(key="narrow-key").status == 200, "there is room again")
+    assert wait_for(lambda: gateway.chat(key="narrow-key").status == 200, "there is room again")
 
 
-def test_a_connection_that_stays_open_is_no_request(door):
-    lines = [door.line() for _ in range(5)]
-    for line in lines:
+def test_open_connection_does_not_count_as_request(gateway):
+    lines = [gateway.connect() for _ in range(5)]
+    for connection in lines:
         for _ in range(3):
-            assert line.ask("/v1/models", key="narrow-key").status == 200
-    for line in lines:
-        line.close()
+            assert connection.request("/v1/models", key="narrow-key").status == 200
+    for connection in lines:
+        connection.close()
 
 
 # -- sizes -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_largest_body_passes_whole(door):
-    assert door.ask("/v1/chat/completions", chat(BODY)).json()["length"] == BODY
+def test_largest_body_is_forwarded(gateway):
+    assert gateway.request("/v1/chat/completions", chat(BODY)).json()["length"] == BODY
 
 
 @pytest.mark.parametrize("size", [1, 100, 16_384, BODY])
-def test_the_largest_body_passes_in_chunks_of_any_size(door, size):
-    assert door.send(CHUNKED + chunked(chat(BODY), size)).json()["length"] == BODY
+def test_largest_body_is_forwarded_in_chunks_of_any_size(gateway, size):
+    assert gateway.send(CHUNKED + chunked(chat(BODY), size)).json()["length"] == BODY
 
 
-def test_a_larger_body_is_refused_before_it_is_read(door):
-    answer = door.send(head("/v1/chat/completions", f"Content-Length: {BODY + 1}"))
-    assert answer.status == 413
-    assert answer.error["code"] == "body_too_large"
+def test_too_large_body_is_refused_before_it_is_read(gateway):
+    response = gateway.send(head("/v1/chat/completions", f"Content-Length: {BODY + 1}"))
+    assert response.status == 413
+    assert response.error["code"] == "body_too_large"
 
 
 @pytest.mark.parametrize("size", [1, 100, BODY])
 @pytest.mark.parametrize("more", [1, 10_000, 1_000_000])
-def test_a_larger_body_in_chunks_is_refused(door, size, more):
-    assert door.send(CHUNKED + chunked(chat(BODY + more), size)).status == 413
+def test_too_large_chunked_body_is_refused(gateway, size, more):
+    assert gateway.send(CHUNKED + chunked(chat(BODY + more), size)).status == 413
 
 
-def test_an_upload_is_streamed_and_has_a_limit_of_its_own(door):
+def test_upload_is_streamed_and_has_its_own_limit(gateway):
     sound = bytes(range(256)) * (UPLOAD // 256)
-    assert door.ask("/whisper/v1/audio/transcriptions", sound).json()["length"] == len(sound)
-    assert door.ask("/whisper/v1/audio/transcriptions", b"x" * (UPLOAD + 1)).error["code"] == "body_too_large"
+    assert gateway.request("/whisper/v1/audio/transcriptions", sound).json()["length"] == len(sound)
+    assert gateway.request("/whisper/v1/audio/transcriptions", b"x" * (UPLOAD + 1)).error["code"] == "body_too_large"
 
 
-def test_an_upload_has_to_say_its_length(door):
+def test_upload_requires_content_length(gateway):
     upload = head("/whisper/v1/audio/transcriptions", "Transfer-Encoding: chunked")
-    answer = door.send(upload + chunked(b"x" * 100, 10))
-    assert answer.status == 411
-    assert answer.error["code"] == "length_required"
+    response = gateway.send(upload + chunked(b"x" * 100, 10))
+    assert response.status == 411
+    assert response.error["code"] == "length_required"
 
 
-def test_of_two_lengths_one_goes_up_and_nothing_is_left_for_a_second_request(door, one):
-    before = len(one.asked)
+def test_two_equal_lengths_leave_no_second_request(gateway, one):
+    before = len(one.requests)
     both = head("/v1/chat/completions", "Content-Length: 5", "Transfer-Encoding: chunked")
-    with door.line() as line:
-        line.send(both + chunked(chat(100), 100) + both)
-        assert line.answer().json()["length"] == 100
-        assert line.is_closed
-    (asked,) = one.asked[before:]
-    assert (asked.header("content-length"), asked.header("transfer-encoding")) in (("100", None), (None, "chunked"))
+    with gateway.connect() as connection:
+        connection.send(both + chunked(chat(100), 100) + both)
+        assert connection.read_response().json()["length"] == 100
+        assert connection.is_closed
+    (request,) = one.requests[before:]
+    assert (request.header("content-length"), request.header("transfer-encoding")) in (("100", None), (None, "chunked"))
 
 
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/whisper/v1/audio/transcriptions"])
-def test_a_client_that_waits_to_be_told_to_go_on_is_told(door, path):
-    with door.line() as line:
-        line.send(head(path, "Content-Length: 100", "Expect: 100-continue"))
-        assert line.take(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
-        line.send(chat(100))
-        assert line.answer().json()["length"] == 100
+def test_expect_100_continue_is_answered(gateway, path):
+    with gateway.connect() as connection:
+        connection.send(head(path, "Content-Length: 100", "Expect: 100-continue"))
+        assert connection.receive(25) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.send(chat(100))
+        assert connection.read_response().json()["length"] == 100
 
 
-def test_headers_have_a_limit(door):
-    assert door.chat(headers=[("X-Filler", "x" * (HEADERS // 2))]).status == 200
-    answer = door.chat(headers=[("X-Filler", "x" * HEADERS)])
-    assert answer.status == 431
-    assert answer.error["code"] == "headers_too_large"
-    answer = door.ask(f"/v1/models?{'x' * HEADERS}")
-    assert answer.status == 414
-    assert answer.error["code"] == "url_too_long"
+def test_headers_above_the_limit_get_431(gateway):
+    assert gateway.chat(headers=[("X-Filler", "x" * (HEADERS // 2))]).status == 200
+    response = gateway.chat(headers=[("X-Filler", "x" * HEADERS)])
+    assert response.status == 431
+    assert response.error["code"] == "headers_too_large"
+    response = gateway.request(f"/v1/models?{'x' * HEADERS}")
+    assert response.status == 414
+    assert response.error["code"] == "url_too_long"
 
 
-def test_headers_that_no_buffer_holds_end_the_connection(door):
-    answer = door.chat(headers=[(f"X-Filler-{number}", "x" * 4000) for number in range(60)])
-    assert answer.status in (400, 414, 431)
-    assert door.chat().status == 200
+def test_headers_larger_than_a_buffer_end_the_connection(gateway):
+    response = gateway.chat(headers=[(f"X-Filler-{number}", "x" * 4000) for number in range(60)])
+    assert response.status in (400, 414, 431)
+    assert gateway.chat().status == 200
 
 
 # -- times -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_client_that_sends_its_headers_slowly_gets_408(door):
+def test_client_with_slow_headers_gets_408(gateway):
     """In HAProxy's own words: no rule is asked before there are headers."""
-    assert door.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n").status == 408
+    assert gateway.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n").status == 408
 
 
 @pytest.mark.parametrize(
@@ -201,20 +203,22 @@ def test_a_client_that_sends_its_headers_slowly_gets_408(door):
         CHUNKED + b"ff\r\n",
     ],
 )
-def test_a_client_that_sends_its_body_slowly_gets_408_and_nothing_goes_up(door, one, begun):
-    before = len(one.asked)
-    assert door.send(begun).error["code"] == "request_timeout"
-    assert len(one.asked) == before
+def test_client_with_slow_body_gets_408(gateway, one, begun):
+    before = len(one.requests)
+    assert gateway.send(begun).error["code"] == "request_timeout"
+    assert len(one.requests) == before
 
 
-def test_a_connection_on_which_nothing_is_asked_ends_without_a_word(door):
-    with Line(door.port) as line:
-        assert line.is_closed
+def test_unused_connection_is_closed_without_response(gateway):
+    with Connection(gateway.port) as connection:
+        assert connection.is_closed
 
 
-def test_a_client_that_goes_while_it_sends_leaves_nothing_upstream(door, one):
-    before = len(one.asked)
-    with Line(door.port) as line:
-        line.send(head("/v1/chat/completions", "Content-Length: 100", "X-Request-Id: left") + b'{"model": "llama"}')
-    assert door.logged("left")["status"] in (400, 408)
-    assert len(one.asked) == before
+def test_client_that_disconnects_while_sending_leaves_nothing(gateway, one):
+    before = len(one.requests)
+    with Connection(gateway.port) as connection:
+        connection.send(
+            head("/v1/chat/completions", "Content-Length: 100", "X-Request-Id: left") + b'{"model": "llama"}'
+        )
+    assert gateway.log_entry("left")["status"] in (400, 408)
+    assert len(one.requests) == before

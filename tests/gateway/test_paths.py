@@ -2,12 +2,12 @@
 
 import pytest
 
-from gateway.kit import endpoint, gateway, model, sites, smallest
+from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one", "two") as (one, two):
+def environment():
+    with start_upstreams("one", "two") as (one, two):
         ends = {"stable": {"routePrefix": "/", "endpoints": {"two": endpoint(two)}}}
         values = {
             "tenants": {"acme": {"models": ["llama", "org/sees.v2", "painter", "whisper", "speaks", "embed", "rank"]}},
@@ -24,19 +24,19 @@ def place():
                 },
             },
         }
-        with gateway(smallest(one, values)) as door:
-            yield door, [one, two]
+        with start_gateway(minimal_values(one, values)) as gateway:
+            yield gateway, [one, two]
 
 
 @pytest.fixture
-def door(place):
-    return place[0]
+def gateway(environment):
+    return environment[0]
 
 
 @pytest.fixture
-def asked(place):
-    """Paths that arrived upstream."""
-    return lambda: [item.path for site in place[1] for item in site.asked]
+def forwarded(environment):
+    """Paths that the upstreams received."""
+    return lambda: [item.path for upstream in environment[1] for item in upstream.requests]
 
 
 @pytest.mark.parametrize(
@@ -53,30 +53,30 @@ def asked(place):
         ("/v1/audio/speech", "speaks", "/v1/audio/speech"),
     ],
 )
-def test_the_address_becomes_that_of_the_application(door, address, name, upstream):
-    assert door.ask(address, {"model": name}).json()["path"] == upstream
+def test_path_is_rewritten_to_that_of_the_application(gateway, address, name, upstream):
+    assert gateway.request(address, {"model": name}).json()["path"] == upstream
 
 
-def test_a_streamed_body_is_reached_by_the_models_own_address_alone(door):
-    assert door.ask("/audio/v1/audio/transcriptions", b"sound").json()["path"] == "/v1/audio/transcriptions"
-    assert door.ask("/v1/audio/transcriptions", b"sound").status == 404
+def test_uploads_are_accepted_at_the_path_of_the_model_only(gateway):
+    assert gateway.request("/audio/v1/audio/transcriptions", b"sound").json()["path"] == "/v1/audio/transcriptions"
+    assert gateway.request("/v1/audio/transcriptions", b"sound").status == 404
 
 
-def test_a_custom_application_has_the_addresses_that_were_named(door):
-    made = door.ask("/painter/v1/images/generations?size=1", {"prompt": "x"}).json()
+def test_custom_application_has_its_configured_paths_only(gateway):
+    made = gateway.request("/painter/v1/images/generations?size=1", {"prompt": "x"}).json()
     assert made["path"] == "/paint/v1/images/generations?size=1"
-    assert door.ask("/painter/v1/styles").json()["path"] == "/paint/v1/styles"
-    assert door.ask("/painter/v1/chat/completions", {"model": "painter"}).status == 404
+    assert gateway.request("/painter/v1/styles").json()["path"] == "/paint/v1/styles"
+    assert gateway.request("/painter/v1/chat/completions", {"model": "painter"}).status == 404
 
 
-def test_the_query_of_a_known_operation_does_not_go_up(door):
-    answer = door.ask("/v1/chat/completions?api-version=1&x=%0d%0a", {"model": "llama"})
-    assert answer.json()["path"] == "/app/v1/chat/completions"
+def test_query_is_not_forwarded_for_known_operations(gateway):
+    response = gateway.request("/v1/chat/completions?api-version=1&x=%0d%0a", {"model": "llama"})
+    assert response.json()["path"] == "/app/v1/chat/completions"
 
 
-def test_an_address_may_be_whole(door):
-    answer = door.ask("http://gateway.example/v1/chat/completions", {"model": "llama"})
-    assert answer.json()["path"] == "/app/v1/chat/completions"
+def test_absolute_url_is_accepted(gateway):
+    response = gateway.request("http://gateway.example/v1/chat/completions", {"model": "llama"})
+    assert response.json()["path"] == "/app/v1/chat/completions"
 
 
 @pytest.mark.parametrize(
@@ -124,24 +124,24 @@ def test_an_address_may_be_whole(door):
         "*",
     ],
 )
-def test_any_other_address_is_nowhere(door, asked, path):
-    before = asked()
+def test_unknown_path_gets_404(gateway, forwarded, path):
+    before = forwarded()
     for method in ("POST", "GET"):
-        answer = door.ask(path, {"model": "llama"}, method=method)
+        response = gateway.request(path, {"model": "llama"}, method=method)
         if path.startswith("/"):
-            assert answer.status == 404
-            assert answer.error["code"] == "unknown_url"
+            assert response.status == 404
+            assert response.error["code"] == "unknown_url"
         else:  # no address in HTTP, which newer versions of HAProxy say in their own words
-            assert answer.status in (400, 404)
-    assert asked() == before
+            assert response.status in (400, 404)
+    assert forwarded() == before
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "post", "INVENTED"])
-def test_another_method_is_refused_with_the_one_that_is_right(door, asked, method):
-    before = asked()
-    answer = door.ask("/v1/chat/completions", {"model": "llama"}, method=method)
-    assert answer.status == 405
-    assert answer.headers["allow"] == "POST"
-    assert method == "HEAD" or answer.error["code"] == "method_not_allowed"
-    assert asked() == before
-    assert door.ask("/v1/models", {}, method="POST").headers["allow"] == "GET"
+def test_wrong_method_gets_405_with_allow(gateway, forwarded, method):
+    before = forwarded()
+    response = gateway.request("/v1/chat/completions", {"model": "llama"}, method=method)
+    assert response.status == 405
+    assert response.headers["allow"] == "POST"
+    assert method == "HEAD" or response.error["code"] == "method_not_allowed"
+    assert forwarded() == before
+    assert gateway.request("/v1/models", {}, method="POST").headers["allow"] == "GET"

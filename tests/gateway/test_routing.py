@@ -5,32 +5,32 @@ import random
 
 import pytest
 
-from gateway.kit import endpoint, gateway, model, sites, smallest
+from gateway.kit import endpoint, minimal_values, model, start_gateway, start_upstreams
 
 CHAT = "/v1/chat/completions"
 
 
 @pytest.fixture(scope="module")
-def door():
-    with sites("one", "two") as (one, two):
+def gateway():
+    with start_upstreams("one", "two") as (one, two):
         embeds = {"task": "embed", "versions": {"stable": {"routePrefix": "/", "endpoints": {"two": endpoint(two)}}}}
         values = {
             "tenants": {"acme": {"models": ["llama", "qwen", "embed"]}},
             "models": {"qwen": model(two), "secret": model(two), "embed": embeds},
         }
         values["tenants"]["boss"] = {"keys": {"secretName": "boss"}, "models": ["secret"]}
-        with gateway(smallest(one, values)) as door:
-            yield door
+        with start_gateway(minimal_values(one, values)) as gateway:
+            yield gateway
 
 
-def said(body):
+def as_bytes(body):
     """A body as bytes, and whatever the gateway answers."""
     return body if isinstance(body, bytes) else body.encode()
 
 
-def test_the_body_names_the_model(door):
-    assert door.chat("llama").site == "one"
-    assert door.chat("qwen").site == "two"
+def test_body_selects_the_model(gateway):
+    assert gateway.chat("llama").endpoint == "one"
+    assert gateway.chat("qwen").endpoint == "two"
 
 
 BIG = "x" * 900_000
@@ -67,9 +67,9 @@ BIG = "x" * 900_000
         '{"":"llama","model":"qwen"}',
     ],
 )
-def test_the_model_is_found_wherever_it_stands(door, body):
+def test_model_is_found_anywhere_in_the_body(gateway, body):
     assert json.loads(body)["model"] == "qwen", "what the server behind reads"
-    assert door.ask(CHAT, said(body)).site == "two"
+    assert gateway.request(CHAT, as_bytes(body)).endpoint == "two"
 
 
 @pytest.mark.parametrize(
@@ -107,47 +107,47 @@ def test_the_model_is_found_wherever_it_stands(door, body):
         (b"\x1f\x8b\x08\x00", "invalid_json"),
     ],
 )
-def test_a_body_that_leaves_doubt_is_refused(door, body, code):
-    answer = door.ask(CHAT, said(body))
-    assert answer.status == 400
-    assert answer.error["code"] == code
+def test_ambiguous_body_is_refused(gateway, body, code):
+    response = gateway.request(CHAT, as_bytes(body))
+    assert response.status == 400
+    assert response.error["code"] == code
 
 
-def test_a_broken_body_whose_model_is_in_no_doubt_is_left_to_the_server(door):
+def test_broken_body_with_a_clear_model_is_forwarded(gateway):
     """Python refuses it there; to parse every body here to its end would cost as much again."""
-    assert door.ask(CHAT, b'{"model":"llama", broken').site == "one"
-    assert door.ask(CHAT, b'{"model":"secret", broken').status == 403
+    assert gateway.request(CHAT, b'{"model":"llama", broken').endpoint == "one"
+    assert gateway.request(CHAT, b'{"model":"secret", broken').status == 403
 
 
 @pytest.mark.parametrize("name", ["gpt", "LLAMA", "llama ", "llama\\u0000", "llama:stable", "llama*", "qwen secret"])
-def test_a_model_that_is_not_there_gets_404(door, name):
-    answer = door.ask(CHAT, f'{{"model":"{name}"}}'.encode())
-    assert answer.status == 404
-    assert answer.error["code"] == "model_not_found"
+def test_unknown_model_gets_404(gateway, name):
+    response = gateway.request(CHAT, f'{{"model":"{name}"}}'.encode())
+    assert response.status == 404
+    assert response.error["code"] == "model_not_found"
 
 
-def test_a_model_beyond_the_allow_list_gets_403(door):
-    assert door.chat("secret").error["code"] == "model_not_allowed"
-    assert door.chat("secret", key="boss-key").status == 200
+def test_model_that_is_not_allowed_gets_403(gateway):
+    assert gateway.chat("secret").error["code"] == "model_not_allowed"
+    assert gateway.chat("secret", key="boss-key").status == 200
 
 
-def test_an_address_of_a_model_takes_that_model_alone(door):
-    assert door.ask("/qwen/v1/chat/completions", {"model": "qwen"}).site == "two"
-    answer = door.ask("/qwen/v1/chat/completions", {"model": "llama"})
-    assert answer.status == 400
-    assert answer.error["code"] == "model_mismatch"
+def test_path_of_a_model_accepts_that_model_only(gateway):
+    assert gateway.request("/qwen/v1/chat/completions", {"model": "qwen"}).endpoint == "two"
+    response = gateway.request("/qwen/v1/chat/completions", {"model": "llama"})
+    assert response.status == 400
+    assert response.error["code"] == "model_mismatch"
 
 
-def test_a_model_that_cannot_do_it_says_so(door):
+def test_operation_of_another_task_gets_400(gateway):
     for path, name in ((CHAT, "embed"), ("/v1/embeddings", "llama")):
-        answer = door.ask(path, {"model": name})
-        assert answer.status == 400
-        assert answer.error["code"] == "operation_not_supported"
+        response = gateway.request(path, {"model": name})
+        assert response.status == 400
+        assert response.error["code"] == "operation_not_supported"
 
 
-def test_the_body_goes_up_as_it_came(door):
+def test_body_is_forwarded_unchanged(gateway):
     body = b' {"model" : "llama",\r\n "x": "\\u00e9 \xc3\xa9" } '
-    assert door.ask(CHAT, body).json()["length"] == len(body)
+    assert gateway.request(CHAT, body).json()["length"] == len(body)
 
 
 LEAVES = [
@@ -168,21 +168,22 @@ LEAVES = [
 KEYS = ['"model"', r'"mod\u0065l"', '"Model"', '"x"', '"messages"', r'"\"model\""', '""', r'"\\"']
 
 
-def invented(chance, depth=0):
+def generate_body(chance, depth=0):
     """Some JSON value, with as many traps as will fit."""
     kind = chance.random()
     space = chance.choice(["", " ", "\n"])
     if depth > 3 or kind < 0.4:
         return chance.choice(LEAVES)
     if kind < 0.6:
-        return "[" + ",".join(invented(chance, depth + 1) for _ in range(chance.randrange(3))) + "]"
+        return "[" + ",".join(generate_body(chance, depth + 1) for _ in range(chance.randrange(3))) + "]"
     pairs = (
-        f"{space}{chance.choice(KEYS)}{space}:{space}{invented(chance, depth + 1)}" for _ in range(chance.randrange(5))
+        f"{space}{chance.choice(KEYS)}{space}:{space}{generate_body(chance, depth + 1)}"
+        for _ in range(chance.randrange(5))
     )
     return "{" + ",".join(pairs) + space + "}"
 
 
-def expected(body):
+def expected_result(body):
     """Status and code, or the site, as Python's parser sees the body."""
     pairs = json.loads(body, object_pairs_hook=lambda found: found)
     if not body.startswith("{"):
@@ -195,20 +196,22 @@ def expected(body):
     return {"llama": "one", "qwen": "two"}.get(models[0], "model_not_found")
 
 
-def test_no_body_is_read_otherwise_than_python_reads_it(door):
+def test_random_bodies_are_read_as_python_reads_them(gateway):
     """Bodies full of traps, each also in chunks, where the gateway reads every token."""
     chance, seen = random.Random(5), set()
-    with door.line() as line:
+    with gateway.connect() as connection:
         for _ in range(1500):
-            body = invented(chance)
-            wanted = expected(body)
+            body = generate_body(chance)
+            wanted = expected_result(body)
             seen.add(wanted)
-            found = [line.ask(CHAT, body.encode())]
+            found = [connection.request(CHAT, body.encode())]
             chunked = [("Transfer-Encoding", "chunked"), ("Content-Type", "application/json")]
-            line.send(head(chunked) + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body.encode()), body.encode()))
-            found.append(line.answer())
-            for answer in found:
-                assert (answer.json()["site"] if answer.status == 200 else answer.error["code"]) == wanted, body
+            connection.send(head(chunked) + b"%x\r\n%s\r\n0\r\n\r\n" % (len(body.encode()), body.encode()))
+            found.append(connection.read_response())
+            for response in found:
+                assert (response.json()["endpoint"] if response.status == 200 else response.error["code"]) == wanted, (
+                    body
+                )
     names = {"invalid_json", "duplicate_model", "model_missing", "model_not_string", "model_not_found"}
     assert seen == names | {"one", "two"}
 

@@ -5,70 +5,73 @@ import threading
 
 import pytest
 
-from gateway.kit import eventually, gateway, sites, smallest
-from gateway.kit.raw import request
+from gateway.kit import minimal_values, start_gateway, start_upstreams, wait_for
+from gateway.kit.connection import build_request
 
 CHAT = "/v1/chat/completions"
 STREAM = {"model": "llama", "stream": True}
 
 
 @pytest.fixture(scope="module")
-def place():
-    with sites("one") as (one,), gateway(smallest(one, {"timeouts": {"clientSeconds": 1}})) as door:
-        yield door, one
+def environment():
+    with (
+        start_upstreams("one") as (one,),
+        start_gateway(minimal_values(one, {"timeouts": {"clientSeconds": 1}})) as gateway,
+    ):
+        yield gateway, one
 
 
 @pytest.fixture
-def door(place):
-    return place[0]
+def gateway(environment):
+    return environment[0]
 
 
 @pytest.fixture
-def one(place):
-    yield place[1]
-    place[1].answers = place[1].echo
+def one(environment):
+    yield environment[1]
+    environment[1].respond = environment[1].echo
 
 
-def stream(one, events=3):
+def stream_events(one, events=3):
     """Events, each of which waits for a gate of its own; the headers and the first go at once."""
     gates = [one.gate() for _ in range(events)]
     gates[0].open()
 
-    async def answers(asked, reply):
+    async def responses(request, reply):
         await reply.start(content_type="text/event-stream")
         for number, gate in enumerate(gates):
-            await gate.passed()
+            await gate.wait()
             await reply.send(f"data: {number}\n\n".encode())
         await reply.end()
 
-    one.answers = answers
+    one.respond = responses
     return gates
 
 
-def asks(line, **options):
-    line.send(request(CHAT, STREAM, **options))
+def send_stream_request(connection, **options):
+    connection.send(build_request(CHAT, STREAM, **options))
 
 
-def event(response):
+def read_event(response):
     return response.readline() + response.readline()
 
 
-def test_each_event_arrives_before_the_next_is_sent(door, one):
-    gates = stream(one)
-    with door.line() as line:
-        asks(line)
-        response = line.begin()
-        assert event(response) == b"data: 0\n\n"
+def test_stream_events_are_forwarded_at_once(gateway, one):
+    gates = stream_events(one)
+    with gateway.connect() as connection:
+        send_stream_request(connection)
+        response = connection.begin_response()
+        assert read_event(response) == b"data: 0\n\n"
         gates[1].open()
-        assert event(response) == b"data: 1\n\n"
+        assert read_event(response) == b"data: 1\n\n"
         gates[2].open()
-        assert event(response) == b"data: 2\n\n"
+        assert read_event(response) == b"data: 2\n\n"
         assert response.read() == b""
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_silence_longer_than_a_client_may_be_silent_cuts_nothing(door, one, begun):
-    async def late(asked, reply):
+def test_client_timeout_does_not_apply_to_waiting_clients(gateway, one, begun):
+    async def late(request, reply):
         if begun:
             await reply.start(content_type="text/event-stream")
             await reply.send(b"data: 0\n\n")
@@ -78,98 +81,102 @@ def test_silence_longer_than_a_client_may_be_silent_cuts_nothing(door, one, begu
         await reply.send(b"data: 1\n\n")
         await reply.end()
 
-    one.answers = late
-    assert door.ask(CHAT, STREAM).body.endswith(b"data: 1\n\n")
+    one.respond = late
+    assert gateway.request(CHAT, STREAM).body.endswith(b"data: 1\n\n")
 
 
 @pytest.mark.parametrize("begun", [False, True])
-def test_a_client_that_goes_ends_the_work_upstream(door, one, begun):
+def test_request_is_aborted_upstream_when_client_disconnects(gateway, one, begun):
     gate = one.gate()
 
-    async def work(asked, reply):
+    async def work(request, reply):
         if begun:
             await reply.start(content_type="text/event-stream")
             await reply.send(b"data: 0\n\n")
-        await gate.passed()
+        await gate.wait()
 
-    one.answers = work
-    before = len(one.asked)
-    with door.line() as line:
-        asks(line, headers=[("X-Request-Id", f"left-{begun}")])
-        eventually(lambda: len(one.asked) > before, "the request is upstream")
+    one.respond = work
+    before = len(one.requests)
+    with gateway.connect() as connection:
+        send_stream_request(connection, headers=[("X-Request-Id", f"left-{begun}")])
+        wait_for(lambda: len(one.requests) > before, "the request is upstream")
         if begun:
-            assert event(line.begin()) == b"data: 0\n\n"
-    assert one.asked[before].gone.wait(60)
+            assert read_event(connection.begin_response()) == b"data: 0\n\n"
+    assert one.requests[before].disconnected.wait(60)
     gate.open()
-    assert door.logged(f"left-{begun}")["termination_state"][0] == "C"
+    assert gateway.log_entry(f"left-{begun}")["termination_state"][0] == "C"
 
 
-def test_a_pod_that_ends_finishes_its_streams_and_takes_nothing_new():
-    with sites("one") as (one,), gateway(smallest(one)) as door:
-        gates = stream(one)
-        with door.line() as line, door.line() as idle:
-            assert idle.ask("/v1/models").status == 200
-            asks(line)
-            response = line.begin()
-            assert event(response) == b"data: 0\n\n"
-            door.stop_softly()
-            eventually(lambda: refuses(door), "nothing new is taken")
-            last = idle.ask("/v1/models")
+def test_stopping_gateway_finishes_streams_and_refuses_new():
+    with start_upstreams("one") as (one,), start_gateway(minimal_values(one)) as gateway:
+        gates = stream_events(one)
+        with gateway.connect() as connection, gateway.connect() as idle:
+            assert idle.request("/v1/models").status == 200
+            send_stream_request(connection)
+            response = connection.begin_response()
+            assert read_event(response) == b"data: 0\n\n"
+            gateway.stop_gracefully()
+            wait_for(lambda: is_refused(gateway), "nothing new is taken")
+            last = idle.request("/v1/models")
             assert (last.status, last.headers["connection"]) == (200, "close")
-            assert door.process.is_alive
+            assert gateway.process.is_alive
             for gate in gates[1:]:
                 gate.open()
             assert response.read() == b"data: 1\n\ndata: 2\n\n"
-        eventually(lambda: not door.process.is_alive, "the process has ended")
+        wait_for(lambda: not gateway.process.is_alive, "the process has ended")
 
 
-def refuses(door):
+def is_refused(gateway):
     try:
-        door.line().close()
+        gateway.connect().close()
     except ConnectionRefusedError:
         return True
     return False
 
 
-def test_a_pod_that_ends_under_load_loses_no_request():
-    with sites("one") as (one,), gateway(smallest(one)) as door:
+def test_stopping_gateway_loses_no_request_under_load():
+    with start_upstreams("one") as (one,), start_gateway(minimal_values(one)) as gateway:
         statuses, started = [], threading.Barrier(9)
 
         def client():
-            with door.line() as line:
-                answer = line.ask(CHAT, STREAM)
+            with gateway.connect() as connection:
+                response = connection.request(CHAT, STREAM)
                 started.wait(60)
-                while answer.headers.get("connection") != "close":
-                    answer = line.ask(CHAT, STREAM)
-                    statuses.append(answer.status)
+                while response.headers.get("connection") != "close":
+                    response = connection.request(CHAT, STREAM)
+                    statuses.append(response.status)
 
         clients = [threading.Thread(target=client) for _ in range(8)]
         for thread in clients:
             thread.start()
         started.wait(60)
-        door.stop_softly()
+        gateway.stop_gracefully()
         for thread in clients:
             thread.join(60)
         assert set(statuses) == {200}
         assert len(statuses) >= 8
-        eventually(lambda: not door.process.is_alive, "the process has ended")
+        wait_for(lambda: not gateway.process.is_alive, "the process has ended")
 
 
-def test_no_stream_outlives_the_time_to_drain():
+def test_stream_is_aborted_after_the_drain_time():
     overlay = {"timeouts": {"serverSeconds": 1}, "drain": {"seconds": 1}}
-    with sites("one") as (one,), gateway(smallest(one, overlay)) as door, door.line() as line:
+    with (
+        start_upstreams("one") as (one,),
+        start_gateway(minimal_values(one, overlay)) as gateway,
+        gateway.connect() as connection,
+    ):
         ended = one.gate()
 
-        async def for_ever(asked, reply):
+        async def for_ever(request, reply):
             await reply.start(content_type="text/event-stream")
-            while not asked.gone.is_set():
+            while not request.disconnected.is_set():
                 await reply.send(b"data: more\n\n")
                 await asyncio.sleep(0.05)
             ended.open()
 
-        one.answers = for_ever
-        asks(line)
-        assert event(line.begin()) == b"data: more\n\n"
-        door.stop_softly()
-        eventually(lambda: not door.process.is_alive, "the process has ended")
-        assert one.asked[0].gone.wait(60)
+        one.respond = for_ever
+        send_stream_request(connection)
+        assert read_event(connection.begin_response()) == b"data: more\n\n"
+        gateway.stop_gracefully()
+        wait_for(lambda: not gateway.process.is_alive, "the process has ended")
+        assert one.requests[0].disconnected.wait(60)

@@ -5,18 +5,18 @@ from math import sqrt
 import pytest
 
 from charts.kit import over
-from gateway.kit import endpoint, gateway, sites, smallest, tenant
+from gateway.kit import endpoint, minimal_values, start_gateway, start_upstreams, tenant
 
 
 @pytest.fixture(scope="module")
 def two():
-    with sites("old", "new") as found:
+    with start_upstreams("old", "new") as found:
         yield found
 
 
 def values(two, old=80, new=20):
-    def version(site, weight):
-        return {"weight": weight, "routePrefix": f"/{site.name}", "endpoints": {site.name: endpoint(site)}}
+    def version(upstream, weight):
+        return {"weight": weight, "routePrefix": f"/{upstream.name}", "endpoints": {upstream.name: endpoint(upstream)}}
 
     return {
         "tenants": {
@@ -31,59 +31,61 @@ def values(two, old=80, new=20):
 
 
 @pytest.fixture(scope="module")
-def door(two):
-    with gateway(values(two)) as door:
-        yield door
+def gateway(two):
+    with start_gateway(values(two)) as gateway:
+        yield gateway
 
 
-def test_requests_are_shared_out_by_weight(door):
+def test_requests_are_divided_by_weight(gateway):
     """2,000 throws of a dice: six deviations miss the truth once in a thousand million runs."""
     throws, share = 2000, 0.2
-    with door.line() as line:
-        found = [line.ask("/v1/chat/completions", {"model": "llama"}).site for _ in range(throws)]
+    with gateway.connect() as connection:
+        found = [connection.request("/v1/chat/completions", {"model": "llama"}).endpoint for _ in range(throws)]
     assert abs(found.count("new") - throws * share) < 6 * sqrt(throws * share * (1 - share))
 
 
-def test_an_answer_says_which_version_it_comes_from_and_each_has_its_own_address(door):
-    for name, site in (("stable", "old"), ("canary", "new")):
-        answer = door.chat(headers=[("X-Model-Version", name)])
-        assert answer.headers["x-model-version"] == name
-        assert answer.json()["path"] == f"/{site}/v1/chat/completions"
+def test_response_names_its_version(gateway):
+    for name, upstream in (("stable", "old"), ("canary", "new")):
+        response = gateway.chat(headers=[("X-Model-Version", name)])
+        assert response.headers["x-model-version"] == name
+        assert response.json()["path"] == f"/{upstream}/v1/chat/completions"
 
 
-def test_a_header_decides_before_anything_else(door):
+def test_version_header_overrides_pinned_version_and_weights(gateway):
     for key in ("acme-key", "brave-key"):
-        for name, site in (("stable", "old"), ("canary", "new")):
-            found = {door.chat(key=key, headers=[("X-Model-Version", name)]).site for _ in range(20)}
-            assert found == {site}
+        for name, upstream in (("stable", "old"), ("canary", "new")):
+            found = {gateway.chat(key=key, headers=[("X-Model-Version", name)]).endpoint for _ in range(20)}
+            assert found == {upstream}
 
 
-def test_a_tenants_pin_decides_before_the_weights(door):
-    assert {door.chat(key="brave-key").site for _ in range(50)} == {"new"}
+def test_pinned_version_overrides_weights(gateway):
+    assert {gateway.chat(key="brave-key").endpoint for _ in range(50)} == {"new"}
 
 
 @pytest.mark.parametrize("named", ["beta", "only", "", "STABLE", "stable canary", "*", "0"])
-def test_a_version_that_is_not_there_is_refused(door, named):
-    answer = door.chat(headers=[("X-Model-Version", named)])
-    assert answer.status == 400
-    assert answer.error["code"] == "version_not_found"
+def test_unknown_version_is_refused(gateway, named):
+    response = gateway.chat(headers=[("X-Model-Version", named)])
+    assert response.status == 400
+    assert response.error["code"] == "version_not_found"
 
 
-def test_two_versions_at_once_are_refused(door):
+def test_two_version_headers_are_refused(gateway):
     named = [("X-Model-Version", "canary"), ("X-Model-Version", "stable")]
-    assert door.chat(headers=named).error["code"] == "version_not_found"
+    assert gateway.chat(headers=named).error["code"] == "version_not_found"
 
 
-def test_one_value_takes_a_version_back(two):
+def test_version_is_rolled_back_by_weights(two):
     back = over(values(two), {"models": {"llama": {"versions": {"stable": {"weight": 100}, "canary": {"weight": 0}}}}})
-    with gateway(back) as door:
-        assert {door.chat().site for _ in range(200)} == {"old"}
-        assert door.chat(headers=[("X-Model-Version", "canary")]).site == "new", "still there for who asks for it"
+    with start_gateway(back) as gateway:
+        assert {gateway.chat().endpoint for _ in range(200)} == {"old"}
+        assert gateway.chat(headers=[("X-Model-Version", "canary")]).endpoint == "new", (
+            "still there for who asks for it"
+        )
 
 
-def test_a_weight_of_one_percent_is_kept():
-    with sites("old", "new") as two, gateway(values(two, old=99, new=1)) as door:
-        table = dict(line.split() for line in (door.folder / "slot-versions.map").read_text().splitlines())
+def test_weight_of_one_percent_is_kept():
+    with start_upstreams("old", "new") as two, start_gateway(values(two, old=99, new=1)) as gateway:
+        table = dict(line.split() for line in (gateway.folder / "slot-versions.map").read_text().splitlines())
         assert [*table.values()].count("canary") == 1
         assert len(table) == 101  # and the one of `other`
 
@@ -91,38 +93,38 @@ def test_a_weight_of_one_percent_is_kept():
 # -- which models there are ------------------------------------------------------------------------------------------
 
 
-def listed(door, path, key):
-    answer = door.ask(path, key=key)
-    assert answer.headers["content-type"] == "application/json"
-    content = answer.json()
+def list_models(gateway, path, key):
+    response = gateway.request(path, key=key)
+    assert response.headers["content-type"] == "application/json"
+    content = response.json()
     assert content["object"] == "list"
     assert all(set(item) == {"id", "object", "created", "owned_by"} for item in content["data"])
     return [item["id"] for item in content["data"]]
 
 
-def test_a_tenant_sees_the_models_that_it_may_call(door):
-    assert listed(door, "/v1/models", "acme-key") == ["llama"]
-    assert listed(door, "/v1/models", "brave-key") == ["llama", "other"]
-    assert listed(door, "/other/v1/models", "brave-key") == ["other"]
+def test_model_list_has_the_models_of_the_tenant(gateway):
+    assert list_models(gateway, "/v1/models", "acme-key") == ["llama"]
+    assert list_models(gateway, "/v1/models", "brave-key") == ["llama", "other"]
+    assert list_models(gateway, "/other/v1/models", "brave-key") == ["other"]
 
 
-def test_one_model_can_be_asked_for(door):
+def test_single_model_can_be_requested(gateway):
     for path in ("/v1/models/other", "/other/v1/models/other"):
-        answer = door.ask(path, key="brave-key")
-        assert (answer.json()["id"], answer.json()["object"]) == ("other", "model")
-        assert door.ask(path).error["code"] == "model_not_allowed"
-    assert door.ask("/v1/models/none").status == 404
+        response = gateway.request(path, key="brave-key")
+        assert (response.json()["id"], response.json()["object"]) == ("other", "model")
+        assert gateway.request(path).error["code"] == "model_not_allowed"
+    assert gateway.request("/v1/models/none").status == 404
 
 
-def test_the_answer_of_one_site_is_not_asked_for_a_list(two, door):
-    before = [len(site.asked) for site in two]
-    listed(door, "/v1/models", "acme-key")
-    assert [len(site.asked) for site in two] == before
+def test_model_list_is_answered_by_the_gateway(two, gateway):
+    before = [len(upstream.requests) for upstream in two]
+    list_models(gateway, "/v1/models", "acme-key")
+    assert [len(upstream.requests) for upstream in two] == before
 
 
-def test_a_model_without_a_tenants_leave_is_not_shown():
-    with sites("one") as (one,):
+def test_model_list_hides_models_of_other_tenants():
+    with start_upstreams("one") as (one,):
         hidden = {"hidden": {"versions": {"v": {"routePrefix": "/", "endpoints": {"one": endpoint(one)}}}}}
         boss = {"boss": tenant("boss", ["hidden"])}
-        with gateway(smallest(one, {"models": hidden, "tenants": boss})) as door:
-            assert listed(door, "/v1/models", "acme-key") == ["llama"]
+        with start_gateway(minimal_values(one, {"models": hidden, "tenants": boss})) as gateway:
+            assert list_models(gateway, "/v1/models", "acme-key") == ["llama"]

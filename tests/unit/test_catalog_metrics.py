@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kit import gateway, sites, smallest
+from gateway.kit import minimal_values, start_gateway, start_upstreams
 from rayhelm.catalog.metrics import Metric, load_exporters, load_metrics
 from rayhelm.catalog.operators import load_nvidia
 from rayhelm.catalog.scaling import load_scaling_rules
@@ -57,14 +57,18 @@ def test_names_types_and_labels_are_those_of_a_live_service() -> None:
 
 
 def test_names_types_and_labels_are_those_of_the_gateway() -> None:
-    with sites("here") as (site,), gateway(smallest(site)) as door:
-        assert door.chat().status == 200
-        assert unlike("gateway", door.watch("/metrics")[1]) == []
+    with start_upstreams("here") as (upstream,), start_gateway(minimal_values(upstream)) as gateway:
+        assert gateway.chat().status == 200
+        assert unlike("gateway", gateway.request_metrics_port("/metrics")[1]) == []
 
 
 def test_matchers_pick_the_backends_of_models_alone() -> None:
-    with sites("here") as (site,), gateway(smallest(site)) as door:
-        proxies = set(re.findall(r'^haproxy_backend_\w+\{proxy="([^"]+)"', door.watch("/metrics")[1], re.MULTILINE))
+    with start_upstreams("here") as (upstream,), start_gateway(minimal_values(upstream)) as gateway:
+        proxies = set(
+            re.findall(
+                r'^haproxy_backend_\w+\{proxy="([^"]+)"', gateway.request_metrics_port("/metrics")[1], re.MULTILINE
+            )
+        )
     matcher = load_metrics()["haproxy_backend_current_sessions"].where
     pattern = re.fullmatch(r'proxy=~"(.+)"', matcher)
     assert pattern

@@ -1,29 +1,29 @@
-"""Drives the real HAProxy with the chart's own configuration, in front of real servers that say what they were asked.
+"""Test kit: the real HAProxy with the configuration of the chart, and upstream servers that record requests.
 
-with gateway({"tenants": ..., "models": ...}) as door:
-    door.ask("/v1/chat/completions", {"model": "llama"}, key="acme-key")
+with start_gateway({"tenants": ..., "models": ...}) as gateway:
+    gateway.request("/v1/chat/completions", {"model": "llama"}, key="acme-key")
 """
 
-from gateway.kit.door import Door, gateway, haproxy, hashed
-from gateway.kit.raw import Answer, Line
-from gateway.kit.site import Asked, Reply, Site, sites
-from gateway.kit.values import endpoint, model, smallest, tenant
-from gateway.kit.wait import eventually
+from gateway.kit.connection import Connection, Response
+from gateway.kit.process import GatewayProcess, find_haproxy, hash_key, start_gateway
+from gateway.kit.upstream import ReceivedRequest, Reply, Upstream, start_upstreams
+from gateway.kit.values import endpoint, minimal_values, model, tenant
+from gateway.kit.wait import wait_for
 
 __all__ = [
-    "Answer",
-    "Asked",
-    "Door",
-    "Line",
+    "Connection",
+    "GatewayProcess",
+    "ReceivedRequest",
     "Reply",
-    "Site",
+    "Response",
+    "Upstream",
     "endpoint",
-    "eventually",
-    "gateway",
-    "haproxy",
-    "hashed",
+    "find_haproxy",
+    "hash_key",
+    "minimal_values",
     "model",
-    "sites",
-    "smallest",
+    "start_gateway",
+    "start_upstreams",
     "tenant",
+    "wait_for",
 ]

@@ -1,4 +1,4 @@
-"""A DNS server that knows the names that a test tells it, and no other."""
+"""A DNS server for tests."""
 
 import socket
 import struct
@@ -10,7 +10,7 @@ A, ANSWER, SERVER_FAILURE, NO_SUCH_NAME, REFUSED = 1, 0x8180, 0x8182, 0x8183, 0x
 
 
 class Dns:
-    """Answers at `address`; `names` may change while it runs."""
+    """Serves `names` at `address`. A test can change them while it runs."""
 
     def __init__(self) -> None:
         self.names: dict[str, str] = {}

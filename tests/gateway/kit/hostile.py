@@ -1,4 +1,4 @@
-"""Bytes that no decent client sends, what comes back, and whether the gateway stands as before."""
+"""Sends invalid requests and checks the responses, what upstreams received, and that the gateway is unaffected."""
 
 import io
 import socket
@@ -10,82 +10,83 @@ from typing import cast
 
 import psutil
 
-from gateway.kit.door import Door
-from gateway.kit.raw import Answer, Line, request
-from gateway.kit.site import Asked, Site
+from gateway.kit.connection import Connection, Response, build_request
+from gateway.kit.process import GatewayProcess
+from gateway.kit.upstream import ReceivedRequest, Upstream
 
-LAST = request("/v1/models", headers=[("Connection", "close"), ("X-Request-Id", "last")])
-"""Asked after the hostile bytes on the same connection, which ends with it at the latest."""
+LAST = build_request("/v1/models", headers=[("Connection", "close"), ("X-Request-Id", "last")])
+"""Sent after the invalid bytes on the same connection; it closes the connection."""
 
 
 @dataclass(frozen=True)
-class Talk:
-    """All that came of some bytes."""
+class Exchange:
+    """What some bytes led to."""
 
-    answers: list[Answer]
-    """Without that to `LAST`."""
-    in_step: bool
-    """The gateway took `LAST` for a request of its own; otherwise it closed the connection before."""
-    asked: list[Asked]
-    """What arrived upstream."""
+    responses: list[Response]
+    """Responses, without that to `LAST`."""
+    in_sync: bool
+    """The gateway read `LAST` as a request of its own. Otherwise it closed the connection before."""
+    requests: list[ReceivedRequest]
+    """Requests that the upstream received."""
 
     @property
     def statuses(self) -> list[int]:
-        return [answer.status for answer in self.answers]
+        return [response.status for response in self.responses]
 
 
-def talk(door: Door, site: Site, data: bytes) -> Talk:
-    """Sends bytes as they are, and then asks twice for something ordinary: on the same connection, and on another.
+def exchange(gateway: GatewayProcess, upstream: Upstream, data: bytes) -> Exchange:
+    """Send raw bytes, then a valid request on the same connection, and one on another connection.
 
-    The second goes up on the connection that the site already has: what was left there of the bytes would spoil it."""
-    before = len(site.asked)
-    answers = served_as(door, data + LAST)
-    in_step = bool(answers) and answers[-1].headers.get("x-request-id") == "last"
-    follows = door.chat(headers=[("X-Request-Id", "follows")])
+    The second one uses the gateway's existing connection to the upstream, so remaining bytes would break it.
+    """
+    before = len(upstream.requests)
+    responses = collect_responses(gateway, data + LAST)
+    in_sync = bool(responses) and responses[-1].headers.get("x-request-id") == "last"
+    follows = gateway.chat(headers=[("X-Request-Id", "follows")])
     assert (follows.status, follows.headers["x-request-id"]) == (200, "follows")
-    *asked, last = site.asked[before:]
+    *requests, last = upstream.requests[before:]
     assert last.header("x-request-id") == "follows"
-    return Talk(answers[:-1] if in_step else answers, in_step, asked)
+    return Exchange(responses[:-1] if in_sync else responses, in_sync, requests)
 
 
-def served_as(door: Door, data: bytes) -> list[Answer]:
-    """Every answer until the gateway closes."""
-    with Line(door.port) as line:
-        line.send(data)
-        return list(_answers(line.take_all()))
+def collect_responses(gateway: GatewayProcess, data: bytes) -> list[Response]:
+    """Send raw bytes and collect all responses until the gateway closes."""
+    with Connection(gateway.port) as connection:
+        connection.send(data)
+        return list(_parse(connection.receive_all()))
 
 
 @contextmanager
-def unshaken(door: Door, megabytes: int = 200) -> Iterator[None]:
-    """The process is the same afterwards, answers, said nothing of a failure, and grew by no more than that."""
-    process = psutil.Process(door.process.pid)
+def assert_unaffected(gateway: GatewayProcess, megabytes: int = 200) -> Iterator[None]:
+    """Assert that the process still runs, responds, logged no failure, and did not grow by more than `megabytes`."""
+    process = psutil.Process(gateway.process.pid)
     begun, before = process.create_time(), process.memory_info().rss
     yield
     assert process.is_running()
     assert process.create_time() == begun
-    assert door.chat().status == 200
+    assert gateway.chat().status == 200
     assert process.memory_info().rss < before + megabytes * 2**20
     for word in ("[ALERT]", "runtime error", "Lua", "BUG", "panic"):
-        assert word not in door.said
+        assert word not in gateway.output
 
 
-class _Said(io.BytesIO):
-    """Takes the place of a socket, and is not closed with an answer."""
+class _Stream(io.BytesIO):
+    """Stands for a socket; it is not closed with a response."""
 
-    def makefile(self, *_: object) -> "_Said":
+    def makefile(self, *_: object) -> "_Stream":
         return self
 
     def close(self) -> None:
         pass
 
 
-def _answers(said: bytes) -> Iterator[Answer]:
-    stream = _Said(said)
-    while stream.tell() < len(said):
+def _parse(data: bytes) -> Iterator[Response]:
+    stream = _Stream(data)
+    while stream.tell() < len(data):
         response = HTTPResponse(cast(socket.socket, stream))
         try:
             response.begin()
         except HTTPException as error:
-            raise AssertionError(f"no answer in HTTP: {said[stream.tell() :][:200]!r}") from error
+            raise AssertionError(f"not an HTTP response: {data[stream.tell() :][:200]!r}") from error
         headers = {name.lower(): value for name, value in response.getheaders()}
-        yield Answer(response.status, headers, response.read())
+        yield Response(response.status, headers, response.read())

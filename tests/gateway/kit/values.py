@@ -1,21 +1,21 @@
-"""Values for the tests: what the chart needs at least, around sites on this computer."""
+"""Values of the chart for upstreams on this computer."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from charts.kit import over
-from gateway.kit.site import Site
+from gateway.kit.upstream import Upstream
 
 Values = dict[str, Any]
 
 
-def endpoint(site: Site, **more: Any) -> Values:
-    return {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": site.port, **more}
+def endpoint(upstream: Upstream, **more: Any) -> Values:
+    return {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": upstream.port, **more}
 
 
-def model(*sites: Site, route: str = "/app", **more: Any) -> Values:
-    """A model with one version `stable` at these sites."""
-    ends = {site.name: endpoint(site) for site in sites}
+def model(*upstreams: Upstream, route: str = "/app", **more: Any) -> Values:
+    """A model with one version `stable` that has these upstreams."""
+    ends = {upstream.name: endpoint(upstream) for upstream in upstreams}
     return over({"versions": {"stable": {"routePrefix": route, "endpoints": ends}}}, more)
 
 
@@ -29,7 +29,7 @@ def tenant(name: str, models: Sequence[str], **more: Any) -> Values:
     }
 
 
-def smallest(site: Site, overlay: Values | None = None) -> Values:
-    """Tenant `acme` may call `llama`, which one site holds."""
-    base = {"tenants": {"acme": tenant("acme", ["llama"])}, "models": {"llama": model(site)}}
+def minimal_values(upstream: Upstream, overlay: Values | None = None) -> Values:
+    """Tenant `acme` may use model `llama`, which has one upstream."""
+    base = {"tenants": {"acme": tenant("acme", ["llama"])}, "models": {"llama": model(upstream)}}
     return over(base, overlay or {})

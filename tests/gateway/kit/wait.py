@@ -1,4 +1,4 @@
-"""Waiting for what has to come; a loaded computer only makes it later."""
+"""Waiting for a condition."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -7,9 +7,9 @@ from rayhelm.processes import wait_until
 
 T = TypeVar("T")
 PATIENCE = 60.0
-"""Seconds; no test is about time, so this only ends one that would wait for ever."""
+"""Seconds after which a test that would hang fails."""
 
 
-def eventually(ready: Callable[[], T | bool | None], what: str) -> T | bool:
-    """What `ready` answers once it is neither None nor False."""
+def wait_for(ready: Callable[[], T | bool | None], what: str) -> T | bool:
+    """Wait until `ready` returns neither None nor False, and return that value."""
     return wait_until(lambda: ready() or None, what=what, timeout=PATIENCE, poll=0.02)

@@ -1,4 +1,4 @@
-"""Servers behind the gateway: each says what it was asked, and answers as the test wants."""
+"""Servers behind the gateway. They record requests, and respond as a test wants."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 
 @dataclass
-class Asked:
+class ReceivedRequest:
     """A request as it arrived."""
 
     method: str
@@ -21,17 +21,17 @@ class Asked:
     body: bytes = b""
     trailers: list[str] = field(default_factory=list)
     """Lines after the last chunk."""
-    whole: bool = False
-    """The body arrived to its end."""
-    gone: threading.Event = field(default_factory=threading.Event)
-    """Set when the caller closed its connection before the answer ended."""
+    is_complete: bool = False
+    """The complete body was received."""
+    disconnected: threading.Event = field(default_factory=threading.Event)
+    """Set when the client closed its connection before the end of the response."""
 
     def header(self, name: str) -> str | None:
         return next((value for key, value in self.headers if key == name), None)
 
 
 class Reply:
-    """The way back, chunk by chunk."""
+    """Writes a response, chunk by chunk."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
@@ -57,40 +57,40 @@ class Reply:
         await self.end()
 
     def drop(self) -> None:
-        """Ends the connection, whatever was said so far."""
+        """Close the connection."""
         self._writer.transport.abort()
 
 
-Answers = Callable[[Asked, Reply], Awaitable[None]]
+Responder = Callable[[ReceivedRequest, Reply], Awaitable[None]]
 
 
-class Site:
-    """One server on a port of its own, which stays the same when it is closed and opened again."""
+class Upstream:
+    """A server. It keeps its port when it is closed and opened again."""
 
     def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
         self.name, self.port = name, 0
-        self.asked: list[Asked] = []
-        self.answers: Answers = self.echo
-        self.probe: Answers = self.well
+        self.requests: list[ReceivedRequest] = []
+        self.respond: Responder = self.echo
+        self.respond_to_probe: Responder = self.respond_healthy
         self._loop = loop
         self._server: asyncio.Server | None = None
         self._connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
         self.open()
 
-    async def echo(self, asked: Asked, reply: Reply) -> None:
-        """Says who it is and what it was asked."""
+    async def echo(self, request: ReceivedRequest, reply: Reply) -> None:
+        """Respond with the name of this upstream and the request."""
         await reply.json(
             {
-                "site": self.name,
-                "method": asked.method,
-                "path": asked.path,
-                "headers": asked.headers,
-                "length": len(asked.body),
-                "sha256": sha256(asked.body).hexdigest(),
+                "endpoint": self.name,
+                "method": request.method,
+                "path": request.path,
+                "headers": request.headers,
+                "length": len(request.body),
+                "sha256": sha256(request.body).hexdigest(),
             }
         )
 
-    async def well(self, asked: Asked, reply: Reply) -> None:
+    async def respond_healthy(self, request: ReceivedRequest, reply: Reply) -> None:
         await reply.json("success")
 
     def open(self) -> None:
@@ -102,17 +102,17 @@ class Site:
         self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
-        """Nobody listens any more, and connections break."""
+        """Stop listening and abort all connections."""
 
         async def stop() -> None:
             assert self._server
             self._server.close()
-            talks = dict(self._connections)
-            for writer, talk in talks.items():
+            exchanges = dict(self._connections)
+            for writer, exchange in exchanges.items():
                 writer.transport.abort()
-                talk.cancel()
-            if talks:
-                await asyncio.wait(talks.values())
+                exchange.cancel()
+            if exchanges:
+                await asyncio.wait(exchanges.values())
 
         self.run(stop())
 
@@ -139,32 +139,32 @@ class Site:
         head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
         method, path, version = head[0].split(" ", 2)
         headers = [(key.lower(), value.strip()) for key, _, value in (line.partition(":") for line in head[1:-2])]
-        asked = Asked(method, path, headers, version)
+        request = ReceivedRequest(method, path, headers, version)
         if path == "/-/healthz":
-            await self.probe(asked, Reply(writer))
+            await self.respond_to_probe(request, Reply(writer))
             return True
-        self.asked.append(asked)
-        if asked.header("expect"):
+        self.requests.append(request)
+        if request.header("expect"):
             await Reply(writer).raw(b"HTTP/1.1 100 Continue\r\n\r\n")
         try:
-            asked.body = await _body(reader, asked)
+            request.body = await _body(reader, request)
         except (asyncio.IncompleteReadError, ConnectionError):
-            asked.gone.set()
+            request.disconnected.set()
             raise
-        asked.whole = True
-        watch = asyncio.ensure_future(_end(reader, asked))
+        request.is_complete = True
+        watch = asyncio.ensure_future(_end(reader, request))
         try:
-            await self.answers(asked, Reply(writer))
+            await self.respond(request, Reply(writer))
         except ConnectionError:
-            asked.gone.set()
+            request.disconnected.set()
         finally:
             watch.cancel()
             await asyncio.wait([watch])
-        return not writer.transport.is_closing() and not asked.gone.is_set()
+        return not writer.transport.is_closing() and not request.disconnected.is_set()
 
 
 class Gate:
-    """Something that a site waits for and a test opens."""
+    """Lets a test release a response."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -173,46 +173,46 @@ class Gate:
     def open(self) -> None:
         self._loop.call_soon_threadsafe(self._event.set)
 
-    async def passed(self) -> None:
+    async def wait(self) -> None:
         await self._event.wait()
 
 
-async def _body(reader: asyncio.StreamReader, asked: Asked) -> bytes:
-    if asked.header("transfer-encoding") != "chunked":
-        return await reader.readexactly(int(asked.header("content-length") or 0))
+async def _body(reader: asyncio.StreamReader, request: ReceivedRequest) -> bytes:
+    if request.header("transfer-encoding") != "chunked":
+        return await reader.readexactly(int(request.header("content-length") or 0))
     body = bytearray()
     while True:
         size = int((await reader.readline()).split(b";")[0], 16)
         if not size:
             while line := (await reader.readline()).strip():
-                asked.trailers.append(line.decode("latin-1"))
+                request.trailers.append(line.decode("latin-1"))
             return bytes(body)
         body += await reader.readexactly(size)
         await reader.readexactly(2)
 
 
-async def _end(reader: asyncio.StreamReader, asked: Asked) -> None:
-    """Notices that the caller has gone; the gateway never sends a second request before the first is answered."""
+async def _end(reader: asyncio.StreamReader, request: ReceivedRequest) -> None:
+    """Detect that the client has disconnected. The gateway does not pipeline, so any other byte is an error."""
     try:
         sent = await reader.read(1)
     except ConnectionError:
         sent = b""
     if not sent:
-        asked.gone.set()
+        request.disconnected.set()
 
 
 @contextmanager
-def sites(*names: str) -> Iterator[list[Site]]:
-    """Sites of these names, which run beside the test."""
+def start_upstreams(*names: str) -> Iterator[list[Upstream]]:
+    """Start upstreams with these names in a thread."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    opened = [Site(name, loop) for name in names]
+    opened = [Upstream(name, loop) for name in names]
     try:
         yield opened
     finally:
-        for site in opened:
-            site.close()
+        for upstream in opened:
+            upstream.close()
         loop.call_soon_threadsafe(loop.stop)
         thread.join(10)
         loop.close()

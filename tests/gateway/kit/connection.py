@@ -1,4 +1,4 @@
-"""A client's connection, byte by byte where a test wants it so."""
+"""A client connection that can send arbitrary bytes."""
 
 import json
 import select
@@ -14,8 +14,8 @@ PATIENCE = 60.0
 
 
 @dataclass(frozen=True)
-class Answer:
-    """A whole answer."""
+class Response:
+    """A complete response."""
 
     status: int
     headers: dict[str, str]
@@ -26,7 +26,7 @@ class Answer:
 
     @property
     def error(self) -> dict[str, Any]:
-        """The error in OpenAI's shape, which has to be that and nothing else."""
+        """The error of a body in OpenAI's shape; asserts that it has exactly this shape."""
         assert self.headers["content-type"] == "application/json"
         content = self.json()
         assert list(content) == ["error"]
@@ -34,13 +34,13 @@ class Answer:
         return content["error"]
 
     @property
-    def site(self) -> str:
-        """Who answered."""
+    def endpoint(self) -> str:
+        """Name of the upstream that responded."""
         assert self.status == 200, (self.status, self.body)
-        return str(self.json()["site"])
+        return str(self.json()["endpoint"])
 
 
-class Line:
+class Connection:
     """A TCP connection to the gateway."""
 
     def __init__(self, port: int) -> None:
@@ -57,30 +57,30 @@ class Line:
         self._socket.close()
 
     def send(self, data: bytes) -> None:
-        """Sends as much as the other side takes: it may answer, and close, before it has read all."""
+        """Send as much as the gateway reads: it may respond and close before it has read everything."""
         try:
             self._socket.sendall(data)
         except (BrokenPipeError, ConnectionResetError):
             return
 
-    def take(self, size: int) -> bytes:
-        """The next bytes, as they are."""
+    def receive(self, size: int) -> bytes:
+        """Receive the next `size` bytes, or fewer at the end."""
         found = b""
         while len(found) < size and (more := self._socket.recv(size - len(found))):
             found += more
         return found
 
-    def says_more(self, seconds: float) -> bool:
-        """Something came, or the end, within that time."""
+    def has_data(self, seconds: float) -> bool:
+        """Return whether data or the end of the connection arrives within `seconds`."""
         return bool(select.select([self._socket], [], [], seconds)[0])
 
     def reset(self) -> None:
-        """Ends without a farewell, as when a computer is switched off."""
+        """Reset the connection."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self._socket.close()
 
-    def take_all(self) -> bytes:
-        """Everything until the other side closes."""
+    def receive_all(self) -> bytes:
+        """Receive everything until the gateway closes."""
         found = bytearray()
         try:
             while more := self._socket.recv(65_536):
@@ -89,19 +89,19 @@ class Line:
             pass
         return bytes(found)
 
-    def begin(self, method: str = "GET") -> HTTPResponse:
-        """The next answer, read as far as its headers."""
+    def begin_response(self, method: str = "GET") -> HTTPResponse:
+        """Read the next response up to its headers."""
         response = HTTPResponse(self._socket, method=method)
         response.begin()
         return response
 
-    def answer(self, method: str = "GET") -> Answer:
-        """The next answer, whole."""
-        with self.begin(method) as response:
+    def read_response(self, method: str = "GET") -> Response:
+        """Read the next response completely."""
+        with self.begin_response(method) as response:
             headers = {name.lower(): value for name, value in response.getheaders()}
-            return Answer(response.status, headers, response.read())
+            return Response(response.status, headers, response.read())
 
-    def ask(
+    def request(
         self,
         path: str,
         content: object = None,
@@ -109,22 +109,22 @@ class Line:
         key: str | None = "acme-key",
         method: str = "",
         headers: Iterable[tuple[str, str]] = (),
-    ) -> Answer:
-        """Asks, and takes the whole answer. `content` is bytes, or something to be written as JSON."""
+    ) -> Response:
+        """Send a request and read its response. `content` is bytes, or a value to encode as JSON."""
         method = method or ("GET" if content is None else "POST")
-        self.send(request(path, content, key=key, method=method, headers=headers))
-        return self.answer(method)
+        self.send(build_request(path, content, key=key, method=method, headers=headers))
+        return self.read_response(method)
 
     @property
     def is_closed(self) -> bool:
-        """The other side has nothing more to say."""
+        """The gateway closed the connection."""
         try:
             return not self._socket.recv(1)
         except ConnectionResetError:
             return True
 
 
-def request(
+def build_request(
     path: str,
     content: object = None,
     *,
@@ -132,7 +132,7 @@ def request(
     method: str = "",
     headers: Iterable[tuple[str, str]] = (),
 ) -> bytes:
-    """The bytes of a request."""
+    """Return the bytes of a request."""
     body = content if isinstance(content, bytes) else b"" if content is None else json.dumps(content).encode()
     lines = [f"{method or ('GET' if content is None else 'POST')} {path} HTTP/1.1", "Host: gateway.example"]
     given = list(headers)
