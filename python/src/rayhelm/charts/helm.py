@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import yaml
 from rayhelm.advice import find_pinned_tool, how_to_get_helm
 from rayhelm.errors import FleetError, MissingError, Problem
 
-__all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "template"]
+__all__ = ["Loader", "charts_dir", "find_helm", "lint", "render", "split_key", "template"]
 
 OLDEST = (3, 19)
 RULE = re.compile(r"execution error at \([^)]*\): (?P<rule>[a-z][a-z0-9-]*): (?P<message>.+)", re.DOTALL)
@@ -130,6 +131,12 @@ def _problem(output: str, file: Path | None) -> Problem:
         message, _, fix = found["message"].strip().partition("\n")
         return Problem(message, rule=found["rule"], fix=_dedented(fix), file=name)
     return Problem(output.strip(), file=name)
+
+
+def split_key(problem: Problem) -> Problem:
+    """The problem of a chart with the key of its values as path: charts print `<rule>: <key>: <message>`."""
+    key, _, message = problem.message.partition(": ")
+    return problem if problem.path or not message or " " in key else replace(problem, path=key, message=message)
 
 
 def _dedented(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What the admission policies of a fleet's clusters would say to the fleet's own objects."""
+"""The verdicts of the admission policies of a fleet's clusters on the objects of the fleet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,8 @@ from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, find_
 from rayhelm.admission.pods import project_pods
 from rayhelm.admission.policy import AdmissionPolicy, read_policies
 from rayhelm.errors import Problem
-from rayhelm.lint.locate import placed
+from rayhelm.lint.locate import locate
+from rayhelm.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
 from rayhelm.render.releases import Release
 from rayhelm.spec.load import LoadedFleet
 
@@ -17,72 +18,71 @@ __all__ = ["AdmissionResult", "RenderedReleases", "check_releases"]
 RenderedReleases = Sequence[tuple[Release, Sequence[Mapping[str, Any]]]]
 """Releases with the objects that helm renders of them."""
 
-FLEET_FIXES = {
-    "model-revision": 'revision: "<40 hexadecimal digits of the commit>"   # or unpinnedReason: "..."',
-    "image-source": "image: {digest: sha256:...}",
-}
-"""What to write in the fleet file; the fixes of the policies are for manifests."""
-OF_MODELS = ("model-revision", "trust-reason")
-"""Rules whose words end in the names of models."""
+
+FLEET_FIXES = {"image-source": "image: {digest: sha256:...}"}
+"""What to write in the fleet file instead; the fixes of the policies are for manifests."""
 
 
 @dataclass
 class AdmissionResult:
-    """What the policies of each cluster have against the objects of its releases."""
+    """The violations of the policies of each cluster by the objects of its releases."""
 
     problems: list[Problem] = field(default_factory=list)
-    """At their places in the fleet file."""
+    """With their lines of the fleet file."""
     warnings: list[str] = field(default_factory=list)
-    """Of policies that do not deny."""
+    """Violations of policies that do not deny."""
     done: list[str] = field(default_factory=list)
 
 
 def check_releases(made: RenderedReleases, loaded: LoadedFleet) -> AdmissionResult:
-    """By the policies that each cluster's own platform release installs."""
+    """Check the objects of each cluster with the policies that its own platform release installs."""
     result = AdmissionResult()
     for cluster in dict.fromkeys(release.cluster for release, _ in made):
         here = [(release, items) for release, items in made if release.cluster == cluster]
         policies = tuple(read_policies(item for _, items in here for item in items))
         before = len(result.problems)
-        for release, problem, denied in _problems_of(here, policies):
-            told = placed(problem, release, loaded)
-            if denied:
-                result.problems.append(told)
-            else:
-                result.warnings.append(str(told))
+        for release, item, violation in _find_violations(here, policies):
+            for problem in _problems_of(release, item, violation, loaded):
+                if problem in result.problems:
+                    continue
+                if violation.denies:
+                    result.problems.append(problem)
+                else:
+                    result.warnings.append(str(problem))
         if len(result.problems) == before:
-            result.done.append(f"cluster `{cluster}`: {len(policies)} admission policies let everything pass")
+            result.done.append(f"cluster `{cluster}`: {len(policies)} admission policies accept every object")
     return result
 
 
-def _problems_of(
+def _find_violations(
     here: RenderedReleases, policies: Sequence[AdmissionPolicy]
-) -> Iterator[tuple[Release, Problem, bool]]:
-    """By release, with whether it is denied; a rule once for each release, for its objects repeat each other."""
+) -> Iterator[tuple[Release, Mapping[str, Any], PolicyViolation]]:
+    """Each violation once per rule and release, because the objects of a release repeat each other."""
     known = index_namespaces(item for _, items in here for item in items)
     for release, items in here:
-        told: set[str] = set()
-        # A RayService names its models, and a Job only what it runs.
+        seen: set[str] = set()
+        # The RayService first: it has the models, and a Job only what it runs.
         for item in sorted(items, key=lambda item: item["kind"] != "RayService"):
-            violations = list(_violations(item, policies, known))
-            for violation in (each for each in violations if each.rule not in told):
-                yield from ((release, problem, violation.denies) for problem in _problems(item, violation))
-            told |= {each.rule for each in violations}
+            violations = [
+                violation
+                for _, part in project_pods(item)
+                for violation in evaluate_policies(policies, part, find_namespace(part, known))
+                if violation.rule not in seen
+            ]
+            yield from ((release, item, violation) for violation in violations)
+            seen |= {violation.rule for violation in violations}
 
 
-def _violations(
-    item: Mapping[str, Any], policies: Sequence[AdmissionPolicy], known: Mapping[str, Any]
-) -> Iterator[PolicyViolation]:
-    for _, part in project_pods(item):
-        yield from evaluate_policies(policies, part, find_namespace(part, known))
-
-
-def _problems(item: Mapping[str, Any], violation: PolicyViolation) -> Iterator[Problem]:
-    """One for each model that it names."""
-    what, _, models = (
-        (violation.what or violation.message).rpartition(": ") if violation.rule in OF_MODELS else ("", "", "")
-    )
-    for model in models.split(", "):
-        told = f"{what}: {model}" if what else violation.what or violation.message
-        name = f"{item['kind']} {item['metadata']['name']}"
-        yield Problem(f"{name}: {told}", fix=FLEET_FIXES.get(violation.rule, violation.fix), rule=violation.rule)
+def _problems_of(
+    release: Release, item: Mapping[str, Any], violation: PolicyViolation, loaded: LoadedFleet
+) -> Iterator[Problem]:
+    """The problem of each model that breaks the rule, else of the release. The fix of a policy is for manifests, so it
+    is replaced where the fleet file has other keys."""
+    message = f"{item['kind']} {item['metadata']['name']}: {violation.what or violation.message}"
+    is_revision = violation.rule == RULE and release.chart == "ray-service"
+    unpinned = list_unpinned_models(loaded.fleet, loaded.fleet.models_of(release.name)) if is_revision else []
+    for name in unpinned:
+        yield loaded.document.problem(("models", name), message, UNPINNED_FIX, violation.rule)
+    if not unpinned:
+        fix = FLEET_FIXES.get(violation.rule, violation.fix)
+        yield locate(Problem(message, fix=fix, rule=violation.rule), release, loaded)

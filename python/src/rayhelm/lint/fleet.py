@@ -1,5 +1,6 @@
 """`rayhelm lint` of a fleet: the plan, the charts, the admission policies, and the Serve config by Ray and vLLM."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,9 +9,10 @@ from typing import Any
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import FleetError, MissingError, Problem
 from rayhelm.lint.admission import check_releases
-from rayhelm.lint.locate import placed
+from rayhelm.lint.locate import locate, names_in
 from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
+from rayhelm.spec.load import LoadedFleet
 from rayhelm.values.emit import select_changed
 
 __all__ = ["Checked", "NotChecked", "check_fleet", "lint_fleet"]
@@ -61,7 +63,7 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
             objects = _render_and_lint(release)
             checked.done.append(f"{release.file}: chart {release.chart} renders and passes `helm lint --strict`")
         except FleetError as error:
-            checked.problems += [placed(problem, release, rendered.loaded) for problem in error.problems]
+            checked.problems += [_locate(problem, release, rendered.loaded) for problem in error.problems]
             continue
         except MissingError as error:
             checked.not_checked.append(NotChecked(f"charts not checked: {error.what}", error.how, is_required=True))
@@ -78,6 +80,14 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
     if ask_ray is not False:
         _ask_ray(configs, rendered, checked, is_required=bool(ask_ray))
     return checked
+
+
+def _locate(problem: Problem, release: Release, loaded: LoadedFleet) -> Problem:
+    """A problem of a chart, with the line of the model, tenant or pool that its key names."""
+    from rayhelm.charts.helm import split_key
+
+    keyed = split_key(problem)
+    return locate(keyed, release, loaded, names_in(keyed.path))
 
 
 def _render_and_lint(release: Release) -> list[dict[str, Any]]:
@@ -103,6 +113,23 @@ def _ask_ray(configs: dict[str, str], rendered: Rendered, checked: Checked, *, i
     releases = {release.name: release for release in rendered.releases if release.chart == CHART}
     for service, text in configs.items():
         found = check_serve_config(text)
-        checked.problems += [placed(problem, releases[service], rendered.loaded) for problem in found]
+        for problem in found:
+            names = _served_names(json.loads(text), problem.path)
+            checked.problems.append(locate(problem, releases[service], rendered.loaded, names))
         if not found:
             checked.done.append(f"{service}: Ray's schema, ray.serve.llm and vLLM's parser accept serveConfigV2")
+
+
+def _served_names(config: Any, path: str) -> list[str]:
+    """Model ids and application names on a path of a Serve config, such as `applications.0.args.llm_configs.1`, the
+    last first."""
+    names: list[str] = []
+    for step in path.split(".") if path else ():
+        try:
+            config = config[int(step)] if isinstance(config, list) else config[step]
+        except (KeyError, IndexError, ValueError, TypeError):
+            break
+        if isinstance(config, dict):
+            names += [config["name"]] if "name" in config else []
+            names += [config["model_loading_config"]["model_id"]] if "model_loading_config" in config else []
+    return names[::-1]

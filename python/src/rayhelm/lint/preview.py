@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from rayhelm.errors import Fix, Problem
+from rayhelm.errors import Problem
+from rayhelm.lint.unpinned import RULE, UNPINNED_FIX, list_unpinned_models
 from rayhelm.planner.plan import Plan
 from rayhelm.render.problems import find_problems_of_values
 from rayhelm.spec.load import LoadedFleet
-from rayhelm.values.build.applications import is_hub_id
 
 __all__ = ["preview_problems"]
 
@@ -18,12 +18,6 @@ def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
 
 
 def _find_unpinned_models(loaded: LoadedFleet) -> Iterator[Problem]:
-    for name, model in loaded.fleet.models.items():
-        if is_hub_id(model.source) and not model.revision and not model.unpinned_reason:
-            yield loaded.document.problem(
-                ("models", name),
-                "the admission policy `model-revision` refuses a hub model without `revision`, the 40 hexadecimal"
-                " digits of a commit, unless `unpinnedReason` says why it may change",
-                Fix("unpinnedReason", "the weights may change: this is a trial"),
-                rule="model-revision",
-            )
+    message = "the admission policy `model-revision` refuses a model of a hub without `revision` or `unpinnedReason`"
+    for name in list_unpinned_models(loaded.fleet, loaded.fleet.models):
+        yield loaded.document.problem(("models", name), message, UNPINNED_FIX, RULE)
