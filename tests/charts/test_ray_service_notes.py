@@ -1,5 +1,4 @@
-"""What `helm install` says at its end. Helm 3 wants a cluster even for a dry run: tests/cluster
-finds that it says the same."""
+"""NOTES of the chart ray-service. Helm 3 needs a cluster even for a dry run: tests/cluster compares its notes."""
 
 import json
 import subprocess
@@ -12,7 +11,7 @@ from rayhelm.charts.helm import charts_dir
 
 @pytest.fixture
 def notes(tmp_path):
-    def say(overlay=None):
+    def install(overlay=None):
         file = tmp_path / "values.json"
         file.write_text(json.dumps(over(example("minimal"), overlay or {})))
         command = [
@@ -28,27 +27,27 @@ def notes(tmp_path):
         done = subprocess.run([HELMS["4"], *command], capture_output=True, text=True, check=True)
         return done.stdout.partition("NOTES:")[2]
 
-    return say
+    return install
 
 
-def test_they_name_the_endpoint_of_each_model(notes):
+def test_notes_name_the_endpoint_of_each_model(notes):
     assert "llama-8b: http://chat-serve-svc.models.svc.cluster.local:8000/chat/v1" in notes()
 
 
-def test_they_say_what_is_to_be_filled_in(notes):
+def test_notes_ask_for_digest_and_revision_when_missing(notes):
     overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": ""}}}}}}
-    assert "FILL IN image.digest" in notes()
-    assert "FILL IN the revision of llama-8b" in notes(overlay)
+    assert "Set image.digest" in notes()
+    assert "Set the revision of llama-8b" in notes(overlay)
     assert "revision of" not in notes()
 
 
-def test_they_say_what_outlives_the_release_and_what_may_stop_an_upgrade(notes):
+def test_notes_name_the_kept_claim_and_the_egress_of_the_download(notes):
     assert "delete pvc chat-weights" in notes()
     assert "delete pvc" not in notes({"weights": {"claim": {"keep": False}}})
     assert "networkPolicy.hub" in notes()
 
 
-def test_they_say_what_can_go_once_redis_is_emptied(notes):
+def test_notes_list_objects_to_delete_after_redis_cleanup(notes):
     redis = {
         "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379"},
         "networkPolicy": {"redis": {"peer": {"namespace": "redis"}}},
@@ -59,24 +58,24 @@ def test_they_say_what_can_go_once_redis_is_emptied(notes):
     assert "Redis" not in notes()
 
 
-def test_they_ask_to_check_where_the_operator_runs(notes):
+def test_notes_name_the_namespace_of_the_operator(notes):
     assert "networkPolicy.operator.namespace is kuberay-system" in notes()
 
 
-def test_they_say_that_the_token_changes_unless_a_secret_is_named(notes):
+def test_notes_warn_that_the_token_changes_without_a_secret(notes):
     assert "changes at upgrades" in notes()
     assert "changes at upgrades" not in notes({"auth": {"secretName": "ray-token"}})
 
 
-def test_they_say_that_the_endpoint_asks_nobody_for_a_key(notes):
-    assert "No gateway is named yet" in notes()
-    assert "No gateway is named yet" not in notes(
-        {"networkPolicy": {"allowedGateways": {"door": {"namespace": "gateway"}}}}
+def test_notes_warn_when_no_gateway_is_allowed(notes):
+    assert "networkPolicy.allowedGateways is empty" in notes()
+    assert "networkPolicy.allowedGateways is empty" not in notes(
+        {"networkPolicy": {"allowedGateways": {"http": {"namespace": "gateway"}}}}
     )
 
 
-def test_they_say_what_an_edit_of_the_pods_does_under_each_strategy(notes):
-    assert "builds a new cluster beside the old one (NewCluster)" in notes()
-    untouched = notes({"upgrade": {"strategy": "None"}})
-    assert "changes nothing (upgrade.strategy is None)" in untouched
-    assert "beside the old one" not in untouched
+def test_notes_describe_the_effect_of_pod_changes_by_strategy(notes):
+    assert "next to the old one (NewCluster)" in notes()
+    unchanged = notes({"upgrade": {"strategy": "None"}})
+    assert "(upgrade.strategy is None)" in unchanged
+    assert "next to the old one" not in unchanged
