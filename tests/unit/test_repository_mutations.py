@@ -24,7 +24,7 @@ def share(gpus: int, models: int) -> int:
 TEMPLATE = """{{- /* a line and another line */}}
 {{- if .enabled }}
 replicas: {{ int .replicas }}
-name: a-and-b
+name: gateway
 {{- end }}
 """
 
@@ -52,7 +52,7 @@ def test_mutations_change_only_lines_that_do_something(tree: Path) -> None:
     assert {each.line for each in chosen if each.kind == "template"} == {
         "{{- if .enabled }}",
         "replicas: {{ int .replicas }}",
-        "name: a-and-b",
+        "name: gateway",
     }
 
 
