@@ -1,4 +1,4 @@
-"""HAProxy takes the configuration of every example, whatever its size, and says nothing against it."""
+"""HAProxy accepts the rendered configuration."""
 
 import subprocess
 
@@ -13,7 +13,7 @@ EXAMPLES = sorted(path.stem for path in (VALUES / "gateway").glob("*.yaml"))
 
 
 def check_config(folder, values):
-    """What `haproxy -c` says, but for names that resolve later."""
+    """Return the exit code and the warnings of `haproxy -c`."""
     for name, text in render_files(values).items():
         (folder / name).write_text(text)
     done = subprocess.run([find_haproxy(), "-C", folder, "-c", "-f", "haproxy.cfg"], capture_output=True, text=True)
@@ -59,7 +59,6 @@ def test_model_list_is_complete_when_it_exceeds_16_kib():
 
 
 def test_config_has_no_stats_socket_and_no_admin_page():
-    """There is no stats socket and no admin page."""
     text = render_files(yaml.safe_load((VALUES / "gateway/everything.yaml").read_text()))["haproxy.cfg"]
     assert "stats socket" not in text
     assert "stats enable" not in text

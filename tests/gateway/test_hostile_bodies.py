@@ -18,7 +18,7 @@ ROUNDS, BATCH = 50, 80
 
 @pytest.fixture(scope="module")
 def environment():
-    """Each model has a path of its own upstream, which tells how the gateway decided. `secret` is another tenant's."""
+    """Each model has its own upstream path, which shows the model that the gateway found. `secret` is not allowed."""
     with start_upstreams("one") as (one,):
 
         async def shortly(request, reply):
@@ -38,12 +38,12 @@ def environment():
 
 
 def selected_model(request):
-    """The model that the gateway looked up."""
+    """The model that the gateway found."""
     return request.path.split("/")[1]
 
 
 def model_in_python(body):
-    """The model that FastAPI finds in a body; None where it refuses the body."""
+    """The model that FastAPI finds in a body; None if it refuses the body."""
     try:
         content = json.loads(body)
     except (ValueError, RecursionError):
@@ -52,9 +52,9 @@ def model_in_python(body):
 
 
 def assert_consistent(environment, bodies, way):
-    """Asks for all at once; the answers, after it was seen that nothing went up that Python reads otherwise.
+    """Send all bodies and assert that Python finds the same model in each forwarded one. Return the responses.
 
-    The gateway has a way of its own for small bodies, one for large ones, and one for those in chunks."""
+    The gateway reads small, large and chunked bodies in different ways."""
     gateway, one = environment
     before = len(one.requests)
     if way == "large":
@@ -171,7 +171,7 @@ def test_gateway_and_python_find_the_same_model(environment, body, way):
 
 
 def in_two_widths(encoding):
-    """Byte by byte it says llama; as Python reads it, from its first bytes, that is a string of strange letters."""
+    """The raw bytes contain the name llama; Python detects the encoding and finds another string."""
     hidden = b'","model":"llama","yy":"'.decode(encoding)
     return ('{"x":"' + hidden + '","model":"secret"}').encode(encoding)
 
@@ -239,7 +239,7 @@ MEMBERS = [
 
 
 def mutated(chance):
-    """A body made of others: members and pieces put in, parts taken out, doubled, swapped, and bytes changed."""
+    """Build a random body: insert, remove, double and swap parts of others, and change bytes."""
     body = bytearray(chance.choice(SEEDS))
     for _ in range(chance.randrange(4)):
         start = chance.randrange(len(body) + 1)
@@ -275,4 +275,4 @@ def test_random_bodies_are_never_read_in_two_ways(environment, way):
         responses = assert_consistent(environment, [mutated(chance) for _ in range(BATCH)], way)
         statuses += [response.status for response in responses]
     assert set(statuses) == {200, 400, 403, 404}
-    assert statuses.count(200) > len(statuses) / 10, "enough of what chance makes has to pass to mean something"
+    assert statuses.count(200) > len(statuses) / 10, "enough random bodies must be valid"

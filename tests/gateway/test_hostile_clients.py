@@ -1,4 +1,4 @@
-"""Clients that are slow, idle, many, or gone: others are served meanwhile, and afterwards nothing of them is left."""
+"""Slow, idle, many and disconnected clients: others are still served, and no session or memory remains."""
 
 import resource
 import time
@@ -20,7 +20,7 @@ HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer 
 
 @pytest.fixture(scope="module", autouse=True)
 def _files():
-    """Room for the connections of both sides; the gateway inherits it."""
+    """Allow enough open files; the gateway inherits the limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert hard >= 4096, "the gateway and its clients need some thousand open files"
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4096), hard))
@@ -30,7 +30,7 @@ def _files():
 
 @pytest.fixture(scope="module")
 def environment():
-    """Short times, and room for more than the idle ones."""
+    """Short timeouts, and more connections than the idle ones."""
     with start_upstreams("one") as (one,):
         whisper = {
             "task": "transcribe",
@@ -69,12 +69,14 @@ def open_connections(gateway, count):
 
 
 def wait_until_idle(gateway):
-    """One session is that of the question."""
-    return wait_for(lambda: gateway.sum_metric("haproxy_frontend_current_sessions", proxy="http") == 0, "all have left")
+    """Wait until there are no client sessions."""
+    return wait_for(
+        lambda: gateway.sum_metric("haproxy_frontend_current_sessions", proxy="http") == 0, "no client session remains"
+    )
 
 
 def send_slowly(connection, pieces):
-    """Sends bit by bit until the other side has had enough; answers what it said."""
+    """Send pieces slowly until the gateway responds, and return the response."""
     for piece in pieces:
         connection.send(piece)
         if connection.has_data(0.05):
@@ -107,7 +109,7 @@ def test_idle_connections_are_closed_when_all_are_in_use(one):
     ):
         for connection in silent[:20]:
             connection.send(build_request("/v1/models"))
-        assert gateway.chat().status == 200, "after whoever came before was sent away"
+        assert gateway.chat().status == 200, "after the idle connections were closed"
         assert all(connection.is_closed for connection in silent[20:50])
 
 
@@ -155,10 +157,13 @@ def test_request_is_aborted_upstream_when_client_does_not_read(gateway, one):
 
     one.respond = endless
     with Connection(gateway.port) as connection:
-        connection.send(build_request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", "deaf")]))
-        (request,) = wait_for(lambda: [a for a in one.requests if a.header("x-request-id") == "deaf"], "it is asked")
+        connection.send(build_request(CHAT, {"model": "llama"}, headers=[("X-Request-Id", "slow-reader")]))
+        (request,) = wait_for(
+            lambda: [a for a in one.requests if a.header("x-request-id") == "slow-reader"],
+            "the request arrived upstream",
+        )
         assert request.disconnected.wait(60)
-    assert gateway.log_entry("deaf")["termination_state"].startswith("c")
+    assert gateway.log_entry("slow-reader")["termination_state"].startswith("c")
 
 
 def test_incomplete_largest_bodies_stay_within_planned_memory(gateway):
@@ -236,7 +241,7 @@ def test_revoked_key_stays_revoked_under_load(gateway):
             statuses.extend(connection.request(CHAT, {"model": "llama"}, key="brief-key").status for _ in range(100))
         return statuses[-1] == 401
 
-    wait_for(ask, "the key ended")
+    wait_for(ask, "the key is revoked")
     assert statuses[0] == 200
     assert statuses == sorted(statuses)
     ended = collect_responses(gateway, models_request("brief-key") * 500 + models_request("other-key") + LAST)
@@ -272,7 +277,7 @@ def test_disconnected_clients_leave_no_sessions(gateway, one, begun):
 
 
 def test_disconnected_clients_free_their_concurrency(gateway, one):
-    """Twenty at once are allowed; two hundred come and go."""
+    """The limit is 20 concurrent requests; 200 clients connect and disconnect."""
 
     async def wait(request, reply):
         await gate.wait()
@@ -283,7 +288,7 @@ def test_disconnected_clients_free_their_concurrency(gateway, one):
         waiting = [gateway.connect() for _ in range(20)]
         for connection in waiting:
             connection.send(build_request(CHAT, {"model": "llama"}, key="narrow-key"))
-        wait_for(lambda wanted=wanted: len(one.requests) == wanted, "they arrived")
+        wait_for(lambda wanted=wanted: len(one.requests) == wanted, "the requests arrived upstream")
         assert gateway.request("/v1/models", key="narrow-key").status == 429
         for connection in waiting:
             connection.reset()

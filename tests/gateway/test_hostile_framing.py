@@ -1,6 +1,6 @@
-"""Request smuggling: bytes of which two servers could think that the request ends in different places.
+"""Request smuggling: requests whose end two servers could find at different places.
 
-Either the gateway refuses and closes, or one request goes up with one length. Nobody sees what was hidden."""
+The gateway either refuses and closes, or forwards one request with one length."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def environment():
 
 @pytest.fixture
 def send(environment):
-    """What comes of some bytes."""
+    """Send bytes and return the exchange."""
     return lambda data: exchange(*environment, data)
 
 
@@ -159,7 +159,7 @@ def test_ambiguous_coding_is_refused_and_connection_closed(send, length, coding)
 
 
 def test_header_similar_to_transfer_encoding_has_no_effect(send):
-    """A name with `_` is dropped, and what follows is a body of the length that was told."""
+    """A header name with `_` is dropped, so the body has the length of Content-Length."""
     found = send(with_headers(b"Transfer_Encoding: chunked", b"Content-Length: 17") + BODY)
     assert (found.statuses, found.in_sync) == ([200], True)
     assert_one_request_forwarded(found)
@@ -171,7 +171,7 @@ def test_request_without_length_has_no_body(send):
 
 
 def test_folded_line_belongs_to_the_header_above(send):
-    """It becomes a part of the key here, which is wrong then."""
+    """It becomes part of the API key, which is then invalid."""
     found = send(CHAT + b" Transfer-Encoding: chunked\r\nContent-Length: 17\r\n\r\n" + BODY)
     assert (found.statuses, found.requests) == ([401], [])
 
@@ -248,7 +248,7 @@ def test_chunks_are_forwarded_and_next_request_is_separate(send, body):
     ],
 )
 def test_trailers_are_not_forwarded(send, trailer):
-    """Uvicorn would take it for one more header."""
+    """Uvicorn would read it as a header."""
     found = send(with_headers(CHUNKED, b"Trailer: X-Rayhelm-Tenant") + chunked(last=b"0\r\n" + trailer + b"\r\n\r\n"))
     assert (found.statuses, found.in_sync) == ([200], True)
     assert_one_request_forwarded(found)

@@ -1,4 +1,4 @@
-"""Headers: forged, injected, doubled, endless. Whoever is behind the gateway believes only what the gateway says."""
+"""Forged, injected, duplicate and oversized headers."""
 
 import json
 
@@ -24,7 +24,7 @@ def environment():
 
 @pytest.fixture
 def send(environment):
-    """What comes of some bytes."""
+    """Send bytes and return the exchange."""
     return lambda data: exchange(*environment, data)
 
 
@@ -88,7 +88,7 @@ def test_identity_headers_of_clients_are_not_forwarded(send, header):
 
 @pytest.mark.parametrize("name", ["x-rayhelm-tenant", "x-request-id", "content-length", "host", "close, x-request-id"])
 def test_connection_header_cannot_drop_gateway_headers(send, name):
-    """A proxy further up takes out what `connection` names."""
+    """The next proxy removes the headers that `connection` names."""
     found = send(build(f"Connection: {name}".encode()))
     (request,) = found.requests
     assert header_values(request, "connection") == []

@@ -1,4 +1,4 @@
-"""Request lines: methods, addresses, versions and other protocols. What is served was asked in so many letters."""
+"""Invalid request lines: methods, URLs, HTTP versions and other protocols."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def environment():
 
 @pytest.fixture
 def send(environment):
-    """What comes of some bytes."""
+    """Send bytes and return the exchange."""
     return lambda data: exchange(*environment, data)
 
 

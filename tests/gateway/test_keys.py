@@ -1,4 +1,4 @@
-"""Keys: known by their hashes alone, changed while requests run, and never told to anybody."""
+"""API keys: stored as hashes, changed under load, never logged."""
 
 import threading
 from datetime import UTC, datetime, timedelta
@@ -36,7 +36,7 @@ def one(environment):
 
 
 def expiry(**time):
-    """A point in time from now, as a line of keys has it."""
+    """Return the expiry of a key in the form of a key file."""
     return (datetime.now(UTC) + timedelta(**time)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -116,7 +116,7 @@ def test_key_rotation_under_load_loses_no_request(gateway):
     wait_for_status(gateway, "new", 200)
     key[0] = "new"
     sent = len(statuses)
-    wait_for(lambda: len(statuses) > sent + 50, "clients took the new key")
+    wait_for(lambda: len(statuses) > sent + 50, "clients use the new key")
     gateway.write_keys("acme", f"{hash_key('acme-key')} main", f"{hash_key('new')} new")
     wait_for_status(gateway, "old", 401)
     ended.set()
@@ -172,7 +172,7 @@ BAD = [
 
 
 def test_invalid_line_of_a_key_file_is_ignored(gateway):
-    """So a mistyped end never keeps a key alive. What stood there is not logged."""
+    """A key with a mistyped expiry is not valid. The content of the line is not logged."""
     lines = [connection.format(hash_key(f"bad-{number}")) for number, connection in enumerate(BAD)]
     gateway.write_keys("acme", *lines, f"{hash_key('acme-key')} main", f"{hash_key('after')} after")
     wait_for_status(gateway, "after", 200)
@@ -185,7 +185,7 @@ def test_key_file_without_valid_lines_changes_nothing(gateway):
     gateway.write_keys("acme", f"{hash_key('acme-key')} main")
     wait_for_status(gateway, "acme-key", 200)
     gateway.write_keys("acme", "bm90IGEgaGFzaA== oops")
-    wait_for(lambda: "no line is valid, so the keys stay as they were" in gateway.output, "it is told")
+    wait_for(lambda: "no line is valid, so the keys stay as they were" in gateway.output, "it is logged")
     assert gateway.chat().status == 200
 
 
@@ -207,7 +207,7 @@ def test_tenant_cannot_take_over_the_key_of_another(gateway):
         "search", f"{hash_key('search-key')} main", f"{hash_key('acme-key')} mine", f"{hash_key('seen')} seen"
     )
     wait_for_status(gateway, "seen", 403)
-    wait_for(lambda: "keys of search and acme: both have the same key" in gateway.output, "it is told")
+    wait_for(lambda: "keys of search and acme: both have the same key" in gateway.output, "it is logged")
     assert gateway.chat().endpoint == "one"
 
 

@@ -1,4 +1,4 @@
-"""What a tenant and a client may take: requests, sizes, times."""
+"""Limits of tenants and clients: requests, sizes, timeouts."""
 
 import threading
 
@@ -43,7 +43,7 @@ def one(environment):
 
 
 def chat(size):
-    """A request of exactly so many bytes."""
+    """Return a body of exactly `size` bytes."""
     frame = b'{"messages":[{"role":"user","content":"%s"}],"model":"llama"}'
     return frame % (b"x" * (size - len(frame % b"")))
 
@@ -70,11 +70,11 @@ def test_requests_above_the_rate_get_429(gateway):
     assert response.status == 429
     assert response.error["code"] == "rate_limit_exceeded"
     assert response.headers["retry-after"] == "12"
-    assert gateway.chat().status == 200, "another tenant has limits of its own"
+    assert gateway.chat().status == 200, "another tenant has its own limits"
 
 
 def hold_requests(one):
-    """Requests stay in flight until the gate is open."""
+    """Keep requests in flight until the gate is opened."""
     gate = one.gate()
 
     async def wait(request, reply):
@@ -97,12 +97,12 @@ def test_requests_above_the_concurrency_get_429(gateway, one):
     assert response.status == 429
     assert response.error["code"] == "concurrency_limit_exceeded"
     assert response.headers["retry-after"] == "1"
-    assert gateway.request("/v1/models").status == 200, "another tenant is not held up"
+    assert gateway.request("/v1/models").status == 200, "another tenant is not limited"
     gate.open()
     for thread in running:
         thread.join(60)
     assert statuses == [200, 200]
-    assert wait_for(lambda: gateway.chat(key="narrow-key").status == 200, "there is room again")
+    assert wait_for(lambda: gateway.chat(key="narrow-key").status == 200, "a request is accepted again")
 
 
 def test_open_connection_does_not_count_as_request(gateway):
@@ -191,7 +191,7 @@ def test_headers_larger_than_a_buffer_end_the_connection(gateway):
 
 
 def test_client_with_slow_headers_gets_408(gateway):
-    """In HAProxy's own words: no rule is asked before there are headers."""
+    """HAProxy generates this error: no rule runs before the headers are complete."""
     assert gateway.send(b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n").status == 408
 
 

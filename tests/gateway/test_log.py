@@ -1,4 +1,4 @@
-"""What is written down, and what is counted."""
+"""Access log and metrics."""
 
 import pytest
 
@@ -36,7 +36,7 @@ def gateway():
 
 
 def log_entry(gateway, name, *args, **options):
-    """The log's line of a request."""
+    """Send a request and return its log entry."""
     headers = [("X-Request-Id", name), *options.pop("headers", [])]
     gateway.request(*args, headers=headers, **options)
     return gateway.log_entry(name)
@@ -98,7 +98,9 @@ def test_request_id_is_replaced_when_there_are_two(gateway):
 
 def test_every_line_on_stdout_is_json(gateway):
     gateway.send(b"nonsense\r\n\r\n")
-    assert wait_for(lambda: [item for item in gateway.log_entries if item["status"] == 400], "the nonsense is told")
+    assert wait_for(
+        lambda: [item for item in gateway.log_entries if item["status"] == 400], "the invalid request is logged"
+    )
 
 
 def test_metrics_count_requests_by_version(gateway):

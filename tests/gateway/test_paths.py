@@ -1,4 +1,4 @@
-"""Addresses: those that there are, letter by letter, and nothing else."""
+"""Paths: only the configured ones are served."""
 
 import pytest
 
@@ -131,7 +131,7 @@ def test_unknown_path_gets_404(gateway, forwarded, path):
         if path.startswith("/"):
             assert response.status == 404
             assert response.error["code"] == "unknown_url"
-        else:  # no address in HTTP, which newer versions of HAProxy say in their own words
+        else:  # not a valid URL; newer versions of HAProxy answer it themselves
             assert response.status in (400, 404)
     assert forwarded() == before
 

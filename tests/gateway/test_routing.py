@@ -1,4 +1,4 @@
-"""Which model a body names: wherever it stands, and never guessed."""
+"""The model in a body."""
 
 import json
 import random
@@ -24,7 +24,7 @@ def gateway():
 
 
 def as_bytes(body):
-    """A body as bytes, and whatever the gateway answers."""
+    """Return a body as bytes."""
     return body if isinstance(body, bytes) else body.encode()
 
 
@@ -68,7 +68,7 @@ BIG = "x" * 900_000
     ],
 )
 def test_model_is_found_anywhere_in_the_body(gateway, body):
-    assert json.loads(body)["model"] == "qwen", "what the server behind reads"
+    assert json.loads(body)["model"] == "qwen", "the upstream reads this model"
     assert gateway.request(CHAT, as_bytes(body)).endpoint == "two"
 
 
@@ -114,7 +114,7 @@ def test_ambiguous_body_is_refused(gateway, body, code):
 
 
 def test_broken_body_with_a_clear_model_is_forwarded(gateway):
-    """Python refuses it there; to parse every body here to its end would cost as much again."""
+    """The upstream refuses it. To validate each body here would double the cost."""
     assert gateway.request(CHAT, b'{"model":"llama", broken').endpoint == "one"
     assert gateway.request(CHAT, b'{"model":"secret", broken').status == 403
 
@@ -169,7 +169,7 @@ KEYS = ['"model"', r'"mod\u0065l"', '"Model"', '"x"', '"messages"', r'"\"model\"
 
 
 def generate_body(chance, depth=0):
-    """Some JSON value, with as many traps as will fit."""
+    """Return a random JSON value that is hard to parse."""
     kind = chance.random()
     space = chance.choice(["", " ", "\n"])
     if depth > 3 or kind < 0.4:
@@ -184,7 +184,7 @@ def generate_body(chance, depth=0):
 
 
 def expected_result(body):
-    """Status and code, or the site, as Python's parser sees the body."""
+    """Return the endpoint or the error code that Python's parser leads to."""
     pairs = json.loads(body, object_pairs_hook=lambda found: found)
     if not body.startswith("{"):
         return "invalid_json"
@@ -197,7 +197,7 @@ def expected_result(body):
 
 
 def test_random_bodies_are_read_as_python_reads_them(gateway):
-    """Bodies full of traps, each also in chunks, where the gateway reads every token."""
+    """Each body is also sent in chunks, where the gateway reads every token."""
     chance, seen = random.Random(5), set()
     with gateway.connect() as connection:
         for _ in range(1500):

@@ -1,4 +1,4 @@
-"""Answers that take their time, clients that go, and the end of a pod."""
+"""Streams, disconnecting clients, and shutdown."""
 
 import asyncio
 import threading
@@ -33,7 +33,7 @@ def one(environment):
 
 
 def stream_events(one, events=3):
-    """Events, each of which waits for a gate of its own; the headers and the first go at once."""
+    """Respond with events. Each waits for its own gate; the headers and the first event are sent at once."""
     gates = [one.gate() for _ in range(events)]
     gates[0].open()
 
@@ -116,7 +116,7 @@ def test_stopping_gateway_finishes_streams_and_refuses_new():
             response = connection.begin_response()
             assert read_event(response) == b"data: 0\n\n"
             gateway.stop_gracefully()
-            wait_for(lambda: is_refused(gateway), "nothing new is taken")
+            wait_for(lambda: is_refused(gateway), "new connections are refused")
             last = idle.request("/v1/models")
             assert (last.status, last.headers["connection"]) == (200, "close")
             assert gateway.process.is_alive

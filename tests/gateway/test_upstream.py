@@ -1,4 +1,4 @@
-"""Which endpoint gets a request, and what happens when one is ill."""
+"""Selection of endpoints, health checks, retries, and forwarded headers."""
 
 import asyncio
 import socket
@@ -37,12 +37,14 @@ def is_down(gateway, upstream):
 
 
 def find_endpoints(gateway, texts):
-    """Who answers each, asked one after the other: on one connection the next begins when the last has ended. A request
-    that HAProxy has not yet counted off would send another connection's to a neighbour."""
+    """Return the endpoint that responds to each text, one after the other.
+
+    Wait until HAProxy counts no session: a counted one can move the next request to another endpoint.
+    """
     with gateway.connect() as connection:
         found = {text: connection.request(CHAT, chat_body(text)).endpoint for text in texts}
     counted = "haproxy_backend_current_sessions"
-    wait_for(lambda: gateway.sum_metric(counted, proxy="llama:stable") == 0, "every request being counted off")
+    wait_for(lambda: gateway.sum_metric(counted, proxy="llama:stable") == 0, "HAProxy counts no session")
     return found
 
 
@@ -81,7 +83,7 @@ def test_failed_endpoint_does_not_move_chats_of_others(three):
 
 
 def send_concurrently(gateway, found, size):
-    """So many requests that begin alike, all in flight; how many each site got."""
+    """Send `size` requests with the same prefix, all in flight, and return how many each upstream got."""
     gates = [upstream.gate() for upstream in found]
     for upstream, gate in zip(found, gates, strict=True):
 
@@ -108,7 +110,7 @@ def test_endpoint_above_the_load_limit_is_skipped(three):
     with start_gateway(values(*three[:2])) as gateway:
         counts = sorted(send_concurrently(gateway, three[:2], 20))
     assert sum(counts) == 20
-    assert 3 <= counts[0] <= 7, "one may have half as much again as the average, and a request more"
+    assert 3 <= counts[0] <= 7, "the limit is 1.5 times the average, plus one request"
 
 
 def test_least_connections_selects_the_least_loaded_endpoint(three):
@@ -134,21 +136,21 @@ def test_unhealthy_endpoint_gets_no_requests(three):
     one, two, _ = three
     two.respond_to_probe = respond_503
     with start_gateway(values(one, two, health=QUICK)) as gateway:
-        wait_for(lambda: is_down(gateway, "two"), "two is known to be ill")
+        wait_for(lambda: is_down(gateway, "two"), "endpoint two is down")
         assert set(find_endpoints(gateway, TEXTS).values()) == {"one"}
         two.respond_to_probe = two.respond_healthy
-        wait_for(lambda: not is_down(gateway, "two"), "two is known to be well")
+        wait_for(lambda: not is_down(gateway, "two"), "endpoint two is up")
         assert set(find_endpoints(gateway, TEXTS).values()) == {"one", "two"}
 
 
 def test_all_endpoints_are_used_when_all_health_checks_fail(three):
-    """A busy service answers its probe late: that is no reason to answer nobody."""
+    """A busy service answers its health check late."""
     one, two, _ = three
     one.respond_to_probe = two.respond_to_probe = never_respond
     with start_gateway(values(one, two, health=QUICK)) as gateway:
-        wait_for(lambda: is_down(gateway, "one") and is_down(gateway, "two"), "both probes have failed")
+        wait_for(lambda: is_down(gateway, "one") and is_down(gateway, "two"), "both health checks have failed")
         assert set(find_endpoints(gateway, TEXTS).values()) == {"one", "two"}
-        assert find_endpoints(gateway, TEXTS) == find_endpoints(gateway, TEXTS), "with the same affinity"
+        assert find_endpoints(gateway, TEXTS) == find_endpoints(gateway, TEXTS), "prefix hashing still applies"
 
 
 def test_gateway_starts_before_its_services_exist(three):
@@ -165,7 +167,7 @@ def test_gateway_starts_before_its_services_exist(three):
 
 
 def test_gateway_keeps_addresses_when_dns_fails(three):
-    """By itself HAProxy forgets an address half a minute after the last good answer."""
+    """By default HAProxy drops an address 30 s after the last valid response."""
     ends = {"one": {"host": None, "service": "chat", "cidrs": None, "port": three[0].port}}
     overlay = {"versions": {"stable": {"endpoints": ends}}}
     with ExitStack() as stack:
@@ -222,7 +224,6 @@ def test_request_is_retried_at_most_twice(three):
 
 @pytest.mark.parametrize(("lost", "status"), [(drop_connection, 502), (respond_500, 500)])
 def test_lost_request_is_not_retried_without_empty_response(three, lost, status):
-    """It may have fallen by that very request."""
     for upstream in three:
         upstream.respond = lost
     with start_gateway(values(*three, health=SELDOM, retries={"emptyResponse": False})) as gateway:
@@ -283,7 +284,7 @@ def test_status_other_than_500_is_passed_on_without_retry(three):
         assert (response.status, response.json()) == (400, {"error": {"message": "too long"}})
         three[0].respond = respond_503
         assert gateway.chat().status == 503
-        assert len(three[0].requests) == 2, "neither is tried again"
+        assert len(three[0].requests) == 2, "neither is retried"
 
 
 def test_upstream_failures_have_openai_error_bodies(three):
@@ -302,7 +303,7 @@ def test_upstream_failures_have_openai_error_bodies(three):
 
 @contextmanager
 def unresponsive_server():
-    """A server whose packets nobody answers, as when a pod is gone: its queue of one is full."""
+    """A server that does not answer packets, like a removed pod: its accept queue is full."""
     with socket.socket() as one, ExitStack() as queue:
         one.bind(("127.0.0.1", 0))
         one.listen(0)
@@ -314,7 +315,7 @@ def unresponsive_server():
 
 
 def test_used_connection_is_closed_when_connect_times_out():
-    """HAProxy's way, which nothing in a configuration changes: clients try again what was closed on them."""
+    """HAProxy has no setting for this. Clients retry on a closed connection."""
     with (
         unresponsive_server() as one,
         start_gateway(values(one, health=SELDOM, timeouts={"connectSeconds": 1})) as gateway,
@@ -363,20 +364,20 @@ def test_gateway_headers_from_clients_are_removed(three):
 
 @pytest.mark.parametrize("named", [b"", b"Content-Type: text/plain\r\n"], ids=["untyped", "mistyped"])
 def test_json_body_is_forwarded_with_type_json(three, named):
-    """Ray answers 500 to JSON that is not called so, and the body was read as JSON here."""
+    """Ray answers 500 to JSON of another content type."""
     with start_gateway(values(three[0])) as gateway, gateway.connect() as connection:
         connection.send(build_request(CHAT, chat_body("hi")).replace(b"Content-Type: application/json\r\n", named))
         assert dict(connection.read_response().json()["headers"])["content-type"] == "application/json"
 
 
 def test_content_encoding_and_expect_are_removed(three):
-    """It was read here as it stands, and it is here whole."""
+    """The gateway has read the complete body as it is."""
     with start_gateway(values(three[0])) as gateway, gateway.connect() as connection:
         request = build_request(
             CHAT, chat_body("hi"), headers=[("Content-Encoding", "gzip"), ("Expect", "100-continue")]
         )
         connection.send(
             request.replace(b"HTTP/1.1", b"HTTP/1.0")
-        )  # of those HAProxy itself leaves the second header in
+        )  # HAProxy itself keeps the second header for HTTP/1.0
         headers = dict(connection.read_response().json()["headers"])
         assert {"content-encoding", "expect"}.isdisjoint(headers)

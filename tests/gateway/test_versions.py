@@ -1,4 +1,4 @@
-"""Versions of a model side by side: by weight, by header, by tenant; and who may see which models."""
+"""Versions of a model by weight, header and tenant, and lists of models."""
 
 from math import sqrt
 
@@ -37,7 +37,7 @@ def gateway(two):
 
 
 def test_requests_are_divided_by_weight(gateway):
-    """2,000 throws of a dice: six deviations miss the truth once in a thousand million runs."""
+    """2,000 requests. A deviation of six sigma fails once in 10^9 runs."""
     throws, share = 2000, 0.2
     with gateway.connect() as connection:
         found = [connection.request("/v1/chat/completions", {"model": "llama"}).endpoint for _ in range(throws)]

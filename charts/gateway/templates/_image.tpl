@@ -1,4 +1,4 @@
-{{- /* repository@digest, or repository:tag; the digest wins. */ -}}
+{{- /* repository@digest, or repository:tag without a digest. */ -}}
 {{- define "gateway.image" -}}
 {{- if .digest -}}
 {{ .repository }}@{{ .digest }}

@@ -6,8 +6,8 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/part-of: rayhelm
 {{- end }}
 
-{{- /* Labels of the pods, by which the Deployment, the Service, budgets, policies and monitors find them: a Deployment's
-       selector can never be edited, so nothing that changes stands here. */ -}}
+{{- /* Labels by which the Deployment, the Service, the budget, policies and monitors select the pods. The selector of a
+       Deployment is immutable, so these labels never change. */ -}}
 {{- define "gateway.selector" -}}
 rayhelm.dev/gateway: {{ include "gateway.name" . }}
 {{- end }}
@@ -19,7 +19,7 @@ labels:
   {{- include "gateway.labels" . | nindent 2 }}
 {{- end }}
 
-{{- /* A map of labels or annotations, every value a text. */ -}}
+{{- /* A map of labels or annotations; every value becomes a string. */ -}}
 {{- define "gateway.texts" -}}
 {{- range $key, $value := . }}
 {{ $key }}: {{ $value | quote }}

@@ -1,4 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. */ -}}
+{{- /* Names. They are never truncated, because truncated names can collide; validate/ refuses names that are too long. */ -}}
 
 {{- define "gateway.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}

@@ -1,5 +1,5 @@
-{{- /* What Pod Security `restricted` asks for, and a read-only root. 99 is the user of HAProxy's own image; any other works
-       as well, for nothing is written. */ -}}
+{{- /* What Pod Security `restricted` requires, and a read-only root file system. 99 is the user of HAProxy's image; any
+       other user works too, because HAProxy writes nothing. */ -}}
 {{- define "gateway.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 99

@@ -1,4 +1,4 @@
-{{- /* Peers of the NetworkPolicy. A peer without a namespace is nobody, never everybody. */ -}}
+{{- /* Peers of the NetworkPolicy. A peer without a namespace selects no pods: an empty selector would select all. */ -}}
 {{- define "gateway.peer" -}}
 {{- if .namespace }}
 - namespaceSelector:
@@ -19,7 +19,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Pods behind an endpoint: of a RayService the workers, for its head takes no traffic. Takes (list root endpoint). */ -}}
+{{- /* Pods behind an endpoint: the workers of a RayService, because its head serves no requests. Takes (list root endpoint). */ -}}
 {{- define "gateway.endpointPeer" -}}
 {{- $end := index . 1 }}
 {{- if $end.service }}
@@ -31,16 +31,16 @@
 {{- end }}
 {{- end }}
 
-{{- /* A way to each endpoint, once. Takes (list root values). */ -}}
+{{- /* Egress to each endpoint, without duplicates. Takes (list root values). */ -}}
 {{- define "gateway.upstreamEgress" -}}
 {{- $root := index . 0 }}
 {{- $seen := list }}
 {{- range (index . 1).models }}
 {{- range .versions }}
 {{- range .endpoints }}
-{{- $way := printf "%s%d" (include "gateway.endpointPeer" (list $root .)) (int .port) }}
-{{- if not (has $way $seen) }}
-{{- $seen = append $seen $way }}
+{{- $flow := printf "%s%d" (include "gateway.endpointPeer" (list $root .)) (int .port) }}
+{{- if not (has $flow $seen) }}
+{{- $seen = append $seen $flow }}
 - to:
     {{- include "gateway.endpointPeer" (list $root .) | trim | nindent 4 }}
   ports:

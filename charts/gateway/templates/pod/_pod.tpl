@@ -1,5 +1,5 @@
-{{- /* SIGTERM would cut every stream, and not every image says SIGUSR1 to the kubelet: so the hook sends it, and waits until
-       the process has ended, which ends the hook too. */ -}}
+{{- /* SIGTERM would abort every stream, and not every image sets STOPSIGNAL SIGUSR1. So the hook sends SIGUSR1 and waits until
+       the process has stopped. */ -}}
 {{- define "gateway.preStop" -}}
 sleep {{ int .drain.delaySeconds }}; kill -USR1 1; while kill -0 1 2>/dev/null; do sleep 1; done
 {{- end }}
@@ -8,8 +8,8 @@ sleep {{ int .drain.delaySeconds }}; kill -USR1 1; while kill -0 1 2>/dev/null; 
 {{ add .drain.delaySeconds .drain.seconds 15 }}
 {{- end }}
 
-{{- /* One folder with the configuration and the tenants' keys. A Secret that is not there is none, and does not stop the
-       pod: its tenant gets 401. Takes (list root values). */ -}}
+{{- /* One folder with the configuration and the tenants' keys. A missing Secret does not stop the pod; its tenant gets
+       401. Takes (list root values). */ -}}
 {{- define "gateway.volume" -}}
 projected:
   defaultMode: 0440
@@ -35,7 +35,7 @@ projected:
   labelSelector:
     matchLabels:
       {{- include "gateway.selector" (index $ 0) | nindent 6 }}
-  # Pods of the last revision, which are going, do not count.
+  # Pods of the previous revision do not count.
   matchLabelKeys: [pod-template-hash]
 {{- end }}
 {{- end }}
