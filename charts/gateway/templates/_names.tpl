@@ -9,7 +9,7 @@
 {{ $account.name | default (ternary (include "gateway.name" .) "default" $account.create) }}
 {{- end }}
 
-{{- /* Backend of a version. HAProxy's names take no slash; validate/ refuses two that become one.
+{{- /* Backend of a version. HAProxy's names have no slash; validate/ refuses two models with the same result.
        Takes (list model version). */ -}}
 {{- define "gateway.backend" -}}
 {{ index . 0 | replace "/" "--" }}:{{ index . 1 }}
