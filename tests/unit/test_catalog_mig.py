@@ -112,10 +112,10 @@ def test_intel_s_plugin_calls_shares_what_it_calls_cards() -> None:
     ("name", "message"),
     [
         ("H100-SXM-80GB/3g.20gb", "has no MIG profile `3g.20gb`"),
-        ("L4-24GB/1g.6gb", "cannot be cut by MIG"),
+        ("L4-24GB/1g.6gb", "has no MIG"),
         ("L4-24GB/1", "1 time slices"),
         ("L4-24GB/49", "49 time slices"),
-        ("MI300X-192GB/2", "does not hand one MI300X-192GB to several pods"),
+        ("MI300X-192GB/2", "cannot share one MI300X-192GB between pods"),
     ],
 )
 def test_a_part_that_there_is_not_is_refused(name: str, message: str) -> None:

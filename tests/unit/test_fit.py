@@ -191,9 +191,9 @@ def test_constants_of_another_version_are_named() -> None:
         ({"tp": 0}, "tensor_parallel_size 0 is not between 1 and"),
         ({"max_model_len": -5}, "max_model_len -5 is not between 1 and"),
         ({"max_num_batched_tokens": 10**400}, "is not between 1 and 16,777,216"),
-        ({"vllm_version": "9" * 5000 + ".1"}, "no version of vLLM"),
+        ({"vllm_version": "9" * 5000 + ".1"}, "not a version of vLLM"),
         ({"kv_cache_dtype": "fp3"}, "unknown kv_cache_dtype"),
-        ({"vllm_version": "new"}, "no version of vLLM"),
+        ({"vllm_version": "new"}, "not a version of vLLM"),
         ({"pp": 2, "partition": (30, 3)}, "do not split the 32"),
     ],
 )
@@ -287,7 +287,7 @@ def test_the_command_reads_a_config_file(tmp_path) -> None:
         (("--config", "", "--gpu", A4000), "either --model or --config"),
         (("--model", AWQ, "--gpu", ""), "unknown gpu ''"),
         (("--model", "m" * 300, "--gpu", A4000), "unknown model"),
-        (("--model", "~no-such-user/x", "--gpu", A4000), "nobody of that name"),
+        (("--model", "~no-such-user/x", "--gpu", A4000), "names no user of this computer"),
         (("--config", "m" * 300 + ".json", "--gpu", A4000), "File name too long"),
     ],
 )

@@ -189,7 +189,7 @@ def test_another_versions_constants_are_named(asked, used, said) -> None:
 
 
 def test_what_is_no_version_is_refused() -> None:
-    with pytest.raises(FleetError, match="no version of vLLM"):
+    with pytest.raises(FleetError, match="not a version of vLLM"):
         find_engine("latest")
 
 

@@ -191,7 +191,7 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
             "{4g.40gb: 1, 2g.20gb: 1}",
         ),
         ("{shares: 8, isolation: hardware}", "H100", "shares", "at most 7 MIG instances", "shares: 7"),
-        ("{shares: 2}", "MI300X-192GB", "shares", "does not hand one MI300X-192GB to several pods", "gpuFraction"),
+        ("{shares: 2}", "MI300X-192GB", "shares", "cannot share one MI300X-192GB between pods", "gpuFraction"),
         ("{shares: 2}", "H100/3g.40gb", "gpu", "a pool lists whole GPUs", "sharing: {shares: 2}"),
     ],
 )

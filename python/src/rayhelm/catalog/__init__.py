@@ -1,7 +1,7 @@
-"""GPUs, models and networks that rayhelm knows: data files with a thin loader.
+"""GPUs, models, networks and tasks: data files with a thin loader.
 
-A new one is one new file: `data/gpus/<id>.yaml`, `data/mig/<id>.yaml`, `data/models/<owner>--<name>.yaml`,
-`data/networks/<id>.yaml`.
+A new entry is one new file: `data/gpus/<id>.yaml`, `data/mig/<id>.yaml`, `data/models/<owner>--<name>.yaml`,
+`data/networks/<id>.yaml`, `data/tasks/<id>.yaml`.
 """
 
 from functools import cache
@@ -21,7 +21,7 @@ _DATA = Path(__file__).parent.parent / "data"
 
 
 class Catalog:
-    """Finds entries by id or alias, whatever the case; a name that nobody knows is a FleetError with the nearest."""
+    """Finds entries by id or alias, case-insensitive. An unknown name raises FleetError with the nearest names."""
 
     def __init__(self, folder: Path = _DATA) -> None:
         self._gpus = CatalogFolder(folder / "gpus", GpuKind, "gpu")
@@ -30,20 +30,20 @@ class Catalog:
         self._networks = CatalogFolder(folder / "networks", NetworkKind, "network")
 
     def gpu(self, name: str) -> GpuKind:
-        """A card, or behind a slash a part of one: a MIG profile, or one of so many time slices."""
+        """A GPU kind, or a part of one after a slash: a MIG profile (`/3g.40gb`) or a number of time slices (`/2`)."""
         whole, _, part = name.partition("/")
-        card = self._gpus.get(whole)
+        gpu = self._gpus.get(whole)
         if not part:
-            return card
+            return gpu
         if part.isdecimal():
-            return make_time_slice(card, int(part))
-        if table := self.mig(card):
-            return make_mig_instance(card, table, part)
-        raise FleetError(Problem(f"{card.id} cannot be cut by MIG", fix=f"{card.id}/2   # one of two time slices"))
+            return make_time_slice(gpu, int(part))
+        if table := self.mig(gpu):
+            return make_mig_instance(gpu, table, part)
+        raise FleetError(Problem(f"{gpu.id} has no MIG", fix=f"gpu: {gpu.id}/2   # one of two time slices"))
 
-    def mig(self, card: GpuKind) -> MigTable | None:
-        """How a card can be cut; None where it cannot."""
-        return self._mig.get(card.mig) if card.mig else None
+    def mig(self, gpu: GpuKind) -> MigTable | None:
+        """MIG profiles of a GPU; None if it has no MIG."""
+        return self._mig.get(gpu.mig) if gpu.mig else None
 
     def model(self, name: str) -> Checkpoint:
         return self._models.get(name)
@@ -66,5 +66,5 @@ class Catalog:
 
 @cache
 def load_catalog() -> Catalog:
-    """The catalog that rayhelm carries."""
+    """The catalog in the rayhelm package."""
     return Catalog()

@@ -43,7 +43,7 @@ def _architecture(config: Config) -> str:
 
 
 def _contradiction(config: Config, found: ErrorDetails) -> Problem:
-    """Each value passed by itself; together they make no model. Told by the key that a publisher writes."""
+    """A problem of values that contradict each other, at the key of the config.json."""
     part = str(found["loc"][0]) if found["loc"] else ""
     message = found["msg"].removeprefix("Value error, ")
     return config.problem(_KEYS.get(part, part), message).problems[0]

@@ -11,7 +11,7 @@ Record = dict[str, Any]
 
 
 def decoder(config: Config) -> Record:
-    """Llama and all that differ from it by a flag: Mistral, Phi-3 and Phi-4; the ground of every decoder here."""
+    """Llama, and models that differ by flags: Mistral, Phi-3, Phi-4. The base of all decoders here."""
     hidden = config.count("hidden_size")
     heads = config.count("num_attention_heads", most=hidden)
     bias = config.flag("attention_bias", False)
@@ -126,7 +126,7 @@ def _windowed_layers(config: Config, window: int | None) -> int:
 
 
 def dtype(config: Config) -> str:
-    """Left out by some publishers (gpt-oss); on the card it is 16 bits either way."""
+    """Some publishers leave it out (gpt-oss); in GPU memory it is 16 bits in any case."""
     key = "torch_dtype" if config.has("torch_dtype") else "dtype"
     name = config.text(key, "bfloat16").removeprefix("torch.")
     if name not in _DTYPES:

@@ -1,4 +1,4 @@
-"""Reads catalog files: one record each, named after its id, read only when it is asked for."""
+"""Reads catalog files: one record each, named after its id, read on first use."""
 
 import difflib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def stem(name: str) -> str:
-    """File name of an entry: spellings that differ in case, spaces and underscores are one."""
+    """File name of an entry. Case, spaces and underscores do not matter."""
     return "-".join(name.lower().replace("_", " ").split()).replace("/", "--")
 
 
@@ -56,7 +56,7 @@ class CatalogFolder(Generic[Record]):
 
     @cached_property
     def _files(self) -> dict[str, Path]:
-        """By stem. What people call an entry is looked up here and never becomes a path."""
+        """Files by stem. Names of users are looked up here and never become paths."""
         return {path.stem: path for path in sorted(self._folder.glob("*.yaml"))}
 
     @cached_property
@@ -80,7 +80,7 @@ def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]
 
 
 def read_record(path: Path, kind: type[Record]) -> Record:
-    """Read and check one file; what is wrong with it is told by file, line and key."""
+    """Read and check one file. Raises FleetError with file, line and key."""
     text = path.read_text(encoding="utf-8")
     try:
         entry = kind.model_validate(yaml.load(text, Loader=_Loader))

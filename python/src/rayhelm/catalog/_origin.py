@@ -1,4 +1,4 @@
-"""Where a config.json was read, so that whatever is wrong with it is told by file, line and key."""
+"""Source of a config.json, for problems with file, line and key."""
 
 import reprlib
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Origin:
 
 
 def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
-    """1-based line of the innermost of `keys` that is written; None where not even the first is."""
+    """1-based line of the innermost of `keys` that exists; None if the first one does not."""
     try:
         node, line = yaml.compose(text, Loader=_Loader), None
     except (yaml.YAMLError, RecursionError):
@@ -47,5 +47,5 @@ def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """A value as a message shows it: never longer than a line, and without control characters."""
+    """A value for a message: at most one line, without control characters."""
     return _shorten.repr(value)

@@ -1,4 +1,4 @@
-"""One weight, and how many bytes it takes on the card by the model's dtype and quantisation."""
+"""One weight tensor, and its bytes in GPU memory by the model's dtype and quantization."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ vocabulary to a multiple · replicated: whole on every rank (norms, routers, MLA
 
 @dataclass(frozen=True)
 class Tensor:
-    """A weight, or several of one kind in one layer taken together."""
+    """A weight, or all weights of one kind in one layer."""
 
     name: str
     """Role, for humans: `attention.q`, `experts.down`."""
     parameters: int
     bytes: float
-    """As stored on the card, scales and zero points included."""
+    """In GPU memory, including scales and zero points."""
     shard: Shard
 
 
 def element_bytes(model: Checkpoint) -> int:
-    """Bytes of one unquantised weight on the card. vLLM's `dtype: auto` casts float32 checkpoints to 16 bits."""
+    """Bytes of one unquantized weight in GPU memory. vLLM's `dtype: auto` casts float32 checkpoints to 16 bits."""
     return 4 if model.dtype == "float32" and model.engine == "custom" else 2
 
 
 @dataclass(frozen=True)
 class TensorBuilder:
-    """Makes tensors of one part of a model; `quantization` is None where that part stays in the model's dtype."""
+    """Builds the tensors of one part of a model. `quantization` is None if the part stays in the model's dtype."""
 
     width: int
-    """Bytes of an unquantised element."""
+    """Bytes of an unquantized element."""
     quantization: Quantization | None
 
     @classmethod
@@ -62,7 +62,7 @@ class TensorBuilder:
         return self.vector(name, rows * columns, shard)
 
     def vector(self, name: str, parameters: int, shard: Shard = "replicated") -> Tensor:
-        """Anything that is never quantised."""
+        """A tensor that is never quantized."""
         return Tensor(name, parameters, float(parameters * self.width), shard)
 
     def linear(

@@ -1,7 +1,6 @@
-"""What vLLM takes of a card besides weights and cache, by version: one file in `data/engines/` each.
+"""Memory that vLLM needs besides weights and cache, by version: one file in `data/engines/` each.
 
-Every constant carries its error and where it was read. A version without a file of its own is planned with the
-nearest lower one, and whoever asks is told so.
+Every constant has an error and a source. A version without a file uses the nearest lower one, and the answer says so.
 """
 
 import re
@@ -24,27 +23,27 @@ _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 class Constant(Closed):
-    """A figure, how far off it may be, and where it comes from."""
+    """A figure with its error and its source."""
 
     value: float = Field(ge=0)
     error: float = Field(ge=0)
-    """Half width of the band, in the unit of `value`."""
+    """Plus or minus, in the unit of `value`."""
     source: str
 
 
 class EngineDefaults(Closed):
-    """What vLLM chooses for an API server when nothing is asked for."""
+    """Defaults of vLLM for an API server."""
 
     memory_gib: float = Field(ge=0)
-    """For cards with at least this much memory, GiB."""
+    """For GPUs with at least this much memory, GiB."""
     except_gpu: str | None = None
-    """Not for cards whose id contains this."""
+    """Not for GPUs whose id contains this."""
     max_num_seqs: int = Field(gt=0)
     max_num_batched_tokens: int = Field(gt=0)
 
 
 class Activation(Closed):
-    """Peak of the profile run. The sampler's part falls on the last pipeline stage alone."""
+    """Peak of the profile run. Only the last pipeline stage runs the sampler."""
 
     sampler_bytes: Constant
     """Bytes per logit while the sampler is warmed up: x max_num_seqs x padded vocabulary."""
@@ -57,14 +56,14 @@ class Activation(Closed):
 
 
 class NonTorch(Closed):
-    """Memory outside PyTorch's allocator (NCCL, libraries, graphs' driver part), GiB per card."""
+    """Memory outside PyTorch's allocator (NCCL, libraries, driver part of CUDA graphs), GiB per GPU."""
 
     single: Constant
-    """One card."""
+    """One GPU."""
     pipeline: Constant
-    """Pipeline stages of one card each."""
+    """Pipeline stages with one GPU each."""
     tensor: Constant
-    """Two or more cards in tensor parallelism."""
+    """Two or more GPUs in tensor parallelism."""
 
 
 class EngineConstants(Closed):
@@ -72,7 +71,7 @@ class EngineConstants(Closed):
 
     version: str
     gpu_memory_utilization: float = Field(gt=0, le=1)
-    """Default share of a card."""
+    """Default part of the GPU memory, 0 to 1."""
     block_size: int = Field(gt=0)
     """Tokens of a KV cache block."""
     latent_block_size: int = Field(gt=0)
@@ -82,19 +81,19 @@ class EngineConstants(Closed):
     mxfp4_alignment: tuple[int, int]
     """Kernels for MXFP4 experts pad the hidden size, and an expert's width on one rank, to multiples of these."""
     hybrid_cache: bool
-    """Windowed layers keep a window per sequence; without it they keep everything."""
+    """Layers with a sliding window cache only the window; if false, they cache all tokens."""
     null_block: bool
-    """One block is held back when the start-up check asks whether the context fits."""
+    """One block is reserved in the start-up check of the context length."""
     batches_in_flight: int = Field(gt=0)
     """Batches scheduled ahead on one stage; each stage more adds one. Windowed layers keep their tokens."""
     defaults: tuple[EngineDefaults, ...]
-    """First that applies."""
+    """In order; the first that applies is used."""
     activation: Activation
     non_torch: NonTorch
     compile_gib: Constant
-    """What torch.compile still holds when memory is measured, on a cold cache; nothing with enforce_eager."""
+    """Memory that torch.compile holds when vLLM measures, after a cold start; 0 with enforce_eager."""
     cuda_graph_gib: Constant | None
-    """Estimate of CUDA graphs that is taken off the cache; None: not counted, they come on top of the share."""
+    """Memory for CUDA graphs that vLLM subtracts from the cache; None: vLLM allocates it outside the budget."""
 
     def defaults_for(self, gpu: GpuKind) -> EngineDefaults:
         memory = gpu.usable_gib or gpu.memory_gb or 0.0
@@ -102,14 +101,17 @@ class EngineConstants(Closed):
 
 
 def find_engine(version: str) -> tuple[EngineConstants, str]:
-    """The constants for a version, and a note when they are another version's."""
+    """The constants for a version, and a note if they are another version's. Raises FleetError for other text."""
     wanted = _parse(version)
     lower = [path for parsed, path in _files() if parsed <= wanted]
     chosen = _read(lower[-1] if lower else _files()[0][1])
     if _parse(chosen.version) == wanted:
         return chosen, ""
     side = "nearest lower" if lower else "oldest known"
-    return chosen, f"no figures were measured for vLLM {version}: planned with those of {chosen.version}, the {side}"
+    return (
+        chosen,
+        f"no constants were measured for vLLM {version}: planned with those of {chosen.version}, the {side} version",
+    )
 
 
 @cache
@@ -126,7 +128,7 @@ def _read(path: Path) -> EngineConstants:
 def _parse(version: str) -> tuple[int, ...]:
     match = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", version)
     if not match:
-        raise FleetError(Problem(f"{shown(version)} is no version of vLLM", fix="--vllm-version 0.29.0"))
+        raise FleetError(Problem(f"{shown(version)} is not a version of vLLM", fix="--vllm-version 0.29.0"))
     return tuple(int(part or 0) for part in match.groups())
 
 

@@ -1,4 +1,4 @@
-"""What rayhelm knows of a GPU: one file in `data/gpus/` each. A figure that nobody could source stays `None`."""
+"""GPU kinds: one file in `data/gpus/` each. A figure without a source stays None."""
 
 from typing import Literal
 
@@ -12,20 +12,20 @@ Vendor = Literal["nvidia", "amd", "intel", "google"]
 
 
 class GpuLink(Closed):
-    """How cards of one host talk to each other."""
+    """Link between the GPUs of one host."""
 
     kind: str
     """`NVLink4/NVSwitch`, `Infinity Fabric`, `PCIe`, `ICI` …"""
     gb_per_s: float | None = Field(default=None, gt=0)
-    """One direction, per card, GB/s (10^9)."""
+    """One direction, per GPU, GB/s (10^9)."""
     fast: bool = False
     """Fast enough that tensor parallelism over it pays (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
     group: int | None = Field(default=None, ge=2)
-    """Cards that one link domain joins (2 by an NVLink bridge, 8 on an NVSwitch board); None: all of the host's."""
+    """GPUs in one link domain (2 with an NVLink bridge, 8 on an NVSwitch board); None: all GPUs of the host."""
 
 
 class GpuPrice(Closed):
-    """What one card costs for one hour, USD, and where that was read."""
+    """Price of one GPU for one hour, USD, with its source."""
 
     on_demand: float | None = Field(default=None, gt=0)
     on_demand_source: str = ""
@@ -50,7 +50,7 @@ class GpuKind(Closed):
     memory_gb: float | None = Field(default=None, gt=0)
     """Nominal memory of the data sheet, GB."""
     usable_gib: float | None = Field(default=None, gt=0)
-    """Memory that the runtime reports, GiB; what an engine's share is taken of."""
+    """Memory that the runtime reports, GiB; gpu_memory_utilization is a part of it."""
     usable_source: str = ""
     memory_bandwidth_gb_per_s: float | None = Field(default=None, gt=0)
     bf16_tflops: float | None = Field(default=None, gt=0)
@@ -66,20 +66,20 @@ class GpuKind(Closed):
     unified_memory: bool = False
     """Memory is shared with the CPU (APUs, GB10)."""
     mig: str | None = None
-    """Table of its MIG profiles, a file of `data/mig/`; None where it cannot be cut."""
+    """MIG profiles, a file of `data/mig/`; None without MIG."""
     engine: Literal["vllm", "vllm-unofficial", "none"] = "vllm"
     """Whether vLLM runs on it: supported, by community builds, or not at all."""
     ray_accelerator_type: str | None = None
-    """Name in `ray.util.accelerators`, where Ray knows the card; consumer cards have none."""
+    """Name in `ray.util.accelerators`; None for GPUs without one, such as consumer GPUs."""
     product_label: str | None = None
     """Value of the vendor's node label (`nvidia.com/gpu.product`), where it is known."""
     price: GpuPrice = GpuPrice()
     of: str = Field(default="", exclude=True)
-    """Card that it is a part of (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole one."""
+    """Whole GPU of a part (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole GPU."""
     part: float = Field(default=1.0, gt=0, le=1, exclude=True)
-    """Its share of that card, and of its price."""
+    """Its part of the whole GPU, and of its price, 0 to 1."""
     memory_seen: float = Field(default=1.0, gt=0, le=1, exclude=True)
-    """Its own part of the memory that an engine sees: in a time slice that is the whole card's."""
+    """Its part of the memory that the driver reports: below 1 for time slices, which report the whole GPU."""
     source: str
     """Where the figures were read."""
     notes: str = ""

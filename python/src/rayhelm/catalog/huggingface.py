@@ -1,4 +1,4 @@
-"""Finds a model by whatever people call it: a name of the catalog, a Hugging Face `config.json`, a hub id."""
+"""Finds a model by a name of the catalog, a Hugging Face `config.json` or a hub id."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _OWN_FILE = "take the file as the model's publisher wrote it"
 def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
     """The model called `name`: of the catalog, or of a config.json, or of the folder with one, seen from `base`.
 
-    Nobody is asked over the network. A folder never hides a name of the catalog; `./name` is always the folder.
+    Does not use the network. A name of the catalog has precedence over a folder; `./name` is always the folder.
     """
     if _is_path(name):
         return _from_file(Path(name), base)
@@ -101,9 +101,9 @@ def _read(path: Path, base: Path) -> tuple[Path, str]:
     except OSError as error:
         raise _unreadable(path, f"cannot be read: {error.strerror}") from None
     except RuntimeError:
-        raise _unreadable(path, "cannot be read: nobody of that name has a home here") from None
+        raise _unreadable(path, "cannot be read: `~` names no user of this computer") from None
     except ValueError:
-        raise _unreadable(path, "is not JSON: it is no text in UTF-8") from None
+        raise _unreadable(path, "is not JSON: it is not UTF-8 text") from None
 
 
 def _unreadable(path: Path, why: str) -> FleetError:
@@ -120,7 +120,9 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         why = "is not a model's config.json: it nests too deep, or has a number too long"
         raise FleetError(Problem(why, file=file, fix=_OWN_FILE)) from None
     if not isinstance(keys, dict):
-        raise FleetError(Problem("is not a model's config.json: its top is no object", file=file, fix=_OWN_FILE))
+        raise FleetError(
+            Problem("is not a model's config.json: the top level is not an object", file=file, fix=_OWN_FILE)
+        )
     return keys
 
 
@@ -144,7 +146,7 @@ def _holds_config(folder: Path) -> bool:
 
 def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
-        raise _unreachable(unknown, "and HF_HUB_OFFLINE forbids asking the hub")
+        raise _unreachable(unknown, "and HF_HUB_OFFLINE is set, so the hub is not asked")
     import httpx  # only this branch needs it, and it takes long to import
 
     url = f"{_endpoint()}/{name}/resolve/main/config.json"

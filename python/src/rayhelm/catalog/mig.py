@@ -1,7 +1,7 @@
-"""MIG: into which parts a card can be cut, and which of them fit together. One file in `data/mig/` for cards alike.
+"""MIG profiles of a GPU, and which instances fit together. One file in `data/mig/` for GPUs with the same profiles.
 
-A card has so many memory slices in a row. An instance of a profile takes some of them, from one of the profile's own
-places on, and no slice twice; the compute slices follow.
+A GPU has a row of memory slices. An instance takes adjacent slices, from one of the start positions of its profile;
+instances do not overlap. Compute slices follow from that.
 """
 
 from collections.abc import Mapping
@@ -18,20 +18,20 @@ Slices = Annotated[int, Field(ge=1, le=8)]
 
 
 class MigProfile(Closed):
-    """One profile: `3g.40gb`."""
+    """One MIG profile: `3g.40gb`."""
 
     compute: Slices
-    """Compute slices that an instance has."""
+    """Compute slices of an instance."""
     memory: Slices
-    """Memory slices that it takes."""
+    """Memory slices of an instance."""
     starts: Annotated[tuple[Annotated[int, Field(ge=0, le=7)], ...], Field(min_length=1)]
-    """Memory slices at which one may begin."""
+    """Memory slices at which an instance can start."""
     gib: Annotated[float, Field(gt=0)] | None = None
-    """Memory as the driver tells it, GiB; None where nobody has shown it."""
+    """Memory that the driver reports, GiB; None if no published value was found."""
 
 
 class MigTable(Closed):
-    """The profiles of cards with the same memory."""
+    """MIG profiles of GPUs with the same memory."""
 
     id: str
     aliases: tuple[str, ...] = ()
@@ -41,26 +41,25 @@ class MigTable(Closed):
     memory_slices: Slices
     profiles: dict[str, MigProfile]
     source: str
-    """Where names, places and memory were read."""
+    """Source of names, start positions and memory."""
 
     def fits(self, layout: Mapping[str, int]) -> bool:
-        """Whether so many instances of each profile have room on one card, side by side."""
+        """Whether the instances fit together on one GPU. `layout`: number of instances by profile."""
         wanted = [self.profiles[name] for name, count in layout.items() for _ in range(count)]
         return self._placed(sorted(wanted, key=lambda profile: len(profile.starts)), 0)
 
     def most(self, profile: str) -> int:
-        """Instances of one profile that fit on a card."""
+        """Instances of one profile that fit on a GPU."""
         return max(count for count in range(self.memory_slices + 1) if self.fits({profile: count}))
 
     def parts(self, shares: int) -> str | None:
-        """The largest profile of which so many fit, the one with more cores where two are alike; None where none is
-        small enough."""
+        """The largest profile of which `shares` instances fit, more compute slices first; None if there is none."""
         found = [name for name in self.profiles if self.most(name) >= shares]
         return max(found, key=lambda name: (self.profiles[name].memory, self.profiles[name].compute), default=None)
 
     @property
     def largest(self) -> tuple[dict[str, int], ...]:
-        """Every layout to which no instance can be added: what fits is a part of one of them."""
+        """Every layout to which no instance can be added. Each layout that fits is a part of one of them."""
         found: list[dict[str, int]] = []
         counts = [range(self.most(profile) + 1) for profile in self.profiles]
         layouts = (dict(zip(self.profiles, count, strict=True)) for count in product(*counts))

@@ -1,4 +1,4 @@
-"""What rayhelm knows of a network between hosts: one file in `data/networks/` each."""
+"""Networks between hosts: one file in `data/networks/` each."""
 
 from typing import Literal
 
@@ -10,16 +10,16 @@ __all__ = ["NetworkKind"]
 
 
 class NetworkKind(Closed):
-    """A kind of link between hosts, as one card of a pool sees it."""
+    """A kind of network between hosts. Figures are per GPU."""
 
     id: str
     """The spelling that fleets use: `rdma-400g`."""
     aliases: tuple[str, ...] = ()
     kind: Literal["rdma", "ethernet", "internet"]
     bandwidth_gbit_per_s: float | None = Field(default=None, gt=0)
-    """Nominal, one direction, Gbit/s (10^9); None where nobody can promise one."""
+    """Nominal, one direction, Gbit/s (10^9); None if there is none."""
     effective_gb_per_s: float | None = Field(default=None, gt=0)
-    """What a transfer of KV cache or activations reaches, GB/s (10^9)."""
+    """Measured or inferred rate for KV cache and activations, GB/s (10^9)."""
     effective_source: str = ""
     """Where that figure was measured, or how it was inferred."""
     latency_us: float | None = Field(default=None, gt=0)

@@ -1,4 +1,4 @@
-"""What the vendors' operators are called, and what they name: one file in `data/operators/` each."""
+"""GPU operators of the vendors: versions, images, resources. One file in `data/operators/` each."""
 
 from functools import cache
 from pathlib import Path
@@ -32,7 +32,7 @@ class OperandImage(Closed):
 
 
 class DcgmCounter(Closed):
-    """One of DCGM's fields, as dcgm-exporter is told."""
+    """A DCGM field in the configuration of dcgm-exporter."""
 
     type: Literal["gauge", "counter", "label"]
     help: str
@@ -47,18 +47,18 @@ class NvidiaOperator(Closed):
     """By their key in a ClusterPolicy."""
     counters: dict[str, DcgmCounter]
     profiling: dict[str, DcgmCounter]
-    """Counters that not every card has."""
+    """Counters that not every GPU has."""
 
 
 class AmdPartition(Closed):
-    """How an AMD card is cut."""
+    """A partition mode of an AMD GPU."""
 
     compute: Literal["SPX", "CPX"]
     memory: Literal["NPS1", "NPS4"]
     parts: int
-    """Devices that one card then is."""
+    """Devices per GPU."""
     resource: str
-    """What the device plugin calls them where it tells partitions apart."""
+    """Extended resource if the device plugin names partitions separately."""
 
 
 class AmdOperator(Closed):
@@ -69,7 +69,7 @@ class AmdOperator(Closed):
     resource: str
     partitions: Annotated[dict[str, AmdPartition], Field(min_length=1)]
     label: str
-    """Of a node: the profile that it is cut by."""
+    """Node label with the partition profile."""
 
 
 class IntelOperator(Closed):

@@ -1,74 +1,79 @@
-"""Parts of a card as cards of their own: `H100-SXM-80GB/3g.40gb` by MIG, `L4-24GB/2` for one of two time slices."""
+"""Parts of a GPU as GPU kinds: `H100-SXM-80GB/3g.40gb` for a MIG instance, `L4-24GB/2` for one of two time slices."""
 
 from rayhelm.catalog.gpu import GpuKind, GpuLink
 from rayhelm.catalog.mig import MigTable
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["MOST_SLICES", "find_slice_resource", "make_mig_instance", "make_time_slice"]
 
 MOST_SLICES = 48
-"""Of one card in time: more processes than this no CUDA driver lets share it by MPS, and none should without."""
+"""Time slices of one GPU. CUDA MPS supports at most 48 processes, and the same limit is used without MPS."""
 UNSHOWN = 0.9
-"""Of its share of the card's memory, an instance has at least so much: those that were shown lack 8.4 % at most."""
-_ALONE = GpuLink(kind="none: parts of cards do not reach each other")
+"""Part of its share of the GPU memory that an instance has at least. Published instances have up to 8.4 % less."""
+_ALONE = GpuLink(kind="none: parts of GPUs have no link to each other")
 _SLICED = {"nvidia": "nvidia.com/gpu.shared"}
-"""What device plugins call a time slice. Intel's keeps the card's name."""
+"""Extended resource of a time slice by vendor. Intel's plugin keeps the resource of the whole GPU."""
 
 
-def make_mig_instance(card: GpuKind, table: MigTable, profile: str) -> GpuKind:
-    """What an engine has in a MIG instance. Raises FleetError for a profile that the card lacks."""
+def make_mig_instance(gpu: GpuKind, table: MigTable, profile: str) -> GpuKind:
+    """The GPU kind of a MIG instance. Raises FleetError for a profile that the GPU lacks."""
     if profile not in table.profiles:
         known = ", ".join(table.profiles)
-        raise FleetError(Problem(f"{card.id} has no MIG profile `{profile}`", fix=f"it has: {known}"))
+        raise FleetError(Problem(f"{gpu.id} has no MIG profile `{profile}`", fix=f"# profiles of {gpu.id}: {known}"))
     found = table.profiles[profile]
     memory, compute = found.memory / table.memory_slices, found.compute / table.compute_slices
-    whole = card.usable_gib or card.memory_gb
-    return _part(card, profile, memory=memory, compute=compute).model_copy(
+    whole = gpu.usable_gib or gpu.memory_gb
+    return _part(gpu, profile, memory=memory, compute=compute).model_copy(
         update={
             "resource": f"nvidia.com/mig-{profile}",
             "usable_gib": found.gib or (whole * memory * UNSHOWN if whole else None),
-            "usable_source": table.source if found.gib else "its share of the card, less a tenth: nobody has shown it",
+            "usable_source": table.source if found.gib else "share of the GPU memory minus 10 %: no published value",
             "part": memory,
         }
     )
 
 
-def make_time_slice(card: GpuKind, slices: int) -> GpuKind:
-    """What is left for an engine where so many have the card in turn, all of them busy. Raises FleetError."""
+def make_time_slice(gpu: GpuKind, slices: int) -> GpuKind:
+    """The GPU kind of one time slice, with all slices busy. Raises FleetError for a wrong number or vendor."""
     if not 2 <= slices <= MOST_SLICES:
-        raise FleetError(Problem(f"{slices} time slices of {card.id}", fix=f"between 2 and {MOST_SLICES}"))
+        raise FleetError(
+            Problem(
+                f"{slices} time slices of {gpu.id}, not between 2 and {MOST_SLICES}",
+                fix=Fix("shares", min(max(slices, 2), MOST_SLICES)),
+            )
+        )
     share = 1 / slices
-    return _part(card, str(slices), memory=share, compute=share).model_copy(
+    return _part(gpu, str(slices), memory=share, compute=share).model_copy(
         update={
-            "resource": find_slice_resource(card),
-            "usable_gib": None if card.usable_gib is None else card.usable_gib * share,
+            "resource": find_slice_resource(gpu),
+            "usable_gib": None if gpu.usable_gib is None else gpu.usable_gib * share,
             "part": share,
             "memory_seen": share,
         }
     )
 
 
-def find_slice_resource(card: GpuKind) -> str:
-    """Extended resource of a card's time slices. Raises FleetError for vendors whose plugin makes none."""
-    if card.vendor not in ("nvidia", "intel"):
-        message = f"the device plugin of {card.vendor} does not hand one {card.id} to several pods"
-        raise FleetError(Problem(message, fix="one service with several models shares a card by `gpuFraction`"))
-    return _SLICED.get(card.vendor, card.resource)
+def find_slice_resource(gpu: GpuKind) -> str:
+    """Extended resource of a GPU's time slices. Raises FleetError for vendors whose device plugin has none."""
+    if gpu.vendor not in ("nvidia", "intel"):
+        message = f"the device plugin of {gpu.vendor} cannot share one {gpu.id} between pods"
+        raise FleetError(Problem(message, fix="gpuFraction: 0.5   # for models of one service, which can share a GPU"))
+    return _SLICED.get(gpu.vendor, gpu.resource)
 
 
-def _part(card: GpuKind, name: str, *, memory: float, compute: float) -> GpuKind:
-    """Figures of its speed, by its share of the card."""
-    return card.model_copy(
+def _part(gpu: GpuKind, name: str, *, memory: float, compute: float) -> GpuKind:
+    """Memory and speed in proportion to its share of the GPU."""
+    return gpu.model_copy(
         update={
-            "id": f"{card.id}/{name}",
-            "of": card.id,
+            "id": f"{gpu.id}/{name}",
+            "of": gpu.id,
             "aliases": (),
             "link": _ALONE,
-            "memory_gb": _share(card.memory_gb, memory),
-            "memory_bandwidth_gb_per_s": _share(card.memory_bandwidth_gb_per_s, memory),
-            "bf16_tflops": _share(card.bf16_tflops, compute),
-            "fp8_tflops": _share(card.fp8_tflops, compute),
-            "fp4_tflops": _share(card.fp4_tflops, compute),
+            "memory_gb": _share(gpu.memory_gb, memory),
+            "memory_bandwidth_gb_per_s": _share(gpu.memory_bandwidth_gb_per_s, memory),
+            "bf16_tflops": _share(gpu.bf16_tflops, compute),
+            "fp8_tflops": _share(gpu.fp8_tflops, compute),
+            "fp4_tflops": _share(gpu.fp4_tflops, compute),
         }
     )
 

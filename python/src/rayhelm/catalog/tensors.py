@@ -1,4 +1,4 @@
-"""Weights by tensor: how many parameters and bytes each part of a model has, and how tensor parallelism cuts it."""
+"""Weights by tensor: parameters and bytes of each part of a model, and how tensor parallelism splits it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class ModelWeights:
 
     @cached_property
     def bytes(self) -> float:
-        """Bytes on one card that holds everything, so that a tied head counts once."""
+        """Bytes on a single GPU; a tied output head counts once."""
         return sum(tensor.bytes for tensor in self._all() if tensor.parameters)
 
     def _all(self) -> Iterable[Tensor]:
@@ -40,7 +40,7 @@ class ModelWeights:
 
 @lru_cache(maxsize=1024)
 def count_weights(model: Checkpoint) -> ModelWeights:
-    """Count a model's weights out of its architecture alone."""
+    """Compute a model's weights from its architecture."""
     return ModelWeights(embedding=_embedding(model), layers=_layers(model), final=_final(model))
 
 

@@ -1,4 +1,4 @@
-"""The plan: what was decided for every model, and why. Its JSON is a contract (`rayhelm plan --format json`)."""
+"""The plan: the decisions for every model, with reasons. Its JSON is a contract (`rayhelm plan --format json`)."""
 
 from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
@@ -19,15 +19,15 @@ __all__ = [
 
 
 class Reason(Closed):
-    """Why something was decided so."""
+    """The reason of one decision."""
 
     decision: str
-    """Field of the plan that it explains: `tensor_parallel_size`."""
+    """Field of the plan: `tensor_parallel_size`."""
     chosen: str
     because: str
     """A sentence."""
     numbers: dict[str, float | int | str] = {}
-    """Figures that the sentence rests on, each with its unit in the key."""
+    """Figures of the sentence, each with its unit in the key."""
 
 
 class StagePlan(Closed):
@@ -35,19 +35,19 @@ class StagePlan(Closed):
 
     gpu: str
     host: str = ""
-    """Host of the pool, where hosts are unlike."""
+    """Host of the pool; empty if all hosts are alike."""
     layers: int
     weights_gib: float
-    """Per card."""
+    """Per GPU."""
     kv_gib: float
-    """Left for KV cache per card, GiB."""
+    """KV cache per GPU, GiB."""
 
 
 class Estimate(Closed):
-    """What the planned load is expected to see; a range, never a point."""
+    """Expected latency and throughput at the planned load, with the error of the estimate."""
 
     ttft_s: float | None = None
-    """Time to first token at the planned load, seconds; of a request alone where there is none."""
+    """Time to first token at the planned load, seconds; without traffic, of one request at a time."""
     tpot_s: float | None = None
     """Time per output token at the planned concurrency, seconds."""
     concurrency: float | None = None
@@ -55,38 +55,38 @@ class Estimate(Closed):
     tokens_per_second: float | None = None
     """Output tokens per second and replica, at the concurrency that meets the objective."""
     error: str = ""
-    """How far off such estimates were on measured rows."""
+    """Error of such estimates against measurements."""
 
 
 class AutoscalingPlan(Closed):
-    """How Serve's autoscaler is set, beside its bounds and its target."""
+    """Settings of Ray Serve's autoscaler, besides its limits and its target."""
 
     initial_replicas: int
-    """Replicas that a new cluster, or an edited model, begins with."""
+    """Replicas at the start of a cluster and after an edit of the model."""
     load_s: float
-    """Seconds until a new replica serves, on a node that is there; an assumption."""
+    """Seconds until a new replica serves, on an existing node; an assumption."""
     look_back_s: float
     """Seconds over which requests are averaged."""
     upscale_delay_s: float
-    """Seconds of more load before a replica is added."""
+    """Seconds of higher load before a replica is added."""
     downscale_delay_s: float
-    """Seconds of less load before one is given up."""
+    """Seconds of lower load before a replica is removed."""
     downscale_to_zero_delay_s: float | None = None
-    """The same for the last one; None where one always stays."""
+    """The same for the last replica, seconds; None if one always stays."""
     policy: str = "ongoing-requests"
-    """`ongoing-requests` is Ray's own rule, `engine-queue` rayhelm's."""
+    """`ongoing-requests` (Ray's default) or `engine-queue` (rayhelm's)."""
     ttft_s: float | None = None
-    """Time in which first tokens have to come, for `engine-queue`; None where only queues count."""
+    """Limit of the time to first token for `engine-queue`, seconds; None if only queue lengths count."""
 
 
 class ModelPlan(Closed):
-    """One model's place and shape."""
+    """Placement, split and settings of one model."""
 
     model: str
     served_as: str
-    """Name that clients send: its own, or that of the model which it answers for."""
+    """Name that clients send: its own, or the served model name that it shares with another model."""
     version: str
-    """Version of that model which it is."""
+    """Version of the served model."""
     service: str
     source: str
     revision: str | None
@@ -96,21 +96,21 @@ class ModelPlan(Closed):
     cluster: str
     pool: str
     hosts: tuple[str, ...] = ()
-    """Hosts that hold the stages, in a pool of unlike hosts."""
+    """Host of each stage, in a pool with different hosts."""
     gpu: str
-    """GPU id; of unlike hosts, joined with `+`."""
+    """GPU id; different ones are joined with `+`."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
     layer_partition: tuple[int, ...] = ()
-    """Layers of each stage when vLLM's own split would not do."""
+    """Layers of each stage if vLLM's own split does not fit; else empty."""
     replicas: int
     """Replicas at the planned load."""
     min_replicas: int
     max_replicas: int
     gpus: float
-    """Cards held over all replicas."""
+    """GPUs used by all replicas."""
     gpu_fraction: float
-    """Share of each card, 1.0 when whole."""
+    """Fraction of each GPU; 1.0 for whole GPUs."""
     nodes_per_replica: int = 1
     stages: tuple[StagePlan, ...]
     routing: str
@@ -120,7 +120,7 @@ class ModelPlan(Closed):
     max_num_batched_tokens: int
     gpu_memory_utilization: float
     target_ongoing_requests: int
-    """Requests in flight per replica that autoscaling aims at."""
+    """Target of autoscaling: requests in flight per replica."""
     max_ongoing_requests: int
     scaling: AutoscalingPlan
     engine: dict[str, bool | int | float | str | None] = {}
@@ -129,46 +129,46 @@ class ModelPlan(Closed):
     tight: bool = False
     estimate: Estimate = Estimate()
     price_per_hour: float | None
-    """USD for all replicas; None when the price of the card is unknown."""
+    """USD for all replicas; None if the price of the GPU is unknown."""
     price_per_million_output_tokens: float | None
     """USD at the planned load; None for tasks without output tokens, or without a price or load."""
     pinned: tuple[str, ...] = ()
-    """What the fleet file fixed."""
+    """Settings that the fleet file pins."""
     reasons: tuple[Reason, ...]
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Figures that were missing, and what could not be said without them."""
+    """Missing figures, and what could not be estimated without them."""
 
 
 class ServicePlan(Closed):
-    """A RayService: what belongs together, and what a change of it takes."""
+    """A RayService: its models, the GPUs that it uses, and what an upgrade needs."""
 
     cluster: str
     namespace: str
     tenant: str | None
     models: tuple[str, ...]
     gpus: int | float
-    """Cards that its pods hold at the planned load, whole ones and parts."""
+    """GPUs that its pods use at the planned load; fractions for parts of partitioned GPUs."""
     gpu_resources: dict[str, int]
-    """The same by extended resource (`nvidia.com/gpu`), which is what a quota counts."""
+    """The same by extended resource (`nvidia.com/gpu`), as a ResourceQuota counts them."""
     upgrade: str
     """upgradeStrategy of KubeRay: `NewCluster` or `None`."""
     upgrade_surge_gpus: int | float
-    """Cards that an upgrade holds beside those."""
+    """Additional GPUs during an upgrade."""
     upgrade_reason: str
 
 
 class TenantPlan(Closed):
-    """A team: what it may call, and what it owns."""
+    """A tenant: the models that it may call, and the services that it owns."""
 
     models: tuple[str, ...]
     """Models that it may call."""
     pinned_versions: dict[str, str]
-    """Version that it gets of a model, whatever the weights say."""
+    """Version that it gets of a model, regardless of the weights."""
     requests_per_minute: int
-    """Bound of each gateway."""
+    """Limit per gateway."""
     concurrency: int
-    """Requests at the same time; bound of each gateway."""
+    """Concurrent requests; limit per gateway."""
     keys_secret: str
     """Secret with the hashes of its keys, in the namespace of each gateway that it calls."""
     services: tuple[str, ...]
@@ -176,31 +176,31 @@ class TenantPlan(Closed):
 
 
 class VersionPlan(Closed):
-    """One version of a model, and who answers for it."""
+    """One version of a served model, and the models that serve it."""
 
     weight: int
-    """Percent of the requests that name no version."""
+    """Percent of the requests without a version."""
     models: dict[str, int]
-    """Entries of the fleet file that hold it, each with its share against the others: 100 for the one that is estimated
-    to answer the most tokens per second, and for all where that is not known."""
+    """Models of the fleet file that serve it, each with its load balancing weight: 100 for the one with the most
+    estimated tokens per second, and for all if that is unknown."""
 
 
 class GatewayPlan(Closed):
-    """The door of a cluster."""
+    """The gateway of a cluster."""
 
     namespace: str
     url: str
-    """Where clients call it: at its host from outside, by its Service's name otherwise."""
+    """URL for clients: the host if there is one, else the name of the Service."""
     models: tuple[str, ...]
-    """Models behind it that somebody may call, by the names that clients send."""
+    """Served model names that a tenant may call."""
     versions: dict[str, dict[str, VersionPlan]]
     """Versions of each, by name."""
     tenants: tuple[str, ...]
-    """Who may call something behind it."""
+    """Tenants that may call a model of this gateway."""
 
 
 class PoolUse(Closed):
-    """How much of a pool the plan holds."""
+    """GPUs of a pool, and how many of them the plan uses."""
 
     cluster: str
     gpu: str
@@ -208,13 +208,13 @@ class PoolUse(Closed):
     used: float
     network: str
     sharing: str = ""
-    """What its cards are cut into, in words."""
+    """Partitioning of its GPUs, as text."""
     mig: dict[str, int] = {}
-    """MIG instances of each card, by profile."""
+    """MIG instances of each GPU, by profile."""
     time_slices: int = 0
-    """Time slices of each card; 0 where it is whole, or cut by MIG."""
+    """Time slices of each GPU; 0 if it is whole or has MIG instances."""
     gpu_resources: dict[str, int]
-    """What its nodes offer, by extended resource (`nvidia.com/mig-3g.40gb`)."""
+    """Allocatable GPUs by extended resource (`nvidia.com/mig-3g.40gb`)."""
 
 
 class Plan(Closed):
@@ -226,7 +226,7 @@ class Plan(Closed):
     services: dict[str, ServicePlan]
     tenants: dict[str, TenantPlan]
     gateways: dict[str, GatewayPlan]
-    """By cluster; one where nobody may call anything has none."""
+    """By cluster; a cluster without callable models has none."""
     pools: dict[str, PoolUse]
     warnings: tuple[str, ...] = ()
 
@@ -235,12 +235,12 @@ class Plan(Closed):
 
     @property
     def all_warnings(self) -> tuple[str, ...]:
-        """Those of the models, by name, and those of the whole plan."""
-        told = (f"{model.model}: {text}" for model in self.models.values() for text in model.warnings)
-        return (*told, *self.warnings)
+        """Warnings of the models, with their names, and of the fleet."""
+        of_models = (f"{model.model}: {text}" for model in self.models.values() for text in model.warnings)
+        return (*of_models, *self.warnings)
 
     @property
     def price_per_hour(self) -> float | None:
-        """USD for everything whose price is known; None when nothing's is."""
+        """USD for all models with a known price; None if no price is known."""
         prices = [plan.price_per_hour for plan in self.models.values() if plan.price_per_hour is not None]
         return sum(prices) if prices else None

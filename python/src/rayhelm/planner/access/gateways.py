@@ -105,17 +105,17 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
 def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Models planned for more requests than the limits of their tenants let through."""
     for model, spec in fleet.models.items():
-        callers = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
-        if not callers or not spec.traffic:
+        tenants = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
+        if not tenants or not spec.traffic:
             continue
         load = spec.traffic.requests_per_second * 60
-        if load > (most := sum(tenant.requests_per_minute for tenant in callers)):
+        if load > (most := sum(tenant.requests_per_minute for tenant in tenants)):
             yield (
                 f"`{model}` is planned for {load:g} requests per minute, and the limits of its tenants"
                 f" (`requestsPerMinute`) add up to {most}"
             )
         load = ceil((models[model].estimate.concurrency or 0) * models[model].replicas)
-        if load > (most := sum(tenant.concurrency for tenant in callers)):
+        if load > (most := sum(tenant.concurrency for tenant in tenants)):
             yield (
                 f"`{model}` is planned for {load} requests at a time, and the limits of its tenants (`concurrency`)"
                 f" add up to {most}"

@@ -1,4 +1,4 @@
-"""Turns a choice into the plan of a model."""
+"""Builds the plan of a model from the chosen candidate."""
 
 from math import ceil
 
@@ -22,7 +22,7 @@ __all__ = ["build_model_plan"]
 def build_model_plan(
     choice: Choice, hosts: tuple[HostInventory, ...], read_gib_per_s: float | None = None
 ) -> ModelPlan:
-    """`read_gib_per_s`: how fast a node reads weights, where the fleet file says."""
+    """Build the plan of a model. `read_gib_per_s`: rate at which a node reads weights; None if the fleet sets none."""
     chosen = choice.candidate
     model_spec, split = chosen.model_spec, chosen.split
     spec, hour = model_spec.declared, chosen.price_per_hour
@@ -74,7 +74,7 @@ def build_model_plan(
 
 
 def _bounds(chosen: Candidate) -> tuple[int, int]:
-    """Autoscaling between one replica and what the planned load needs, unless pinned."""
+    """Limits of autoscaling: pinned, or from one replica to the number for the planned load."""
     pinned = chosen.model_spec.declared.replicas
     if isinstance(pinned, Replicas):
         return pinned.min, pinned.max
@@ -106,12 +106,12 @@ def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StageP
 
 
 def _cache_gib(result: MemoryResult, block: int) -> float:
-    """All stages hold as many blocks as the weakest can."""
+    """Every stage has as many blocks as the weakest one."""
     return result.blocks * block / 2**30
 
 
 def _engine(chosen: Candidate) -> dict[str, bool | int | float | str | None]:
-    """Arguments beyond those that have fields of their own: pinned ones, and what the card asks for."""
+    """Engine arguments without a field of their own: pinned ones, and those that the GPU needs."""
     own = {"max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len"}
     arguments = {key: value for key, value in chosen.model_spec.declared.engine.items() if key not in own}
     if not all(gpu.bf16 for gpu in chosen.split.gpus) and not chosen.model_spec.has_own_engine:
@@ -139,7 +139,7 @@ def _estimate(chosen: Candidate) -> Estimate:
 
 
 def _token_price(chosen: Candidate) -> float | None:
-    """At the planned load, or at what the replicas can carry of it."""
+    """USD per million tokens at the planned load, or at the part of it that the replicas can serve."""
     traffic, capacity = chosen.model_spec.declared.traffic, chosen.capacity
     if not traffic:
         return None

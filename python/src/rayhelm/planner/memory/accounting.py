@@ -1,4 +1,4 @@
-"""The accounting of one model under one split: each stage's memory, and what the pool of blocks holds. No words yet."""
+"""Memory of one model under one split, per pipeline stage, and the KV cache that is left."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,19 +22,19 @@ from rayhelm.planner.memory.parallelism import find_partition
 __all__ = ["EngineConfig", "MemoryResult", "StageMemory", "evaluate"]
 
 _WEIGHTS_ERROR = 0.01
-"""Published start-up logs lie within 0.9 % of the arithmetic: rotary tables, alignment, repacking."""
+"""Published start-up logs differ by at most 0.9 %: rotary tables, alignment, repacking."""
 
 
 @dataclass(frozen=True)
 class EngineConfig:
-    """A model, the cards, and every setting that memory depends on."""
+    """A model, its GPUs, and every engine setting that memory depends on."""
 
     model: Checkpoint
     gpus: tuple[GpuKind, ...]
     """One per stage."""
     tp: int
     share: float
-    """Part of each card's memory that the engine may use."""
+    """Part of each GPU's memory that the engine may use, 0 to 1."""
     context: int
     seqs: int
     tokens: int
@@ -67,7 +67,7 @@ class EngineConfig:
 
 @dataclass(frozen=True)
 class StageMemory:
-    """One card of one stage, bytes."""
+    """Memory of one GPU of one stage, bytes."""
 
     gpu: GpuKind
     layers: int
@@ -77,13 +77,13 @@ class StageMemory:
     non_torch: float
     cuda_graphs: float
     error: float
-    """Half width of the band of `cache`."""
+    """`cache` lies within plus or minus this, bytes."""
     block: int
-    """Bytes of one block of the pool on this card; 0 without a cache."""
+    """Bytes of one KV cache block on this GPU; 0 without a cache."""
 
     @property
     def cache(self) -> float:
-        """What is left for the cache; negative when not even the rest fits."""
+        """Bytes left for the KV cache; negative if the other terms exceed the budget."""
         return self.budget - self.weights - self.activation - self.non_torch - self.cuda_graphs
 
     @property
@@ -93,12 +93,12 @@ class StageMemory:
 
 @dataclass(frozen=True)
 class MemoryResult:
-    """What the pool holds when all stages take the block count of the weakest."""
+    """The memory of all stages. Every stage has as many blocks as the weakest one."""
 
     config: EngineConfig
     stages: tuple[StageMemory, ...]
     request_blocks: int
-    """Blocks of one request of the asked context."""
+    """Blocks of one request of full context."""
 
     @cached_property
     def weakest(self) -> StageMemory:
@@ -110,12 +110,12 @@ class MemoryResult:
 
     @property
     def fits(self) -> bool:
-        """vLLM starts: something is left for the cache, and one request of the context fits beside the null block."""
+        """vLLM starts: the cache holds one request of full context besides the null block."""
         return all(self._holds(stage) for stage in self.stages)
 
     @property
     def fits_within_error(self) -> bool:
-        """It still fits where every uncertain term is as bad as its error allows."""
+        """It fits even if the cache is smaller by the error of the estimate."""
         return all(self._holds(stage, stage.error) for stage in self.stages)
 
     @property
@@ -127,12 +127,12 @@ class MemoryResult:
 
     @property
     def tokens(self) -> int:
-        """As vLLM logs it: concurrency x context."""
+        """Tokens in the cache, as vLLM logs it: concurrency x context."""
         return int(self.concurrency * self.config.context) if self.config.cache else 0
 
     @property
     def largest_context(self) -> int:
-        """Longest context with which vLLM would start; 0 when none."""
+        """Longest context with which vLLM would start, tokens; 0 if none."""
         config = self.config
         if config.cache is None:
             return config.model.max_context if self.fits else 0
@@ -147,7 +147,7 @@ class MemoryResult:
 
 
 def evaluate(config: EngineConfig) -> MemoryResult:
-    """Account for every stage of the asked split, in the given order."""
+    """Compute the memory of every stage, in the order of `config.gpus`."""
     return MemoryResult(config, tuple(_stages(config)), config.blocks_of_a_request())
 
 
@@ -169,7 +169,7 @@ def _stages(config: EngineConfig) -> Iterator[StageMemory]:
 
 
 def _terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
-    """Activations, non-torch memory and CUDA graphs, as far as vLLM runs the model."""
+    """Activations, non-torch memory and CUDA graphs; zero for models that vLLM does not serve."""
     if config.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
     last = stage == config.pp - 1

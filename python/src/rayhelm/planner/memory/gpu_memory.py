@@ -1,7 +1,7 @@
-"""What one card holds besides the cache: weights, activations, non-torch memory, CUDA graphs. Pure arithmetic, bytes.
+"""Memory of one GPU besides the KV cache, in bytes: weights, activations, non-torch memory, CUDA graphs.
 
-The terms are vLLM's own: cache = share x memory - weights - activation - non-torch - graphs. Weights follow from the
-architecture; the other terms from constants by version (`catalog.engines`), each with its error.
+vLLM's own formula: cache = share x memory - weights - activations - non-torch - graphs. Weights follow from the
+architecture, the other terms from measured constants by version (`catalog.engines`), each with its error.
 """
 
 from collections.abc import Iterable
@@ -22,7 +22,7 @@ _ELEMENT = 2
 
 @dataclass(frozen=True)
 class Term:
-    """A share of a card's memory and how far off it may be, bytes."""
+    """One term of the memory of a GPU, and its error, bytes."""
 
     bytes: float
     error: float = 0.0
@@ -37,13 +37,13 @@ class _Rank:
     """Of all layers before the n-th; one entry more than there are layers."""
     final: float
     tied_head: float
-    """The embedding again, when it lies on another stage than the head that shares it."""
+    """The embedding again, if the output head that shares it is on another stage."""
 
 
 def count_stage_weights(
     model: Checkpoint, tp: int, partition: tuple[int, ...], engine: EngineConstants
 ) -> tuple[float, ...]:
-    """Bytes of weights that one card of each pipeline stage holds."""
+    """Bytes of weights on one GPU of each pipeline stage."""
     rank = _rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
     for layers in partition:
@@ -74,7 +74,7 @@ def _rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) 
 
 
 def _experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
-    """How much larger padding makes the experts; 1 where nothing is padded. The router is too small to matter."""
+    """Factor by which padding enlarges the experts; 1 without padding. The router is too small to count."""
     if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
         return 1.0
     hidden, wide = model.hidden, model.experts.intermediate
@@ -99,7 +99,7 @@ def estimate_activation(
 
 
 def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants) -> Term:
-    """Memory outside PyTorch's allocator, with what torch.compile leaves behind on a cold cache."""
+    """Memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start."""
     kinds = engine.non_torch
     constant = kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single
     if eager:
@@ -108,7 +108,7 @@ def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants
 
 
 def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
-    """What is taken off the cache for CUDA graphs."""
+    """Memory of CUDA graphs that vLLM subtracts from the cache."""
     if eager or engine.cuda_graph_gib is None:
         return Term(0.0)
     return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
@@ -123,7 +123,7 @@ def _forward(model: Checkpoint, tp: int) -> float:
 
 
 def _experts(model: Checkpoint, tp: int) -> float:
-    """Bytes per token of the two buffers of fused experts: one row per active expert."""
+    """Bytes per token of the two buffers of fused experts, one row per active expert."""
     if model.experts is None:
         return 0.0
     wide = model.experts.intermediate / tp

@@ -1,4 +1,4 @@
-"""How much one replica carries, and how many the planned load needs (Little's law). Pure arithmetic over estimates."""
+"""Capacity of one replica, and the replicas for the planned load (Little's law), from estimated speeds."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -18,27 +18,27 @@ from rayhelm.planner.placement.performance import (
 __all__ = ["Capacity", "estimate_capacity"]
 
 BATCH_WITHOUT_DECODE = 32
-"""Requests that a replica of a task without decoding takes at once."""
+"""Concurrent requests per replica, for tasks that generate no tokens."""
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """One replica, and how many of it."""
+    """Capacity of one replica, and the number of replicas."""
 
     concurrency: int
-    """Most requests in flight that the objective, the cache and max_num_seqs allow."""
+    """Most requests in flight that `slo.tpot`, the KV cache and max_num_seqs allow."""
     bound_by: str
-    """Which of them it was."""
+    """Which of them limits it."""
     replicas: int
-    """Planned: what is needed, within what is pinned."""
+    """Planned replicas: `needed`, or what is pinned."""
     needed: int
-    """By the load alone; 1 where there is none, or no speed can be estimated."""
+    """For the load; 1 without traffic or without an estimate of speed."""
     ttft_s: float | None = None
-    """At the planned load; of a request alone where there is none."""
+    """Seconds at the planned load; without traffic, of one request at a time."""
     tpot_s: float | None = None
-    """At the planned load; at the highest concurrency where there is none."""
+    """Seconds at the planned load; without traffic, at the highest concurrency."""
     requests_per_second: float | None = None
-    """Of a full replica; None when the card's figures are unknown."""
+    """Of one replica at full concurrency; None if figures of the GPU are unknown."""
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     meets_tpot: bool = True
@@ -57,8 +57,8 @@ class Capacity:
 def estimate_capacity(
     model_spec: ResolvedModelSpec, split: ModelSplit, share: float, kv_tokens: int | None, max_num_seqs: int
 ) -> Capacity:
-    """Estimate one replica. `share`: part of each card that it holds; `kv_tokens`: cache of the whole replica, None
-    where it has none or nobody knows."""
+    """Estimate one replica. `share`: fraction of each GPU. `kv_tokens`: KV cache of the whole replica, tokens; None if
+    it has none or it is unknown."""
     if model_spec.has_own_engine:
         return Capacity(1, "one request at a time", model_spec.replicas(1), 1)
     if not model_spec.generates:
@@ -105,14 +105,14 @@ class _Speed:
         self.kv_bytes = sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0
 
     def tpot(self, concurrency: float) -> float | None:
-        """Seconds per output token with `concurrency` requests in flight; None where the card is unknown."""
+        """Seconds per output token with `concurrency` requests in flight; None if figures of the GPU are unknown."""
         step = estimate_decode_step_s(
             self.model, self.split.gpus, self.split.tp, concurrency, self.context, self.kv_bytes, self.reuse
         )
         return None if step is None else step / self.share
 
     def seconds(self, concurrency: float) -> float:
-        """The same, of a card that is known."""
+        """The same, for a GPU with known figures."""
         return self.tpot(max(concurrency, 1)) or 0.0
 
     def ttft(self, concurrency: float) -> float:
@@ -131,13 +131,13 @@ def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
 
 
 def _needed(model_spec: ResolvedModelSpec, rate: float) -> int:
-    """Replicas for the load, each planned to be busy for a part of what it could do."""
+    """Replicas for the load, each planned to a part of its capacity."""
     traffic = model_spec.declared.traffic
     return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilisation)) if traffic else 1
 
 
 def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
-    """Requests in flight per replica: arrival rate times time in the system, which grows with them, up to what fits."""
+    """Requests in flight per replica: arrival rate times latency, which grows with them, up to `most`."""
     if not model_spec.declared.traffic:
         return None
     each, in_flight = model_spec.declared.traffic.requests_per_second / replicas, 1.0
@@ -147,7 +147,7 @@ def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most
 
 
 def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Capacity:
-    """One pass over the input, compute-bound: requests queue for the card's FLOP/s."""
+    """Capacity of a task with one forward pass per request; compute limits it."""
     alone = estimate_prefill_s(model_spec.model, split.gpus, split.tp, model_spec.lengths.prompt, None)
     if alone is None:
         return Capacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)

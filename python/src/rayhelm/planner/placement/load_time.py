@@ -1,5 +1,7 @@
-"""How long a replica takes until it serves: weights off the volume, then the engine's own start. An assumption, told as
-one; new nodes and image pulls are not in it."""
+"""Time until a new replica serves: reading the weights, then the start of the engine. An assumption, and stated as one.
+
+New nodes and image pulls are not included.
+"""
 
 from collections.abc import Sequence
 from functools import cache
@@ -17,7 +19,7 @@ class LoadTimes(Closed):
     """Figures of `data/performance/loading.yaml`."""
 
     weights_gib_per_s: float
-    """Of one node, off the volume of weights."""
+    """Read rate of one node from the weights volume."""
     weights_because: str
     weights_sources: tuple[str, ...]
     engine_start_s: float
@@ -33,12 +35,12 @@ def load_load_times() -> LoadTimes:
 
 
 def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
-    """Seconds; nodes of one replica load side by side."""
+    """Seconds. The nodes of one replica load at the same time."""
     return gib_per_node / gib_per_s + load_load_times().engine_start_s
 
 
 def count_weights_per_node(stages: Sequence[StagePlan], tensor_parallel_size: int, nodes: int) -> float:
-    """GiB that the fullest node of a replica reads."""
+    """GiB of the node that reads most."""
     each = len(stages) // nodes
     held = [stage.weights_gib * tensor_parallel_size for stage in stages]
     return max(sum(held[first : first + each]) for first in range(0, len(held), each))

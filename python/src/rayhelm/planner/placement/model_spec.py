@@ -1,4 +1,4 @@
-"""What is asked for: a model of the fleet, resolved against the catalog, and what its pins say."""
+"""A model of the fleet file, resolved against the catalog, with its pinned settings."""
 
 from dataclasses import dataclass
 from math import floor
@@ -21,14 +21,14 @@ class Lengths:
     prompt: int
     answer: int
     assumed: bool
-    """The fleet says nothing of them."""
+    """The fleet file has no traffic, so these are defaults."""
     shared: float
-    """Part of the prompt that is cached already, where requests are routed by it."""
+    """Part of the prompt, 0 to 1, that is cached if requests are routed by prefix."""
 
 
 @dataclass(frozen=True)
 class ResolvedModelSpec:
-    """One model to be placed."""
+    """One model to place."""
 
     name: str
     service: str
@@ -36,7 +36,7 @@ class ResolvedModelSpec:
     declared: ModelSpec
     engine: EngineConstants
     has_shared_service: bool
-    """Other models live in the same service, so that they can share a card."""
+    """Other models belong to the same service, so that they can share a GPU."""
 
     @property
     def context(self) -> int:
@@ -52,12 +52,12 @@ class ResolvedModelSpec:
 
     @property
     def has_own_engine(self) -> bool:
-        """Served by an application of its own, so that vLLM's accounting says nothing."""
+        """Served by an application beside vLLM, so that vLLM's memory accounting does not apply."""
         return self.model.engine == "custom" or self.task.server == "application"
 
     @property
     def lengths(self) -> Lengths:
-        """Of the planned load; usual ones, within the context, where there is none."""
+        """Mean lengths of the planned load; without traffic, defaults within the context."""
         traffic = self.declared.traffic
         if traffic:
             cached = self.declared.engine.get("enable_prefix_caching") is not False
@@ -70,22 +70,22 @@ class ResolvedModelSpec:
         return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def utilization(self, share: float, seen: float = 1.0) -> float:
-        """gpu_memory_utilization: vLLM's own part of the part of the card that the model may use. `seen`: what of the
-        memory that the engine sees is its own to share."""
+        """gpu_memory_utilization for the fraction `share` of a GPU. `seen`: part of the memory reported by the driver
+        that belongs to this engine; below 1 for time slices."""
         pinned = self.declared.engine.get("gpu_memory_utilization")
         if isinstance(pinned, (int, float)):
             return float(pinned)
         return floor(self.engine.gpu_memory_utilization * share * seen * 100) / 100
 
     def batched_tokens(self, gpu: GpuKind) -> int:
-        """vLLM's default for the card; models that do not generate take a whole input in one batch."""
+        """vLLM's default for the GPU. Models that generate no tokens need a whole input in one batch."""
         if pinned := self.pinned_int("max_num_batched_tokens"):
             return pinned
         usual = self.engine.defaults_for(gpu).max_num_batched_tokens
         return usual if self.generates else max(usual, self.context)
 
     def replicas(self, needed: int) -> int:
-        """Replicas at the planned load, within what is pinned."""
+        """Replicas for the planned load, within the pinned limits."""
         pinned = self.declared.replicas
         if isinstance(pinned, Replicas):
             return min(max(needed, pinned.min, 1), pinned.max)

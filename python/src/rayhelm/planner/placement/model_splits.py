@@ -1,7 +1,7 @@
-"""The ways in which one replica could stand in a pool: over which hosts, with which TP and PP.
+"""Possible splits of one replica over the GPUs of a pool: hosts, tensor and pipeline parallel sizes.
 
-Tensor parallelism stays within a host, because it exchanges activations twice a layer. Pipeline parallelism crosses
-hosts or slow links, because it hands them over once a stage.
+Tensor parallelism stays within a host, because it exchanges activations twice per layer. Pipeline parallelism crosses
+hosts or slow links, because it sends them once per stage.
 """
 
 from collections import Counter
@@ -19,18 +19,18 @@ from rayhelm.spec.models import Parallelism
 __all__ = ["ModelSplit", "count_pinned_stages", "list_splits"]
 
 MOST_HOSTS = 8
-"""A replica over more hosts than this is not proposed, only taken when pinned."""
+"""Splits over more hosts are only used if they are pinned."""
 
 
 @dataclass(frozen=True)
 class ModelSplit:
-    """One replica's shape in a pool."""
+    """One way to split a replica over a pool."""
 
     inventory: PoolInventory
     hosts: tuple[HostInventory, ...]
-    """A host of the right kind for each stage, in a pool of unlike hosts; empty where any hosts do."""
+    """A host of the right kind for each stage, in a pool with different hosts; else empty."""
     gpus: tuple[GpuKind, ...]
-    """Card of each stage."""
+    """GPU of each stage."""
     tp: int
     pp: int
     nodes: int
@@ -43,17 +43,17 @@ class ModelSplit:
 
     @property
     def whole_gpu_count(self) -> float:
-        """The same in whole cards, where a replica takes a part of one."""
+        """The same in whole GPUs; a fraction if the replica runs on a part of one."""
         return self.gpu_count * self.gpu.part
 
     @property
     def gpus_per_node(self) -> int:
-        """Cards that one replica takes on each of its hosts."""
+        """GPUs of one replica on each of its hosts."""
         return self.gpu_count // self.nodes
 
     @property
     def max_replicas(self) -> int:
-        """Replicas that the pool has the cards for when nothing else stands in it."""
+        """Replicas that fit in the empty pool."""
         if self.hosts:
             there = Counter(host.gpu.id for host in self.inventory.hosts for _ in range(host.gpu_count // self.tp))
             return min(there[gpu] // count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
@@ -63,7 +63,7 @@ class ModelSplit:
 
     @property
     def has_room(self) -> bool:
-        """For one replica at least, on hosts of these kinds."""
+        """Whether hosts of these kinds have enough free GPUs for one replica."""
         if not self.hosts:
             return sum(host.free_gpu_count >= self.gpus_per_node for host in self.matching_hosts) >= self.nodes
         free = Counter(host.gpu.id for host in self.inventory.hosts if host.free_gpu_count >= self.tp)
@@ -71,7 +71,7 @@ class ModelSplit:
 
     @property
     def matching_hosts(self) -> list[HostInventory]:
-        """Hosts with the card, or the part of one, that the first stage takes."""
+        """Hosts with the GPU, or the part of one, of the first stage."""
         return [host for host in self.inventory.hosts if host.gpu.id == self.gpu.id]
 
     @property
@@ -84,7 +84,7 @@ class ModelSplit:
 
     @property
     def price_per_hour(self) -> float | None:
-        """USD for the cards of one replica."""
+        """USD for the GPUs of one replica."""
         if not self.hosts:
             return None if self.inventory.price is None else self.inventory.price * self.whole_gpu_count
         prices = [self.inventory.host_price(host) for host in self.hosts]
@@ -92,14 +92,14 @@ class ModelSplit:
 
     @property
     def memory_gib(self) -> float:
-        """Memory of all its cards, GiB: what stands in for a price that nobody knows."""
+        """Memory of all its GPUs, GiB; compared if a price is unknown."""
         return sum((gpu.usable_gib or 0) * self.tp for gpu in self.gpus)
 
 
 def list_splits(
     model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism | None
 ) -> Iterator[ModelSplit]:
-    """Every split worth a look, fewest cards first. Pins leave only what they allow, valid or not."""
+    """List the splits to try, fewest GPUs first. With pins, only those that the pins allow, valid or not."""
     found = (
         _over_like_hosts(model, inventory, engine, pin)
         if inventory.is_uniform
@@ -132,7 +132,7 @@ def _over_like_hosts(
 
 
 def _on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
-    """One part for each replica: parts do not reach each other, and an engine sees but one MIG instance."""
+    """One part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
     if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1:
         return
     for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
@@ -140,7 +140,7 @@ def _on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[Mod
 
 
 def count_pinned_stages(pin: Parallelism | None) -> int | None:
-    """Pinned pipeline stages: said, or as many as layers are listed for."""
+    """Pinned number of pipeline stages: `pipeline`, or the length of `layers`; None if not pinned."""
     return (pin.pipeline or len(pin.layers) or None) if pin else None
 
 
@@ -150,7 +150,7 @@ def _nodes(pp: int, most_here: int) -> int:
 
 
 def _slow(host: HostInventory) -> bool:
-    """Cards of the host lack a link that joins them all: stages within it may pay. On a fast link, TP always does."""
+    """Whether no fast link joins all GPUs of the host: then pipeline stages within it can be faster than TP."""
     link = host.gpu.link
     return not link.fast or host.gpu_count > (link.group or host.gpu_count)
 
@@ -158,8 +158,8 @@ def _slow(host: HostInventory) -> bool:
 def _over_unlike_hosts(
     model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism | None
 ) -> Iterator[ModelSplit]:
-    """One stage per host, the host with the most memory first; on one host alone, TP over its cards. Hosts with the
-    same card stand for each other, so that the kinds are combined and not the hosts."""
+    """One stage per host, the host with most memory first; on a single host, TP over its GPUs. Hosts with the same GPU
+    are interchangeable, so kinds of hosts are combined and not hosts."""
     by_memory = sorted(inventory.hosts, key=lambda host: (-(host.gpu.usable_gib or 0), host.gpu.id, -host.gpu_count))
     kinds = [list(group) for _, group in groupby(by_memory, key=lambda host: host.gpu.id)]
     most = min(len(by_memory), MOST_HOSTS) if inventory.network.spans_hosts else 1

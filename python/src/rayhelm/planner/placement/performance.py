@@ -1,6 +1,6 @@
-"""How fast a replica is: a roofline with measured overheads. Estimates, with their error beside them; never a promise.
+"""Speed of a replica: a roofline with fitted overheads, as an estimate with an error.
 
-The terms and their fit stand in `data/performance/roofline.yaml`. Bytes, FLOPs and seconds throughout.
+The coefficients and their sources are in `data/performance/roofline.yaml`. Units: bytes, FLOPs, seconds.
 """
 
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def load_roofline() -> Roofline:
 
 @dataclass(frozen=True)
 class Work:
-    """What one token costs, out of the weights."""
+    """Bytes and parameters per token."""
 
     dense_bytes: float
     """Weights that every decode step reads, whatever the batch."""
@@ -109,7 +109,7 @@ def count_work(model: Checkpoint) -> Work:
 
 
 def list_missing_figures(gpu: GpuKind) -> tuple[str, ...]:
-    """Figures without which nothing can be said about speed."""
+    """Missing figures of a GPU without which speed cannot be estimated."""
     wanted = {"memory bandwidth": gpu.memory_bandwidth_gb_per_s, "16-bit TFLOP/s": gpu.bf16_tflops}
     return tuple(f"{what} of {gpu.id}" for what, figure in wanted.items() if figure is None)
 
@@ -125,7 +125,7 @@ def estimate_decode_step_s(
 ) -> float | None:
     """Seconds of one decode step over all stages.
 
-    `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one card that
+    `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one GPU that
     holds all layers. `reuse`: prompt tokens computed per output token (ISL/OSL), which continuous batching mixes in.
     """
     if any(list_missing_figures(gpu) for gpu in gpus):
@@ -173,7 +173,7 @@ def estimate_first_token_s(prefill: float, step: float, concurrency: float) -> f
 
 
 def _flops(model: Checkpoint, gpu: GpuKind) -> float:
-    """Dense FLOP/s for this checkpoint: FP8 weights compute in FP8 where the card does, 4-bit weights in 16 bits."""
+    """Dense FLOP/s for this checkpoint: FP8 weights in FP8 if the GPU supports it, 4-bit weights in 16 bits."""
     if model.quantization and model.quantization.bits == 8 and gpu.fp8 and gpu.fp8_tflops:
         return gpu.fp8_tflops * 1e12
     return (gpu.bf16_tflops or 0) * 1e12

@@ -1,4 +1,4 @@
-"""Finds the settings with which a model starts on a split: the first of a ladder that fits with certainty."""
+"""Resolves the engine settings of a split: the first of a list of settings with which the model fits."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,14 +11,14 @@ from rayhelm.planner.placement.model_splits import ModelSplit
 __all__ = ["SEQUENCES", "resolve_settings"]
 
 SEQUENCES = (256, 128, 64, 32, 16)
-"""max_num_seqs is lowered along this ladder until the model starts with certainty: fewer rows in the sampler. Then
-CUDA graphs are given up, and the ladder is tried again, down to single requests."""
+"""Values of max_num_seqs, tried in order until the model fits with certainty: fewer sequences need less memory in the
+sampler. Then the list is tried again without CUDA graphs, down to single requests."""
 _FEW_SEQUENCES = (8, 4, 2, 1)
 _CONTEXT_STEP = 256
 
 
 def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
-    """The best outcome; its `fits` says whether there is any."""
+    """The memory with the best settings. Its `fits` is False if none fit."""
     best: MemoryResult | None = None
     for eager, seqs in _settings(model_spec):
         result = _in_weakest_order(_build_config(model_spec, split, share, seqs, eager))
@@ -33,7 +33,7 @@ def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
 
 
 def _settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
-    """enforce_eager and max_num_seqs, the best first; pins leave one of each."""
+    """enforce_eager and max_num_seqs to try, the best first; pinned ones only, if pinned."""
     eager, seqs = model_spec.declared.engine.get("enforce_eager"), model_spec.pinned_int("max_num_seqs")
     for without_graphs in (False, True) if eager is None else (bool(eager),):
         ladder = (*SEQUENCES, *_FEW_SEQUENCES) if without_graphs else SEQUENCES
@@ -60,13 +60,13 @@ def _build_config(
 
 
 def _better(result: MemoryResult, best: MemoryResult) -> bool:
-    """One that fits before one that does not; among those that do not, the one that is least short."""
+    """A result that fits before one that does not, then the one with more cache."""
     return not best.fits and (result.fits or result.weakest.cache > best.weakest.cache)
 
 
 def _in_weakest_order(config: EngineConfig) -> MemoryResult:
-    """vLLM orders pipeline ranks itself, so over unlike cards each must hold every stage. The given order answers,
-    unless another would fail. A pinned partition means this order."""
+    """vLLM orders pipeline ranks itself, so each kind of GPU must hold every stage. The result of the given order, or
+    of an order that fails. A pinned partition implies the given order."""
     kinds = {gpu.id: gpu for gpu in config.gpus}
     if len(kinds) == 1 or config.partition is not None:
         return evaluate(config)
@@ -77,8 +77,8 @@ def _in_weakest_order(config: EngineConfig) -> MemoryResult:
 
 
 def _uneven(config: EngineConfig) -> MemoryResult | None:
-    """More layers on the larger card. Only over two hosts: the driver's comes first, so their order can be fixed by the
-    placement of the first bundle, where three or more would follow Ray's random node ids."""
+    """More layers on the larger GPU. Only over two hosts: the driver's host is stage 0, so the first bundle fixes the
+    order. Over three or more, Ray orders the others by random node ids."""
     if len(config.gpus) != 2 or config.gpus[0].id == config.gpus[1].id or config.partition is not None:
         return None
     layers = config.model.layers
@@ -88,7 +88,7 @@ def _uneven(config: EngineConfig) -> MemoryResult | None:
 
 
 def _shortened(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryResult | None:
-    """The longest context that fits, where the fleet asked for none."""
+    """With the longest context that fits, if the fleet file sets none; None if it is too short for the load."""
     if model_spec.declared.context or not result.largest_context:
         return None
     context = floor(result.largest_context / _CONTEXT_STEP) * _CONTEXT_STEP
