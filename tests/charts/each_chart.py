@@ -17,7 +17,7 @@ from rayhelm.charts.shape import keys
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
 
-__all__ = ["CHARTS", "Chart", "Values", "chart_of", "named"]
+__all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "replaced"]
 
 Values = dict[str, Any]
 MODEL = "serve.applications.chat.models.llama-8b"
@@ -184,7 +184,7 @@ CHARTS = [
             "namespace.name=other",
         ),
         walked=frozenset({"groups", "users", "serviceAccounts", "cpu", "memory"}),
-        needs_a_choice=frozenset({"subject-of-the-system", "namespace-of-release"}),
+        needs_a_choice=frozenset({"subject-of-the-system", "namespace-of-release", "label-reserved"}),
     ),
     Chart(
         name="platform",
@@ -194,12 +194,16 @@ CHARTS = [
         shows=frozenset({"PriorityClass"}),
         settings=("priorityClasses.head.value=1500000", "priorityClasses.batch.value=7"),
         apart="templates/policies/",
-        needs_a_choice=frozenset(
-            {"adapter-nothing", "scrape-nothing", "metric-not-scraped", "autoscaler-service", "metric-of-others"}
-        ),
+        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-of-others"}),
     ),
 ]
 """A new chart is a new row."""
+
+
+def replaced(values: Values, fix: Values) -> Values:
+    """Values in which a fix takes the place of the last section that both have."""
+    inside = {key for key, below in fix.items() if isinstance(below, dict) and set(below) & set(values.get(key, {}))}
+    return {**values, **{key: replaced(values[key], fix[key]) if key in inside else fix[key] for key in fix}}
 
 
 def chart_of(name: str) -> Chart:

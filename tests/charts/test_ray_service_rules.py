@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from charts.each_chart import chart_of
+from charts.each_chart import chart_of, replaced
 from charts.kit import HELMS, chat, over
 
 CHART = chart_of("ray-service")
@@ -64,12 +64,6 @@ def test_fix_is_accepted(name, bad):
     fix = yaml.safe_load(CHART.refused(name, bad).fix)
     fixed = replaced(bad, fix) if name in CHART.needs_a_choice else over(bad, fix)
     assert CHART.broken(over(version, fixed)) not in (name, "schema")
-
-
-def replaced(values, fix):
-    """Values in which a fix takes the place of the last section that both have."""
-    inside = {key for key, below in fix.items() if isinstance(below, dict) and set(below) & set(values.get(key, {}))}
-    return {**values, **{key: replaced(values[key], fix[key]) if key in inside else fix[key] for key in fix}}
 
 
 @pytest.mark.parametrize("helm", HELMS)

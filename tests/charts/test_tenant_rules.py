@@ -1,10 +1,10 @@
-"""What else is refused by the chart tenant, and what is not, beside the rows that each chart has."""
+"""Values that the chart tenant accepts, and the words of some refusals."""
 
 import pytest
 import yaml
 
-from charts.each_chart import Values, chart_of
-from charts.kit import HELMS
+from charts.each_chart import Values, chart_of, replaced
+from charts.kit import HELMS, over
 
 CHART = chart_of("tenant")
 
@@ -26,23 +26,39 @@ CHART = chart_of("tenant")
         {"access": {"deployers": {"serviceAccounts": ["research-ci/deployer"]}}},
     ],
 )
-def test_what_is_good_is_not_refused(good: Values) -> None:
+def test_good_values_are_accepted(good: Values) -> None:
     assert CHART.broken(good) == ""
 
 
 @pytest.mark.parametrize("helm", HELMS)
-def test_both_helms_say_the_same(helm: str) -> None:
+def test_both_helms_give_the_same_message(helm: str) -> None:
     problem = CHART.refused("quota-under-plan", CHART.rules["quota-under-plan"].bad[0], helm)
     assert problem.rule == "quota-under-plan"
-    assert problem.message == (
-        "quota.gpus.nvidia.com/gpu: the plan gives the tenant's services 2 cards, and baseline allows 1"
-    )
-    assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {baseline: 2}}}   # or plan for fewer"
+    assert problem.message == ("quota.gpus.nvidia.com/gpu.baseline: 1 is less than planned (2)")
+    assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {baseline: 2}}}   # or plan fewer GPUs"
 
 
-def test_a_typing_error_in_a_resource_is_told_from_a_card_that_is_new() -> None:
+def test_unknown_gpu_resource_is_refused_with_the_known_ones() -> None:
     problem = CHART.refused(
         "resource-unknown", {"quota": {"gpus": {"nvidia.com/gpus": {"planned": 1, "upgradeSurge": 1}}}}
     )
     assert "nvidia.com/gpu, nvidia.com/gpu.shared, amd.com/gpu" in problem.message
     assert yaml.safe_load(problem.fix)["quota"]["gpuResources"][-1] == "nvidia.com/gpus"
+
+
+ROWS = [
+    pytest.param(name, bad, id=f"{name}-{number}")
+    for name, rule in CHART.rules.items()
+    if "chart" in rule.layers
+    for number, bad in enumerate(rule.bad)
+]
+
+
+@pytest.mark.parametrize(("name", "bad"), ROWS)
+def test_fix_is_accepted(name: str, bad: Values) -> None:
+    """A fix that is not YAML says which key to remove or change, or is a command."""
+    fix = CHART.refused(name, bad).fix
+    if fix.startswith(("# ", "helm ")):
+        return
+    fixed = replaced(bad, yaml.safe_load(fix)) if name in CHART.needs_a_choice else over(bad, yaml.safe_load(fix))
+    assert CHART.broken(fixed) not in (name, "schema")

@@ -13,7 +13,7 @@
 {{- range $name, $scaler := $m.autoscalers }}
 {{- $words := dict "scaler" $name "kind" $scaler.target.kind "target" $scaler.target.name "service" $scaler.service "metric" $scaler.metric }}
 {{- if not (hasKey $data.scalable $scaler.target.kind) }}
-{{- $why := get $data.unscalable $scaler.target.kind | default "it is none of the kinds that rayhelm knows to have one" }}
+{{- $why := get $data.unscalable $scaler.target.kind | default "it is not one of the kinds with a scale subresource that rayhelm knows" }}
 {{- include "platform.refuse" (dict "v" $v "id" "autoscaler-target" "words" (merge $words (dict "why" $why))) }}
 {{- end }}
 {{- if not (hasKey $m.services $scaler.service) }}

@@ -13,7 +13,7 @@
 {{- define "platform.validateNvidiaPools" -}}
 {{- $v := . }}
 {{- range $name, $pool := .nvidia.pools }}
-{{- $path := printf "nvidia.pools.%s" $name }}
+{{- $path := list "nvidia" "pools" $name }}
 {{- if has $name (list "default" "all-disabled") }}
 {{- include "platform.refuse" (dict "v" $v "id" "pool-name" "words" (dict "name" $name)) }}
 {{- end }}
@@ -36,7 +36,7 @@
 {{- $v := . }}
 {{- range $name, $cut := .amd.partitions }}
 {{- if not $cut.nodeSelector }}
-{{- include "platform.refuse" (dict "v" $v "id" "pool-nodes" "words" (dict "path" (printf "amd.partitions.%s" $name) "name" $name)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-nodes" "words" (dict "path" (list "amd" "partitions" $name) "name" $name)) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -47,7 +47,7 @@
 {{- range $name, $pool := .intel.pools }}
 {{- $nodes := $pool.nodeSelector | toJson }}
 {{- if hasKey $seen $nodes }}
-{{- include "platform.refuse" (dict "v" $v "id" "plugin-nodes" "words" (dict "path" (printf "intel.pools.%s" $name) "first" (get $seen $nodes) "name" $name)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "plugin-nodes" "words" (dict "path" (list "intel" "pools" $name) "first" (get $seen $nodes) "name" $name)) }}
 {{- end }}
 {{- $_ := set $seen $nodes $name }}
 {{- end }}

@@ -60,7 +60,7 @@
 {{- include "platform.refuse" (dict "v" $v "id" "adapter-nothing" "words" dict) }}
 {{- end }}
 {{- if not $m.prometheusUrl }}
-{{- include "platform.refuse" (dict "v" $v "id" "prometheus-url" "words" (dict "who" "a managed adapter")) }}
+{{- include "platform.refuse" (dict "v" $v "id" "prometheus-url" "words" (dict "who" "adapter kind Managed")) }}
 {{- end }}
 {{- if and (not $adapter.image.digest) (has $adapter.image.tag (list "" "latest")) }}
 {{- include "platform.refuse" (dict "v" $v "id" "adapter-image" "words" (dict "image" (include "platform.adapterImage" $adapter.image))) }}

@@ -8,7 +8,7 @@
 {{- $known := $v.root.Files.Get "files/mig.json" | fromJson }}
 {{- $table := get $known.cards $pool.gpu }}
 {{- if not $table }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-card" "words" (dict "path" $path "card" ($pool.gpu | default "none") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-gpu" "words" (dict "path" $path "gpu" ($pool.gpu | default "an empty name") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
 {{- end }}
 {{- $largest := get $known.layouts $table }}
 {{- $profiles := dict }}
@@ -19,14 +19,14 @@
 {{- end }}
 {{- range $profile, $count := $pool.mig }}
 {{- if not (hasKey $profiles $profile) }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-profile" "words" (dict "path" $path "card" $pool.gpu "profile" $profile "known" (keys $profiles | sortAlpha | join ", "))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-profile" "words" (dict "path" $path "gpu" $pool.gpu "profile" $profile "known" (keys $profiles | sortAlpha | join ", ") "one" (keys $profiles | sortAlpha | first))) }}
 {{- end }}
 {{- end }}
 {{- $asked := 0 }}
-{{- $told := list }}
+{{- $layoutText := list }}
 {{- range $profile, $count := $pool.mig }}
 {{- $asked = add $asked $count }}
-{{- $told = append $told (printf "%d x %s" (int $count) $profile) }}
+{{- $layoutText = append $layoutText (printf "%d x %s" (int $count) $profile) }}
 {{- end }}
 {{- $most := 0 }}
 {{- $nearest := dict }}
@@ -44,6 +44,6 @@
 {{- end }}
 {{- end }}
 {{- if lt $most $asked }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-room" "words" (dict "path" $path "card" $pool.gpu "layout" (join " + " $told) "name" $name "nearest" ($nearest | toJson))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-room" "words" (dict "path" $path "gpu" $pool.gpu "layout" (join " + " $layoutText) "name" $name "nearest" ($nearest | toJson))) }}
 {{- end }}
 {{- end }}

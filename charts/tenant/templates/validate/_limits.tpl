@@ -1,9 +1,8 @@
-{{- /* Containers of which no value says what they ask for: KubeRay's init container, and two of ray-service's. The most
-       first, the least last. */ -}}
+{{- /* Containers whose requests no value sets. The largest requests first, the smallest last. */ -}}
 {{- define "tenant.fixedContainers" -}}
-- {who: KubeRay's init container wait-gcs-ready in every worker, cpu: 200m, memory: 256Mi}
+- {who: KubeRay's init container wait-gcs-ready of every worker, cpu: 200m, memory: 256Mi}
 - {who: the pod of ray-service's `helm test`, cpu: 100m, memory: 64Mi}
-- {who: ray-service's init container wait-for-weights in every worker, cpu: 50m, memory: 64Mi}
+- {who: ray-service's init container wait-for-weights of every worker, cpu: 50m, memory: 64Mi}
 {{- end }}
 
 {{- define "tenant.validateLimits" -}}
@@ -39,7 +38,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Amounts that may only rise. Takes a dict: v, path, steps. */ -}}
+{{- /* Fails where an amount is less than the one before it. Takes a dict: v, path, steps. */ -}}
 {{- define "tenant.validateLadder" -}}
 {{- $v := .v }}
 {{- $path := .path }}

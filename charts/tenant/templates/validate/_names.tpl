@@ -22,7 +22,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* A name that stands twice in a list. Takes a dict: v, path, names. */ -}}
+{{- /* Fails where a list has a name twice. Takes a dict: v, path, names. */ -}}
 {{- define "tenant.validateOnce" -}}
 {{- $v := .v }}
 {{- $path := .path }}

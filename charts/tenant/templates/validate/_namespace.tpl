@@ -15,7 +15,7 @@
 {{- range $kind := list "labels" "annotations" }}
 {{- range $key, $_ := get $namespace $kind }}
 {{- if regexMatch "^(pod-security\\.kubernetes\\.io|kubernetes\\.io|app\\.kubernetes\\.io|helm\\.sh|meta\\.helm\\.sh|rayhelm\\.dev)/|^argocd\\.argoproj\\.io/sync-options$" $key }}
-{{- include "tenant.refuse" (dict "v" $v "id" "label-reserved" "words" (dict "path" (printf "namespace.%s" $kind) "name" $key)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "label-reserved" "words" (dict "path" (list "namespace" $kind) "name" $key)) }}
 {{- end }}
 {{- end }}
 {{- end }}

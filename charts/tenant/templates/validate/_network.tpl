@@ -15,10 +15,10 @@
 {{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-selector" "words" $words) }}
 {{- end }}
 {{- if and $policy.ingress.ports (not $policy.ingress.from) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-peers" "words" (merge (dict "side" "ingress" "key" "from" "peers" "{clients: {namespace: clients}}" "ports" $policy.ingress.ports) $words)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-peers" "words" (merge (dict "side" "ingress" "key" "from" "peers" "{clients: {namespace: clients}}" "ports" (toJson $policy.ingress.ports)) $words)) }}
 {{- end }}
 {{- if and $policy.egress.ports (not $policy.egress.to) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-peers" "words" (merge (dict "side" "egress" "key" "to" "peers" "{database: {cidrs: [10.0.0.1/32]}}" "ports" $policy.egress.ports) $words)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-peers" "words" (merge (dict "side" "egress" "key" "to" "peers" "{database: {cidrs: [10.0.0.1/32]}}" "ports" (toJson $policy.egress.ports)) $words)) }}
 {{- end }}
 {{- if not (or $policy.ingress.from $policy.egress.to) }}
 {{- include "tenant.refuse" (dict "v" $v "id" "extra-policy-empty" "words" $words) }}
