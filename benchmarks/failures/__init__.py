@@ -1,9 +1,9 @@
-"""What happens to requests while something happens to a fleet: every failure and every change, under steady load, on a
-real node (`make node`), with tiny models in place of real ones.
+"""Measure what happens to requests during failures and changes: a fleet of tiny models under steady load on a real node
+(`make node`).
 
-rows     what happens, one after the other, and on which scene
-scene    a fleet that is installed, and how it becomes whole again
-pods, doors, changes    what happens
-redis    a Redis for what has to outlive a head
-page     the table as it is told
+rows     the events and their settings
+scene    installs a fleet, and waits until it is ready
+pods, gateways, changes    the events
+redis    a Redis for state that has to survive the head
+page     the table of docs/explanation/failures.md
 """

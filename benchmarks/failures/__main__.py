@@ -16,7 +16,7 @@ from typing import Any
 import psutil
 from rich.console import Console
 
-from failures.page import PAGE, table, with_table
+from failures.page import PAGE, build_table, replace_table
 from failures.rows import ROWS, Row
 from failures.scene import Scene, open_session, scene
 from rayhelm.errors import RayhelmError
@@ -26,84 +26,89 @@ from rayhelm.rehearsal.usage import UsageMonitor
 
 ROOT = Path(__file__).parents[2]
 BEFORE, AFTER = 10.0, 15.0
-"""Seconds of load before something happens, and after all is whole again."""
-TOLD = 10
-"""Lost requests that are told of each row."""
+"""Seconds of load before the event, and after everything is ready again."""
+MAX_FAILURES = 10
+"""Failed requests that are recorded per row."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench-failures", description=__doc__)
-    parser.add_argument("--only", nargs="*", choices=[row.name for row in ROWS], help="rows to make; the others stay")
+    parser.add_argument(
+        "--only", nargs="*", choices=[row.name for row in ROWS], help="rows to measure; the others keep their result"
+    )
     parser.add_argument("--kubeconfig", type=Path, default=ROOT / ".state" / "node" / "kubeconfig")
-    parser.add_argument("--write", type=Path, help="a file for the result as JSON; the page has it too")
+    parser.add_argument("--write", type=Path, help="file for the result as JSON; the page is updated too")
     asked = parser.parse_args()
-    wanted = [row for row in ROWS if not asked.only or row.name in asked.only]
+    rows = [row for row in ROWS if not asked.only or row.name in asked.only]
     result: dict[str, Any] = json.loads(asked.write.read_text()) if asked.write and asked.write.exists() else {}
     found = {row["name"]: row for row in result.get("rows", ())}
     try:
         result |= _about(asked.kubeconfig)
-        for row in _made(wanted, asked.kubeconfig):
+        for row in _measure(rows, asked.kubeconfig):
             found[row["name"]] = row
             result["rows"] = [found[row.name] for row in ROWS if row.name in found]
             if asked.write:
                 asked.write.write_text(json.dumps(result, indent=2, ensure_ascii=False) + "\n")
-                PAGE.write_text(with_table(PAGE.read_text(), result["rows"]))
+                PAGE.write_text(replace_table(PAGE.read_text(), result["rows"]))
     except RayhelmError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
-    print(table(result["rows"]))
+    print(build_table(result["rows"]))
     return 0
 
 
-def _made(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
+def _measure(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
     console = Console(stderr=True, highlight=False, width=150)
     for setting, group in groupby(rows, lambda row: row.setting):
         session = open_session(kubeconfig)
         console.print(f"==> {setting}")
-        with scene(setting, session) as played:
+        with scene(setting, session) as installed:
             for row in group:
-                made = _row(row, played)
-                console.print(f"    {row.name}: {made['answered']} answered, {made['lost']} lost, {made['cut']} cut")
+                made = _measure_row(row, installed)
+                counts = ", ".join(f"{made[name]} {name}" for name in ("answered", "failed", "interrupted"))
+                console.print(f"    {row.name}: {counts}")
                 yield made
 
 
-def _row(row: Row, played: Scene) -> dict[str, Any]:
-    """Steady load, and something that happens."""
-    service = played.service.name
-    where = {release.namespace for release in played.stand_ins.releases}
-    with UsageMonitor(played.session.kubectl, {service: Counter()}, {}, where) as watch, played.called() as load:
-        played.load, played.switched = load, None
-        used = Memory()
+def _measure_row(row: Row, scene: Scene) -> dict[str, Any]:
+    """Measure one event under steady load."""
+    service = scene.service.name
+    namespaces = {release.namespace for release in scene.stand_ins.releases}
+    with UsageMonitor(scene.session.kubectl, {service: Counter()}, {}, namespaces) as monitor, scene.run_load() as load:
+        scene.load, scene.switched = load, None
+        used = MemoryMonitor()
         time.sleep(BEFORE)
         moment = begin = time.time()
         with used:
-            row.happen(played)
+            row.run(scene)
         seconds = time.time() - begin
         time.sleep(AFTER)
     outcome = load.outcome
     return {
         "name": row.name,
-        "what": row.what,
+        "event": row.event,
         "workers": row.setting.workers,
         "replicas": row.setting.workers,
-        "doors": row.setting.doors,
+        "gateways": row.setting.gateways,
         "redis": row.setting.redis,
         "answered": len(outcome.answered),
-        "lost": sum(not seen.interrupted for seen in outcome.failed),
-        "cut": sum(seen.interrupted for seen in outcome.failed),
-        "slowest": round(outcome.slowest, 1),
-        "switched": None if played.switched is None else round(played.switched - begin, 1),
+        "failed": sum(not result.interrupted for result in outcome.failed),
+        "interrupted": sum(result.interrupted for result in outcome.failed),
+        "slowest_seconds": round(outcome.slowest, 1),
+        "switched_seconds": None if scene.switched is None else round(scene.switched - begin, 1),
         "seconds": round(seconds, 1),
-        "clusters_at_most": watch.peak_clusters,
-        "pods_at_most": watch.peak_pods,
+        "peak_clusters": monitor.peak_clusters,
+        "peak_pods": monitor.peak_pods,
         "memory_gib": round(used.peak / 2**30, 1),
         "versions": _versions(outcome),
-        "losses": [asdict(seen) | {"begun": round(seen.started - moment, 1)} for seen in outcome.failed[:TOLD]],
+        "failures": [
+            asdict(result) | {"started": round(result.started - moment, 1)} for result in outcome.failed[:MAX_FAILURES]
+        ],
     }
 
 
-class Memory:
-    """Memory that the whole computer uses at most: looked at where a row begins and ends, and between."""
+class MemoryMonitor:
+    """Peak memory of the computer during a row, sampled every second."""
 
     def __init__(self) -> None:
         self.peak = 0
@@ -126,7 +131,7 @@ class Memory:
 
 
 def _versions(outcome: LoadResult) -> dict[str, int]:
-    names = [seen.version for seen in outcome.answered]
+    names = [result.version for result in outcome.answered]
     return {name: names.count(name) for name in sorted(set(names))}
 
 
@@ -134,12 +139,12 @@ def _about(kubeconfig: Path) -> dict[str, Any]:
     session = open_session(kubeconfig)
     found = inspect_cluster(session.kubectl)
     return {
-        "how": "make bench-failures",
+        "command": "make bench-failures",
         "date": datetime.datetime.now(tz=datetime.UTC).date().isoformat(),
         "kuberay": found.kuberay,
         "cores": psutil.cpu_count(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30),
-        "callers": CLIENTS,
+        "clients": CLIENTS,
         "pause_seconds": PAUSE,
     }
 

@@ -1,45 +1,45 @@
-"""Pods and processes that end, politely or not."""
+"""Events: pods and processes that stop or are killed."""
 
 import time
 
 from failures.scene import Scene
 
-__all__ = ["head_killed", "ingress_killed", "operator_restarted", "pods_drained", "replica_killed", "worker_killed"]
+__all__ = ["drain_pods", "kill_head", "kill_ingress", "kill_replica", "kill_worker", "restart_operator"]
 
-NOTICED = 5.0
-"""Seconds until the cluster has noticed: before that it seems whole."""
+DETECTION = 5.0
+"""Seconds until the cluster detects the event; before that everything seems ready."""
 
 
-def worker_killed(scene: Scene) -> None:
+def kill_worker(scene: Scene) -> None:
     _kill(scene, scene.pods("worker")[0])
 
 
-def head_killed(scene: Scene) -> None:
+def kill_head(scene: Scene) -> None:
     _kill(scene, scene.pods("head")[0])
 
 
-def replica_killed(scene: Scene) -> None:
+def kill_replica(scene: Scene) -> None:
     _kill_process(scene, "LLMServer")
 
 
-def ingress_killed(scene: Scene) -> None:
+def kill_ingress(scene: Scene) -> None:
     _kill_process(scene, "OpenAiIngress")
 
 
-def operator_restarted(scene: Scene) -> None:
+def restart_operator(scene: Scene) -> None:
     where = "--namespace=kuberay-system"
     scene.session.kubectl("rollout", "restart", "deployment/kuberay-operator", where)
     scene.session.kubectl("rollout", "status", "deployment/kuberay-operator", where, "--timeout=300s")
-    time.sleep(NOTICED)
-    scene.whole()
+    time.sleep(DETECTION)
+    scene.wait_until_ready()
 
 
-def pods_drained(scene: Scene) -> None:
-    """Each worker and each gateway is evicted, as `kubectl drain` does, the next one when the last is replaced."""
+def drain_pods(scene: Scene) -> None:
+    """Evict each worker and gateway pod, as `kubectl drain` does, after the last one is replaced."""
     for name in scene.pods("worker"):
         _evict(scene, scene.service.namespace, name)
-    for pod in scene.session.list_pods(scene.door):
-        _evict(scene, scene.door.namespace, pod["metadata"]["name"])
+    for pod in scene.session.list_pods(scene.gateway):
+        _evict(scene, scene.gateway.namespace, pod["metadata"]["name"])
 
 
 def _evict(scene: Scene, where: str, name: str) -> None:
@@ -48,35 +48,35 @@ def _evict(scene: Scene, where: str, name: str) -> None:
     scene.session.kubectl(
         "create", "--raw", f"/api/v1/namespaces/{where}/pods/{name}/eviction", "-f", "-", text=eviction
     )
-    time.sleep(NOTICED)
-    scene.whole()
+    time.sleep(DETECTION)
+    scene.wait_until_ready()
 
 
 def _kill(scene: Scene, name: str) -> None:
-    """Without a grace: nothing in the pod learns of it."""
+    """Delete a pod without a grace period: its processes get no signal."""
     where = f"--namespace={scene.service.namespace}"
     scene.session.kubectl("delete", "pod", name, where, "--grace-period=0", "--force")
-    time.sleep(NOTICED)
-    scene.whole()
+    time.sleep(DETECTION)
+    scene.wait_until_ready()
 
 
 def _kill_process(scene: Scene, deployment: str) -> None:
-    """Of one worker that has such a replica; the bracket keeps the script from finding itself."""
+    """Kill the process on one worker that has such a replica. The bracket keeps pkill from matching the script."""
     script = f"pkill -9 -f '[S]erveReplica:.*{deployment}'"
     for name in scene.pods("worker"):
-        if _tried(scene, name, script):
+        if _try_on_worker(scene, name, script):
             break
     else:
         raise AssertionError(f"no worker has a replica of {deployment}")
-    time.sleep(NOTICED)
-    scene.whole()
+    time.sleep(DETECTION)
+    scene.wait_until_ready()
 
 
-def _tried(scene: Scene, pod: str, script: str) -> bool:
+def _try_on_worker(scene: Scene, pod: str, script: str) -> bool:
     from rayhelm.kube.kubectl import KubectlError
 
     try:
-        scene.inside(pod, script)
+        scene.run_in_worker(pod, script)
     except KubectlError:
         return False
     return True

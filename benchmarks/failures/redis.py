@@ -1,4 +1,4 @@
-"""A Redis in a pod, which outlives the head of a Ray cluster."""
+"""A Redis in a pod for state that has to survive the head of a Ray cluster."""
 
 from collections.abc import Sequence
 from secrets import token_urlsafe
@@ -8,17 +8,17 @@ from rayhelm.values.common.network import Peer
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, SecretKeyRef
 
-__all__ = ["redis", "with_redis"]
+__all__ = ["start_redis", "with_redis"]
 
 NAME = "redis"
 IMAGE = "rayhelm.local/ray:redis"
 
 
-def redis(session: ClusterSession, users: Sequence[str]) -> None:
-    """Starts it, and gives each of those namespaces its password; returns when it answers."""
+def start_redis(session: ClusterSession, users: Sequence[str]) -> None:
+    """Start Redis, store its password in each namespace of `users`, and wait until it answers."""
     password = token_urlsafe(24)
-    there = {item["metadata"]["name"] for item in session.kubectl.get("namespaces")["items"]}
-    session.kubectl.apply_objects(*(build_namespace(name, RESTRICTED) for name in {NAME, *users} - there))
+    existing = {item["metadata"]["name"] for item in session.kubectl.get("namespaces")["items"]}
+    session.kubectl.apply_objects(*(build_namespace(name, RESTRICTED) for name in {NAME, *users} - existing))
     secrets = [
         {
             "apiVersion": "v1",

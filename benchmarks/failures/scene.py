@@ -1,4 +1,4 @@
-"""A fleet on the node, installed as a rehearsal installs it, with as many of everything as the row wants."""
+"""A fleet on the node, installed as in a rehearsal, with the number of pods of a setting."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from failures.redis import redis, with_redis
+from failures.redis import start_redis, with_redis
 from rayhelm.kube.kubectl import Kubectl, find_kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
@@ -23,7 +23,7 @@ from rayhelm.values.ray_service.image import RayImage
 
 __all__ = ["IMAGE", "Scene", "Setting", "scene"]
 
-IMAGE, DOOR_IMAGE = "rayhelm.local/ray:cpu", "rayhelm.local/ray:haproxy"
+IMAGE, GATEWAY_IMAGE = "rayhelm.local/ray:cpu", "rayhelm.local/ray:haproxy"
 FLEETS = Path(__file__).parent / "fleets"
 
 
@@ -34,23 +34,23 @@ class Setting:
     fleet: str = "one"
     """A file of `fleets`."""
     workers: int = 1
-    """Each with a replica and an ingress."""
-    doors: int = 2
+    """Workers; each has a replica and an ingress."""
+    gateways: int = 2
     redis: bool = False
     """GCS fault tolerance."""
 
 
 @dataclass
 class Scene:
-    """What runs."""
+    """The fleet that runs."""
 
     setting: Setting
     session: ClusterSession
     stand_ins: StandInSet
     load: LoadGenerator | None = None
-    """The one that runs now."""
+    """The load that runs now."""
     switched: float | None = None
-    """When another Ray cluster had taken over, in seconds since the epoch; None where none did."""
+    """When another Ray cluster was active, in seconds since the epoch; None if there was none."""
 
     @property
     def services(self) -> list[Release]:
@@ -61,25 +61,25 @@ class Scene:
         return self.services[0]
 
     @property
-    def door(self) -> Release:
-        (door,) = (release for release in self.stand_ins.releases if release.chart == "gateway")
-        return door
+    def gateway(self) -> Release:
+        (gateway,) = (release for release in self.stand_ins.releases if release.chart == "gateway")
+        return gateway
 
     def targets(self, key: str = "") -> list[LoadTarget]:
         return [replace(target, key=key or self.session.keys[LOAD_CLIENT]) for target in self.stand_ins.targets]
 
     @contextmanager
-    def called(self, name: str = "callers", key: str = "", patience: float = READY) -> Iterator[LoadGenerator]:
-        with run_load(self.session.kubectl, IMAGE, self.targets(key), patience=patience, name=name) as running:
+    def run_load(self, name: str = "load", key: str = "", timeout: float = READY) -> Iterator[LoadGenerator]:
+        with run_load(self.session.kubectl, IMAGE, self.targets(key), timeout=timeout, name=name) as running:
             yield running
 
     def pods(self, role: str) -> list[str]:
-        """Names, oldest first."""
+        """Return the names of pods, the oldest first."""
         found = sorted(self.session.list_pods(self.service, role), key=lambda pod: pod["metadata"]["creationTimestamp"])
         return [pod["metadata"]["name"] for pod in found]
 
-    def whole(self) -> None:
-        """Waits until every pod is there and ready, and Serve's applications run."""
+    def wait_until_ready(self) -> None:
+        """Wait until every pod is ready and the Serve applications run."""
         for release in self.services:
 
             def complete(release: Release = release) -> bool:
@@ -90,51 +90,57 @@ class Scene:
 
             self.session.wait(complete, f"all pods of {release.name}", release.namespace)
             self.session.wait_until_reconciled(release)
-        self.session.wait_for_rollout(self.door)
+        self.session.wait_for_rollout(self.gateway)
 
-    def inside(self, pod: str, script: str) -> None:
-        """Runs a script in a worker."""
+    def run_in_worker(self, pod: str, script: str) -> None:
+        """Run a script in a worker."""
         where = (pod, f"--namespace={self.service.namespace}", "--container=ray-worker")
         self.session.kubectl("exec", *where, "--", "bash", "-c", script)
 
-    def changed(self, release: Release, change: Mapping[str, Any]) -> Release:
-        """The release with other values laid over its own."""
+    def change_values(self, release: Release, change: Mapping[str, Any]) -> Release:
+        """Return the release with changed values."""
         plain = release.values.model_dump(by_alias=True, mode="json")
         return replace(release, values=type(release.values).model_validate(_over(plain, change)))
 
 
 @contextmanager
 def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
-    """Installs it, and takes it away."""
+    """Install the fleet, and remove it on exit."""
     rendered = render_fleet(FLEETS / f"{setting.fleet}.yaml")
     found = inspect_cluster(session.kubectl)
     repository, _, tag = IMAGE.rpartition(":")
     image = RayImage.model_validate({"repository": repository, "tag": tag, "includesRayhelm": True})
-    place = StandInCluster(kuberay=found.kuberay, image=image, haproxy=DOOR_IMAGE, api_servers=tuple(found.api_servers))
+    place = StandInCluster(
+        kuberay=found.kuberay, image=image, haproxy=GATEWAY_IMAGE, api_servers=tuple(found.api_servers)
+    )
     (cluster,) = rendered.loaded.fleet.clusters
-    stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, doors=setting.doors)
+    stand_ins = build_stand_ins(rendered, place, cluster=cluster, workers=setting.workers, gateways=setting.gateways)
     if setting.redis:
         stand_ins = replace(stand_ins, releases=tuple(_with_redis(release) for release in stand_ins.releases))
     objects = render_objects(stand_ins.releases)
-    made = record.create_record(rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, objects))
+    created = record.create_record(
+        rendered.plan.fleet, stand_ins.releases, list_namespaces(stand_ins.releases, objects)
+    )
     session.kubectl.apply_objects(build_namespace(NAMESPACE))
-    record.write(session.kubectl, made)
+    record.write(session.kubectl, created)
     try:
         if setting.redis:
-            redis(session, [release.namespace for release in stand_ins.releases if release.chart == "ray-service"])
+            start_redis(
+                session, [release.namespace for release in stand_ins.releases if release.chart == "ray-service"]
+            )
         session.install_all(stand_ins.releases)
-        played = Scene(setting, session, stand_ins)
-        played.whole()
-        yield played
+        installed = Scene(setting, session, stand_ins)
+        installed.wait_until_ready()
+        yield installed
     finally:
-        _end_at_once(session, stand_ins)
-        record.remove_all(session, made)
+        _delete_services(session, stand_ins)
+        record.remove_all(session, created)
         if setting.redis:
             session.kubectl("delete", "namespace", "redis", "--ignore-not-found")
 
 
-def _end_at_once(session: ClusterSession, stand_ins: StandInSet) -> None:
-    """Nobody calls any more: pods need none of the time that they have to end requests."""
+def _delete_services(session: ClusterSession, stand_ins: StandInSet) -> None:
+    """Delete the services without waiting for requests in flight."""
     for release in (release for release in stand_ins.releases if release.chart == "ray-service"):
         where = f"--namespace={release.namespace}"
         session.run_helm("uninstall", release.name, where, "--ignore-not-found")

@@ -118,15 +118,15 @@ def test_cards_foreign_services_taken_names_and_no_room_are_told_together(
         code, said = rehearse(str(FLEET))
         assert code == 1
         for words in (
-            "the cluster has cards: nvidia.com/gpu",
-            f"others have RayServices on this cluster: {name}/foreign",
-            "the namespace gateway is on this cluster already",
+            "the cluster has GPUs: nvidia.com/gpu",
+            f"the cluster has other RayServices: {name}/foreign",
+            "the namespace gateway already exists on the cluster",
         ):
             assert words in said
         code, said = rehearse(str(FLEET), "--with-gpus", "--allow-existing")
         assert code == 1
-        assert said.count("is on this cluster already") == 1
-        assert "cards" not in said
+        assert said.count("already exists on the cluster") == 1
+        assert "GPUs" not in said
     eventually(lambda: "gateway" not in namespaces(cluster), "the end of the namespace")
     assert NAMESPACE not in namespaces(cluster)
 
@@ -135,9 +135,9 @@ def test_cards_foreign_services_taken_names_and_no_room_are_told_together(
 def test_one_that_is_killed_is_found_and_cleaned(rehearse: Rehearsal, cluster: Cluster) -> None:
     first = begun(rehearse, cluster)
     code, said = rehearse(str(FLEET))
-    assert (code, "runs on this cluster right now" in said) == (1, True)
+    assert (code, "is running on this cluster" in said) == (1, True)
     code, said = rehearse("--clean")
-    assert (code, "runs on this cluster right now" in said) == (1, True)
+    assert (code, "is running on this cluster" in said) == (1, True)
     first.kill()
     first.communicate()
     code, said = rehearse(str(FLEET))
@@ -147,7 +147,7 @@ def test_one_that_is_killed_is_found_and_cleaned(rehearse: Rehearsal, cluster: C
     code, said = rehearse("--clean")
     assert (code, NAMESPACE in namespaces(cluster)) == (0, False)
     code, said = rehearse("--clean")
-    assert (code, "no rehearsal is on this cluster" in said) == (0, True)
+    assert (code, "there is no rehearsal on this cluster" in said) == (0, True)
 
 
 @pytest.mark.usefixtures("nodes")
@@ -178,7 +178,7 @@ def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehe
         assert set(mine.namespaces) <= namespaces(cluster)
         assert len(wide(cluster)) > len(classes)
         code, said = rehearse("--clean")
-        assert (code, f"taken away: {len(releases)} releases" in said) == (0, True)
+        assert (code, f"removed {len(releases)} releases" in said) == (0, True)
         # Those of tests before this one may have gone meanwhile.
         assert namespaces(cluster) - names == {of_others}
         assert wide(cluster) == classes

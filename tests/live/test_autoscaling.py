@@ -53,8 +53,8 @@ def test_a_worker_comes_with_the_load_and_goes_again_and_no_request_is_lost(serv
     kubectl, image, target = service.session.kubectl, given(service.cluster), service.target()
     long = replace(target, tokens=400)
     # Some go on after the rush: requests that could be lost when the second worker goes.
-    with run_load(kubectl, image, [target], patience=PATIENCE, clients=1, name="constant") as constant:
-        with run_load(kubectl, image, [long], patience=PATIENCE, clients=4, name="rush") as rush:
+    with run_load(kubectl, image, [target], timeout=PATIENCE, clients=1, name="constant") as constant:
+        with run_load(kubectl, image, [long], timeout=PATIENCE, clients=4, name="rush") as rush:
             until(service, lambda: len(service.replicas(DEPLOYMENT)) == 2, "a second replica")
             (second,) = workers(service) - {first}
             until(service, lambda: answers(service, second) > 20, f"answers of {second}")

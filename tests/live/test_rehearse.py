@@ -82,27 +82,27 @@ def test_an_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehe
         rehearse, fleet=ROOMY, change=ROOMY.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
     )
     (change,) = reported["changes"]
-    assert (change["does"], change["name"]) == ("new cluster", "llama-8b")
+    assert (change["effect"], change["name"]) == ("new cluster", "llama-8b")
     assert 0 < change["switched_seconds"] < change["seconds"]
-    (gpus,) = reported["cards"]
-    assert [gpus[when] for when in ("before", "most", "after", "has")] == [1, 2, 1, 2]
-    assert (reported["lost"], reported["failed"]) == ([], "")
+    (gpus,) = reported["gpus"]
+    assert [gpus[when] for when in ("before", "peak", "after", "capacity")] == [1, 2, 1, 2]
+    assert (reported["failures"], reported["error"]) == ([], "")
     assert reported["during"]["answered"] > 50
-    assert reported["clusters_at_most"] == 2
+    assert reported["peak_clusters"] == 2
     assert not OF_IT & namespaces(cluster)
 
 
 def test_an_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cluster) -> None:
-    """One replica, which is started again: what is asked meanwhile waits for it, or is reported as lost."""
+    """One replica, which Serve restarts: requests wait for it or are reported as failed."""
     reported = report(rehearse, fleet=FLEET, change=FLEET.replace("context: 8192", "context: 4096"))
     (change,) = reported["changes"]
-    assert (change["does"], change["switched_seconds"]) == ("serve config", None)
-    assert reported["clusters_at_most"] == 1
-    assert [reported["cards"][0][when] for when in ("before", "most", "after")] == [1, 1, 1]
-    assert reported["failed"] == ""
-    assert len(reported["lost"]) == min(10, reported["during"]["lost"])
-    assert reported["during"]["lost"] < reported["during"]["answered"] / 50
-    assert any("is started again in place" in warning for warning in reported["warnings"])
+    assert (change["effect"], change["switched_seconds"]) == ("serve config", None)
+    assert reported["peak_clusters"] == 1
+    assert [reported["gpus"][0][when] for when in ("before", "peak", "after")] == [1, 1, 1]
+    assert reported["error"] == ""
+    assert len(reported["failures"]) == min(10, reported["during"]["failed"])
+    assert reported["during"]["failed"] < reported["during"]["answered"] / 50
+    assert any("restarts its only replica in place" in warning for warning in reported["warnings"])
     assert not OF_IT & namespaces(cluster)
 
 
@@ -111,9 +111,9 @@ def test_an_edit_that_none_holds_back_is_said_to_do_nothing(rehearse: Rehearse) 
     reported = report(
         rehearse, fleet=FLEET, change=FLEET.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
     )
-    assert reported["changes"][0]["does"] == "held back"
-    assert reported["clusters_at_most"] == 1
-    assert any("does nothing under `upgrade.strategy: None`" in warning for warning in reported["warnings"])
+    assert reported["changes"][0]["effect"] == "held back"
+    assert reported["peak_clusters"] == 1
+    assert any("`upgrade.strategy: None` prevents a new cluster" in warning for warning in reported["warnings"])
     assert reported["ok"]
 
 
@@ -142,7 +142,7 @@ def test_two_services_answer_the_same_key_behind_one_gateway(rehearse: Rehearse,
     """Clients begin when each model has answered once, and look at each answer: texts, streams and embeddings."""
     reported = report(rehearse, fleet=TWO)
     assert {service["name"] for service in reported["services"]} == {"llama-8b", "finds"}
-    assert (reported["before"]["lost"], reported["clusters_at_most"]) == (0, 2)
+    assert (reported["before"]["failed"], reported["peak_clusters"]) == (0, 2)
     assert reported["before"]["answered"] > 20
     assert not OF_IT & namespaces(cluster)
 
@@ -152,6 +152,6 @@ def test_an_image_that_no_node_has_is_reported_before_anything_is_installed(
 ) -> None:
     code, said = rehearse("--image=registry.invalid/ray:none", fleet=FLEET)
     assert code == 3
-    assert "the nodes have no image registry.invalid/ray:none" in said
+    assert "the nodes do not have image registry.invalid/ray:none" in said
     assert "--image REPOSITORY:TAG" in said
     assert not OF_IT & namespaces(cluster)

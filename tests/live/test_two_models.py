@@ -23,7 +23,7 @@ def service(cluster: Cluster) -> Iterator[Service]:
 def test_each_answers_under_its_own_path(service: Service) -> None:
     targets = [service.target(name, task) for name, (task, _) in MODELS.items()]
     with run_load(
-        service.session.kubectl, given(service.cluster), targets, patience=120, clients=2, name="both"
+        service.session.kubectl, given(service.cluster), targets, timeout=120, clients=2, name="both"
     ) as seen:
         service.session.wait(
             lambda: all(

@@ -1,4 +1,4 @@
-"""The page of failures tells what was measured, and every row of it."""
+"""The page about failures has the measured table."""
 
 import json
 from pathlib import Path
@@ -19,27 +19,27 @@ def page(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return page
 
 
-def test_the_page_has_the_table_of_the_result(page: ModuleType) -> None:
+def test_page_has_the_table_of_the_result(page: ModuleType) -> None:
     text = page.PAGE.read_text()
-    assert page.table(RESULT["rows"]) in text
-    assert page.with_table(text, RESULT["rows"]) == text
+    assert page.build_table(RESULT["rows"]) in text
+    assert page.replace_table(text, RESULT["rows"]) == text
 
 
-def test_every_row_was_measured_as_it_stands_there(page: ModuleType) -> None:
+def test_every_row_has_a_result(page: ModuleType) -> None:
     from failures.rows import ROWS
 
-    measured = [(row["name"], row["what"], row["workers"]) for row in RESULT["rows"]]
-    assert measured == [(row.name, row.what, row.setting.workers) for row in ROWS]
+    measured = [(row["name"], row["event"], row["workers"]) for row in RESULT["rows"]]
+    assert measured == [(row.name, row.event, row.setting.workers) for row in ROWS]
 
 
-def test_a_table_of_another_result_takes_the_place_of_the_old_one(page: ModuleType) -> None:
-    text = page.with_table(page.PAGE.read_text(), [RESULT["rows"][0] | {"answered": 123456}])
+def test_replace_table_removes_the_old_table(page: ModuleType) -> None:
+    text = page.replace_table(page.PAGE.read_text(), [RESULT["rows"][0] | {"answered": 123456}])
     assert "123,456" in text
-    assert RESULT["rows"][1]["what"] not in text
+    assert RESULT["rows"][1]["event"] not in text
 
 
-def test_no_request_is_lost_but_with_what_had_it_in_its_hands() -> None:
-    """A gateway that is killed, and what is there only once: a head without Redis, a worker."""
-    alone = {"gateway killed", "head killed, no Redis", "lone worker killed"}
-    assert {row["name"] for row in RESULT["rows"] if row["lost"] or row["cut"]} <= alone
+def test_requests_fail_only_with_the_only_pod_or_their_gateway() -> None:
+    """A gateway pod that is killed, a head without Redis, and the only worker."""
+    alone = {"gateway killed", "head killed, no Redis", "single worker killed"}
+    assert {row["name"] for row in RESULT["rows"] if row["failed"] or row["interrupted"]} <= alone
     assert all(row["answered"] > 100 for row in RESULT["rows"])

@@ -1,4 +1,4 @@
-"""What a rehearsal refuses, and how to fix it; the cluster's answers come from a program in kubectl's place."""
+"""Checks of a rehearsal, with a program in place of kubectl."""
 
 import json
 import os
@@ -27,7 +27,7 @@ for begin, answer in json.load(open({answers!r})):
             sys.exit(answer)
         sys.stdout.write(answer if isinstance(answer, str) else json.dumps(answer))
         sys.exit(0)
-sys.exit(f"error: nobody told what to say to {{words}}")
+sys.exit(f"error: no answer for {{words}}")
 """
 V1: dict[str, Any] = {"authOptions": {}}
 NODE = {
@@ -48,7 +48,7 @@ def crd(spec: dict[str, Any], cluster: dict[str, Any]) -> dict[str, Any]:
 
 
 def usual() -> dict[str, Any]:
-    """A cluster on which a rehearsal may begin."""
+    """A cluster on which a rehearsal can start."""
     config = {"current-context": "trial", "clusters": [{"cluster": {"server": "https://there"}}]}
     return {
         "config view": config,
@@ -106,18 +106,18 @@ def service(memory: str, workers: int = 1) -> dict[str, Any]:
     }
 
 
-def test_a_cluster_is_told_by_server_context_operator_and_addresses(kubectl: Answers) -> None:
+def test_inspect_cluster_returns_server_context_version_and_addresses(kubectl: Answers) -> None:
     found = inspect_cluster(kubectl())
     assert (found.server, found.context, found.kuberay) == ("https://there", "trial", "1.6.2")
     assert found.api_servers == ("10.0.0.1/32",)
 
 
-def test_the_operators_version_is_read_from_fields_that_it_alone_has(kubectl: Answers) -> None:
+def test_inspect_cluster_finds_the_version_by_fields_of_the_crd(kubectl: Answers) -> None:
     assert inspect_cluster(kubectl(get_crd=crd({"suspend": {}}, V1))).kuberay == "1.7.0"
     assert "older than 1.6.2" in missing(kubectl(get_crd=crd({}, {}))).what
 
 
-def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, kubectl: Answers) -> None:
+def test_unreachable_cluster_is_named_in_the_error(tmp_path: Path, kubectl: Answers) -> None:
     silent = usual()["config view"]
     error = missing(kubectl(**{"config view": silent, "get --raw=/version": "error: one\ndial tcp: refused"}))
     assert error.what == "https://there (context trial) does not answer: dial tcp: refused"
@@ -125,22 +125,22 @@ def test_a_cluster_that_does_not_answer_is_named(tmp_path: Path, kubectl: Answer
     assert "make node" in error.how
 
 
-def test_without_kuberay_its_chart_is_the_fix(kubectl: Answers) -> None:
+def test_missing_kuberay_has_its_chart_as_fix(kubectl: Answers) -> None:
     error = missing(kubectl(get_crd=""))
-    assert "no CRD rayservices.ray.io" in error.what
+    assert "CRD rayservices.ray.io does not exist" in error.what
     assert "helm install kuberay-operator" in error.how
 
 
 @pytest.mark.parametrize("items", [[], [{**OPERATOR, "status": {}}]])
-def test_an_operator_that_does_not_run_is_none(kubectl: Answers, items: list[Any]) -> None:
+def test_operator_that_does_not_run_is_an_error(kubectl: Answers, items: list[Any]) -> None:
     assert "operator does not run" in missing(kubectl(get_deployments={"items": items})).what
 
 
-def test_nothing_in_the_way_is_no_refusal(kubectl: Answers) -> None:
+def test_usable_cluster_is_accepted(kubectl: Answers) -> None:
     refuse_obstacles(kubectl(), FOUND, [], [[service("8Gi")]])
 
 
-def test_a_cluster_with_cards_is_refused_unless_told_otherwise(kubectl: Answers) -> None:
+def test_cluster_with_gpus_is_refused_without_the_option(kubectl: Answers) -> None:
     node = {**NODE, "status": {**NODE["status"], "capacity": {"nvidia.com/gpu": "8"}}}  # type: ignore[dict-item]
     found = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     (problem,) = obstacles(kubectl(), found)
@@ -149,59 +149,59 @@ def test_a_cluster_with_cards_is_refused_unless_told_otherwise(kubectl: Answers)
     refuse_obstacles(kubectl(), found, [], [], with_gpus=True)
 
 
-def test_rayservices_of_others_are_refused_unless_told_otherwise(kubectl: Answers) -> None:
+def test_other_rayservices_are_refused_without_the_option(kubectl: Answers) -> None:
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     (problem,) = obstacles(theirs)
-    assert problem.message == "others have RayServices on this cluster: a/b"
+    assert problem.message == "the cluster has other RayServices: a/b"
     assert "--allow-existing" in problem.fix
     refuse_obstacles(theirs, FOUND, [], [], allow_existing=True)
 
 
-def test_names_that_are_taken_are_refused_always(kubectl: Answers) -> None:
+def test_existing_names_are_always_refused(kubectl: Answers) -> None:
     theirs = kubectl(get_namespace="namespace/models", **{"get --filename=-": "priorityclass.x/workers"})
     objects = (
         {"kind": "Namespace", "metadata": {"name": "models"}},
         {"kind": "PriorityClass", "metadata": {"name": "workers"}},
     )
     first, second = obstacles(theirs, objects=objects, with_gpus=True, allow_existing=True)
-    assert first.message.startswith("the namespace models is on this cluster already")
+    assert first.message.startswith("the namespace models already exists on the cluster")
     assert "kubectl delete namespace models" in first.fix
-    assert second.message.startswith("priorityclass.x/workers is on this cluster already")
+    assert second.message.startswith("priorityclass.x/workers already exists on the cluster")
 
 
-def test_every_obstacle_is_told_at_once(kubectl: Answers) -> None:
+def test_all_problems_are_reported_together(kubectl: Answers) -> None:
     node = {**NODE, "status": {"capacity": {"amd.com/gpu": "1"}}}
     found = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     assert len(obstacles(theirs, found, (service("1Gi"),))) == 3
 
 
-def test_too_little_room_is_told_with_what_is_asked_and_what_is_left(kubectl: Answers) -> None:
+def test_small_cluster_is_refused_with_requests_and_free_capacity(kubectl: Answers) -> None:
     taken = {"spec": pod("10Gi", nodeName="node"), "status": {"phase": "Running"}}
     (problem,) = obstacles(kubectl(get_pods={"items": [taken]}), objects=(service("8Gi"),))
-    assert "ask for 9.0 GiB and 0.4 CPUs in 2 pods, the largest for 8.0 GiB" in problem.message
-    assert "have 6.0 GiB and 1.8 CPUs left" in problem.message
+    assert "request 9.0 GiB and 0.4 CPUs in 2 pods; the largest requests 8.0 GiB" in problem.message
+    assert "have 6.0 GiB and 1.8 CPUs free" in problem.message
     assert "--service S" in problem.fix
 
 
-def test_a_service_that_is_there_twice_needs_its_room_twice(kubectl: Answers) -> None:
+def test_replaced_service_needs_its_capacity_twice(kubectl: Answers) -> None:
     refuse_obstacles(kubectl(), FOUND, [], [[service("7Gi")]])
-    with pytest.raises(FleetError, match="one service of them twice"):
+    with pytest.raises(FleetError, match="one service with two clusters"):
         refuse_obstacles(kubectl(), FOUND, [], [[service("8Gi")]], twice=[service("8Gi")])
 
 
-def test_pods_that_are_over_and_nodes_with_taints_do_not_count() -> None:
+def test_free_capacity_ignores_ended_pods_and_tainted_nodes() -> None:
     over = {"spec": pod("10Gi", nodeName="node"), "status": {"phase": "Succeeded"}}
     tainted = {**NODE, "spec": {"taints": [{"effect": "NoSchedule"}]}}
     assert list_free_capacity([NODE, tainted], [over]) == [Capacity(16 * 2**30, 2)]
 
 
-def test_a_pod_does_not_fit_into_two_halves() -> None:
+def test_pod_does_not_fit_on_two_half_nodes() -> None:
     assert can_schedule([Capacity(4, 1)], [Capacity(4, 1)])
     assert not can_schedule([Capacity(4, 1)], [Capacity(3, 1), Capacity(3, 1)])
 
 
-def test_a_pod_asks_for_its_largest_init_container_where_that_is_more() -> None:
+def test_pod_request_is_at_least_its_largest_init_container() -> None:
     spec = pod("1Gi", initContainers=[{"resources": {"limits": {"memory": "2Gi", "cpu": "100m"}}}])
     deployment = {"kind": "Deployment", "spec": {"replicas": 2, "template": {"spec": spec}}}
     assert list_pod_requests([deployment]) == [Capacity(2 * 2**30, 0.2)] * 2
@@ -226,9 +226,9 @@ def refused(kubectl: Kubectl) -> Problem:
     return caught.value.problems[0]
 
 
-def test_a_rehearsal_that_runs_is_waited_for(kubectl: Answers) -> None:
+def test_running_rehearsal_is_refused(kubectl: Answers) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record()))
-    assert "runs on this cluster right now" in problem.message
+    assert "is running on this cluster" in problem.message
     assert "--clean" not in problem.fix
 
 
@@ -240,15 +240,15 @@ def test_a_rehearsal_that_runs_is_waited_for(kubectl: Answers) -> None:
         ({"kept": True, "created": 1.0}, "was kept"),
     ],
 )
-def test_one_that_was_interrupted_or_kept_is_cleaned_first(kubectl: Answers, change: Any, says: str) -> None:
+def test_interrupted_or_kept_rehearsal_has_clean_as_fix(kubectl: Answers, change: Any, says: str) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record(**change)))
     assert says in problem.message
     assert "rayhelm rehearse --clean" in problem.fix
 
 
-def test_a_namespace_without_a_record_is_left_of_one_too(kubectl: Answers) -> None:
-    assert "is left of another rehearsal" in refused(kubectl(get_namespace="namespace/rayhelm-rehearsal")).message
+def test_namespace_without_a_record_is_refused(kubectl: Answers) -> None:
+    assert "an earlier rehearsal left it" in refused(kubectl(get_namespace="namespace/rayhelm-rehearsal")).message
 
 
-def test_a_cluster_without_a_rehearsal_is_free(kubectl: Answers) -> None:
+def test_cluster_without_a_rehearsal_is_accepted(kubectl: Answers) -> None:
     refuse_other_rehearsal(kubectl())

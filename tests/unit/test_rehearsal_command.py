@@ -1,4 +1,4 @@
-"""`rayhelm rehearse` before it has a cluster: what it wants, and what it refuses."""
+"""`rayhelm rehearse` without a cluster: its arguments and errors."""
 
 import json
 from collections.abc import Callable
@@ -30,7 +30,7 @@ def fleet(tmp_path: Path) -> Callable[..., str]:
 
 @pytest.fixture
 def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kubeconfig with a server that nobody listens on."""
+    """A kubeconfig with a server that does not listen."""
     server = {"name": "gone", "cluster": {"server": "https://127.0.0.1:1"}}
     context = {"name": "there", "context": {"cluster": "gone", "user": "me"}}
     file = tmp_path / "kubeconfig"
@@ -39,32 +39,32 @@ def nowhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBECONFIG", str(file))
 
 
-def test_a_fleet_is_wanted(rehearse: Rehearse) -> None:
+def test_fleet_is_required(rehearse: Rehearse) -> None:
     answer = rehearse()
     assert answer.code == 2
-    assert "which fleet? rayhelm rehearse FLEET" in answer.err
+    assert "FLEET is missing: rayhelm rehearse FLEET" in answer.err
 
 
-def test_cleaning_takes_no_fleet(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
+def test_clean_takes_no_fleet(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
     answer = rehearse(fleet(), "--clean")
     assert answer.code == 2
     assert "--clean takes no fleet" in answer.err
 
 
-def test_the_same_twice_is_nothing_to_rehearse(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
+def test_equal_fleets_are_refused(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
     same = fleet("# The smallest fleet", "# Another comment of the smallest fleet", "new.yaml")
     answer = rehearse(fleet(), "--change", same)
     assert answer.code == 1
-    assert "nothing to rehearse: both render the same values" in answer.err
+    assert "nothing to rehearse: both fleets have the same values" in answer.err
 
 
-def test_another_fleet_is_no_change_of_this_one(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
+def test_change_to_another_fleet_is_refused(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
     answer = rehearse(fleet(), "--change", fleet("fleet: single-gpu", "fleet: other", "new.yaml"))
     assert answer.code == 1
-    assert "another fleet: other, not single-gpu" in answer.err
+    assert "the changed fleet is `other`, not `single-gpu`" in answer.err
 
 
-def test_a_fleet_of_several_clusters_is_asked_for_one(rehearse: Rehearse) -> None:
+def test_fleet_with_several_clusters_needs_the_cluster_option(rehearse: Rehearse) -> None:
     for words in ([], ["--cluster", "moon"]):
         answer = rehearse(str(VALUES / "three-tiers"), *words)
         assert answer.code == 1
@@ -72,18 +72,18 @@ def test_a_fleet_of_several_clusters_is_asked_for_one(rehearse: Rehearse) -> Non
         assert "--cluster main" in answer.err
 
 
-def test_an_unknown_service_gets_the_nearest_one(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
+def test_unknown_service_has_the_nearest_name_as_fix(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
     answer = rehearse(fleet(), "--service", "lama-8b")
     assert answer.code == 1
     assert "--service llama-8b" in answer.err
 
 
 @pytest.mark.parametrize("option", ["--seconds=0", "--format=yaml", "--image=ray", "--image=host:5000/ray"])
-def test_what_it_cannot_be_told_is_wrong_usage(rehearse: Rehearse, fleet: Callable[..., str], option: str) -> None:
+def test_wrong_option_values_are_wrong_usage(rehearse: Rehearse, fleet: Callable[..., str], option: str) -> None:
     assert rehearse(fleet(), option).code == 2
 
 
-def test_without_kubectl_it_says_how_to_get_one(
+def test_missing_kubectl_has_advice(
     rehearse: Rehearse, fleet: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KUBECTL", "/nowhere/kubectl")
@@ -93,9 +93,7 @@ def test_without_kubectl_it_says_how_to_get_one(
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_a_cluster_that_does_not_answer_is_told_by_server_and_context(
-    rehearse: Rehearse, fleet: Callable[..., str]
-) -> None:
+def test_unreachable_cluster_is_named_by_server_and_context(rehearse: Rehearse, fleet: Callable[..., str]) -> None:
     answer = rehearse(fleet())
     assert answer.code == 3
     assert "https://127.0.0.1:1 (context there) does not answer" in answer.err
@@ -104,7 +102,7 @@ def test_a_cluster_that_does_not_answer_is_told_by_server_and_context(
 
 
 @pytest.mark.usefixtures("nowhere")
-def test_cleaning_where_nothing_answers_is_no_traceback(rehearse: Rehearse) -> None:
+def test_clean_of_an_unreachable_cluster_is_an_error(rehearse: Rehearse) -> None:
     answer = rehearse("--clean", "--format", "markdown")
     assert answer.code == 3
     assert "https://127.0.0.1:1 (context there) does not answer" in answer.err

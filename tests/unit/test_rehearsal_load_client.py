@@ -1,4 +1,4 @@
-"""What callers make of answers: which are whole, which are wrong, and which broke off."""
+"""The load client: correct, wrong and interrupted answers."""
 
 import json
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ from rayhelm.rehearsal.load_client import LoadTarget, RequestResult
 TARGET = LoadTarget(name="tiny", url="", model="tiny", tokens=8)
 
 
-def piece(text: str = "a", finish: str = "") -> bytes:
+def chunk(text: str = "a", finish: str = "") -> bytes:
     choice = {"delta": {"content": text}, "finish_reason": finish or None}
     return b"data: " + json.dumps({"choices": [choice]}, ensure_ascii=False).encode() + b"\n\n"
 
 
-END = piece(finish="length")
+END = chunk(finish="length")
 DONE = b"data: [DONE]\n\n"
 ERROR = b'data: {"error": {"message": "the replica is gone"}}\n\n'
 
 
 @contextmanager
 def check_reachable(body: bytes, *, status: int = 200, promised: int = 0) -> Iterator[LoadTarget]:
-    """A model that gives this answer to everybody; `promised` are bytes that never come."""
+    """A model that gives this answer; `promised` is the number of announced bytes that are never sent."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -51,81 +51,81 @@ def check_reachable(body: bytes, *, status: int = 200, promised: int = 0) -> Ite
         server.shutdown()
 
 
-def wrong(target: LoadTarget, kind: str) -> str:
-    """What a caller finds wrong with the answer."""
-    asks = load_client._stream if kind == "stream" else load_client._ANSWERS[kind]
-    with load_client._client(target, patience=10) as client:
-        said, _ = load_client._asked(lambda: asks(client, target))
-    return said
+def find_error(target: LoadTarget, kind: str) -> str:
+    """Return the error that the client finds."""
+    request = load_client._stream if kind == "stream" else load_client._REQUESTS[kind]
+    with load_client._open_client(target, timeout=10) as client:
+        error, _ = load_client._try_request(lambda: request(client, target))
+    return error
 
 
-def test_a_stream_with_its_end_is_whole() -> None:
-    with check_reachable(piece() + END + DONE) as target:
-        assert wrong(target, "stream") == ""
+def test_complete_stream_has_no_error() -> None:
+    with check_reachable(chunk() + END + DONE) as target:
+        assert find_error(target, "stream") == ""
 
 
 @pytest.mark.parametrize("odd", ["\x85", "\u2028", "\x1c", "\x0b"])
-def test_what_unicode_calls_the_end_of_a_line_ends_none(odd: str) -> None:
-    with check_reachable(piece(f"a{odd}b") + END + DONE) as target:
-        assert wrong(target, "stream") == ""
+def test_unicode_line_separators_do_not_end_a_line(odd: str) -> None:
+    with check_reachable(chunk(f"a{odd}b") + END + DONE) as target:
+        assert find_error(target, "stream") == ""
 
 
 @pytest.mark.parametrize(
-    ("body", "promised", "said"),
+    ("body", "promised", "error"),
     [
-        (piece() + piece(), 0, "cut after 2 pieces, without a word"),
-        (piece() + ERROR, 0, "cut after 2 pieces: {'message': 'the replica is gone'}"),
-        (piece(), 1000, "cut after 1 pieces: RemoteProtocolError"),
-        (piece("é")[:-12], 1000, "cut after 1 pieces: RemoteProtocolError"),
+        (chunk() + chunk(), 0, "interrupted after 2 chunks, without an error"),
+        (chunk() + ERROR, 0, "interrupted after 2 chunks: {'message': 'the replica is gone'}"),
+        (chunk(), 1000, "interrupted after 1 chunks: RemoteProtocolError"),
+        (chunk("é")[:-12], 1000, "interrupted after 1 chunks: RemoteProtocolError"),
     ],
 )
-def test_a_stream_that_broke_off_is_cut(body: bytes, promised: int, said: str) -> None:
+def test_stream_without_done_is_interrupted(body: bytes, promised: int, error: str) -> None:
     with check_reachable(body, promised=promised) as target:
-        assert wrong(target, "stream").startswith(said)
+        assert find_error(target, "stream").startswith(error)
 
 
-@pytest.mark.parametrize(("promised", "said"), [(0, "an empty stream"), (1000, "silent after 0 pieces")])
-def test_a_stream_that_never_began_is_lost_and_not_cut(promised: int, said: str) -> None:
+@pytest.mark.parametrize(("promised", "error"), [(0, "an empty stream"), (1000, "no data after 0 chunks")])
+def test_stream_without_data_is_failed_and_not_interrupted(promised: int, error: str) -> None:
     with check_reachable(b"", promised=promised) as target:
-        assert wrong(target, "stream").startswith(said)
+        assert find_error(target, "stream").startswith(error)
 
 
-def test_a_stream_that_gives_no_reason_for_its_end_is_wrong() -> None:
-    with check_reachable(piece() + DONE) as target:
-        assert wrong(target, "stream") == "a stream without an end"
+def test_stream_without_finish_reason_is_an_error() -> None:
+    with check_reachable(chunk() + DONE) as target:
+        assert find_error(target, "stream") == "a stream without finish_reason"
 
 
 @pytest.mark.parametrize("kind", ["chat", "stream", "embed", "rerank"])
-def test_a_refusal_is_told_with_its_text(kind: str) -> None:
-    with check_reachable(b"nobody is here", status=503) as target:
-        assert wrong(target, kind) == "503 nobody is here"
+def test_error_has_status_and_text(kind: str) -> None:
+    with check_reachable(b"no endpoint", status=503) as target:
+        assert find_error(target, kind) == "503 no endpoint"
 
 
 @pytest.mark.parametrize("kind", ["chat", "embed", "rerank"])
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"<html>", b'{"usage": 1, "data": [{"score": 1}]}'])
-def test_an_answer_of_another_shape_is_wrong(kind: str, body: bytes) -> None:
+def test_answer_with_another_structure_is_an_error(kind: str, body: bytes) -> None:
     with check_reachable(body) as target:
-        assert wrong(target, kind)
+        assert find_error(target, kind)
 
 
-def test_an_answer_of_another_length_is_wrong() -> None:
+def test_answer_with_another_length_is_an_error() -> None:
     with check_reachable(b'{"usage": {"completion_tokens": 3}}') as target:
-        assert wrong(target, "chat") == "3 tokens in place of 8"
+        assert find_error(target, "chat") == "3 tokens in place of 8"
 
 
-def test_a_connection_that_nobody_takes_is_wrong() -> None:
+def test_refused_connection_is_an_error() -> None:
     with check_reachable(b"") as target:
         pass
-    assert "ConnectError" in wrong(target, "chat")
+    assert "ConnectError" in find_error(target, "chat")
 
 
-def test_a_log_whose_beginning_is_gone_is_no_account(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A kubelet starts another file after ten MiB, and tells of the newest alone."""
-    first = json.dumps({"first": "chat", "after": 1.0})
+def test_log_without_its_beginning_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kubelet starts a new file after 10 MiB, and returns only the newest one."""
+    first = json.dumps({"ready": "chat", "after": 1.0})
     seen = json.dumps(asdict(RequestResult(1.0, 0.5, "chat", "short", "stable", "")))
-    said = LoadGenerator(Kubectl(Path("kubectl"), None), "callers")
-    monkeypatch.setattr(said, "_said", lambda: f"{first}\n{seen}\n")
-    assert len(said.read_result().answered) == 1
-    monkeypatch.setattr(said, "_said", lambda: f"{seen[20:]}\n{seen}\n")
-    with pytest.raises(RayhelmError, match="more than the log of their pod keeps"):
-        said.read_result()
+    generator = LoadGenerator(Kubectl(Path("kubectl"), None), "load")
+    monkeypatch.setattr(generator, "_read_log", lambda: f"{first}\n{seen}\n")
+    assert len(generator.read_result().answered) == 1
+    monkeypatch.setattr(generator, "_read_log", lambda: f"{seen[20:]}\n{seen}\n")
+    with pytest.raises(RayhelmError, match="its beginning is lost"):
+        generator.read_result()

@@ -1,4 +1,4 @@
-"""The report of a rehearsal: what it says, in each form."""
+"""The report of a rehearsal in each format."""
 
 import io
 import json
@@ -10,7 +10,7 @@ from rayhelm.rehearsal.load_client import RequestResult
 from rayhelm.rehearsal.report import ChangeReport, PoolUsage, Report, RequestSummary, ServiceReport, list_failures
 from rayhelm.rehearsal.report_page import format_markdown, print_report
 
-NONE = RequestSummary.of([], [])
+NONE = RequestSummary.summarize([], [])
 
 
 def seen(started: float = 0.0, seconds: float = 0.1, error: str = "") -> RequestResult:
@@ -42,8 +42,8 @@ def report(**change: Any) -> Report:
         "peak_clusters": 2,
         "peak_pods": 5,
         "peak_memory_gib": 18.5,
-        "before": RequestSummary.of([seen(seconds=n / 100) for n in range(1, 101)], []),
-        "during": RequestSummary.of([seen(seconds=0.5)], []),
+        "before": RequestSummary.summarize([seen(seconds=n / 100) for n in range(1, 101)], []),
+        "during": RequestSummary.summarize([seen(seconds=0.5)], []),
         "failures": (),
         "warnings": (),
         "notes": ("chat: a tiny model stands in",),
@@ -57,95 +57,95 @@ def text(of: Report) -> str:
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def test_text_is_what_people_read() -> None:
+def test_text_format() -> None:
     assert (
         text(report())
         == """\
-small, changed to new.yaml: no request lost of 101
+small, changed to new.yaml: no of 101 requests failed
 cluster main, rehearsed on https://10.0.0.1:6443 (context trial) with KubeRay 1.6.2
-at most 2 Ray clusters, 5 pods that asked for 18.5 GiB
+peak: 2 Ray clusters, 5 pods with requests of 18.5 GiB
 
 service  models  ready after
 ────────────────────────────
 one      chat           53 s
 
-changed          what happens  switched after  done after
-─────────────────────────────────────────────────────────
-ray-service one  new cluster             70 s       141 s
+changed          effect       switched after  complete after
+────────────────────────────────────────────────────────────
+ray-service one  new cluster            70 s           141 s
 
-pool  cards of the real thing  before  at most  after  the pool has
-───────────────────────────────────────────────────────────────────
-gpu   L4-24GB                       1        2      1             2
+pool  GPUs of the real fleet  before  peak  after  capacity
+───────────────────────────────────────────────────────────
+gpu   L4-24GB                      1     2      1         2
 
-requests           answered  lost     p50     p99  slowest
-──────────────────────────────────────────────────────────
-before                  100     0  0.51 s  1.00 s   1.00 s
-during the change         1     0  0.50 s  0.50 s   0.50 s
+requests           answered  failed     p50     p99  slowest
+────────────────────────────────────────────────────────────
+before                  100       0  0.51 s  1.00 s   1.00 s
+during the change         1       0  0.50 s  0.50 s   0.50 s
 
 what the change means
   ray-service one: its pods change
 
-not as in the fleet
+differences from the fleet
   chat: a tiny model stands in"""
     )
 
 
-def test_markdown_is_what_a_pull_request_shows() -> None:
+def test_markdown_format() -> None:
     assert (
         format_markdown(report(change="", changes=(), during=None))
         == """\
-### small: no request lost of 100
+### small: no of 100 requests failed
 
 cluster main, rehearsed on https://10.0.0.1:6443 (context trial) with KubeRay 1.6.2
-at most 2 Ray clusters, 5 pods that asked for 18.5 GiB
+peak: 2 Ray clusters, 5 pods with requests of 18.5 GiB
 
 | service | models | ready after |
 | --- | --- | ---: |
 | one | chat | 53 s |
 
-| pool | cards of the real thing | before | at most | after | the pool has |
+| pool | GPUs of the real fleet | before | peak | after | capacity |
 | --- | --- | ---: | ---: | ---: | ---: |
 | gpu | L4-24GB | 1 | 2 | 1 | 2 |
 
-| requests | answered | lost | p50 | p99 | slowest |
+| requests | answered | failed | p50 | p99 | slowest |
 | --- | ---: | ---: | ---: | ---: | ---: |
 | steady load | 100 | 0 | 0.51 s | 1.00 s | 1.00 s |
 
-**Not as in the fleet**
+**Differences from the fleet**
 
 * chat: a tiny model stands in
 """
     )
 
 
-def test_json_has_a_verdict_and_comes_back_as_it_was() -> None:
-    told = json.loads(report().model_dump_json())
-    assert told.pop("ok") is True
-    assert Report.model_validate(told) == report()
+def test_json_has_ok_and_can_be_read_back() -> None:
+    data = json.loads(report().model_dump_json())
+    assert data.pop("ok") is True
+    assert Report.model_validate(data) == report()
 
 
-def test_each_lost_request_is_told_with_what_was_wrong_and_no_cell_breaks_the_table() -> None:
+def test_failed_requests_are_listed_with_escaped_cells() -> None:
     lost = [seen(started=float(n), seconds=2.0, error="503 a|b\nc") for n in range(12)]
-    bad = report(during=RequestSummary.of([], lost), failures=list_failures(lost))
+    bad = report(during=RequestSummary.summarize([], lost), failures=list_failures(lost))
     assert not bad.ok
     assert len(bad.failures) == 10
     assert "| 1970-01-01T00:00:09+00:00 | chat | short | 503 a\\|b c | 2.0 s |" in format_markdown(bad)
-    assert text(bad).startswith("small, changed to new.yaml: 12 requests lost of 112")
+    assert text(bad).startswith("small, changed to new.yaml: 12 of 112 requests failed")
 
 
-def test_a_change_that_did_not_settle_is_no_success_and_says_why() -> None:
+def test_incomplete_change_is_not_ok_and_has_the_error() -> None:
     failed = report(error="RayService one: not ready after 900 s\npod one-2 Pending")
     assert not failed.ok
-    assert "the change did not come to its end" in text(failed).splitlines()[0]
+    assert "the change is incomplete" in text(failed).splitlines()[0]
     assert "  pod one-2 Pending" in text(failed)
 
 
-def test_a_key_is_told_to_whoever_runs_it_and_to_no_pull_request() -> None:
+def test_key_is_in_text_and_not_in_markdown() -> None:
     kept = report(kept=("curl -H 'Authorization: Bearer secret'",))
     assert "Bearer secret" in text(kept)
     assert "secret" not in format_markdown(kept)
 
 
-def test_requests_that_nobody_made_have_no_times() -> None:
+def test_summary_of_no_requests_has_no_times() -> None:
     assert (NONE.p50_seconds, NONE.slowest_seconds) == (None, None)
-    assert "before                    0     0       -       -        -" in text(report(before=NONE))
+    assert "before                    0       0       -       -        -" in text(report(before=NONE))

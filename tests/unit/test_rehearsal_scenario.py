@@ -1,4 +1,4 @@
-"""Every reference fleet as a rehearsal would install it, and what it would have to be refused for."""
+"""The scenario of every reference fleet."""
 
 from dataclasses import replace
 from functools import cache
@@ -38,21 +38,19 @@ def stand_ins(fleet: Rendered, cluster: str) -> StandInSet:
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
-def test_a_fleet_is_installed_by_itself_and_needs_only_what_every_cluster_has(fleet: str, cluster: str) -> None:
+def test_stand_ins_need_only_kinds_that_every_cluster_has(fleet: str, cluster: str) -> None:
     releases = stand_ins(rendered(fleet), cluster).releases
     objects = render_objects(releases)
     kinds = {item["kind"] for each in objects for item in each}
     assert not kinds & {"PodMonitor", "HTTPRoute", "Ingress", "ScaledObject", "ClusterPolicy", "Certificate"}
     places = {item["metadata"].get("namespace") for each in objects for item in each} - {None}
-    assert places <= set(list_namespaces(releases, objects)), "nothing lands where nobody clears up"
+    assert places <= set(list_namespaces(releases, objects)), "every namespace is in the record"
     services = [release for release in releases if release.chart == "ray-service"]
     assert len([room for each in objects for room in list_pod_requests(each)]) > 2 * len(services)
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
-def test_another_image_of_a_fleet_touches_each_of_its_services_and_one_of_them_is_counted_twice(
-    fleet: str, cluster: str
-) -> None:
+def test_image_edit_replaces_each_service_and_counts_the_largest_twice(fleet: str, cluster: str) -> None:
     old = stand_ins(rendered(fleet), cluster)
     image = {name: values.image.model_copy(update={"tag": "other"}) for name, values in old.services.items()}
     own = {name: values.model_copy(update={"image": image[name]}) for name, values in old.services.items()}
@@ -65,13 +63,13 @@ def test_another_image_of_a_fleet_touches_each_of_its_services_and_one_of_them_i
     assert bool(twice) is ("new cluster" in does)
 
 
-def test_the_only_cluster_is_the_one_that_is_meant() -> None:
+def test_select_cluster_uses_the_only_cluster() -> None:
     assert select_cluster(rendered("single-gpu"), "") == "main"
     with pytest.raises(FleetError, match="2 clusters"):
         select_cluster(rendered("three-tiers"), "")
 
 
-def test_services_that_are_not_wished_for_are_not_there() -> None:
+def test_stand_ins_have_only_the_selected_services() -> None:
     one = build_stand_ins(rendered("shared-gpus"), PLACE, cluster="main", services=("city-chat",))
     assert [release.name for release in one.releases if release.chart == "ray-service"] == ["city-chat"]
     assert {target.name for target in one.targets} == {"city-chat"}

@@ -1,4 +1,4 @@
-"""The cards that the real thing would hold while its stand-ins are changed."""
+"""GPUs that the real fleet would use while its stand-ins change."""
 
 from collections import Counter
 from pathlib import Path
@@ -18,7 +18,7 @@ POOL = ("gpu", "nvidia.com/gpu")
 
 
 class Cluster(Kubectl):
-    """Ray clusters by the service that owns them, and pods of a GiB each."""
+    """Ray clusters by owning service, and pods of 1 GiB each."""
 
     def __init__(self, pods: int = 0, **clusters: str) -> None:
         super().__init__(Path("kubectl"), None)
@@ -43,7 +43,7 @@ def watch(cluster: Cluster, old: int = 1, new: int = 2) -> UsageMonitor:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_a_ray_cluster_holds_what_the_plan_says_of_its_service_or_less_where_that_scales(name: str) -> None:
+def test_cluster_uses_the_planned_gpus_or_fewer_if_it_scales(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     for service, values in rendered.values.items():
         held: Counter[str] = Counter()
@@ -55,7 +55,7 @@ def test_a_ray_cluster_holds_what_the_plan_says_of_its_service_or_less_where_tha
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_every_pool_has_room_for_what_the_plan_puts_there(name: str) -> None:
+def test_every_pool_has_the_gpus_of_the_plan(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     for cluster in rendered.loaded.fleet.clusters:
         held: Counter[tuple[str, str]] = Counter()
@@ -65,7 +65,7 @@ def test_every_pool_has_room_for_what_the_plan_puts_there(name: str) -> None:
         assert held <= count_pool_gpus(rendered, cluster)
 
 
-def test_two_clusters_hold_the_old_cards_and_the_new_ones() -> None:
+def test_two_clusters_use_the_old_and_the_new_gpus() -> None:
     cluster = Cluster(a="one")
     seen = watch(cluster)
     assert seen.observe()[POOL] == 1
@@ -77,7 +77,7 @@ def test_two_clusters_hold_the_old_cards_and_the_new_ones() -> None:
     assert (seen.peak[POOL], seen.peak_clusters) == (3, 2)
 
 
-def test_a_cluster_that_is_changed_in_place_holds_the_new_cards() -> None:
+def test_cluster_changed_in_place_uses_the_new_gpus() -> None:
     seen = watch(Cluster(a="one"))
     seen.mark_change()
     assert seen.observe()[POOL] == 1

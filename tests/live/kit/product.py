@@ -56,7 +56,7 @@ class Product:
     def called(self) -> Iterator[LoadGenerator]:
         """A constant load from a pod, through the gateway's Service, from when every model has answered once."""
         targets = [replace(target, key=self.session.keys[LOAD_CLIENT]) for target in self.stand_ins.targets]
-        with run_load(self.session.kubectl, self.image, targets, patience=READY) as running:
+        with run_load(self.session.kubectl, self.image, targets, timeout=READY) as running:
             yield running
 
     def change(self, release: Release, overlay: Mapping[str, Any]) -> Release:

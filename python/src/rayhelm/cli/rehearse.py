@@ -1,4 +1,4 @@
-"""`rayhelm rehearse`: a fleet, and an edit of it, tried on a cluster without cards."""
+"""`rayhelm rehearse`: try a fleet, and a change of it, on a cluster without GPUs."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,16 +25,19 @@ def rehearse_command(
         typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`."),
     ] = None,
     change: Annotated[
-        Path | None, typer.Option("--change", help="The fleet file as it will be: the change is made under load.")
+        Path | None, typer.Option("--change", help="The changed fleet file; the change is made under load.")
     ] = None,
-    cluster: Annotated[str, typer.Option("--cluster", help="Cluster of a fleet that has several.")] = "",
+    cluster: Annotated[str, typer.Option("--cluster", help="Cluster of the fleet, if it has several.")] = "",
     service: Annotated[
-        list[str] | None, typer.Option("--service", help="Only this service of the fleet; may be repeated.")
+        list[str] | None, typer.Option("--service", help="Rehearse only this service of the fleet. May be repeated.")
     ] = None,
     kubeconfig: Annotated[
-        Path | None, typer.Option("--kubeconfig", help="The cluster to rehearse on; what kubectl takes when left out.")
+        Path | None,
+        typer.Option("--kubeconfig", help="Kubeconfig of the cluster to rehearse on. Default: that of kubectl."),
     ] = None,
-    context: Annotated[str, typer.Option("--context", help="Context in it; the current one when left out.")] = "",
+    context: Annotated[
+        str, typer.Option("--context", help="Context of the kubeconfig. Default: the current one.")
+    ] = "",
     image: Annotated[
         str, typer.Option("--image", help="Image with Ray, vLLM for CPUs, rayhelm and the tiny models.")
     ] = IMAGE,
@@ -46,41 +49,48 @@ def rehearse_command(
         ),
     ] = "",
     seconds: Annotated[
-        float, typer.Option("--seconds", min=1, max=3600, help="Seconds of load, before the change where there is one.")
+        float, typer.Option("--seconds", min=1, max=3600, help="Seconds of load before the change.")
     ] = 30,
-    with_gpus: Annotated[bool, typer.Option("--with-gpus", help="The cluster may have GPUs; none is used.")] = False,
-    allow_existing: Annotated[
-        bool, typer.Option("--allow-existing", help="Others may have RayServices there; they are left alone.")
+    with_gpus: Annotated[
+        bool, typer.Option("--with-gpus", help="Allow a cluster with GPUs. The rehearsal uses none.")
     ] = False,
-    keep: Annotated[bool, typer.Option("--keep", help="Leave it running, and say how to call and to end it.")] = False,
+    allow_existing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-existing", help="Allow a cluster with other RayServices. The rehearsal leaves them alone."
+        ),
+    ] = False,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep it running, and print how to send requests and how to remove it.")
+    ] = False,
     clean: Annotated[
-        bool, typer.Option("--clean", help="Take away what an earlier rehearsal left or kept, and do nothing else.")
+        bool, typer.Option("--clean", help="Remove what an earlier rehearsal left or kept, and do nothing else.")
     ] = False,
     format: PageFormatOption = PageFormat.text,
 ) -> None:
-    """Rehearse a fleet, and a change of it, on a cluster without GPUs: real releases, tiny models, steady load.
+    """Rehearse a fleet, and a change of it, on a cluster without GPUs: the fleet's releases, tiny models, steady load.
 
-    Ends with 0 where no request was lost, with 1 where some were or the change did not come to its end. All that it
-    made is removed again. The cluster needs KubeRay and its operator.
+    Exit code 0: no request failed. Exit code 1: requests failed, or the change is incomplete. The rehearsal removes
+    everything that it creates. The cluster needs the KubeRay operator.
     """
     import signal
 
     from rayhelm.errors import UsageError
-    from rayhelm.rehearsal.rehearse import clean as take_away
+    from rayhelm.rehearsal.rehearse import clean as remove_all
     from rayhelm.rehearsal.rehearse import rehearse
     from rayhelm.rehearsal.scenario import RehearsalOptions, refuse_identical, select_cluster
     from rayhelm.render.files import render_fleet
 
-    # Whoever ends it politely has it cleaned up, as Ctrl-C does.
+    # SIGTERM removes everything, as Ctrl-C does.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if clean:
         if fleet or change:
-            raise UsageError("--clean takes no fleet: the cluster knows what is there")
-        with shown(format) as say:
-            _print_cleaned(take_away(_stage(kubeconfig, context, say)), format)
+            raise UsageError("--clean takes no fleet: the record on the cluster names what to remove")
+        with shown(format) as report_progress:
+            _print_cleaned(remove_all(_open_session(kubeconfig, context, report_progress)), format)
         return
     if fleet is None:
-        raise UsageError("which fleet? rayhelm rehearse FLEET")
+        raise UsageError("FLEET is missing: rayhelm rehearse FLEET")
     old = render_fleet(fleet_file(fleet))
     new = render_fleet(fleet_file(change)) if change else None
     options = RehearsalOptions(
@@ -95,19 +105,19 @@ def rehearse_command(
     )
     if new:
         refuse_identical(old, new, options)
-    with shown(format) as say:
-        report = rehearse(_stage(kubeconfig, context, say), old, new, options)
+    with shown(format) as report_progress:
+        report = rehearse(_open_session(kubeconfig, context, report_progress), old, new, options)
     _print(report, format)
     if not report.ok:
         raise typer.Exit(1)
 
 
-def _stage(kubeconfig: Path | None, context: str, say: Callable[[str], None]) -> "ClusterSession":
+def _open_session(kubeconfig: Path | None, context: str, report_progress: Callable[[str], None]) -> "ClusterSession":
     from rayhelm.kube.kubectl import Kubectl, find_kubectl
     from rayhelm.rehearsal.cluster_session import ClusterSession
 
     file = kubeconfig.absolute() if kubeconfig else None
-    return ClusterSession(Kubectl(find_kubectl(), file, context=context), file, context, say)
+    return ClusterSession(Kubectl(find_kubectl(), file, context=context), file, context, report_progress)
 
 
 def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
@@ -134,12 +144,12 @@ def _print(report: "Report", format: PageFormat) -> None:
             print_report(report, console())
 
 
-def _print_cleaned(ended: int | None, format: PageFormat) -> None:
+def _print_cleaned(removed: int | None, format: PageFormat) -> None:
     import json
 
     if format is PageFormat.json:
-        print(json.dumps({"there": ended is not None, "uninstalled": ended or 0}))
-    elif ended is None:
-        print("no rehearsal is on this cluster")
+        print(json.dumps({"found": removed is not None, "uninstalled": removed or 0}))
+    elif removed is None:
+        print("there is no rehearsal on this cluster")
     else:
-        print(f"taken away: {ended} releases, and the namespaces that were made for them")
+        print(f"removed {removed} releases and the namespaces of the rehearsal")

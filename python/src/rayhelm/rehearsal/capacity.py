@@ -1,4 +1,4 @@
-"""The room that pods ask for, and the room that nodes have left. Pure."""
+"""Resource requests of pods, and free capacity of nodes. Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ _UNITS = {"m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "Ki": 2**10, "Mi":
 
 @dataclass(frozen=True)
 class Capacity:
-    """On a node, or for a pod."""
+    """CPU and memory of a node or of a pod."""
 
     memory: float
     """Bytes."""
@@ -34,27 +34,27 @@ ZERO = Capacity(0, 0)
 
 
 def list_pod_requests(objects: Sequence[Mapping[str, Any]]) -> list[Capacity]:
-    """One for each pod of Deployments and RayServices, at the least number of workers."""
-    return [room for item in objects for room in _asked(item)]
+    """Return the requests of each pod of Deployments and RayServices, with the minimum number of workers."""
+    return [capacity for item in objects for capacity in _list_requests(item)]
 
 
 def list_free_capacity(nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mapping[str, Any]]) -> list[Capacity]:
-    """One for each node that takes pods."""
-    open_ = [node for node in nodes if not node["spec"].get("unschedulable") and not _walled(node)]
+    """Return the free capacity of each node that accepts pods."""
+    schedulable = [node for node in nodes if not node["spec"].get("unschedulable") and not _is_tainted(node)]
     return [
         sum(
-            (ZERO - sum_requests(pod["spec"]) for pod in pods if _holds(node, pod)),
-            start=_room(node["status"].get("allocatable", {})),
+            (ZERO - sum_requests(pod["spec"]) for pod in pods if _runs_on(node, pod)),
+            start=_read_capacity(node["status"].get("allocatable", {})),
         )
-        for node in open_
+        for node in schedulable
     ]
 
 
 def can_schedule(pods: Sequence[Capacity], nodes: Sequence[Capacity]) -> bool:
-    """Whether all pods find a node, the largest ones first."""
+    """Whether all pods fit on the nodes, scheduled from the largest to the smallest."""
     free = list(nodes)
-    for pod in sorted(pods, key=lambda room: room.memory, reverse=True):
-        index = next((index for index, room in enumerate(free) if room.can_hold(pod)), None)
+    for pod in sorted(pods, key=lambda capacity: capacity.memory, reverse=True):
+        index = next((index for index, capacity in enumerate(free) if capacity.can_hold(pod)), None)
         if index is None:
             return False
         free[index] -= pod
@@ -62,15 +62,16 @@ def can_schedule(pods: Sequence[Capacity], nodes: Sequence[Capacity]) -> bool:
 
 
 def sum_requests(spec: Mapping[str, Any]) -> Capacity:
-    """Of a pod: what its containers ask for together, or an init container alone."""
-    together = sum((_request(each) for each in spec.get("containers", ())), start=ZERO)
-    alone = [_request(each) for each in spec.get("initContainers", ())]
+    """Return the request of a pod: the sum of its containers, or the largest init container."""
+    total = sum((_request(each) for each in spec.get("containers", ())), start=ZERO)
+    init = [_request(each) for each in spec.get("initContainers", ())]
     return Capacity(
-        max([together.memory, *(room.memory for room in alone)]), max([together.cpu, *(room.cpu for room in alone)])
+        max([total.memory, *(capacity.memory for capacity in init)]),
+        max([total.cpu, *(capacity.cpu for capacity in init)]),
     )
 
 
-def _asked(item: Mapping[str, Any]) -> Iterator[Capacity]:
+def _list_requests(item: Mapping[str, Any]) -> Iterator[Capacity]:
     if item["kind"] == "Deployment":
         yield from [sum_requests(item["spec"]["template"]["spec"])] * item["spec"].get("replicas", 1)
     if item["kind"] == "RayService":
@@ -84,10 +85,10 @@ def _asked(item: Mapping[str, Any]) -> Iterator[Capacity]:
 
 def _request(container: Mapping[str, Any]) -> Capacity:
     resources = container.get("resources") or {}
-    return _room({**resources.get("limits", {}), **resources.get("requests", {})})
+    return _read_capacity({**resources.get("limits", {}), **resources.get("requests", {})})
 
 
-def _room(resources: Mapping[str, Any]) -> Capacity:
+def _read_capacity(resources: Mapping[str, Any]) -> Capacity:
     return Capacity(_number(resources.get("memory", 0)), _number(resources.get("cpu", 0)))
 
 
@@ -97,11 +98,11 @@ def _number(quantity: str | float) -> float:
     return float(text.removesuffix(unit)) * _UNITS.get(unit, 1)
 
 
-def _walled(node: Mapping[str, Any]) -> bool:
-    """Stand-ins tolerate nothing."""
+def _is_tainted(node: Mapping[str, Any]) -> bool:
+    """Whether a taint keeps stand-ins away: they have no tolerations."""
     return any(taint["effect"] in ("NoSchedule", "NoExecute") for taint in node["spec"].get("taints", ()))
 
 
-def _holds(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
-    over = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    return bool(pod["spec"].get("nodeName") == node["metadata"]["name"]) and not over
+def _runs_on(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+    has_ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    return bool(pod["spec"].get("nodeName") == node["metadata"]["name"]) and not has_ended

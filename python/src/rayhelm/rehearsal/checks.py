@@ -1,4 +1,4 @@
-"""What a rehearsal refuses, before it makes anything: every obstacle that can be seen is told at once."""
+"""Checks before a rehearsal creates anything. All problems are reported together."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -26,15 +26,15 @@ __all__ = [
     "render_objects",
 ]
 
-PATIENCE = 15
-"""Seconds for a first answer."""
+CONNECT_TIMEOUT = 15
+"""Seconds for the first answer."""
 
 Object = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class ClusterFacts:
-    """A cluster, as far as a rehearsal has to know it."""
+    """What a rehearsal has to know about a cluster."""
 
     server: str
     context: str
@@ -44,8 +44,8 @@ class ClusterFacts:
     """CIDRs."""
     nodes: tuple[Object, ...]
 
-    def images(self) -> set[str]:
-        """Names of images that every node has; a kubelet tells the largest fifty."""
+    def list_images(self) -> set[str]:
+        """Return the images that every node has; a kubelet reports its 50 largest ones."""
         each = [
             {name for image in node["status"].get("images", ()) for name in image["names"] or ()} for node in self.nodes
         ]
@@ -53,12 +53,12 @@ class ClusterFacts:
 
 
 def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
-    """Server and context of the cluster. Raises MissingError where it does not answer."""
-    server, context = _named(kubectl)
+    """Return server and context of the cluster. Raises MissingError if it does not answer."""
+    server, context = _read_config(kubectl)
     try:
-        kubectl("get", "--raw=/version", f"--request-timeout={PATIENCE}s")
+        kubectl("get", "--raw=/version", f"--request-timeout={CONNECT_TIMEOUT}s")
     except KubectlError as error:
-        where = f"{server} (context {context})" if context else server or "the cluster that kubectl takes"
+        where = f"{server} (context {context})" if context else server or "the current cluster of kubectl"
         fix = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
         raise MissingError(
             f"{where} does not answer: {_last(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
@@ -67,10 +67,10 @@ def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
 
 
 def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
-    """Raises MissingError where there is no cluster, or no KubeRay on it."""
+    """Read the facts of the cluster. Raises MissingError if there is no cluster or no KubeRay on it."""
     server, context = check_reachable(kubectl)
-    version = _kuberay(kubectl)
-    _operator(kubectl, version)
+    version = _find_kuberay_version(kubectl)
+    _check_operator(kubectl, version)
     slices = kubectl.get("endpointslices", "--selector=kubernetes.io/service-name=kubernetes", namespace="default")
     addresses = {
         f"{address}/{128 if item['addressType'] == 'IPv6' else 32}"
@@ -82,22 +82,26 @@ def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
 
 
 def refuse_other_rehearsal(kubectl: Kubectl) -> None:
-    """Raises FleetError where a rehearsal is on the cluster already."""
-    there = record.read(kubectl) if record.is_left_behind(kubectl) else None
-    if there is None:
+    """Raises FleetError if another rehearsal is on the cluster."""
+    earlier = record.read(kubectl) if record.is_left_behind(kubectl) else None
+    if earlier is None:
         if record.is_left_behind(kubectl):
             raise FleetError(
-                Problem(f"the namespace {NAMESPACE} is left of another rehearsal", fix=record.CLEAN_COMMAND)
+                Problem(f"the namespace {NAMESPACE} exists; an earlier rehearsal left it", fix=record.CLEAN_COMMAND)
             )
         return
-    if there.runs:
-        raise FleetError(Problem(f"{there} runs on this cluster right now", fix="wait for its end, or end it: Ctrl-C"))
-    state = "was kept on this cluster" if there.kept else "was interrupted on this cluster, or runs on another computer"
-    raise FleetError(Problem(f"{there} {state}", fix=record.CLEAN_COMMAND))
+    if earlier.is_running:
+        raise FleetError(
+            Problem(f"{earlier} is running on this cluster", fix="wait until it ends, or stop it with Ctrl-C")
+        )
+    state = (
+        "was kept on this cluster" if earlier.kept else "was interrupted on this cluster, or runs on another computer"
+    )
+    raise FleetError(Problem(f"{earlier} {state}", fix=record.CLEAN_COMMAND))
 
 
 def render_objects(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
-    """What the charts make of each. Raises FleetError where one of them refuses its values."""
+    """Render each release. Raises FleetError if a chart refuses its values."""
     return [
         template(each.chart, each.name, each.namespace, select_changed(each.values), kube_version=each.kubernetes)
         for each in releases
@@ -105,7 +109,7 @@ def render_objects(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
 
 
 def list_namespaces(releases: Collection[Release], objects: Sequence[Sequence[Object]]) -> list[str]:
-    """That the releases live in or make."""
+    """Return the namespaces that the releases use or create."""
     made = [item["metadata"]["name"] for each in objects for item in each if item["kind"] == "Namespace"]
     return list(dict.fromkeys([*(release.namespace for release in releases), *made]))
 
@@ -120,21 +124,23 @@ def refuse_obstacles(
     with_gpus: bool = False,
     allow_existing: bool = False,
 ) -> None:
-    """Raises FleetError with every obstacle. `objects` are those of `releases`; `twice` those of the service that is
-    there twice for a while."""
+    """Raises FleetError with every problem of the cluster.
+
+    `objects` are those of `releases`; `twice` those of the service that has two Ray clusters during the change.
+    """
     names = list_namespaces(releases, objects)
     problems = [
-        *([] if with_gpus else _cards(found)),
-        *([] if allow_existing else _others(kubectl)),
-        *_taken(kubectl, names, objects),
-        *_room(kubectl, found, objects, twice),
+        *([] if with_gpus else _list_gpu_problems(found)),
+        *([] if allow_existing else _list_other_services(kubectl)),
+        *_list_existing(kubectl, names, objects),
+        *_list_capacity_problems(kubectl, found, objects, twice),
     ]
     if problems:
         raise FleetError(problems)
 
 
-def _named(kubectl: Kubectl) -> tuple[str, str]:
-    """Server and context, as kubectl would take them; empty where it does not say."""
+def _read_config(kubectl: Kubectl) -> tuple[str, str]:
+    """Return server and context that kubectl uses; empty if it does not report them."""
     try:
         config = json.loads(kubectl("config", "view", "--minify", "--output=json"))
     except KubectlError:
@@ -143,14 +149,14 @@ def _named(kubectl: Kubectl) -> tuple[str, str]:
     return cluster.get("cluster", {}).get("server", ""), config.get("current-context", "")
 
 
-def _kuberay(kubectl: Kubectl) -> str:
-    """By fields that one version has and the one before it has not."""
-    said = kubectl("get", "crd", "rayservices.ray.io", "--ignore-not-found", "--output=json")
-    if not said:
+def _find_kuberay_version(kubectl: Kubectl) -> str:
+    """Find the version by fields of the CRD that the version before does not have."""
+    crd = kubectl("get", "crd", "rayservices.ray.io", "--ignore-not-found", "--output=json")
+    if not crd:
         raise MissingError(
-            "the cluster has no KubeRay: there is no CRD rayservices.ray.io", how_to_get_kuberay("1.7.0")
+            "the cluster has no KubeRay: CRD rayservices.ray.io does not exist", how_to_get_kuberay("1.7.0")
         )
-    versions = {each["name"]: each["schema"]["openAPIV3Schema"] for each in json.loads(said)["spec"]["versions"]}
+    versions = {each["name"]: each["schema"]["openAPIV3Schema"] for each in json.loads(crd)["spec"]["versions"]}
     spec = versions.get("v1", {}).get("properties", {}).get("spec", {}).get("properties", {})
     if "suspend" in spec:
         return "1.7.0"
@@ -159,13 +165,13 @@ def _kuberay(kubectl: Kubectl) -> str:
     raise MissingError("the cluster's KubeRay is older than 1.6.2, by its CRDs", how_to_get_kuberay("1.7.0"))
 
 
-def _operator(kubectl: Kubectl, version: str) -> None:
+def _check_operator(kubectl: Kubectl, version: str) -> None:
     deployments = kubectl.get("deployments", "--all-namespaces")["items"]
     operators = [item for item in deployments if "kuberay-operator" in _names(item)]
     if not any(item.get("status", {}).get("availableReplicas") for item in operators):
         where = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in operators)
-        state = f"{where} has no pod that is available" if where else "no Deployment kuberay-operator is there"
-        raise MissingError(f"KubeRay's operator does not run on the cluster: {state}", how_to_get_kuberay(version))
+        state = f"{where} has no available pod" if where else "there is no Deployment kuberay-operator"
+        raise MissingError(f"the KubeRay operator does not run on the cluster: {state}", how_to_get_kuberay(version))
 
 
 def _names(deployment: Object) -> set[str]:
@@ -173,7 +179,7 @@ def _names(deployment: Object) -> set[str]:
     return {meta["name"], meta.get("labels", {}).get("app.kubernetes.io/name", "")}
 
 
-def _cards(found: ClusterFacts) -> Iterator[Problem]:
+def _list_gpu_problems(found: ClusterFacts) -> Iterator[Problem]:
     vendors = {card.resource.partition("/")[0] for card in load_catalog().gpus()}
     held = {
         node["metadata"]["name"]: resource
@@ -185,65 +191,64 @@ def _cards(found: ClusterFacts) -> Iterator[Problem]:
         name, resource = next(iter(held.items()))
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         yield Problem(
-            f"the cluster has cards: {resource} on node {name}{more}; a rehearsal needs none, and belongs elsewhere",
-            fix=f"{how_to_get_cluster()}\nor --with-gpus, which uses none of them",
+            f"the cluster has GPUs: {resource} on node {name}{more}. A rehearsal needs none; run it on another cluster",
+            fix=f"{how_to_get_cluster()}\nor: --with-gpus    # the rehearsal uses none of them",
         )
 
 
-def _others(kubectl: Kubectl) -> Iterator[Problem]:
+def _list_other_services(kubectl: Kubectl) -> Iterator[Problem]:
     items = kubectl.get("rayservices.ray.io", "--all-namespaces")["items"]
     if items:
         names = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in items[:5])
         yield Problem(
-            f"others have RayServices on this cluster: {names}{', ...' if len(items) > 5 else ''}",
-            fix=f"{how_to_get_cluster()}\nor --allow-existing, which leaves them alone and takes room beside them",
+            f"the cluster has other RayServices: {names}{', ...' if len(items) > 5 else ''}",
+            fix=f"{how_to_get_cluster()}\nor: --allow-existing    # leaves them alone",
         )
 
 
-def _taken(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Object]]) -> Iterator[Problem]:
-    there = kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name").split()
-    for name in there:
+def _list_existing(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Sequence[Object]]) -> Iterator[Problem]:
+    existing = kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name").split()
+    for name in existing:
         name = name.removeprefix("namespace/")
         yield Problem(
-            f"the namespace {name} is on this cluster already, and no rehearsal made it",
-            fix=f"{how_to_get_cluster()}\nor, where nobody needs what is in it: kubectl delete namespace {name}",
+            f"the namespace {name} already exists on the cluster, and no rehearsal created it",
+            fix=f"{how_to_get_cluster()}\nor, if its contents are not needed: kubectl delete namespace {name}",
         )
-    wide = [item for each in objects for item in each if _is_wide(item)]
-    if wide:
-        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": wide})
+    cluster_scoped = [item for each in objects for item in each if _is_cluster_scoped(item)]
+    if cluster_scoped:
+        text = json.dumps({"apiVersion": "v1", "kind": "List", "items": cluster_scoped})
         for name in kubectl("get", "--filename=-", "--ignore-not-found", "--output=name", text=text).split():
             yield Problem(
-                f"{name} is on this cluster already, and no rehearsal made it",
-                fix=f"{how_to_get_cluster()}\nor, where nobody needs it: kubectl delete {name}",
+                f"{name} already exists on the cluster, and no rehearsal created it",
+                fix=f"{how_to_get_cluster()}\nor, if it is not needed: kubectl delete {name}",
             )
 
 
-def _is_wide(item: Object) -> bool:
-    """Of the whole cluster."""
-    return "namespace" not in item["metadata"] and item["kind"] in _WIDE
+def _is_cluster_scoped(item: Object) -> bool:
+    return "namespace" not in item["metadata"] and item["kind"] in _CLUSTER_KINDS
 
 
-_WIDE = ("PriorityClass", "RuntimeClass", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy",
+_CLUSTER_KINDS = ("PriorityClass", "RuntimeClass", "ClusterRole", "ClusterRoleBinding", "ValidatingAdmissionPolicy",
          "ValidatingAdmissionPolicyBinding")  # fmt: skip
 
 
-def _room(
+def _list_capacity_problems(
     kubectl: Kubectl, found: ClusterFacts, objects: Sequence[Sequence[Object]], twice: Sequence[Object]
 ) -> Iterator[Problem]:
-    wanted = [*(room for each in objects for room in list_pod_requests(each)), *list_pod_requests(twice)]
+    requested = [*(pod for each in objects for pod in list_pod_requests(each)), *list_pod_requests(twice)]
     free = list_free_capacity(found.nodes, kubectl.get("pods", "--all-namespaces")["items"])
-    if can_schedule(wanted, free):
+    if can_schedule(requested, free):
         return
-    total, most = (sum(rooms, start=ZERO) for rooms in (wanted, free))
-    largest = max((room.memory for room in wanted), default=0.0) / 2**30
-    beside = ", one service of them twice while its cluster is replaced" if twice else ""
+    total, available = (sum(each, start=ZERO) for each in (requested, free))
+    largest = max((pod.memory for pod in requested), default=0.0) / 2**30
+    note = ", including one service with two clusters during the change" if twice else ""
     yield Problem(
-        f"not enough room: the stand-ins ask for {total} in {len(wanted)} pods{beside}, the largest for"
-        f" {largest:.1f} GiB; {len(free)} nodes without taints have {most} left",
-        fix="--service S    # fewer services at a time\nor a larger cluster",
+        f"the cluster is too small: the stand-ins request {total} in {len(requested)} pods{note}; the largest requests"
+        f" {largest:.1f} GiB. {len(free)} nodes without taints have {available} free",
+        fix="--service S    # rehearse fewer services at a time\nor use a larger cluster",
     )
 
 
-def _last(said: str) -> str:
-    """kubectl tries several times, and complains each time."""
-    return said.splitlines()[-1] if said else "it says nothing"
+def _last(output: str) -> str:
+    """Return the last line: kubectl tries several times and prints an error each time."""
+    return output.splitlines()[-1] if output else "kubectl printed no error"

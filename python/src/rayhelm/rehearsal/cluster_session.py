@@ -1,4 +1,4 @@
-"""The releases of a rehearsal on a cluster: installed by Helm as a person would, waited for, and taken away again."""
+"""Install the releases of a rehearsal on a cluster with Helm, and wait for them."""
 
 import json
 import subprocess
@@ -22,27 +22,27 @@ __all__ = ["RESTRICTED", "ClusterSession"]
 
 RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 READY = 900.0
-"""Seconds for a service; idle, with two cores, a stand-in takes some 60."""
+"""Seconds for a service to be ready; a stand-in takes about 60 on an idle computer with two cores."""
 _SERVICES = "count/rayservices.ray.io"
 STEADY = 10.0
-"""Seconds for which a state has to hold: KubeRay tells what Serve does some seconds late."""
+"""Seconds for which a state has to hold: KubeRay reports Serve's status some seconds late."""
 
 
 @dataclass
 class ClusterSession:
-    """What was installed on one cluster."""
+    """Releases that were installed on one cluster."""
 
     kubectl: Kubectl
     kubeconfig: Path | None = None
     context: str = ""
     report_progress: Callable[[str], None] = lambda _: None
-    """Told what is being waited for."""
+    """Receives what the session waits for."""
     keys: dict[str, str] = field(default_factory=dict)
-    """A key of each tenant of the gateway; made here."""
+    """An API key of each tenant of the gateway; created here."""
     seconds: dict[str, float] = field(default_factory=dict)
-    """From a service's install until it was ready."""
+    """Seconds from the installation of a service until it was ready."""
     installed: dict[str, Release] = field(default_factory=dict)
-    """By chart and name, in order."""
+    """By chart and name, in the order of installation."""
 
     def run_helm(self, *arguments: str, text: str = "", wait: float = 600) -> str:
         options = [f"--kubeconfig={self.kubeconfig}"] if self.kubeconfig else []
@@ -54,8 +54,7 @@ class ClusterSession:
         return answer.stdout
 
     def install(self, release: Release) -> None:
-        """`helm upgrade --install`, as the README says: the namespace of a service is there, with the labels that chart
-        `tenant` gives it, and nobody is to make it again."""
+        """Run `helm upgrade --install`. Chart `tenant` has created and labeled the namespace of a service."""
         self.report_progress(f"{release.chart} {release.name}: install")
         self.installed[f"{release.chart}/{release.name}"] = release
         if release.chart == "ray-service":
@@ -64,12 +63,12 @@ class ClusterSession:
             self._ensure_namespace(release.namespace)
             self._ensure_keys(release.namespace, release.values)
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
-        # Namespaces of services have labels of their tenant, which Helm 4 would take away.
+        # Helm 4 would remove the tenant's labels from the namespaces of services.
         options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
         self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(select_changed(release.values)))
 
     def install_all(self, releases: Collection[Release]) -> None:
-        """Installs in order; returns when services and doors are ready."""
+        """Install releases in order, and wait until services and gateways are ready."""
         for release in releases:
             if release.chart == "ray-service":
                 self.wait_for_quota(release.namespace)
@@ -85,8 +84,10 @@ class ClusterSession:
         self.seconds = {name: took for name, took in self.seconds.items() if took > 0}
 
     def wait_for_quota(self, namespace: str) -> None:
-        """Waits until a tenant's quotas count RayServices: until then none may be made. Where the kind is younger than
-        the quota, Kubernetes takes up to five minutes."""
+        """Wait until the quotas of a tenant count RayServices; until then none can be created.
+
+        Kubernetes takes up to five minutes if the CRD is newer than the quota.
+        """
 
         def in_force() -> bool:
             quotas = self.kubectl.get("resourcequota", namespace=namespace)["items"]
@@ -99,26 +100,26 @@ class ClusterSession:
         self.wait(in_force, f"the quotas of {namespace}", namespace)
 
     def wait_until_ready(self, release: Release) -> None:
-        """Waits for the RayService; fails with what the cluster says of it."""
+        """Wait for the RayService. The error has the pods and events of its namespace."""
         self.wait(
             lambda: _condition(self.get_service(release), "Ready"), f"RayService {release.name}", release.namespace
         )
 
     def wait_until_reconciled(self, release: Release) -> None:
-        """Waits until an edit of the RayService has done all that it does: one cluster, and its applications run."""
-        steady = 0.0
+        """Wait until an edit of the RayService is complete: one cluster, and its applications run."""
+        since = 0.0
 
-        def still() -> bool:
-            nonlocal steady
-            if not self._at_rest(release):
-                steady = 0.0
+        def is_steady() -> bool:
+            nonlocal since
+            if not self._is_reconciled(release):
+                since = 0.0
                 return False
-            steady = steady or time.monotonic()
-            return time.monotonic() - steady >= STEADY
+            since = since or time.monotonic()
+            return time.monotonic() - since >= STEADY
 
-        self.wait(still, f"RayService {release.name} at rest", release.namespace)
+        self.wait(is_steady, f"RayService {release.name} to be reconciled", release.namespace)
 
-    def _at_rest(self, release: Release) -> bool:
+    def _is_reconciled(self, release: Release) -> bool:
         item = self.get_service(release)
         status = item.get("status", {})
         active = status.get("activeServiceStatus", {})
@@ -133,23 +134,23 @@ class ClusterSession:
         )
 
     def wait_for_rollout(self, release: Release) -> None:
-        """Waits for the pods of a gateway."""
+        """Wait for the rollout of a gateway."""
         where = f"--namespace={release.namespace}"
         self.kubectl("rollout", "status", f"deployment/{release.name}", where, "--timeout=300s")
 
     def wait_for_switch(self, release: Release, before: Collection[str]) -> None:
-        """Waits until another Ray cluster serves."""
+        """Wait until another Ray cluster is active."""
 
-        def serves_another() -> bool:
+        def is_switched() -> bool:
             active = self.get_service(release)["status"]["activeServiceStatus"]
             return active.get("rayClusterName", "") not in before
 
-        self.wait(serves_another, f"another cluster of {release.name}", release.namespace)
+        self.wait(is_switched, f"a new cluster of {release.name}", release.namespace)
 
     def wait_until_removed(self, release: Release, before: Collection[str]) -> None:
-        """Waits until those Ray clusters are gone."""
-        gone = lambda: not set(before) & self.list_ray_clusters(release)  # noqa: E731
-        self.wait(gone, f"the end of {', '.join(before)}", release.namespace)
+        """Wait until these Ray clusters are removed."""
+        is_removed = lambda: not set(before) & self.list_ray_clusters(release)  # noqa: E731
+        self.wait(is_removed, f"the removal of {', '.join(before)}", release.namespace)
 
     def get_service(self, release: Release) -> dict[str, Any]:
         return self.kubectl.get("rayservice", release.name, namespace=release.namespace)
@@ -160,27 +161,29 @@ class ClusterSession:
         return {name for name, owned in owners.items() if release.name in {owner["name"] for owner in owned}}
 
     def list_pods(self, release: Release, role: str = "") -> list[dict[str, Any]]:
-        """Of a service or a gateway, without those that are being ended."""
+        """List the pods of a service or a gateway, without those that are being deleted."""
         label = {"ray-service": "rayhelm.dev/service", "gateway": "rayhelm.dev/gateway"}[release.chart]
         wanted = f"--selector={label}={release.name}" + (f",rayhelm.dev/role={role}" if role else "")
         items = self.kubectl.get("pods", wanted, namespace=release.namespace)["items"]
         return [item for item in items if not item["metadata"].get("deletionTimestamp")]
 
-    def wait(self, so: Callable[[], bool], what: str, namespace: str, timeout: float = READY, poll: float = 1) -> None:
+    def wait(
+        self, condition: Callable[[], bool], what: str, namespace: str, timeout: float = READY, poll: float = 1
+    ) -> None:
         self.report_progress(what)
         try:
-            wait_until(lambda: so() or None, what=what, timeout=timeout, poll=poll)
+            wait_until(lambda: condition() or None, what=what, timeout=timeout, poll=poll)
         except RayhelmError as error:
             raise RayhelmError(f"{error}\n{self.describe_namespace(namespace)}") from error
 
     def describe_namespace(self, namespace: str) -> str:
-        """Pods and events, for whoever reads why it failed."""
+        """Return pods and events for an error message."""
         pods = self.kubectl("get", "pods", f"--namespace={namespace}", "--output=wide")
         events = self.kubectl("get", "events", f"--namespace={namespace}", "--sort-by=.lastTimestamp")
         return f"{pods}\n{events}"
 
     def add_key(self, release: Release, tenant: str) -> str:
-        """Gives a tenant another key beside its own; returns it."""
+        """Add a second key of a tenant, and return it."""
         assert isinstance(release.values, GatewayValues)
         key = token_urlsafe(24)
         keys = release.values.tenants[tenant].keys
@@ -189,7 +192,7 @@ class ClusterSession:
         return key
 
     def remove_other_keys(self, release: Release, tenant: str, key: str) -> None:
-        """Leaves a tenant this key alone."""
+        """Remove all keys of a tenant except this one."""
         assert isinstance(release.values, GatewayValues)
         keys = release.values.tenants[tenant].keys
         self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, [_line(key, "only")]))

@@ -1,4 +1,4 @@
-"""What a fleet has outside of itself, and a rehearsal goes without. Pure."""
+"""Remove what a fleet uses outside of itself, because a rehearsal does not have it. Pure."""
 
 from dataclasses import dataclass, replace
 
@@ -6,7 +6,7 @@ from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
-from rayhelm.values.gateway.operations import PodMonitor as DoorMonitor
+from rayhelm.values.gateway.operations import PodMonitor as GatewayPodMonitor
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
 from rayhelm.values.ray_service.operations import PodMonitor
@@ -15,38 +15,38 @@ __all__ = ["remove_external"]
 
 
 @dataclass
-class _Left:
-    """Notes on what is left out, each once."""
+class _Removals:
+    """Notes on what is removed, each once."""
 
     notes: dict[str, None]
 
-    def out(self, there: object, usual: object, note: str) -> None:
-        if there != usual:
+    def add(self, value: object, default: object, note: str) -> None:
+        if value != default:
             self.notes[note] = None
 
 
 def remove_external(stand_ins: StandInSet) -> StandInSet:
-    """The same without its Redis, its Prometheus, its ways in from outside and names in foreign namespaces."""
-    left = _Left({})
-    releases = tuple(_alone(release, left) for release in stand_ins.releases)
-    return replace(stand_ins, releases=releases, notes=(*stand_ins.notes, *left.notes))
+    """Remove Redis, Prometheus, Ingress and HTTPRoute, and Service aliases in other namespaces."""
+    removals = _Removals({})
+    releases = tuple(_remove_from(release, removals) for release in stand_ins.releases)
+    return replace(stand_ins, releases=releases, notes=(*stand_ins.notes, *removals.notes))
 
 
-def _alone(release: Release, left: _Left) -> Release:
+def _remove_from(release: Release, removals: _Removals) -> Release:
     match release.values:
         case RayServiceValues() as values:
-            return replace(release, values=_service(values, left))
+            return replace(release, values=_service(values, removals))
         case GatewayValues() as values:
-            return replace(release, values=_gateway(values, left))
+            return replace(release, values=_gateway(values, removals))
     return release
 
 
-def _service(values: RayServiceValues, left: _Left) -> RayServiceValues:
+def _service(values: RayServiceValues, removals: _Removals) -> RayServiceValues:
     redis = values.gcs_fault_tolerance.enabled
-    left.out(redis, False, "no Redis: a head that dies takes its cluster with it here")
-    left.out(values.pod_monitor.enabled, False, "nobody scrapes it: PodMonitors are left out")
-    left.out(values.aliases, {}, "names of services in other namespaces are left out")
-    left.out(values.ray.version, Ray().version, f"Ray {Ray().version} stands in for {values.ray.version}")
+    removals.add(redis, False, "no Redis: a rehearsal loses the Ray cluster if its head fails")
+    removals.add(values.pod_monitor.enabled, False, "no Prometheus: PodMonitors are left out")
+    removals.add(values.aliases, {}, "Service aliases in other namespaces are left out")
+    removals.add(values.ray.version, Ray().version, f"Ray {Ray().version} replaces {values.ray.version}")
     return values.model_copy(
         update={
             "gcs_fault_tolerance": GcsFaultTolerance(),
@@ -57,7 +57,9 @@ def _service(values: RayServiceValues, left: _Left) -> RayServiceValues:
     )
 
 
-def _gateway(values: GatewayValues, left: _Left) -> GatewayValues:
-    left.out(values.exposure, Exposure(), "called from within: the way in from outside and its TLS are left out")
-    left.out(values.pod_monitor.enabled, False, "nobody scrapes it: PodMonitors are left out")
-    return values.model_copy(update={"exposure": Exposure(), "pod_monitor": DoorMonitor()})
+def _gateway(values: GatewayValues, removals: _Removals) -> GatewayValues:
+    removals.add(
+        values.exposure, Exposure(), "the load runs inside the cluster: Ingress, HTTPRoute and TLS are left out"
+    )
+    removals.add(values.pod_monitor.enabled, False, "no Prometheus: PodMonitors are left out")
+    return values.model_copy(update={"exposure": Exposure(), "pod_monitor": GatewayPodMonitor()})

@@ -1,4 +1,4 @@
-"""Load on a cluster from within: starts a pod with `caller`, and reads what it saw."""
+"""Run a load generator in a pod of the cluster, and read its results."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -18,35 +18,35 @@ from rayhelm.standin.cluster import MODELS
 __all__ = ["NAMESPACE", "LoadGenerator", "LoadResult", "check_gateway_image", "check_image", "run_load"]
 
 NAMESPACE = "rayhelm-rehearsal"
-"""Where the callers live, and what a rehearsal remembers of itself."""
+"""Namespace of the load generators and of the rehearsal's record."""
 CLIENTS = 4
-"""For each model; half of them ask for streams."""
+"""Clients per model; half of those of a chat model request streams."""
 PAUSE = 0.5
-"""Seconds between two requests of one caller."""
-PATIENCE = 60.0
-"""Seconds for an answer, then it counts as failed."""
-STARTS = 180.0
-"""Seconds for a pod whose image is on the node."""
+"""Seconds between two requests of a client."""
+REQUEST_TIMEOUT = 60.0
+"""Seconds for an answer; then the request has failed."""
+POD_TIMEOUT = 180.0
+"""Seconds for a pod to start if its image is on the node."""
 
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What the callers saw."""
+    """Results of all requests."""
 
     answered: tuple[RequestResult, ...] = ()
     failed: tuple[RequestResult, ...] = ()
     first: dict[str, float] = field(default_factory=dict)
-    """Seconds until a target's first answer, from the start of the callers."""
+    """Seconds from the start of the load generator to each target's first answer."""
 
     @property
     def slowest(self) -> float:
         """Seconds."""
-        return max((seen.seconds for seen in self.answered), default=0.0)
+        return max((result.seconds for result in self.answered), default=0.0)
 
     def after(self, moment: float) -> "LoadResult":
-        """Requests that ended later than `moment`, seconds since the epoch."""
+        """Return the requests that ended later than `moment`, in seconds since the epoch."""
         answered, failed = (
-            tuple(seen for seen in kind if seen.started + seen.seconds > moment)
+            tuple(result for result in kind if result.started + result.seconds > moment)
             for kind in (self.answered, self.failed)
         )
         return LoadResult(answered, failed, self.first)
@@ -56,42 +56,42 @@ class LoadResult:
 
 
 class LoadGenerator:
-    """A pod that calls."""
+    """A pod that sends requests."""
 
     def __init__(self, kubectl: Kubectl, name: str) -> None:
         self._kubectl, self._name = kubectl, name
         self.outcome = LoadResult()
-        """Complete after the end."""
-        self._over = False
+        """Complete after `stop`."""
+        self._is_stopped = False
 
     def read_result(self) -> LoadResult:
-        """What was seen until now. Raises RayhelmError where a target never answered."""
-        return _outcome(self._said())
+        """Return the results until now. Raises RayhelmError if a target never answered."""
+        return _parse_log(self._read_log())
 
-    def wait_for_first_answers(self, patience: float) -> None:
-        """Waits until every target has answered once, and the load has begun."""
+    def wait_for_first_answers(self, timeout: float) -> None:
+        """Wait until every target has answered once and the load has begun."""
 
-        def answered() -> bool | None:
+        def has_begun() -> bool | None:
             if self.read_result().answered:
                 return True
-            if _ended(self._kubectl, self._name):
-                raise RayhelmError(f"the callers ended before they called\n{self._said()[-2000:]}")
+            if _read_end(self._kubectl, self._name):
+                raise RayhelmError(f"the load generator ended before it sent requests\n{self._read_log()[-2000:]}")
             return None
 
-        wait_until(answered, what="first answers", timeout=patience + STARTS, poll=1)
+        wait_until(has_begun, what="first answers", timeout=timeout + POD_TIMEOUT, poll=1)
 
-    def _said(self) -> str:
+    def _read_log(self) -> str:
         return self._kubectl("logs", self._name, f"--namespace={NAMESPACE}")
 
     def stop(self) -> LoadResult:
-        """Requests that are under way are waited for. Once more is as good as once."""
-        if self._over:
+        """Stop the load and wait for the requests in flight. A second call returns the same result."""
+        if self._is_stopped:
             return self.outcome
         where = f"--namespace={NAMESPACE}"
         self._kubectl("exec", self._name, where, "--", "kill", "-TERM", "1")
         done = "--for=jsonpath={.status.phase}=Succeeded"
-        self._kubectl("wait", f"pod/{self._name}", where, done, f"--timeout={PATIENCE * 3:.0f}s")
-        self.outcome, self._over = self.read_result(), True
+        self._kubectl("wait", f"pod/{self._name}", where, done, f"--timeout={REQUEST_TIMEOUT * 3:.0f}s")
+        self.outcome, self._is_stopped = self.read_result(), True
         return self.outcome
 
 
@@ -101,114 +101,122 @@ def run_load(
     image: str,
     targets: Sequence[LoadTarget],
     *,
-    patience: float,
-    callers: int = CLIENTS,
-    name: str = "callers",
+    timeout: float,
+    clients: int = CLIENTS,
+    name: str = "load",
 ) -> Iterator[LoadGenerator]:
-    """Steady load while the body runs; begins when every target has answered once, within `patience` seconds."""
-    told = {"targets": [asdict(target) for target in targets], "callers": callers, "pause": PAUSE}
-    plan = {**told, "patience": PATIENCE, "until_first": patience}
-    kubectl.apply_objects(_secret(name, plan), _pod(name, image))
+    """Send a steady load while the body runs. It begins when every target has answered within `timeout` seconds."""
+    plan = {
+        "targets": [asdict(target) for target in targets],
+        "clients": clients,
+        "pause": PAUSE,
+        "timeout": REQUEST_TIMEOUT,
+        "first_timeout": timeout,
+    }
+    kubectl.apply_objects(_build_secret(name, plan), _build_pod(name, image))
     try:
-        wait_until_started(kubectl, name, image)
-        running = LoadGenerator(kubectl, name)
-        running.wait_for_first_answers(patience)
-        yield running
-        running.stop()
+        _wait_until_started(kubectl, name, image, how_to_get_rehearsal_image())
+        generator = LoadGenerator(kubectl, name)
+        generator.wait_for_first_answers(timeout)
+        yield generator
+        generator.stop()
     finally:
-        gone = ("--ignore-not-found", "--grace-period=1")
-        kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
+        _delete(kubectl, name)
 
 
 def check_image(kubectl: Kubectl, image: str) -> None:
-    """Whether the nodes have the image, and all that it needs is in it: told before anything larger is made of it."""
-    _tried(kubectl, image, ("python", "-c", _LOOK), how_to_get_rehearsal_image())
+    """Raises MissingError if the nodes do not have the image, or the image lacks a package or the tiny models."""
+    _try_image(kubectl, image, ("python", "-c", _CHECK), how_to_get_rehearsal_image())
 
 
 def check_gateway_image(kubectl: Kubectl, image: str) -> None:
-    """The same of the gateway's image."""
-    _tried(kubectl, image, ("haproxy", "-v"), how_to_get_gateway_image())
+    """Raises MissingError if the nodes do not have the gateway's image, or it does not run HAProxy."""
+    _try_image(kubectl, image, ("haproxy", "-v"), how_to_get_gateway_image())
 
 
-def _tried(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -> None:
+def _try_image(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -> None:
     name = "image"
-    kubectl.apply_objects(_secret(name, {}), _pod(name, image, command))
+    kubectl.apply_objects(_build_secret(name, {}), _build_pod(name, image, command))
     try:
-        wait_until_started(kubectl, name, image, how)
-        if wait_until(lambda: _ended(kubectl, name), what=f"pod {name}", timeout=STARTS, poll=0.5) == "Failed":
-            said = kubectl("logs", name, f"--namespace={NAMESPACE}").strip()
-            raise MissingError(f"the image {image} is not one for rehearsals: {said}", how)
+        _wait_until_started(kubectl, name, image, how)
+        end = wait_until(lambda: _read_end(kubectl, name), what=f"pod {name}", timeout=POD_TIMEOUT, poll=0.5)
+        if end == "Failed":
+            log = kubectl("logs", name, f"--namespace={NAMESPACE}").strip()
+            raise MissingError(f"the image {image} cannot be used for a rehearsal: {log}", how)
     finally:
-        gone = ("--ignore-not-found", "--grace-period=1")
-        kubectl("delete", f"pod/{name}", f"secret/{name}", f"--namespace={NAMESPACE}", *gone)
+        _delete(kubectl, name)
 
 
-def _ended(kubectl: Kubectl, name: str) -> str | None:
+def _delete(kubectl: Kubectl, name: str) -> None:
+    options = (f"--namespace={NAMESPACE}", "--ignore-not-found", "--grace-period=1")
+    kubectl("delete", f"pod/{name}", f"secret/{name}", *options)
+
+
+def _read_end(kubectl: Kubectl, name: str) -> str | None:
+    """Return the phase of a pod that has ended, else None."""
     phase = str(kubectl.get("pod", name, namespace=NAMESPACE)["status"]["phase"])
     return phase if phase in ("Succeeded", "Failed") else None
 
 
-def wait_until_started(kubectl: Kubectl, name: str, image: str, how: str = "") -> None:
-    """Waits until the pod runs; fails at once where its image cannot be had."""
+def _wait_until_started(kubectl: Kubectl, name: str, image: str, how: str) -> None:
+    """Wait until the pod runs. Raises MissingError at once if its image cannot be pulled."""
 
-    def runs() -> bool | None:
+    def has_started() -> bool | None:
         status = kubectl.get("pod", name, namespace=NAMESPACE)["status"]
         if status["phase"] in ("Running", "Succeeded", "Failed"):
             return True
         waiting = [entry["state"].get("waiting", {}) for entry in status.get("containerStatuses", ())]
-        if any(entry.get("reason", "") in _NO_IMAGE for entry in waiting):
-            raise MissingError(
-                f"the nodes have no image {image}, and cannot pull it: {waiting[0].get('message', '')}".rstrip(": "),
-                how or how_to_get_rehearsal_image(),
-            )
+        if any(entry.get("reason", "") in _PULL_ERRORS for entry in waiting):
+            message = waiting[0].get("message", "")
+            raise MissingError(f"the nodes do not have image {image} and cannot pull it: {message}".rstrip(": "), how)
         return None
 
     try:
-        wait_until(runs, what=f"pod {name}", timeout=STARTS, poll=1)
+        wait_until(has_started, what=f"pod {name}", timeout=POD_TIMEOUT, poll=1)
     except KubectlError as error:
-        raise RayhelmError(f"the callers' pod: {error.said}") from error
+        raise RayhelmError(f"pod {name}: {error.said}") from error
 
 
-_LOOK = f"""
+_CHECK = f"""
 import importlib.util, pathlib, sys
-lacks = [name for name in ("ray", "vllm", "httpx") if not importlib.util.find_spec(name)]
-sys.exit(" and ".join(lacks or ["{MODELS}"]) + " is not in it" if lacks or not pathlib.Path("{MODELS}").is_dir() else 0)
+missing = [name for name in ("ray", "vllm", "httpx") if not importlib.util.find_spec(name)]
+missing += [] if pathlib.Path("{MODELS}").is_dir() else ["{MODELS}"]
+sys.exit("missing: " + ", ".join(missing) if missing else 0)
 """
-_CALL = ("python", "/plan/load_client.py", "/plan/plan.json")
-_NO_IMAGE = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
+_RUN = ("python", "/plan/load_client.py", "/plan/plan.json")
+_PULL_ERRORS = ("ErrImagePull", "ImagePullBackOff", "ErrImageNeverPull", "InvalidImageName")
 
 
-def _outcome(said: str) -> LoadResult:
+def _parse_log(log: str) -> LoadResult:
     answered: list[RequestResult] = []
     failed: list[RequestResult] = []
     first: dict[str, float] = {}
-    for line in said.splitlines():
+    for line in log.splitlines():
         if not (line.startswith("{") and line.endswith("}")):
-            continue  # of Python itself, or only half written
-        what: dict[str, Any] = json.loads(line)
-        if "silent" in what:
-            raise RayhelmError(f"{what['silent']} did not answer: {what['wrong']}")
-        if "first" in what:
-            first[what["first"]] = what["after"]
-        elif "started" in what:
-            seen = RequestResult(**what)
-            (failed if seen.error else answered).append(seen)
+            continue  # a message of Python, or an incomplete line
+        event: dict[str, Any] = json.loads(line)
+        if "unanswered" in event:
+            raise RayhelmError(f"{event['unanswered']} did not answer: {event['error']}")
+        if "ready" in event:
+            first[event["ready"]] = event["after"]
+        elif "started" in event:
+            result = RequestResult(**event)
+            (failed if result.error else answered).append(result)
     if (answered or failed) and not first:
-        raise RayhelmError("the callers saw more than the log of their pod keeps: what began it is gone")
+        raise RayhelmError("the log of the load generator is larger than the kubelet keeps: its beginning is lost")
     return LoadResult(tuple(answered), tuple(failed), first)
 
 
-def _secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """With keys in it."""
+def _build_secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
+    """A Secret, because the plan has API keys. It also has the program: an image may be older than this command."""
     meta = {"name": name, "namespace": NAMESPACE}
-    # The program goes along: an image may be older than this command.
     data = {"plan.json": json.dumps(plan), "load_client.py": Path(load_client.__file__).read_text()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": data}
 
 
-def _pod(name: str, image: str, command: Sequence[str] = _CALL) -> dict[str, Any]:
+def _build_pod(name: str, image: str, command: Sequence[str] = _RUN) -> dict[str, Any]:
     container = {
-        "name": "caller",
+        "name": "load",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": list(command),

@@ -1,8 +1,8 @@
-"""Steady load on models: short requests and streams, each answer looked at, nothing tried twice.
+"""Send a steady load to models: short requests and streams. Check each answer, and retry nothing.
 
-`python caller.py PLAN` runs in a pod of the cluster, where callers are. It first waits until every
-target has answered once, then calls them until SIGTERM, ends what is under way, and prints a line of JSON for each
-thing that it saw (`rayhelm.rehearsal.load` reads them).
+`python load_client.py PLAN` runs in a pod of the cluster, as the clients of a fleet do. It waits until every target has
+answered once. Then it sends requests until SIGTERM, finishes the requests in flight, and prints a line of JSON per
+event, which `rayhelm.rehearsal.load` reads.
 """
 
 import json
@@ -19,117 +19,116 @@ import httpx
 
 __all__ = ["LoadTarget", "RequestResult", "main"]
 
-_CUT = "cut"
+_INTERRUPTED = "interrupted"
 TOKENS = 8
-"""A stream of some pieces."""
+"""Enough for a stream of several chunks."""
 
 
 @dataclass(frozen=True)
 class LoadTarget:
-    """A model, and how to reach it."""
+    """A model and its address."""
 
     name: str
-    """How reports call it."""
+    """Name in reports."""
     url: str
-    """Where `/v1/...` is."""
+    """URL before `/v1/...`."""
     model: str
     task: str = "chat"
     key: str = ""
-    """Empty where nobody is asked for one."""
+    """API key; empty if none is needed."""
     tokens: int = TOKENS
-    """Of an answer that is text."""
+    """Tokens of an answer that is text."""
     version: str = ""
-    """The version that is asked for; empty for whichever the gateway gives."""
+    """Version to request; empty to let the gateway choose."""
 
 
 @dataclass(frozen=True)
 class RequestResult:
-    """One request."""
+    """The result of one request."""
 
     started: float
     """Seconds since the epoch."""
     seconds: float
-    """Seconds to the last byte, or to what went wrong."""
+    """Seconds until the last byte or the error."""
     target: str
     kind: str
-    """`short`, or `stream`."""
+    """`short` or `stream`."""
     version: str
-    """The version that answered, as the gateway names it."""
+    """Version that answered, as the gateway reports it."""
     error: str
-    """What is wrong with the answer; empty where nothing is."""
+    """What is wrong with the answer; empty if it is correct."""
     interrupted: bool = False
-    """A stream that had begun: whoever sent it is gone, and nobody else can go on with it."""
+    """A stream that had started; no other replica can continue it."""
 
 
 def main(plan: Path) -> int:
-    """`plan` is JSON: targets, callers of each, seconds of pause, of patience, and until the first answers."""
-    told: dict[str, Any] = json.loads(plan.read_text())
-    targets = [LoadTarget(**target) for target in told["targets"]]
-    ended = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: ended.set())
+    """Run the plan, a JSON file with targets, clients per target, pause, timeout and first_timeout (seconds)."""
+    settings: dict[str, Any] = json.loads(plan.read_text())
+    targets = [LoadTarget(**target) for target in settings["targets"]]
+    stopped = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopped.set())
     begin = time.monotonic()
     for target in targets:
-        wrong = _first(target, begin + told["until_first"], ended)
-        if wrong:
-            _say({"silent": target.name, "wrong": wrong})
+        error = _wait_for_answer(target, begin + settings["first_timeout"], stopped)
+        if error:
+            _write({"unanswered": target.name, "error": error})
             return 1
-        _say({"first": target.name, "after": time.monotonic() - begin})
+        _write({"ready": target.name, "after": time.monotonic() - begin})
     threads = [
-        threading.Thread(target=_call, args=(target, number, told, ended))
+        threading.Thread(target=_send_requests, args=(target, number, settings, stopped))
         for target in targets
-        for number in range(told["callers"])
+        for number in range(settings["clients"])
     ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    _say({"ended": time.time()})
+    _write({"finished": time.time()})
     return 0
 
 
-def _first(target: LoadTarget, until: float, ended: threading.Event) -> str:
-    """Waits for the first good answer: a service that is coming up is not what is measured. Returns what was wrong with
-    the last one, empty when it was good."""
-    with _client(target, patience=60) as client:
+def _wait_for_answer(target: LoadTarget, deadline: float, stopped: threading.Event) -> str:
+    """Wait for the first correct answer. Returns the error of the last one, empty if it was correct."""
+    with _open_client(target, timeout=60) as client:
         while True:
-            wrong, _ = _asked(lambda: _ANSWERS[target.task](client, target))
-            if not wrong or time.monotonic() > until or ended.wait(1):
-                return wrong
+            error, _ = _try_request(lambda: _REQUESTS[target.task](client, target))
+            if not error or time.monotonic() > deadline or stopped.wait(1):
+                return error
 
 
-def _call(target: LoadTarget, number: int, told: Mapping[str, Any], ended: threading.Event) -> None:
-    """Every other caller asks for streams, of models that have such."""
-    stream = target.task == "chat" and number % 2 == 1
-    answers = _stream if stream else _ANSWERS[target.task]
-    with _client(target, patience=told["patience"]) as client:
-        while not ended.wait(told["pause"]):
-            begun, begin = time.time(), time.monotonic()
-            wrong, version = _asked(lambda: answers(client, target))
-            took = round(time.monotonic() - begin, 3)
-            cut = wrong.startswith(_CUT)
-            seen = RequestResult(begun, took, target.name, "stream" if stream else "short", version, wrong, cut)
-            _say(asdict(seen))
+def _send_requests(target: LoadTarget, number: int, settings: Mapping[str, Any], stopped: threading.Event) -> None:
+    """Send requests until `stopped`. Every second client of a chat model requests streams."""
+    is_stream = target.task == "chat" and number % 2 == 1
+    request = _stream if is_stream else _REQUESTS[target.task]
+    kind = "stream" if is_stream else "short"
+    with _open_client(target, timeout=settings["timeout"]) as client:
+        while not stopped.wait(settings["pause"]):
+            started, begin = time.time(), time.monotonic()
+            error, version = _try_request(lambda: request(client, target))
+            seconds = round(time.monotonic() - begin, 3)
+            interrupted = error.startswith(_INTERRUPTED)
+            _write(asdict(RequestResult(started, seconds, target.name, kind, version, error, interrupted)))
 
 
-def _client(target: LoadTarget, *, patience: float) -> httpx.Client:
+def _open_client(target: LoadTarget, *, timeout: float) -> httpx.Client:
     headers = {"Authorization": f"Bearer {target.key}"} if target.key else {}
     if target.version:
         headers["x-model-version"] = target.version
-    return httpx.Client(base_url=target.url, headers=headers, timeout=patience, trust_env=False)
+    return httpx.Client(base_url=target.url, headers=headers, timeout=timeout, trust_env=False)
 
 
-def _asked(ask: Callable[[], tuple[str, str]]) -> tuple[str, str]:
+def _try_request(send: Callable[[], tuple[str, str]]) -> tuple[str, str]:
     try:
-        return ask()
-    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:  # also an answer of another shape
+        return send()
+    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:  # also an answer with another structure
         return repr(error)[:300], ""
 
 
 def _chat(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
-    """What is wrong with the answer, and the version that gave it."""
+    """Return the error of the answer, and the version that gave it."""
     answer = client.post("/v1/chat/completions", json=_body(target))
-    if wrong := _refused(answer):
-        return wrong, _version(answer)
+    if error := _status_error(answer):
+        return error, _version(answer)
     tokens = answer.json()["usage"]["completion_tokens"]
     return "" if tokens == target.tokens else f"{tokens} tokens in place of {target.tokens}", _version(answer)
 
@@ -138,49 +137,50 @@ def _stream(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     with client.stream("POST", "/v1/chat/completions", json={**_body(target), "stream": True}) as answer:
         if answer.status_code != 200:
             answer.read()
-            return _refused(answer), _version(answer)
+            return _status_error(answer), _version(answer)
         body = b""
         try:
-            for piece in answer.iter_bytes():
-                body += piece
+            for chunk in answer.iter_bytes():
+                body += chunk
         except httpx.HTTPError as error:
-            # Nothing was said yet, or nobody broke off: that is no stream that had begun and lost who sent it.
-            silent = not body or isinstance(error, httpx.TimeoutException)
-            return f"{'silent' if silent else _CUT} after {len(_lines(body))} pieces: {error!r}"[:300], _version(answer)
+            # A stream without data, or with a timeout, is not one that lost its replica.
+            is_silent = not body or isinstance(error, httpx.TimeoutException)
+            what = "no data" if is_silent else _INTERRUPTED
+            return f"{what} after {len(_lines(body))} chunks: {error!r}"[:300], _version(answer)
     lines = _lines(body)
-    said = [json.loads(line) for line in lines if line != "[DONE]"]
-    if errors := [each["error"] for each in said if "error" in each]:
-        return f"{_CUT} after {len(said)} pieces: {errors[0]}"[:300], _version(answer)
+    chunks = [json.loads(line) for line in lines if line != "[DONE]"]
+    if errors := [chunk["error"] for chunk in chunks if "error" in chunk]:
+        return f"{_INTERRUPTED} after {len(chunks)} chunks: {errors[0]}"[:300], _version(answer)
     if not lines:
         return "an empty stream", _version(answer)
     if lines[-1] != "[DONE]":
-        return f"{_CUT} after {len(lines)} pieces, without a word", _version(answer)
-    ends = any(choice["finish_reason"] for each in said for choice in each["choices"])
-    return "" if ends else "a stream without an end", _version(answer)
+        return f"{_INTERRUPTED} after {len(lines)} chunks, without an error", _version(answer)
+    is_complete = any(choice["finish_reason"] for chunk in chunks for choice in chunk["choices"])
+    return "" if is_complete else "a stream without finish_reason", _version(answer)
 
 
 def _lines(body: bytes) -> list[str]:
-    """Only line feeds end lines: httpx's own would cut at whatever Unicode calls a line's end, and models say such."""
+    """Split at line feeds only: httpx also splits at Unicode line separators, which models generate."""
     return [line.removeprefix("data: ") for line in body.decode(errors="replace").split("\n") if line]
 
 
 def _embed(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/embeddings", json={"model": target.model, "input": "hello"})
-    if wrong := _refused(answer):
-        return wrong, _version(answer)
+    if error := _status_error(answer):
+        return error, _version(answer)
     (entry,) = answer.json()["data"]
     return "" if entry["embedding"] else "an empty embedding", _version(answer)
 
 
 def _rerank(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/score", json={"model": target.model, "text_1": "hello", "text_2": "world"})
-    if wrong := _refused(answer):
-        return wrong, _version(answer)
+    if error := _status_error(answer):
+        return error, _version(answer)
     (entry,) = answer.json()["data"]
     return "" if isinstance(entry["score"], float) else f"no score: {entry}", _version(answer)
 
 
-_ANSWERS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] = {
+_REQUESTS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] = {
     "chat": _chat,
     "embed": _embed,
     "rerank": _rerank,
@@ -192,7 +192,7 @@ def _body(target: LoadTarget) -> dict[str, Any]:
     return {"model": target.model, "messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
 
 
-def _refused(answer: httpx.Response) -> str:
+def _status_error(answer: httpx.Response) -> str:
     return "" if answer.status_code == 200 else f"{answer.status_code} {answer.text[:200]}"
 
 
@@ -200,8 +200,8 @@ def _version(answer: httpx.Response) -> str:
     return str(answer.headers.get("x-model-version", ""))
 
 
-def _say(what: Mapping[str, Any]) -> None:
-    sys.stdout.write(json.dumps(what) + "\n")  # one write: threads share the line otherwise
+def _write(event: Mapping[str, Any]) -> None:
+    sys.stdout.write(json.dumps(event) + "\n")  # one write, so that threads do not mix lines
     sys.stdout.flush()
 
 

@@ -1,5 +1,7 @@
-"""What a rehearsal makes on a cluster, written there before it is made: after a crash of whoever made it, all of it is
-found and taken away."""
+"""The record of a rehearsal on the cluster: what it creates, written before it is created.
+
+After a crash, `rayhelm rehearse --clean` finds everything by this record and removes it.
+"""
 
 import json
 import os
@@ -29,16 +31,16 @@ __all__ = [
     "write",
 ]
 
-CLEAN_COMMAND = "rayhelm rehearse --clean    # takes all of it away"
+CLEAN_COMMAND = "rayhelm rehearse --clean    # removes everything that the rehearsal created"
 NAME = "rehearsal"
 _ENTRY = "rehearsal.json"
 _KEY = _ENTRY.replace(".", r"\.")
-GONE = 600.0
-"""Seconds; pods end their requests first."""
+REMOVAL_TIMEOUT = 600.0
+"""Seconds; pods finish their requests first."""
 
 
 class InstalledRelease(Closed):
-    """A release of Helm."""
+    """A Helm release."""
 
     chart: str
     name: str
@@ -51,20 +53,20 @@ class RehearsalRecord(Closed):
     fleet: str
     started: str
     host: str
-    """Who makes it, and where."""
+    """Computer of the rehearsal's process."""
     pid: int
     created: float
-    """Start of that process, seconds since 1970: numbers are used again."""
+    """Start of that process, in seconds since 1970: pids are reused."""
     releases: tuple[InstalledRelease, ...]
-    """In the order of their install; not all need be there yet."""
+    """In the order of their installation; some may not exist yet."""
     namespaces: tuple[str, ...]
-    """That nobody had before."""
+    """Namespaces that the rehearsal creates."""
     kept: bool = False
-    """It came to its end, and runs on because somebody wished so."""
+    """The rehearsal is complete and keeps running because of `--keep`."""
 
     @property
-    def runs(self) -> bool:
-        """Whether the process that makes it is alive, as far as that can be known here."""
+    def is_running(self) -> bool:
+        """Whether its process is alive on this computer."""
         if self.host != socket.gethostname():
             return False
         with suppress(psutil.Error):
@@ -76,7 +78,7 @@ class RehearsalRecord(Closed):
 
 
 def create_record(fleet: str, releases: Sequence[Release], namespaces: Sequence[str]) -> RehearsalRecord:
-    """Of this process."""
+    """Create a record of this process."""
     made = dict.fromkeys(
         InstalledRelease(chart=each.chart, name=each.name, namespace=each.namespace) for each in releases
     )
@@ -92,8 +94,8 @@ def create_record(fleet: str, releases: Sequence[Release], namespaces: Sequence[
 
 
 def read(kubectl: Kubectl) -> RehearsalRecord | None:
-    """None where no rehearsal is on the cluster."""
-    said = kubectl(
+    """Return the record; None if there is no rehearsal on the cluster."""
+    text = kubectl(
         "get",
         "configmap",
         NAME,
@@ -101,53 +103,55 @@ def read(kubectl: Kubectl) -> RehearsalRecord | None:
         "--ignore-not-found",
         f"--output=jsonpath={{.data.{_KEY}}}",
     )
-    return RehearsalRecord.model_validate_json(said) if said else None
+    return RehearsalRecord.model_validate_json(text) if text else None
 
 
 def write(kubectl: Kubectl, record: RehearsalRecord) -> None:
-    """Raises RayhelmError where another one was written meanwhile: one cluster bears one rehearsal."""
+    """Write the record. Raises RayhelmError if there is one already: a cluster has at most one rehearsal."""
     kubectl.apply_objects(build_namespace(NAMESPACE))
     try:
         kubectl("create", "--filename=-", text=json.dumps(_config_map(record)))
     except KubectlError as error:
         if "AlreadyExists" in error.said:
-            raise RayhelmError(f"another rehearsal has just begun on this cluster\n    {CLEAN_COMMAND}") from None
+            raise RayhelmError(f"another rehearsal has just started on this cluster\n    {CLEAN_COMMAND}") from None
         raise
 
 
 def mark_kept(kubectl: Kubectl, record: RehearsalRecord) -> None:
-    """Says that it runs on, and that nobody is at it."""
+    """Record that the rehearsal is complete and keeps running."""
     kubectl.apply_objects(_config_map(record.model_copy(update={"kept": True})))
 
 
 def is_left_behind(kubectl: Kubectl) -> bool:
-    """Whether the namespace of rehearsals is there, with a record or without."""
+    """Whether the namespace of rehearsals exists, with or without a record."""
     return bool(kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name"))
 
 
 def remove_all(session: ClusterSession, record: RehearsalRecord | None) -> int:
-    """Takes away all of it, doors first, ground last, the record at the very end; returns how many releases there were.
-    May be begun again after any interruption."""
+    """Remove everything, in reverse order of installation and the record last. Returns the number of releases.
+
+    Can be repeated after an interruption.
+    """
     removed = 0
     for made in reversed(record.releases if record else ()):
         session.report_progress(f"{made.chart} {made.name}: uninstall")
-        said = session.run_helm("uninstall", made.name, f"--namespace={made.namespace}", "--ignore-not-found")
-        removed += "uninstalled" in said
-    _gone(session, record.namespaces if record else ())
-    _gone(session, [NAMESPACE])
+        output = session.run_helm("uninstall", made.name, f"--namespace={made.namespace}", "--ignore-not-found")
+        removed += "uninstalled" in output
+    _remove_namespaces(session, record.namespaces if record else ())
+    _remove_namespaces(session, [NAMESPACE])
     return removed
 
 
-def _gone(session: ClusterSession, names: Sequence[str]) -> None:
+def _remove_namespaces(session: ClusterSession, names: Sequence[str]) -> None:
     if not names:
         return
-    # A namespace that still has pods is looked at again only after half of the time that they may take.
+    # Kubernetes checks a namespace with pods again only after half of their grace period.
     for name in names:
         with suppress(KubectlError):
             session.kubectl("delete", "pods", "--all", f"--namespace={name}", "--grace-period=1", "--timeout=180s")
     session.kubectl("delete", "namespace", *names, "--ignore-not-found", "--wait=false")
-    gone = lambda: not session.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
-    session.wait(gone, f"the end of {', '.join(names)}", names[0], timeout=GONE)
+    is_removed = lambda: not session.kubectl("get", "namespace", *names, "--ignore-not-found", "--output=name")  # noqa: E731
+    session.wait(is_removed, f"the removal of {', '.join(names)}", names[0], timeout=REMOVAL_TIMEOUT)
 
 
 def _config_map(record: RehearsalRecord) -> dict[str, object]:

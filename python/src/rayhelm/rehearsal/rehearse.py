@@ -1,4 +1,4 @@
-"""The sequence of a rehearsal: look, write down what will be made, make it, load, change, and take it away again."""
+"""Run a rehearsal: check the cluster, write the record, install, send load, change, and remove everything."""
 
 import time
 from collections.abc import Sequence
@@ -25,11 +25,11 @@ from rayhelm.values.gateway.pod import Image
 __all__ = ["clean", "rehearse"]
 
 AFTER = 10.0
-"""Seconds of load behind the change."""
+"""Seconds of load after the change."""
 
 
 def rehearse(session: ClusterSession, old: Rendered, new: Rendered | None, options: RehearsalOptions) -> Report:
-    """Raises RayhelmError for whatever stands in the way; what was made is taken away again then, too."""
+    """Run the rehearsal and return its report. Removes everything that it created, also after an error."""
     find_helm()
     scenario = build_scenario(session.kubectl, old, new, options)
     releases, objects, twice = list_releases(scenario)
@@ -42,69 +42,77 @@ def rehearse(session: ClusterSession, old: Rendered, new: Rendered | None, optio
         with_gpus=options.with_gpus,
         allow_existing=options.allow_existing,
     )
-    made = record.create_record(old.plan.fleet, releases, list_namespaces(releases, objects))
-    record.write(session.kubectl, made)
+    created = record.create_record(old.plan.fleet, releases, list_namespaces(releases, objects))
+    record.write(session.kubectl, created)
     try:
-        report = _played(session, scenario, old, new, options)
+        report = _run(session, scenario, old, new, options)
     except BaseException as error:
-        _end(session, made, options, error)
+        _finish(session, created, options, error)
         raise
-    _end(session, made, options)
+    _finish(session, created, options)
     return report
 
 
 def clean(session: ClusterSession) -> int | None:
-    """Takes away what an earlier rehearsal left; None where there is nothing. Refuses one that runs right now."""
+    """Remove what an earlier rehearsal left; returns the number of releases, None if there is no rehearsal.
+
+    Raises FleetError if the rehearsal is running.
+    """
     check_reachable(session.kubectl)
     if not record.is_left_behind(session.kubectl):
         return None
-    there = record.read(session.kubectl)
-    if there and there.runs:
-        raise FleetError(Problem(f"{there} runs on this cluster right now", fix="end it: Ctrl-C, or kill -INT"))
-    return record.remove_all(session, there)
+    earlier = record.read(session.kubectl)
+    if earlier and earlier.is_running:
+        raise FleetError(Problem(f"{earlier} is running on this cluster", fix="stop it with Ctrl-C, or kill -INT"))
+    return record.remove_all(session, earlier)
 
 
-def _played(
+def _run(
     session: ClusterSession, scenario: Scenario, old: Rendered, new: Rendered | None, options: RehearsalOptions
 ) -> Report:
     check_image(session.kubectl, options.image)
-    for door in (each.values for each in scenario.old.releases):
-        if isinstance(door, GatewayValues):
-            check_gateway_image(session.kubectl, _name(door.image))
+    for values in (release.values for release in scenario.old.releases):
+        if isinstance(values, GatewayValues):
+            check_gateway_image(session.kubectl, _name_image(values.image))
     session.install_all(scenario.old.releases)
-    where = {release.namespace for release in (*scenario.old.releases, *scenario.new.releases)}
-    watch = UsageMonitor(session.kubectl, _cards(scenario.old, old), _cards(scenario.new, new or old), where)
+    namespaces = {release.namespace for release in (*scenario.old.releases, *scenario.new.releases)}
+    monitor = UsageMonitor(
+        session.kubectl,
+        _count_service_gpus(scenario.old, old),
+        _count_service_gpus(scenario.new, new or old),
+        namespaces,
+    )
     targets = _with_keys(scenario.kept_targets, session)
-    failed, changes = "", []
-    with watch, run_load(session.kubectl, options.image, targets, patience=READY) as calls:
+    error, changes = "", []
+    with monitor, run_load(session.kubectl, options.image, targets, timeout=READY) as generator:
         session.report_progress(f"steady load for {options.seconds:.0f} s")
         time.sleep(options.seconds)
-        before = watch.observe()
-        watch.mark_change()
+        before = monitor.observe()
+        monitor.mark_change()
         moment = time.time()
         try:
             for step in scenario.steps:
-                changes.append(_done(session, step, watch))
+                changes.append(_make_step(session, step, monitor))
             time.sleep(AFTER if scenario.steps else 0)
-        except RayhelmError as error:
-            failed = str(error)
-        after = watch.observe()
-    outcome = calls.outcome
-    if scenario.added_targets and not failed:
-        come = _with_keys(scenario.added_targets, session)
-        with run_load(session.kubectl, options.image, come, patience=READY, callers=1, name="newcomers") as first:
+        except RayhelmError as failure:
+            error = str(failure)
+        after = monitor.observe()
+    outcome = generator.outcome
+    if scenario.added_targets and not error:
+        added = _with_keys(scenario.added_targets, session)
+        with run_load(session.kubectl, options.image, added, timeout=READY, clients=1, name="added-models") as first:
             pass
         outcome = LoadResult(outcome.answered + first.outcome.answered, outcome.failed + first.outcome.failed)
-    seen = Measurements(outcome, moment, changes, failed, before, after, watch)
-    return build_report(session, scenario, old, new, options, seen, targets)
+    measurements = Measurements(outcome, moment, changes, error, before, after, monitor)
+    return build_report(session, scenario, old, new, options, measurements, targets)
 
 
-def _name(image: Image) -> str:
+def _name_image(image: Image) -> str:
     return f"{image.repository}@{image.digest}" if image.digest else f"{image.repository}:{image.tag}"
 
 
-def _done(session: ClusterSession, step: ChangeStep, watch: UsageMonitor) -> ChangeReport:
-    """Makes one step, and waits for all that it does."""
+def _make_step(session: ClusterSession, step: ChangeStep, monitor: UsageMonitor) -> ChangeReport:
+    """Make one step, and wait until it is complete."""
     release, begin, switched = step.release, time.monotonic(), None
     session.report_progress(f"{release.chart} {release.name}: {step.effect}")
     if step.effect == "uninstall":
@@ -114,7 +122,7 @@ def _done(session: ClusterSession, step: ChangeStep, watch: UsageMonitor) -> Cha
     else:
         before = session.list_ray_clusters(release) if release.chart == "ray-service" else set[str]()
         if step.effect == "in place":
-            watch.in_place.add(release.name)
+            monitor.in_place.add(release.name)
         session.install(release)
         if step.effect == "new cluster":
             session.wait_for_switch(release, before)
@@ -137,35 +145,40 @@ def _done(session: ClusterSession, step: ChangeStep, watch: UsageMonitor) -> Cha
 def _uninstall(session: ClusterSession, release: Release) -> None:
     session.run_helm("uninstall", release.name, f"--namespace={release.namespace}", "--ignore-not-found")
     if release.chart == "ray-service":
-        gone = lambda: not session.list_ray_clusters(release)  # noqa: E731
-        session.wait(gone, f"the end of {release.name}", release.namespace)
+        is_removed = lambda: not session.list_ray_clusters(release)  # noqa: E731
+        session.wait(is_removed, f"the removal of {release.name}", release.namespace)
 
 
-def _end(
-    session: ClusterSession, made: record.RehearsalRecord, options: RehearsalOptions, error: BaseException | None = None
+def _finish(
+    session: ClusterSession,
+    created: record.RehearsalRecord,
+    options: RehearsalOptions,
+    error: BaseException | None = None,
 ) -> None:
-    """Takes all of it away, or says that it stays. A second Ctrl-C leaves it as it is: the record has what there is."""
+    """Remove everything, or keep it. A second Ctrl-C stops the removal; the record stays for `--clean`."""
     if options.keep:
-        record.mark_kept(session.kubectl, made)
+        record.mark_kept(session.kubectl, created)
         if error:
             raise RayhelmError(
-                f"{str(error) or 'interrupted'}\nit is kept as it is\n    {record.CLEAN_COMMAND}"
+                f"{str(error) or 'interrupted'}\nthe releases are kept\n    {record.CLEAN_COMMAND}"
             ) from error
         return
     try:
         if isinstance(error, KeyboardInterrupt):
-            session.report_progress("interrupted: taking away what was made")
-        record.remove_all(session, made)
+            session.report_progress("interrupted: removing what was created")
+        record.remove_all(session, created)
     except KeyboardInterrupt:
-        raise RayhelmError(f"interrupted: what the rehearsal made is still there\n    {record.CLEAN_COMMAND}") from None
+        raise RayhelmError(
+            f"interrupted: what the rehearsal created is still on the cluster\n    {record.CLEAN_COMMAND}"
+        ) from None
     except RayhelmError as left:
         first = f"{error}\n" if isinstance(error, RayhelmError) else ""
-        raise RayhelmError(f"{first}not everything could be taken away: {left}\n    {record.CLEAN_COMMAND}") from error
+        raise RayhelmError(f"{first}not everything could be removed: {left}\n    {record.CLEAN_COMMAND}") from error
 
 
 def _with_keys(targets: Sequence[LoadTarget], session: ClusterSession) -> list[LoadTarget]:
     return [replace(target, key=session.keys.get(LOAD_CLIENT, "")) for target in targets]
 
 
-def _cards(stand_ins: StandInSet, rendered: Rendered) -> dict[str, GpuUsage]:
+def _count_service_gpus(stand_ins: StandInSet, rendered: Rendered) -> dict[str, GpuUsage]:
     return {name: count_gpus(name, rendered, values) for name, values in stand_ins.services.items()}

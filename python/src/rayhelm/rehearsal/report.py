@@ -1,4 +1,4 @@
-"""What a rehearsal saw."""
+"""The report of a rehearsal."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,17 +12,17 @@ from rayhelm.rehearsal.load_client import RequestResult
 
 __all__ = ["ChangeReport", "FailedRequest", "PoolUsage", "Report", "RequestSummary", "ServiceReport", "list_failures"]
 
-TOLD = 10
-"""Lost requests that are told one by one."""
+MAX_FAILURES = 10
+"""Failed requests that are listed."""
 
 
 class ServiceReport(Closed):
-    """A RayService that played."""
+    """A RayService of the rehearsal."""
 
     name: str
     models: tuple[str, ...]
     ready_seconds: float | None
-    """From its install until it was ready."""
+    """Seconds from its installation until it was ready."""
 
 
 class ChangeReport(Closed):
@@ -34,51 +34,55 @@ class ChangeReport(Closed):
     details: tuple[str, ...] = ()
     """What that means, a sentence each."""
     switched_seconds: float | None = None
-    """Until another Ray cluster served; null where none was built."""
+    """Seconds until another Ray cluster was active; null if none was created."""
     seconds: float | None = None
-    """Until all that it does was done; null where it was not."""
+    """Seconds until the change was complete; null if it was not."""
 
 
 class PoolUsage(Closed):
-    """Cards that the real thing would have held in a pool, at the least number of workers."""
+    """GPUs of a pool that the real fleet would have used, with the minimum number of workers."""
 
     pool: str
     gpu: str
     resource: str
-    """Extended resource; parts of cards count as such."""
+    """Extended resource; GPU partitions count as such."""
     before: int
     peak: int
     after: int
     capacity: int
-    """What the pool offers."""
+    """GPUs of the pool."""
 
 
 class FailedRequest(Closed):
-    """A request without the answer that it should have had. Nothing was tried twice."""
+    """A request without a correct answer. Nothing is retried."""
 
     at: str
     target: str
     kind: str
-    after_seconds: float
+    seconds: float
     error: str
 
 
 class RequestSummary(Closed):
-    """Requests of some time."""
+    """Requests of a period."""
 
     answered: int
     failed: int
     p50_seconds: float | None
-    """Of those that were answered, until the last byte."""
+    """Of answered requests, until the last byte."""
     p99_seconds: float | None
     slowest_seconds: float | None
 
     @classmethod
-    def of(cls, answered: Sequence[RequestResult], lost: Sequence[RequestResult]) -> Self:
-        took = sorted(seen.seconds for seen in answered)
+    def summarize(cls, answered: Sequence[RequestResult], failed: Sequence[RequestResult]) -> Self:
+        seconds = sorted(result.seconds for result in answered)
         shares = (0.5, 0.99, 1)
-        p50, p99, slowest = (took[min(len(took) - 1, int(len(took) * share))] if took else None for share in shares)
-        return cls(answered=len(answered), failed=len(lost), p50_seconds=p50, p99_seconds=p99, slowest_seconds=slowest)
+        p50, p99, slowest = (
+            seconds[min(len(seconds) - 1, int(len(seconds) * share))] if seconds else None for share in shares
+        )
+        return cls(
+            answered=len(answered), failed=len(failed), p50_seconds=p50, p99_seconds=p99, slowest_seconds=slowest
+        )
 
 
 class Report(Closed):
@@ -87,50 +91,50 @@ class Report(Closed):
     fleet: str
     file: str
     change: str
-    """File of the new fleet; empty where nothing was changed."""
+    """File of the new fleet; empty without a change."""
     cluster: str
-    """Of the fleet."""
+    """Cluster of the fleet."""
     server: str
-    """API server that it was rehearsed on."""
+    """API server of the cluster that it was rehearsed on."""
     context: str
     kuberay: str
     services: tuple[ServiceReport, ...]
     changes: tuple[ChangeReport, ...]
     gpus: tuple[PoolUsage, ...]
     peak_clusters: int
-    """Ray clusters at the same time."""
+    """Largest number of Ray clusters at the same time."""
     peak_pods: int
-    """Of the stand-ins."""
+    """Largest number of pods of the stand-ins."""
     peak_memory_gib: float
-    """That those pods asked for."""
+    """Memory that those pods requested."""
     before: RequestSummary
     during: RequestSummary | None
-    """From the change until all of it was done; null where nothing was changed."""
+    """From the start of the change; null without a change."""
     failures: tuple[FailedRequest, ...]
     """The first ten."""
     error: str = ""
-    """Why the change did not come to its end; empty where it did."""
+    """Why the change is incomplete; empty if it is complete."""
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
     kept: tuple[str, ...] = ()
-    """How to call what runs on, and how to end it; empty where all of it was taken away."""
+    """How to send requests and how to remove everything; empty if everything was removed."""
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def ok(self) -> bool:
-        """Nothing was lost, and the change came to its end."""
+        """No request failed, and the change is complete."""
         return not self.error and not self.before.failed and not (self.during and self.during.failed)
 
 
-def list_failures(seen: Sequence[RequestResult]) -> tuple[FailedRequest, ...]:
-    """The first ones, in the order in which they were asked."""
+def list_failures(failed: Sequence[RequestResult]) -> tuple[FailedRequest, ...]:
+    """Return the first failed requests in the order of their start."""
     return tuple(
         FailedRequest(
             at=datetime.fromtimestamp(each.started, UTC).isoformat(timespec="seconds"),
             target=each.target,
             kind=each.kind,
-            after_seconds=each.seconds,
+            seconds=each.seconds,
             error=each.error,
         )
-        for each in sorted(seen, key=lambda each: each.started)[:TOLD]
+        for each in sorted(failed, key=lambda each: each.started)[:MAX_FAILURES]
     )

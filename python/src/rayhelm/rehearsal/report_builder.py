@@ -1,4 +1,4 @@
-"""Puts a rehearsal's report together."""
+"""Build the report of a rehearsal."""
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ __all__ = ["Measurements", "build_report"]
 
 @dataclass(frozen=True)
 class Measurements:
-    """What was seen."""
+    """What was measured."""
 
     outcome: LoadResult
-    """Of all callers."""
+    """Results of all requests."""
     moment: float
-    """When the change began; seconds since the epoch."""
+    """Start of the change, in seconds since the epoch."""
     changes: Sequence[ChangeReport]
-    """Those that came to their end."""
+    """Completed steps."""
     error: str
-    """Why the next one did not."""
+    """Why the next step failed; empty if none did."""
     before: GpuUsage
     after: GpuUsage
-    watch: UsageMonitor
+    monitor: UsageMonitor
 
 
 def build_report(
@@ -42,17 +42,17 @@ def build_report(
     old: Rendered,
     new: Rendered | None,
     options: RehearsalOptions,
-    seen: Measurements,
+    measured: Measurements,
     targets: Sequence[LoadTarget],
 ) -> Report:
-    done = {(each.chart, each.name) for each in seen.changes}
+    done = {(each.chart, each.name) for each in measured.changes}
     rest = [
         ChangeReport(chart=step.release.chart, name=step.release.name, effect=step.effect, details=step.details)
         for step in scenario.steps
         if (step.release.chart, step.release.name) not in done
     ]
-    first_requests, then = _split(seen.outcome, seen.moment if scenario.steps else None)
-    held = _held(new or old, options.cluster, seen)
+    first_requests, then = _split(measured.outcome, measured.moment if scenario.steps else None)
+    pools = _summarize_pools(new or old, options.cluster, measured)
     return Report(
         fleet=old.plan.fleet,
         file=old.loaded.document.file,
@@ -62,33 +62,39 @@ def build_report(
         context=scenario.found.context,
         kuberay=scenario.found.kuberay,
         services=tuple(_service(release, session) for release in _services(scenario)),
-        changes=(*seen.changes, *rest),
-        gpus=held,
-        peak_clusters=seen.watch.peak_clusters,
-        peak_pods=seen.watch.peak_pods,
-        peak_memory_gib=round(seen.watch.peak_requests.memory / 2**30, 1),
+        changes=(*measured.changes, *rest),
+        gpus=pools,
+        peak_clusters=measured.monitor.peak_clusters,
+        peak_pods=measured.monitor.peak_pods,
+        peak_memory_gib=round(measured.monitor.peak_requests.memory / 2**30, 1),
         before=first_requests,
         during=then,
-        failures=list_failures(seen.outcome.failed),
-        error=seen.error,
-        warnings=(*_warnings(held, scenario), *_started_again(scenario, new or old)),
+        failures=list_failures(measured.outcome.failed),
+        error=measured.error,
+        warnings=(*_list_warnings(pools, scenario), *_list_restarts(scenario, new or old)),
         notes=tuple(
             dict.fromkeys(
-                [*_notes(scenario), *_more(scenario, new or old), *_unseen(scenario, old, new or old, options)]
+                [
+                    *_list_notes(scenario),
+                    *_list_scaled_services(scenario, new or old),
+                    *_list_invisible_changes(scenario, old, new or old, options),
+                ]
             )
         ),
-        kept=tuple(_kept(session, targets)) if options.keep else (),
+        kept=tuple(_list_commands(session, targets)) if options.keep else (),
     )
 
 
 def _split(outcome: LoadResult, moment: float | None) -> tuple[RequestSummary, RequestSummary | None]:
-    """Before and after that moment, by their ends."""
+    """Summarize the requests that ended before `moment` and after it."""
     if moment is None:
-        return RequestSummary.of(outcome.answered, outcome.failed), None
+        return RequestSummary.summarize(outcome.answered, outcome.failed), None
     then = outcome.after(moment)
-    late = {id(seen) for seen in (*then.answered, *then.failed)}
-    answered, lost = ([seen for seen in kind if id(seen) not in late] for kind in (outcome.answered, outcome.failed))
-    return RequestSummary.of(answered, lost), RequestSummary.of(then.answered, then.failed)
+    late = {id(result) for result in (*then.answered, *then.failed)}
+    answered, failed = (
+        [result for result in kind if id(result) not in late] for kind in (outcome.answered, outcome.failed)
+    )
+    return RequestSummary.summarize(answered, failed), RequestSummary.summarize(then.answered, then.failed)
 
 
 def _services(scenario: Scenario) -> list[Release]:
@@ -102,86 +108,90 @@ def _service(release: Release, session: ClusterSession) -> ServiceReport:
     return ServiceReport(name=release.name, models=tuple(models), ready_seconds=session.seconds.get(release.name))
 
 
-def _held(rendered: Rendered, cluster: str, seen: Measurements) -> tuple[PoolUsage, ...]:
-    there, pools = count_pool_gpus(rendered, cluster), rendered.plan.pools
+def _summarize_pools(rendered: Rendered, cluster: str, measured: Measurements) -> tuple[PoolUsage, ...]:
+    capacity, pools = count_pool_gpus(rendered, cluster), rendered.plan.pools
     return tuple(
         PoolUsage(
             pool=pool,
             gpu=pools[pool].gpu if pool in pools else "",
             resource=resource,
-            before=seen.before[pool, resource],
-            peak=seen.watch.peak[pool, resource],
-            after=seen.after[pool, resource],
-            capacity=there[pool, resource],
+            before=measured.before[pool, resource],
+            peak=measured.monitor.peak[pool, resource],
+            after=measured.after[pool, resource],
+            capacity=capacity[pool, resource],
         )
-        for pool, resource in sorted({*there, *seen.watch.peak})
+        for pool, resource in sorted({*capacity, *measured.monitor.peak})
     )
 
 
-def _warnings(held: Collection[PoolUsage], scenario: Scenario) -> list[str]:
+def _list_warnings(pools: Collection[PoolUsage], scenario: Scenario) -> list[str]:
     short = [
-        f"pool {each.pool}: {each.peak} of {each.resource} were needed at once, and it has {each.capacity}: on the real"
-        " cluster pods would wait for room, and the change with them"
-        for each in held
+        f"pool {each.pool}: {each.peak} {each.resource} are needed at the same time and the pool has {each.capacity}:"
+        " on the real cluster pods would stay Pending, and the change would wait"
+        for each in pools
         if each.peak > each.capacity
     ]
     held_back = [
-        f"service {step.release.name}: the edit of its pods does nothing under `upgrade.strategy: None`"
+        f"service {step.release.name}: its pods change, but `upgrade.strategy: None` prevents a new cluster"
         for step in scenario.steps
         if step.effect == "held back"
     ]
     return short + held_back
 
 
-def _started_again(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
-    """Requests wait in the ingress, which is replaced, too; what that ends with, the gateway tries again."""
+def _list_restarts(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
+    """Warn of models whose only replica restarts. Requests wait in the ingress, which Serve replaces too."""
     for step in scenario.steps:
         if step.effect != "serve config":
             continue
         for plan in rendered.plan.of_service(step.release.name):
             if plan.served_as in step.restarted and plan.min_replicas <= 1:
                 yield (
-                    f"{plan.served_as}: its one replica is started again in place; requests that come meanwhile wait"
-                    f" until its weights are loaded, the real ones for some {plan.scaling.load_s:.0f} s, and some may"
-                    " get 503. Together with an edit of its pods it would be a new cluster, which is waited for"
+                    f"{plan.served_as}: Serve restarts its only replica in place. Requests wait until the weights are"
+                    f" loaded (about {plan.scaling.load_s:.0f} s for the real model), and some may get 503. An edit of"
+                    " the pods in the same change creates a new cluster instead, which takes over when it is ready"
                 )
 
 
-def _notes(scenario: Scenario) -> list[str]:
-    notes = ["times are those of tiny models on CPUs: real weights take longer to load, and answers mean nothing"]
+def _list_notes(scenario: Scenario) -> list[str]:
+    notes = [
+        "times are those of tiny models on CPUs; real weights take longer to load, and the answers have no meaning"
+    ]
     if any(step.effect == "new cluster" for step in scenario.steps):
-        notes.append(f"a cluster that was replaced lives on for {DELETION_DELAY} s at most, longer on the real cluster")
+        notes.append(f"a replaced cluster is deleted after at most {DELETION_DELAY} s; the real fleet may wait longer")
     if any(step.release.chart == "platform" for step in scenario.steps) or scenario.old.releases[0].chart == "platform":
-        notes.append("priority classes and admission policies of chart platform held in the whole cluster meanwhile")
-    gone = {target.name for target in scenario.old.targets} - {target.name for target in scenario.new.targets}
-    notes += [f"{name}: goes away with the change, and was not called" for name in sorted(gone)]
+        notes.append("priority classes and admission policies of chart platform applied to the whole cluster")
+    removed = {target.name for target in scenario.old.targets} - {target.name for target in scenario.new.targets}
+    notes += [f"{name}: the change removes it, so it received no load" for name in sorted(removed)]
     return [*scenario.old.notes, *scenario.new.notes, *notes]
 
 
-def _more(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
-    """Cards are counted at the least number of workers."""
+def _list_scaled_services(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
+    """Note services that use more GPUs at the planned load than with the minimum of workers."""
     for name, values in scenario.new.services.items():
         least = sum(count_gpus(name, rendered, values).values())
         planned = sum(rendered.plan.services[name].gpu_resources.values())
         if planned > least:
-            yield f"{name}: {least} cards are those of its least workers; at the planned load a cluster holds {planned}"
+            yield f"{name}: counted with {least} GPUs for its minimum of workers; at the planned load it uses {planned}"
 
 
-def _unseen(scenario: Scenario, old: Rendered, new: Rendered, options: RehearsalOptions) -> Iterator[str]:
-    """Releases that the change edits in nothing that the stand-ins show."""
-    there = {(each.chart, each.name): each.values for each in select_releases(old, options)}
-    seen = {(step.release.chart, step.release.name) for step in scenario.steps}
+def _list_invisible_changes(
+    scenario: Scenario, old: Rendered, new: Rendered, options: RehearsalOptions
+) -> Iterator[str]:
+    """Note releases whose change has no effect on the stand-ins."""
+    old_values = {(each.chart, each.name): each.values for each in select_releases(old, options)}
+    changed = {(step.release.chart, step.release.name) for step in scenario.steps}
     for release in select_releases(new, options):
         key = (release.chart, release.name)
-        if key in there and key not in seen and there[key] != release.values:
-            yield f"{release.chart} {release.name}: what the change edits of it cannot be seen without cards"
+        if key in old_values and key not in changed and old_values[key] != release.values:
+            yield f"{release.chart} {release.name}: its change has no effect without GPUs"
 
 
-def _kept(session: ClusterSession, targets: Sequence[LoadTarget]) -> list[str]:
-    door = next((each for each in session.installed.values() if isinstance(each.values, GatewayValues)), None)
+def _list_commands(session: ClusterSession, targets: Sequence[LoadTarget]) -> list[str]:
+    gateway = next((each for each in session.installed.values() if isinstance(each.values, GatewayValues)), None)
     lines = []
-    if door:
-        lines.append(f"kubectl --namespace {door.namespace} port-forward service/{door.name} 8000:80 &")
+    if gateway:
+        lines.append(f"kubectl --namespace {gateway.namespace} port-forward service/{gateway.name} 8000:80 &")
         body = f'{{"model": "{targets[0].model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
         header = f"-H 'Authorization: Bearer {session.keys[LOAD_CLIENT]}' -H 'Content-Type: application/json'"
         lines.append(f"curl http://localhost:8000/v1/chat/completions {header} -d '{body}'")

@@ -1,4 +1,4 @@
-"""A rehearsal's report for people: tables in a terminal, or Markdown for a pull request."""
+"""Print the report of a rehearsal: tables in a terminal, or Markdown for a pull request."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,20 +12,22 @@ from rayhelm.rehearsal.report import Report, RequestSummary
 
 __all__ = ["format_markdown", "print_report"]
 
+KEPT = "the rehearsal keeps running"
+
 
 @dataclass(frozen=True)
-class _Rows:
-    """A table, whatever it is written in."""
+class _Table:
+    """A table in any format."""
 
     columns: tuple[str, ...]
     figures: int
-    """So many columns at the end are numbers."""
+    """Number of numeric columns at the end."""
     rows: tuple[tuple[str, ...], ...]
 
 
 def print_report(report: Report, out: Console) -> None:
-    colour = "green" if report.ok else "red"
-    out.print(f"[bold {colour}]{escape(_verdict(report))}[/bold {colour}]", soft_wrap=True)
+    color = "green" if report.ok else "red"
+    out.print(f"[bold {color}]{escape(_verdict(report))}[/bold {color}]", soft_wrap=True)
     out.print(_where(report), soft_wrap=True, markup=False)
     for rows in _tables(report):
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
@@ -43,7 +45,7 @@ def print_report(report: Report, out: Console) -> None:
 
 
 def format_markdown(report: Report) -> str:
-    """Ends with a line break."""
+    """Return the report as Markdown, with a line break at the end."""
     parts = [f"### {_verdict(report)}", _where(report)]
     for rows in _tables(report):
         kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
@@ -54,22 +56,18 @@ def format_markdown(report: Report) -> str:
         ]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
     for title, lines_ in _lists(report):
-        if title != "it runs on":  # with a key
+        if title != KEPT:  # it has an API key
             parts.append("\n".join([f"**{title.capitalize()}**", "", *(f"* {line}" for line in lines_)]))
     return "\n\n".join(parts) + "\n"
-
-
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
 
 
 def _verdict(report: Report) -> str:
     what = f"{report.fleet}, changed to {report.change}" if report.change else report.fleet
     if report.error:
-        return f"{what}: the change did not come to its end"
-    lost = report.before.failed + (report.during.failed if report.during else 0)
+        return f"{what}: the change is incomplete"
+    failed = report.before.failed + (report.during.failed if report.during else 0)
     answered = report.before.answered + (report.during.answered if report.during else 0)
-    return f"{what}: {lost or 'no'} request{'s' if lost > 1 else ''} lost of {lost + answered}"
+    return f"{what}: {failed or 'no'} of {failed + answered} requests failed"
 
 
 def _where(report: Report) -> str:
@@ -77,42 +75,42 @@ def _where(report: Report) -> str:
     clusters = f"{report.peak_clusters} Ray cluster{'s' if report.peak_clusters > 1 else ''}"
     return (
         f"cluster {report.cluster}, rehearsed on {report.server}{context} with KubeRay {report.kuberay}\n"
-        f"at most {clusters}, {report.peak_pods} pods that asked for {report.peak_memory_gib:.1f} GiB"
+        f"peak: {clusters}, {report.peak_pods} pods with requests of {report.peak_memory_gib:.1f} GiB"
     )
 
 
-def _tables(report: Report) -> Iterator[_Rows]:
+def _tables(report: Report) -> Iterator[_Table]:
     services = tuple((each.name, ", ".join(each.models), _seconds(each.ready_seconds)) for each in report.services)
-    yield _Rows(("service", "models", "ready after"), 1, services)
+    yield _Table(("service", "models", "ready after"), 1, services)
     if report.changes:
         changes = tuple(
             (f"{each.chart} {each.name}", each.effect, _seconds(each.switched_seconds), _seconds(each.seconds))
             for each in report.changes
         )
-        yield _Rows(("changed", "what happens", "switched after", "done after"), 2, changes)
+        yield _Table(("changed", "effect", "switched after", "complete after"), 2, changes)
     gpus = tuple(
         (each.pool, each.gpu, *map(str, (each.before, each.peak, each.after, each.capacity))) for each in report.gpus
     )
-    yield _Rows(("pool", "cards of the real thing", "before", "at most", "after", "the pool has"), 4, gpus)
+    yield _Table(("pool", "GPUs of the real fleet", "before", "peak", "after", "capacity"), 4, gpus)
     requests = [_row("before" if report.during else "steady load", report.before)]
     requests += [_row("during the change", report.during)] if report.during else []
-    yield _Rows(("requests", "answered", "lost", "p50", "p99", "slowest"), 5, tuple(requests))
+    yield _Table(("requests", "answered", "failed", "p50", "p99", "slowest"), 5, tuple(requests))
     if report.failures:
-        lost = tuple(
-            (each.at, each.target, each.kind, each.error, f"{each.after_seconds:.1f} s") for each in report.failures
+        failures = tuple(
+            (each.at, each.target, each.kind, each.error, f"{each.seconds:.1f} s") for each in report.failures
         )
-        yield _Rows(("lost at", "model", "kind", "what was wrong", "after"), 1, lost)
+        yield _Table(("failed at", "model", "kind", "error", "after"), 1, failures)
 
 
 def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     meaning = [f"{each.chart} {each.name}: {sentence}" for each in report.changes for sentence in each.details]
-    failed = report.error.splitlines()
+    error = report.error.splitlines()
     lists = {
         "what the change means": meaning,
-        "it did not come to its end": failed,
+        "the change is incomplete": error,
         "warnings": report.warnings,
-        "not as in the fleet": report.notes,
-        "it runs on": report.kept,
+        "differences from the fleet": report.notes,
+        KEPT: report.kept,
     }
     yield from ((title, lines) for title, lines in lists.items() if lines)
 

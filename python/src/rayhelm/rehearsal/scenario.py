@@ -1,4 +1,4 @@
-"""Who plays in a rehearsal, and what happens to them."""
+"""The releases and steps of a rehearsal."""
 
 from dataclasses import dataclass, replace
 
@@ -26,16 +26,16 @@ __all__ = [
 ]
 
 NODE_GATEWAY_IMAGE = "rayhelm.local/ray:haproxy"
-"""HAProxy's image on `make node`, which pulls nothing."""
+"""HAProxy's image on the node of `make node`, which cannot pull images."""
 _ORDER = ("platform", "tenant", "ray-service", "gateway")
 
 
 @dataclass(frozen=True)
 class RehearsalOptions:
-    """What is asked for."""
+    """Options of the command."""
 
     cluster: str
-    """Of the fleet."""
+    """Cluster of the fleet."""
     image: str
     services: tuple[str, ...] = ()
     gateway_image: str = ""
@@ -47,20 +47,20 @@ class RehearsalOptions:
 
 @dataclass(frozen=True)
 class Scenario:
-    """Who plays, and what happens to them."""
+    """Stand-ins before and after, and the steps between them."""
 
     found: ClusterFacts
     old: StandInSet
     new: StandInSet
     steps: list[ChangeStep]
     kept_targets: list[LoadTarget]
-    """Models that are called all the time."""
+    """Models that receive load during the whole rehearsal."""
     added_targets: list[LoadTarget]
-    """And those that the change brings."""
+    """Models that the change adds."""
 
 
 def select_cluster(rendered: Rendered, wanted: str) -> str:
-    """The fleet's cluster to rehearse. Raises FleetError where that is not clear."""
+    """Return the cluster of the fleet to rehearse. Raises FleetError if it is not unique."""
     known = list(dict.fromkeys(release.cluster for release in rendered.releases))
     if wanted in known:
         return wanted
@@ -71,50 +71,52 @@ def select_cluster(rendered: Rendered, wanted: str) -> str:
 
 
 def refuse_identical(old: Rendered, new: Rendered, options: RehearsalOptions) -> None:
-    """Raises FleetError where there is nothing to rehearse, or nothing to compare."""
+    """Raises FleetError if the fleets have different names or equal values."""
     if old.plan.fleet != new.plan.fleet:
         fix = f"fleet: {old.plan.fleet}"
-        raise FleetError(Problem(f"another fleet: {new.plan.fleet}, not {old.plan.fleet}", fix=fix))
+        raise FleetError(Problem(f"the changed fleet is `{new.plan.fleet}`, not `{old.plan.fleet}`", fix=fix))
     if select_releases(old, options) == select_releases(new, options):
-        raise FleetError(Problem("nothing to rehearse: both render the same values", fix="--change NEW.yaml, edited"))
+        raise FleetError(
+            Problem("nothing to rehearse: both fleets have the same values", fix="--change NEW.yaml, edited")
+        )
 
 
 def build_scenario(kubectl: Kubectl, old: Rendered, new: Rendered | None, options: RehearsalOptions) -> Scenario:
-    """Raises RayhelmError where the cluster or the fleet is not one for it."""
-    repository, tag = _parts("--image", options.image)
+    """Build the scenario. Raises RayhelmError if the cluster or the fleet cannot be rehearsed."""
+    repository, tag = _split_image("--image", options.image)
     if options.gateway_image:
-        _parts("--gateway-image", options.gateway_image)
+        _split_image("--gateway-image", options.gateway_image)
     found = inspect_cluster(kubectl)
     refuse_other_rehearsal(kubectl)
-    place = StandInCluster(
+    stand_in_cluster = StandInCluster(
         kuberay=found.kuberay,
         image=RayImage(repository=repository, tag=tag, includes_rayhelm=True),
-        haproxy=options.gateway_image or (NODE_GATEWAY_IMAGE if NODE_GATEWAY_IMAGE in found.images() else ""),
+        haproxy=options.gateway_image or (NODE_GATEWAY_IMAGE if NODE_GATEWAY_IMAGE in found.list_images() else ""),
         api_servers=found.api_servers,
     )
-    first = remove_external(build_stand_ins(old, place, cluster=options.cluster, services=options.services))
+    first = remove_external(build_stand_ins(old, stand_in_cluster, cluster=options.cluster, services=options.services))
     if not first.targets:
-        raise FleetError(Problem("nobody can be stood in for", fix="\n".join(first.notes)))
+        raise FleetError(Problem("no model of this fleet has a CPU stand-in:\n" + "\n".join(first.notes)))
     if new is None:
-        return Scenario(found, first, first, [], *_called(first, first))
-    then = remove_external(build_stand_ins(new, place, cluster=options.cluster, services=options.services))
+        return Scenario(found, first, first, [], *_select_targets(first, first))
+    then = remove_external(build_stand_ins(new, stand_in_cluster, cluster=options.cluster, services=options.services))
     before, after, edits = mirror_edits(first, then)
-    return Scenario(found, before, after, plan_steps(before, after, edits), *_called(before, after))
+    return Scenario(found, before, after, plan_steps(before, after, edits), *_select_targets(before, after))
 
 
 def list_releases(scenario: Scenario) -> tuple[list[Release], list[list[dict[str, object]]], list[dict[str, object]]]:
-    """Every release that is there at some time, its objects, and those of the largest service that is there twice."""
-    comes = [step.release for step in scenario.steps if step.effect == "install"]
+    """Return every release of the rehearsal, its objects, and the objects of the largest service that is replaced."""
+    added = [step.release for step in scenario.steps if step.effect == "install"]
     changes = [step.release for step in scenario.steps if step.effect not in ("install", "uninstall")]
-    render_objects(changes)  # what the charts refuse is refused before anything is made
-    releases = sorted([*scenario.old.releases, *comes], key=lambda each: _ORDER.index(each.chart))
-    twice = render_objects([step.release for step in scenario.steps if step.effect == "new cluster"])
-    largest = max(twice, key=lambda each: sum(room.memory for room in list_pod_requests(each)), default=[])
+    render_objects(changes)  # a chart refuses its values before anything is created
+    releases = sorted([*scenario.old.releases, *added], key=lambda each: _ORDER.index(each.chart))
+    replaced = render_objects([step.release for step in scenario.steps if step.effect == "new cluster"])
+    largest = max(replaced, key=lambda each: sum(pod.memory for pod in list_pod_requests(each)), default=[])
     return releases, render_objects(releases), largest
 
 
 def select_releases(rendered: Rendered, options: RehearsalOptions) -> list[Release]:
-    """As the fleet has them, of those that are wished for."""
+    """Return the fleet's own releases of the selected cluster and services."""
     return [
         replace(release, file="", about="")
         for release in rendered.releases
@@ -123,18 +125,20 @@ def select_releases(rendered: Rendered, options: RehearsalOptions) -> list[Relea
     ]
 
 
-def _parts(option: str, name: str) -> tuple[str, str]:
-    """Repository and tag; a port is none."""
+def _split_image(option: str, name: str) -> tuple[str, str]:
+    """Return repository and tag; a port is not a tag."""
     repository, _, tag = name.rpartition(":")
     if not repository or not tag or "/" in tag:
-        raise UsageError(f"{option} is {name}, which is not REPOSITORY:TAG")
+        raise UsageError(f"{option} is `{name}`; REPOSITORY:TAG is needed")
     return repository, tag
 
 
-def _called(old: StandInSet, new: StandInSet) -> tuple[list[LoadTarget], list[LoadTarget]]:
-    """Models that are there before and after, which bear the load; and those that come."""
+def _select_targets(old: StandInSet, new: StandInSet) -> tuple[list[LoadTarget], list[LoadTarget]]:
+    """Return the models before and after the change, which receive the load, and the added ones."""
     before, after = ({target.name: target for target in stand_ins.targets} for stand_ins in (old, new))
-    stay = [target for name, target in before.items() if after.get(name) == target]
-    if not stay:
-        raise FleetError(Problem("no model is there before the change and after it, at one address: nobody to call"))
-    return stay, [target for name, target in after.items() if before.get(name) != target]
+    kept = [target for name, target in before.items() if after.get(name) == target]
+    if not kept:
+        raise FleetError(
+            Problem("no model exists before and after the change at the same address: nothing can receive the load")
+        )
+    return kept, [target for name, target in after.items() if before.get(name) != target]

@@ -1,4 +1,4 @@
-"""What a fleet holds while it is rehearsed: the cards of the real thing, and the room of the stand-ins."""
+"""GPUs that the real fleet would use during a rehearsal, and resources that the stand-ins request."""
 
 import threading
 from collections import Counter
@@ -16,23 +16,23 @@ from rayhelm.values.ray_service import RayServiceValues
 __all__ = ["GpuUsage", "UsageMonitor", "count_gpus", "count_pool_gpus"]
 
 GpuUsage = Counter[tuple[str, str]]
-"""By pool and extended resource: parts of cards are counted as such."""
-EVERY = 3.0
-"""Seconds between two looks."""
+"""Count by pool and extended resource; GPU partitions count as such."""
+INTERVAL = 3.0
+"""Seconds between two observations."""
 
 
 def count_gpus(service: str, rendered: Rendered, values: RayServiceValues) -> GpuUsage:
-    """What one Ray cluster of the service holds at the least number of workers."""
+    """Count the GPUs of one Ray cluster of the service with the minimum number of workers."""
     kinds = name_pod_kinds(rendered.plan.of_service(service), rendered.loaded)
     pools = {name: kind.pool for kind, name in kinds.items()}
-    held: GpuUsage = Counter()
+    used: GpuUsage = Counter()
     for name, group in values.worker_groups.items():
-        held[pools[name], get_gpu_resource(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
-    return held
+        used[pools[name], get_gpu_resource(group)] += group.min_replicas * group.num_of_hosts * group.gpu.count
+    return used
 
 
 def count_pool_gpus(rendered: Rendered, cluster: str) -> GpuUsage:
-    """What the pools of a cluster offer."""
+    """Count the GPUs of the pools of a cluster."""
     pools = rendered.plan.pools.items()
     return Counter(
         {(name, res): n for name, pool in pools if pool.cluster == cluster for res, n in pool.gpu_resources.items()}
@@ -41,21 +41,21 @@ def count_pool_gpus(rendered: Rendered, cluster: str) -> GpuUsage:
 
 @dataclass
 class UsageMonitor:
-    """Looks at the cluster again and again, in a thread of its own."""
+    """Observes the cluster repeatedly, in its own thread."""
 
     kubectl: Kubectl
     old: Mapping[str, GpuUsage]
-    """By service: cards of a Ray cluster that was there before the change."""
+    """GPUs of a Ray cluster from before the change, by service."""
     new: Mapping[str, GpuUsage]
-    """And of one that the change made, or changed in place."""
+    """GPUs of a Ray cluster that the change creates or changes in place, by service."""
     namespaces: Collection[str]
-    """Where the fleet lives: what others have beside it is not counted."""
+    """Namespaces of the fleet; other namespaces are not counted."""
     before: set[str] | None = None
-    """Ray clusters that were there before the change; None until that begins."""
+    """Ray clusters from before the change; None until it begins."""
     in_place: set[str] = field(default_factory=set)
-    """Services whose clusters were changed in place."""
-    cards: GpuUsage = field(default_factory=Counter)
-    """At the last look."""
+    """Services whose clusters are changed in place."""
+    gpus: GpuUsage = field(default_factory=Counter)
+    """At the last observation."""
     peak: GpuUsage = field(default_factory=Counter)
     peak_clusters: int = 0
     peak_pods: int = 0
@@ -74,33 +74,33 @@ class UsageMonitor:
         self._thread.join()
 
     def observe(self) -> GpuUsage:
-        """Cards that the real thing would hold now."""
-        clusters = self._clusters()
-        self.cards = Counter()
+        """Count the GPUs that the real fleet would use now."""
+        clusters = self._list_clusters()
+        self.gpus = Counter()
         for name, service in clusters.items():
             first = (self.before is None or name in self.before) and service not in self.in_place
-            self.cards += (self.old if first else self.new).get(service, Counter())
-        self.peak |= self.cards
+            self.gpus += (self.old if first else self.new).get(service, Counter())
+        self.peak |= self.gpus
         self.peak_clusters = max(self.peak_clusters, len(clusters))
-        pods = self._pods()
+        pods = self._list_pods()
         self.peak_pods = max(self.peak_pods, len(pods))
-        room = sum(pods, start=ZERO)
-        self.peak_requests = max(self.peak_requests, room, key=lambda each: each.memory)
-        return self.cards
+        total = sum(pods, start=ZERO)
+        self.peak_requests = max(self.peak_requests, total, key=lambda each: each.memory)
+        return self.gpus
 
     def mark_change(self) -> None:
-        """What is there now was there before the change."""
-        self.before = set(self._clusters())
+        """Record the current Ray clusters as those from before the change."""
+        self.before = set(self._list_clusters())
 
     def _run(self) -> None:
-        while not self._ended.wait(EVERY):
+        while not self._ended.wait(INTERVAL):
             try:
                 self.observe()
             except RayhelmError:
-                continue  # the next look may be answered
+                continue  # the next observation may succeed
 
-    def _clusters(self) -> dict[str, str]:
-        """Ray clusters that are there, and whose they are."""
+    def _list_clusters(self) -> dict[str, str]:
+        """Return the service of each Ray cluster."""
         items = self.kubectl.get("rayclusters.ray.io", "--all-namespaces")["items"]
         return {
             item["metadata"]["name"]: owner["name"]
@@ -110,7 +110,7 @@ class UsageMonitor:
             if owner["name"] in self.old or owner["name"] in self.new
         }
 
-    def _pods(self) -> list[Capacity]:
+    def _list_pods(self) -> list[Capacity]:
         kinds = ("rayhelm.dev/service", "rayhelm.dev/gateway")
         found = [self.kubectl.get("pods", "--all-namespaces", f"--selector={kind}")["items"] for kind in kinds]
         ours = (item for items in found for item in items if item["metadata"]["namespace"] in self.namespaces)

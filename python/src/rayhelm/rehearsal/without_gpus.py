@@ -1,4 +1,4 @@
-"""A fleet's releases as a cluster without cards can run them, and how its models are called there. Pure."""
+"""A fleet's releases as a cluster without GPUs can run them, and the addresses of its models there. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -25,38 +25,40 @@ from rayhelm.values.tenant import TenantValues
 __all__ = ["LOAD_CLIENT", "StandInSet", "build_stand_ins"]
 
 LOAD_CLIENT = "rehearsal"
-"""The tenant of the load, who may call every model, and the name of its way in."""
+"""Tenant of the load, which may call every model, and name of its network policy peer."""
 DELETION_DELAY = 60
-"""Seconds that a cluster which was replaced lives on at most: nobody waits for ten minutes in a rehearsal."""
+"""Upper limit of the deletion delay of a replaced cluster, in seconds, to keep a rehearsal short."""
 
 
 @dataclass(frozen=True)
 class StandInSet:
-    """Who plays."""
+    """Releases with CPU stand-ins."""
 
     releases: tuple[Release, ...]
-    """In the order of their install."""
+    """In the order of their installation."""
     targets: tuple[LoadTarget, ...]
-    """Models that somebody stands in for; without keys."""
+    """Models that have a stand-in; without API keys."""
     notes: tuple[str, ...]
-    """What is not as in the fleet, a sentence each."""
+    """Differences from the fleet, a sentence each."""
     services: Mapping[str, RayServiceValues] = field(default_factory=dict)
-    """The fleet's own values of each service that plays."""
+    """The fleet's own values of each service."""
 
 
 def build_stand_ins(
     rendered: Rendered,
-    place: StandInCluster,
+    stand_in_cluster: StandInCluster,
     *,
     cluster: str,
     services: Collection[str] = (),
     workers: int = 1,
-    doors: int = 1,
+    gateways: int = 1,
 ) -> StandInSet:
-    """The releases of one of the fleet's clusters; `services` are all when left out. `workers` have room for a replica
-    of every model each."""
+    """Build the stand-ins of one cluster of the fleet; of all services if `services` is empty.
+
+    Each of the `workers` runs a replica of every model; the gateway has `gateways` pods.
+    """
     notes: list[str] = []
-    played: list[Release] = []
+    releases: list[Release] = []
     own: dict[str, RayServiceValues] = {}
     for release in (each for each in rendered.releases if each.cluster == cluster):
         values = release.values
@@ -66,22 +68,24 @@ def build_stand_ins(
                     continue
                 plans = rendered.plan.of_service(release.name)
                 architectures = {plan.served_as: plan.architecture for plan in plans}
-                small = adapt_service(values, architectures, place, workers=workers)
+                small = adapt_service(values, architectures, stand_in_cluster, workers=workers)
                 notes += small.notes
                 if small.values.serve.applications:
                     own[release.name] = values
-                    played.append(replace(release, values=_service(small.values)))
+                    releases.append(replace(release, values=_service(small.values)))
             case GatewayValues():
-                played.append(replace(release, values=_gateway(adapt_gateway(values, place, replicas=doors))))
+                releases.append(
+                    replace(release, values=_gateway(adapt_gateway(values, stand_in_cluster, replicas=gateways)))
+                )
             case TenantValues():
-                played.append(replace(release, values=adapt_tenant(values)))
+                releases.append(replace(release, values=adapt_tenant(values)))
             case PlatformValues():
-                played.append(replace(release, values=adapt_platform(values, place)))
-    return StandInSet(tuple(played), tuple(_targets(played, rendered)), tuple(notes), own)
+                releases.append(replace(release, values=adapt_platform(values, stand_in_cluster)))
+    return StandInSet(tuple(releases), tuple(_targets(releases, rendered)), tuple(notes), own)
 
 
 def _service(values: RayServiceValues) -> RayServiceValues:
-    """Lets the load in past a gateway that is not there, and replaces clusters quicker."""
+    """Allow the load if there is no gateway, and shorten the deletion delay."""
     policy = values.network_policy
     delay = min(DELETION_DELAY, values.upgrade.deletion_delay_seconds)
     gateways = policy.allowed_gateways or {LOAD_CLIENT: Peer(namespace=NAMESPACE)}
@@ -94,7 +98,7 @@ def _service(values: RayServiceValues) -> RayServiceValues:
 
 
 def _gateway(values: GatewayValues) -> GatewayValues:
-    """Lets the load in, with a key of its own and without limits that it could meet."""
+    """Allow the load, with its own key and limits that it cannot reach."""
     policy = values.network_policy
     clients = {**policy.allowed_clients, LOAD_CLIENT: AllowedClient(namespace=NAMESPACE)}
     load = Tenant.model_validate(
@@ -113,11 +117,11 @@ def _gateway(values: GatewayValues) -> GatewayValues:
     )
 
 
-def _targets(played: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
+def _targets(releases: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
-    doors = [release for release in played if isinstance(release.values, GatewayValues)]
+    gateways = [release for release in releases if isinstance(release.values, GatewayValues)]
     seen: set[str] = set()
-    for release in played:
+    for release in releases:
         values = release.values
         if not isinstance(values, RayServiceValues):
             continue
@@ -126,12 +130,12 @@ def _targets(played: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
                 if model in seen:
                     continue
                 seen.add(model)
-                yield LoadTarget(name=model, url=_url(release, name, values, doors), model=model, task=tasks[model])
+                yield LoadTarget(name=model, url=_url(release, name, values, gateways), model=model, task=tasks[model])
 
 
-def _url(release: Release, application: str, values: RayServiceValues, doors: list[Release]) -> str:
-    if doors:
-        return f"http://{doors[0].name}.{doors[0].namespace}.svc.{values.cluster_domain}"
+def _url(release: Release, application: str, values: RayServiceValues, gateways: list[Release]) -> str:
+    if gateways:
+        return f"http://{gateways[0].name}.{gateways[0].namespace}.svc.{values.cluster_domain}"
     prefix = values.serve.applications[application].route_prefix or f"/{application}"
     host = f"{values.name_override or release.name}-serve-svc.{release.namespace}.svc.{values.cluster_domain}"
     return f"http://{host}:{values.serve.port}{prefix}"
