@@ -168,7 +168,7 @@ def _pod_or(end: str | Block, pods: dict[str, Pod]) -> Pod | Block:
 
 
 def _named(allowed: AllowedFlow) -> str:
-    return f"`{allowed.flow}` of {allowed.release.chart} {allowed.release.name}"
+    return f"`{allowed.flow}` of {allowed.network_release.chart} {allowed.network_release.name}"
 
 
 def _told(way: Way) -> str:
