@@ -68,14 +68,14 @@ def test_the_gateway_aims_at_requests_in_flight(replicas: str) -> None:
 def test_requests_in_flight_need_somebody_who_counts_them() -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{gateway: {{requestsInFlight: 80}}}}}}\n")
     assert problem.path == "clusters.main.gateway.requestsInFlight"
-    assert "has no `prometheus` that would count them" in problem.message
-    assert problem.fix.startswith("clusters: {main: {prometheus: {url: ")
+    assert "has no `prometheus`" in problem.message
+    assert problem.fix_text.startswith("clusters:\n  main:\n    prometheus: {url: ")
 
 
 def test_a_fixed_number_of_pods_aims_at_nothing() -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{gateway: {{replicas: 2, requestsInFlight: 80}}}}}}\n")
     assert "`replicas` fixes the pods" in problem.message
-    assert problem.fix == "replicas: {min: 2, max: 6}"
+    assert str(problem.fix) == "replicas: {min: 2, max: 6}"
 
 
 @pytest.mark.parametrize("url", ["prometheus:9090", "ftp://prometheus", "'http://a b'", "http://"])

@@ -50,5 +50,5 @@ def test_redis_tells_where_it_is(text: str, host: str, port: int, namespace: str
 def test_a_redis_that_cannot_be_reached_is_refused(text: str, says: str) -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n")
     assert says in problem.message
-    assert problem.fix
+    assert str(problem.fix)
     assert problem.path.startswith("clusters.main.redis")

@@ -189,10 +189,10 @@ def test_what_the_policy_needs_of_the_cluster_is_asked_for(lack: dict[str, str],
     (problem,) = caught.value.problems
     assert said in problem.message
     assert (problem.line, problem.path) == (13, "models.chat.scaling")
-    assert problem.fix
+    assert str(problem.fix)
 
 
 def test_an_application_without_an_engine_has_no_queue_to_go_by() -> None:
     text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="").replace("source: Qwen/Qwen3-8B", "source: /m")
     custom = "task: custom\n    application: {importPath: a.b:c, deployment: D}\n    scaling"
-    assert "has no engine" in refused(text.replace("scaling", custom)).message
+    assert "has no vLLM engine" in refused(text.replace("scaling", custom)).message

@@ -176,8 +176,14 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
 @pytest.mark.parametrize(
     ("sharing", "gpu", "path", "message", "fix"),
     [
-        ("{}", "L4-24GB", "sharing", "neither `shares` nor `layout`", "shares: 2"),
-        ("{shares: 2, layout: {3g.40gb: 2}}", "H100", "sharing", "`layout` beside `shares`", "keep one"),
+        ("{}", "L4-24GB", "sharing", "`sharing` needs `shares` or `layout`", "shares: 2"),
+        (
+            "{shares: 2, layout: {3g.40gb: 2}}",
+            "H100",
+            "sharing",
+            "`sharing` has either `shares` or `layout`",
+            "remove `layout`",
+        ),
         ("{layout: {3g.40gb: 2}, isolation: none}", "H100", "isolation", "which isolates", "isolation: hardware"),
         ("{shares: 2, isolation: hardware}", "L4-24GB", "isolation", "L4-24GB has no MIG", "isolation: none"),
         ("{layout: {1g.6gb: 2}}", "L4-24GB", "layout", "L4-24GB has no MIG", "sharing: {shares: 2}"),
@@ -209,7 +215,7 @@ def test_a_pool_of_unlike_hosts_is_not_shared() -> None:
     text = text.replace("gpu: X, nodes: 1, gpusPerNode: 1", "hosts: [{gpu: L4-24GB}, {gpu: T4-16GB}]")
     with pytest.raises(FleetError) as caught:
         rendered_of(load(text))
-    assert "unlike hosts" in caught.value.problems[0].message
+    assert "with `hosts`" in caught.value.problems[0].message
 
 
 def test_a_replica_over_several_parts_is_refused() -> None:

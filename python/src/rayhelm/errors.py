@@ -52,6 +52,16 @@ class Fix:
         text = self.command or _as_yaml(self.key, value)
         return f"{text}   # {self.why}" if self.why else text
 
+    def text_for(self, path: str) -> str:
+        """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
+        above = self.path.rpartition(".")[0]
+        if self.command or not above or not path or path == self.path or above in (path, path.rpartition(".")[0]):
+            return str(self)
+        lines = str(self)
+        for step in reversed(above.split(".")):
+            lines = f"{step.partition('[')[0]}:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
+        return lines
+
     def as_dict(self) -> dict[str, Any]:
         return {
             "path": self.path,
@@ -91,16 +101,22 @@ class Problem:
     def __str__(self) -> str:
         where = " ".join(part for part in (f"{self.location}:" if self.location else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        fixes = "\n".join([str(self.fix), *(f"# or: {fix}" for fix in self.alternatives)])
+        fixes = "\n".join([self.fix_text, *(f"# or: {fix}" for fix in self.alternatives)])
         return f"{text}\n  fix:\n{_indent(fixes)}" if self.fix else text
 
+    @property
+    def fix_text(self) -> str:
+        """The fix for people: YAML that can be pasted, or a command."""
+        return self.fix.text_for(self.path) if isinstance(self.fix, Fix) else self.fix
+
     def as_dict(self) -> dict[str, Any]:
+        data = self.fix.as_dict() if isinstance(self.fix, Fix) else {}
         return {
             "message": self.message,
             "path": self.path,
             "file": self.file,
             "line": self.line,
-            "fix": self.fix.as_dict() if isinstance(self.fix, Fix) else {"text": self.fix} if self.fix else None,
+            "fix": {**data, "text": self.fix_text} if self.fix else None,
             "alternatives": [fix.as_dict() for fix in self.alternatives],
             "rule": self.rule,
         }

@@ -1,9 +1,8 @@
-"""Rules of models that answer for others: other places of the same weights, and other versions."""
+"""Rules of `servedAs`: models that serve the name of another model, as further replicas or as another version."""
 
-import json
 from collections.abc import Iterator
 
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE, ServedAs
@@ -15,14 +14,14 @@ __all__ = ["check_served_as"]
 def check_served_as(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, model in fleet.models.items():
         if other := model.served_as:
-            yield from _one(name, other, fleet, document)
+            yield from _check_model(name, other, fleet, document)
     for name in fleet.models:
         if not fleet.models[name].served_as:
-            yield from _together(name, fleet, document)
-    yield from _pins(fleet, document)
+            yield from _check_name(name, fleet, document)
+    yield from _check_pinned_versions(fleet, document)
 
 
-def _one(name: str, other: ServedAs, fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_model(name: str, other: ServedAs, fleet: Fleet, document: Document) -> Iterator[Problem]:
     path = ("models", name, "servedAs")
     known = [model for model in fleet.models if model != name]
     if other.model not in known:
@@ -32,97 +31,101 @@ def _one(name: str, other: ServedAs, fleet: Fleet, document: Document) -> Iterat
     if base.served_as:
         yield document.problem(
             (*path, "model"),
-            f"`{other.model}` answers for `{base.served_as.model}` itself, so no client knows its name",
-            f"model: {base.served_as.model}",
+            f"`{other.model}` is itself served as `{base.served_as.model}`, so clients cannot call it",
+            Fix("", base.served_as.model),
         )
     if here.task != base.task:
-        yield document.problem(path, f"`{name}` does `{here.task}`, and `{other.model}` does `{base.task}`", _TASK)
+        yield document.problem(
+            path,
+            f"`{name}` has task `{here.task}`, and `{other.model}` has task `{base.task}`; one name has one task",
+            Fix.removal(),
+        )
     if base.application and here.application and dict(here.application.paths) != dict(base.application.paths):
         yield document.problem(
             ("models", name, "application"),
-            f"it has other paths than `{other.model}`, and the gateway opens those of `{other.model}` for both",
-            f"paths: {json.dumps(base.application.paths)}",
+            f"its `paths` differ from those of `{other.model}`, which the gateway allows for both",
+            Fix("paths", dict(base.application.paths)),
         )
     if other.version == STABLE:
         yield document.problem(
-            (*path, "version"), f"`{STABLE}` is `{other.model}` itself", "version: next   # or left out: another place"
+            (*path, "version"),
+            f"`{STABLE}` is the version of `{other.model}` itself",
+            Fix("", "next", "or leave it out, for further replicas of the same weights"),
         )
     if other.weight is not None and not other.version:
         yield document.problem(
-            (*path, "weight"), "places of one version share by load; a weight is for a version", "version: next"
+            (*path, "weight"),
+            "`weight` needs `version`: within one version the gateway distributes by load",
+            Fix("../version", "next"),
         )
     if not other.version and (here.source, here.revision) != (base.source, base.revision):
         yield document.problem(
             path,
-            f"it has other weights than `{other.model}`, and clients would get now these and now those",
-            f"servedAs: {{model: {other.model}, version: next, weight: 20}}   # or the same source and revision",
+            f"its weights differ from those of `{other.model}`, so clients would get either at random",
+            Fix("", {"model": other.model, "version": "next", "weight": 20}, "or use the same source and revision"),
         )
 
 
-_TASK = "a task of its own is a model of its own: remove `servedAs`"
-
-
-def _together(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
-    """What those that answer to one name are to each other."""
-    homes: dict[str, str] = {}
+def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """Rules between the models that serve one name."""
+    services: dict[str, str] = {}
     weights: dict[str, int] = {}
     clusters: dict[str, str] = {}
     for model in fleet.served_as(name):
         spec = fleet.models[model]
         path = ("models", model)
         service, version = fleet.service_of(model), fleet.version_of(model)
-        if (first := homes.setdefault(service, model)) != model:
+        if (first := services.setdefault(service, model)) != model:
             yield document.problem(
                 (*path, "service") if spec.service else path,
-                f"`{first}` answers to `{name}` in service `{service}` already, and a service has a name once",
-                f"service: {model}",
+                f"`{first}` already serves `{name}` in service `{service}`; a service has each name once",
+                Fix("../service" if spec.service else "service", model),
             )
         weight = spec.served_as.weight if spec.served_as else None
         if weight is not None and weights.setdefault(version, weight) != weight:
             yield document.problem(
                 (*path, "servedAs", "weight"),
-                f"version `{version}` has the weight {weights[version]} already",
-                f"weight: {weights[version]}   # write it in one place",
+                f"version `{version}` already has the weight {weights[version]}",
+                Fix("", weights[version], "write it at one model of the version"),
             )
-        if pinned := _pinned(service, fleet):
+        if pinned := _pinned_pool(service, fleet):
             cluster = fleet.pools[pinned].cluster
             first = clusters.setdefault(cluster, model)
             if len(clusters) > 1 and first == model:
                 other = next(iter(clusters))
                 yield document.problem(
                     (*path, "pool") if spec.pool else path,
-                    f"it would answer to `{name}` on cluster `{cluster}`, and a gateway reaches the services of its own"
-                    f" cluster, `{other}`",
-                    f"name an endpoint with `host` in the values of chart gateway, or a pool of cluster `{other}`",
+                    f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{other}` reaches only"
+                    f" services of `{other}`: use a pool of `{other}`, or an endpoint with `host` in its values",
                 )
     if (total := sum(weights.values())) > 100:
-        told = ", ".join(f"{version} {weight}" for version, weight in weights.items())
+        each = ", ".join(f"{version} {weight}" for version, weight in weights.items())
         last = [model for model in fleet.served_as(name) if fleet.version_of(model) in weights][-1]
         yield document.problem(
             ("models", last, "servedAs", "weight"),
-            f"versions of `{name}` have {total} percent ({told}), and there are 100",
-            "weight: 20",
+            f"the weights of the versions of `{name}` add up to {total} ({each}); the limit is 100",
+            Fix("", max(0, 100 - total + weights[fleet.version_of(last)])),
         )
 
 
-def _pinned(service: str, fleet: Fleet) -> str | None:
-    """Pool of a service, where one of its models says it."""
+def _pinned_pool(service: str, fleet: Fleet) -> str | None:
+    """Pool that a model of the service pins, if any."""
     pools = (fleet.models[model].pool for model in fleet.models_of(service))
     return next((pool for pool in pools if pool in fleet.pools), None)
 
 
-def _pins(fleet: Fleet, document: Document) -> Iterator[Problem]:
+def _check_pinned_versions(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
         for model, version in tenant.pinned_versions.items():
             path = ("tenants", name, "pinnedVersions", model)
             if model in fleet.models and (known := fleet.served_name(model)) != model:
-                yield document.problem(
-                    path, f"clients know `{model}` as `{known}`", f"pinnedVersions: {{{known}: {version}}}"
-                )
+                message = f"clients call `{model}` as `{known}`"
+                others = {name: pin for name, pin in tenant.pinned_versions.items() if name != model}
+                yield document.problem(path, message, Fix("..", {**others, known: version}))
                 continue
             if model not in tenant.models:
-                may = ", ".join([*tenant.models, model])
-                yield document.problem(path, f"`{name}` may not call `{model}`", f"models: [{may}]")
+                message = f"tenant `{name}` may not call `{model}`"
+                yield document.problem(path, message, Fix("../../models", [*tenant.models, model]))
                 continue
             if model not in fleet.models:
                 continue

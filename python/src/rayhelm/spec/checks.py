@@ -1,10 +1,10 @@
-"""What one record cannot know of another: references and sums. Pure; the planner's own refusals come later."""
+"""Rules between records of the fleet file: references and sums. The planner has more."""
 
 import re
 from collections.abc import Iterator
 
 from rayhelm.catalog.tasks import get_task
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.spec.base import short
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
@@ -21,7 +21,7 @@ __all__ = ["check"]
 
 
 def check(fleet: Fleet, document: Document) -> list[Problem]:
-    """Every broken rule between records."""
+    """Problems of all rules between records, by line."""
     found = [
         *_clusters(fleet, document),
         *_pools(fleet, document),
@@ -38,8 +38,8 @@ def _clusters(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if cluster.gateway.requests_in_flight and not cluster.prometheus:
             yield document.problem(
                 ("clusters", name, "gateway", "requestsInFlight"),
-                f"cluster `{name}` has no `prometheus` that would count them",
-                f"clusters: {{{name}: {{prometheus: {{url: http://prometheus-operated.monitoring:9090}}}}}}",
+                f"it needs the metric of a Prometheus, and cluster `{name}` has no `prometheus`",
+                Fix("../../prometheus", {"url": "http://prometheus-operated.monitoring:9090"}),
             )
 
 
@@ -50,48 +50,53 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if pool.hosts and like:
             yield document.problem(
                 (*path, like[0]),
-                f"`{like[0]}` beside `hosts`: a pool is of like hosts or of unlike ones",
-                "keep one of the two",
+                f"a pool has either `{like[0]}` or `hosts`: hosts are equal, or listed one by one",
+                Fix.removal(),
             )
         elif not pool.hosts and not (pool.gpu and pool.nodes):
             yield document.problem(
                 path,
                 "a pool needs `gpu` and `nodes`, or `hosts`",
-                "gpu: L4-24GB\nnodes: 2\ngpusPerNode: 1",
+                Fix("", {"gpu": "L4-24GB", "nodes": 2, "gpusPerNode": 1}),
             )
         yield from _sharing(pool, document, (*path, "sharing"))
         yield from reference(document, (*path, "cluster"), pool.cluster, fleet.clusters, "cluster")
         yield from _groups(name, pool, document)
         names = [host.name for host in pool.hosts if host.name]
         for twice in sorted({host for host in names if names.count(host) > 1}):
-            yield document.problem((*path, "hosts"), f"two hosts are called `{twice}`", "give each its own `name`")
+            yield document.problem((*path, "hosts"), f"two hosts have the name `{twice}`: names are unique")
 
 
 def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
-    """What needs no catalog; the planner knows which parts a card has."""
+    """Rules that need no catalog; the planner knows the partitions of each GPU."""
     sharing = pool.sharing
     if not sharing:
         return
     if pool.hosts:
-        yield document.problem(path, "a pool of unlike hosts is not shared", "make a pool of each kind of host")
+        yield document.problem(
+            path, "a pool with `hosts` cannot be shared: use one pool for each kind of host", Fix.removal()
+        )
     if sharing.shares and sharing.layout:
-        yield document.problem(path, "`layout` beside `shares`: parts are alike, or listed", "keep one of the two")
+        yield document.problem(
+            path, "`sharing` has either `shares` or `layout`: parts are equal, or listed", Fix.removal("layout")
+        )
     elif not (sharing.shares or sharing.layout):
-        yield document.problem(path, "neither `shares` nor `layout` says what a card is cut into", "shares: 2")
+        yield document.problem(path, "`sharing` needs `shares` or `layout`: how each GPU is divided", Fix("shares", 2))
     elif sharing.layout and "isolation" in _keys(document, path) and sharing.isolation == "none":
-        yield document.problem((*path, "isolation"), "a `layout` is MIG's, which isolates", "isolation: hardware")
+        yield document.problem(
+            (*path, "isolation"), "a `layout` uses MIG, which isolates in hardware", Fix("", "hardware")
+        )
 
 
 def _groups(name: str, pool: Pool, document: Document) -> Iterator[Problem]:
-    """Worker groups are named after pool and host, with the number of cards behind where a pool has several kinds."""
+    """A worker group has the name of its pool and host, and the number of GPUs if a pool has several kinds."""
     for index, host in enumerate(pool.hosts):
         length = len(f"{name}-{host.name or f'{name}-{index}'}-x{host.gpus}")
         if length > MAX_LABEL:
             yield document.problem(
                 ("pools", name, "hosts", index),
-                f"its worker group would be named after pool and host with {length} characters; Kubernetes allows"
-                f" {MAX_LABEL}",
-                f"name: h{index}   # the host; or a shorter name of the pool",
+                f"its worker group, named after pool and host, has {length} characters; Kubernetes allows {MAX_LABEL}",
+                Fix("name", f"h{index}", "or a shorter name of the pool"),
             )
 
 
@@ -103,31 +108,32 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
         if model.gpu_fraction and model.gpu_fraction < 1 and model.parallelism and _split(model.parallelism) > 1:
             yield document.problem(
                 (*path, "gpuFraction"),
-                "a share of one card cannot be split over several",
-                "remove `gpuFraction` or `parallelism`",
+                "a share of one GPU cannot be split over several GPUs: keep `gpuFraction` or `parallelism`",
+                Fix.removal(),
             )
         traffic = model.traffic
         if traffic and model.context and traffic.input_tokens + (traffic.output_tokens or 0) > model.context:
             need = traffic.input_tokens + (traffic.output_tokens or 0)
             yield document.problem(
                 (*path, "context"),
-                f"mean prompt and answer are {need} tokens, and the context ends at {model.context}",
-                f"context: {need}",
+                f"prompt and answer have {need} tokens on average, and `context` is {model.context}",
+                Fix("", need),
             )
         if not model.application and task.server == "application" and not task.application:
             yield document.problem(
                 (*path, "task"),
-                "`custom` needs the Serve application that serves it",
-                "application: {importPath: mymodels.ocr:build_app, deployment: Ocr}",
+                "task `custom` needs `application`, the Serve application of the model",
+                Fix("../application", {"importPath": "mymodels.ocr:build_app", "deployment": "Ocr"}),
             )
         if model.scaling == "engine-queue" and task.server == "application":
-            message = f"`{model.task}` has no engine whose queue could be seen"
-            yield document.problem((*path, "scaling"), message, "scaling: ongoing-requests")
+            message = f"task `{model.task}` has no vLLM engine, so there is no engine queue"
+            yield document.problem((*path, "scaling"), message, Fix("", "ongoing-requests"))
         if model.application and (task.server != "application" or task.application):
-            yield document.problem((*path, "application"), f"`{model.task}` is served by rayhelm's own", "task: custom")
+            message = f"only task `custom` has an `application`, and the task is `{model.task}`"
+            yield document.problem((*path, "application"), message, Fix("../task", "custom"))
         if task.needs_output_tokens and traffic and traffic.output_tokens is None:
             yield document.problem(
-                (*path, "traffic"), "a chat model's traffic needs `outputTokens`", "outputTokens: 300"
+                (*path, "traffic"), "`traffic` of a chat model needs `outputTokens`", Fix("outputTokens", 300)
             )
         yield from _engine(model, document, (*path, "engine"))
 
@@ -135,23 +141,25 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
 def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
     for key, value in model.engine.items():
         if key == "trust_remote_code":
-            message = "code from a model repository would run in the server"
+            message = "not allowed: it runs code from the repository of the model in the server"
             yield document.problem((*path, key), message, ELSEWHERE[key])
         elif key in ELSEWHERE:
             fix = ELSEWHERE[key].format(value=short(value))
-            yield document.problem((*path, key), "the fleet file has a word of its own for it", fix)
+            yield document.problem((*path, key), "not allowed below `engine`: the fleet file has a key for it", fix)
         elif not re.fullmatch("[a-z][a-z0-9_]*", key):
             spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
-            yield document.problem((*path, key), f"`{short(key)}` is not how vLLM spells an argument", f"{spelled}: …")
+            yield document.problem(
+                (*path, key),
+                f"`{short(key)}` is not a vLLM argument, which are in snake case",
+                Fix(f"../{spelled}", value),
+            )
 
 
 def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
     known = fleet.service_names
     for name, service in fleet.services.items():
         path = ("services", name)
-        yield from reference(
-            document, path, name, known, "model or `service` of a model", "no model belongs to service"
-        )
+        yield from reference(document, path, name, known, "model or `service` of a model", "no model has the service")
         if service.tenant:
             yield from reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
     for name in known:
@@ -165,8 +173,7 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
             both = " and ".join(f"`{cluster}`" for cluster in sorted(clusters))
             yield document.problem(
                 line,
-                f"service `{name}` would stand on clusters {both}; a RayService stands on one",
-                "use one service per cluster",
+                f"its service `{name}` is on clusters {both}, and a RayService is on one: use one service per cluster",
             )
 
 
