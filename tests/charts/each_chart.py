@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic.alias_generators import to_camel
 
 from charts import kit
 from charts.kit import EXAMPLES, HELMS, VALUES, example, over, parsed
@@ -16,6 +17,7 @@ from rayhelm.charts.rules import Rule, rules
 from rayhelm.charts.shape import keys
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
+from rayhelm.values.platform.policy_catalog import load_policy_catalog
 
 __all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "replaced"]
 
@@ -194,6 +196,10 @@ CHARTS = [
         shows=frozenset({"PriorityClass"}),
         settings=("priorityClasses.head.value=1500000", "priorityClasses.batch.value=7"),
         apart="templates/policies/",
+        walked=frozenset(
+            {to_camel(name.replace("-", "_")) for name in load_policy_catalog()}
+            | {name for about in load_policy_catalog().values() for name in about.lists}
+        ),
         needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-of-others"}),
     ),
 ]

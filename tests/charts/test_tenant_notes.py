@@ -1,4 +1,4 @@
-"""What `helm install` of the chart tenant says at its end."""
+"""NOTES of the chart tenant."""
 
 import json
 import subprocess
@@ -23,34 +23,36 @@ def notes(tmp_path: Path) -> Any:
     return say
 
 
-def test_they_show_the_sum_and_its_parts(notes: Any) -> None:
-    assert "nvidia.com/gpu: 4 = 2 + 2 while services are upgraded; the plan gives its services 2" in notes()
-    assert "pods: 128 = 64 + 64" in notes()
+def test_notes_show_each_quota_and_its_parts(notes: Any) -> None:
+    assert "nvidia.com/gpu: 4 = 2 baseline + 2 upgrade surge; planned for its services: 2" in notes()
+    assert "pods: 128 = 64 baseline + 64 upgrade surge" in notes()
 
 
-def test_they_say_where_no_upgrade_comes_to_its_end(notes: Any) -> None:
-    assert "nothing is kept for upgrades" not in notes()
-    assert "nothing is kept for upgrades" in notes({"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 0}}}})
+def test_notes_warn_when_a_gpu_resource_has_no_upgrade_surge(notes: Any) -> None:
+    assert "nvidia.com/gpu has no upgrade surge" not in notes()
+    assert "nvidia.com/gpu has no upgrade surge" in notes({"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 0}}}})
 
 
-def test_they_have_the_labels_of_a_namespace_that_somebody_else_makes(notes: Any) -> None:
+def test_notes_have_the_labels_when_the_chart_does_not_create_the_namespace(notes: Any) -> None:
     label = "kubectl label namespace research pod-security.kubernetes.io/enforce=restricted"
     assert label in notes({"namespace": {"manage": False, "name": "research"}})
     assert "kubectl label" not in notes()
 
 
-def test_they_say_that_nobody_may_do_anything_yet(notes: Any) -> None:
-    assert "FILL IN access" in notes({"access": {"editors": {"groups": []}}})
-    assert "FILL IN" not in notes()
+def test_notes_say_when_access_is_empty(notes: Any) -> None:
+    assert "TO DO: access is empty" in notes({"access": {"editors": {"groups": []}}})
+    assert "TO DO" not in notes()
 
 
-def test_they_say_what_an_uninstall_leaves(notes: Any) -> None:
-    assert "leaves the namespace with its services" in notes()
+def test_notes_say_what_an_uninstall_keeps(notes: Any) -> None:
+    assert "keeps the namespace with its services" in notes()
     assert "kubectl delete namespace research" in notes()
     assert "ExternalSecrets" not in notes()
     secret = {"externalSecrets": {"hub": {"store": {"name": "vault"}, "keys": {"token": {"key": "x"}}}}}
     assert "the ExternalSecrets with their Secrets" in notes(secret)
 
 
-def test_they_say_what_a_tenant_without_cards_may_do(notes: Any) -> None:
-    assert "no cards: it may call models, and serve on CPU" in notes({"quota": {"gpus": {"nvidia.com/gpu": None}}})
+def test_notes_say_what_a_tenant_without_gpus_can_do(notes: Any) -> None:
+    assert "no GPUs: the tenant can call models and run services on CPU" in notes(
+        {"quota": {"gpus": {"nvidia.com/gpu": None}}}
+    )

@@ -113,7 +113,7 @@ def test_the_quota_of_cards_is_what_is_held_and_what_an_upgrade_needs(cards: Obj
     assert quota["spec"]["hard"]["requests.amd.com/gpu"] == sum_
     baseline = cards.get("baseline", cards["planned"])
     assert quota["metadata"]["annotations"]["rayhelm.dev/amd.com_gpu"] == (
-        f"{baseline} + {cards['upgradeSurge']} for upgrades; the plan holds {cards['planned']}"
+        f"baseline {baseline} + upgrade surge {cards['upgradeSurge']}; planned {cards['planned']}"
     )
 
 
