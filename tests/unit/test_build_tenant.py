@@ -12,7 +12,7 @@ from rayhelm.render.releases import Release
 from rayhelm.spec.tenants import Tenant as Declared
 from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.tenants import Tenant
+from rayhelm.values.gateway.tenants import GatewayTenant
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.quota import PodQuota
 from unit.fleets import load
@@ -73,7 +73,7 @@ def test_a_tenant_has_its_keys_its_models_and_its_limits() -> None:
 
 
 def test_what_the_fleet_leaves_out_is_what_the_chart_would_take() -> None:
-    declared, chart = Declared(), Tenant()
+    declared, chart = Declared(), GatewayTenant()
     assert declared.requests_per_minute == chart.requests_per_minute
     assert declared.concurrency == chart.concurrency
 

@@ -21,9 +21,9 @@ from rayhelm.local.state import EndpointState
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.limits import Limits, Timeouts
 from rayhelm.values.gateway.models import Endpoint, Model, Version
-from rayhelm.values.gateway.operations import Autoscaling, Resources
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayResources
 from rayhelm.values.gateway.pod import Listen
-from rayhelm.values.gateway.tenants import Keys, Tenant
+from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 
 __all__ = [
     "GatewayFailed",
@@ -72,8 +72,11 @@ def build_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports
     here = {"here": Endpoint(host=LOOPBACK, cidrs=[f"{LOOPBACK}/32"], port=serve)}
     return GatewayValues(
         tenants={
-            TENANT: Tenant(
-                keys=Keys(secret_name=TENANT), models=list(models), requests_per_minute=1_000_000, concurrency=1000
+            TENANT: GatewayTenant(
+                keys=KeysSecret(secret_name=TENANT),
+                models=list(models),
+                requests_per_minute=1_000_000,
+                concurrency=1000,
             )
         },
         models={
@@ -85,8 +88,8 @@ def build_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports
         listen=Listen(address=LOOPBACK, port=port, metrics_port=metrics),
         limits=Limits(connections=200),
         timeouts=Timeouts(key_refresh_seconds=0.2),
-        resources=Resources(cpu="1"),
-        autoscaling=Autoscaling(kind="None"),
+        resources=GatewayResources(cpu="1"),
+        autoscaling=GatewayAutoscaling(kind="None"),
         replicas=1,
     )
 

@@ -6,7 +6,7 @@ from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
-from rayhelm.values.gateway.operations import PodMonitor as GatewayPodMonitor
+from rayhelm.values.gateway.operations import GatewayPodMonitor
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
 from rayhelm.values.ray_service.operations import PodMonitor

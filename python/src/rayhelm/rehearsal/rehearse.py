@@ -20,7 +20,7 @@ from rayhelm.rehearsal.without_gpus import LOAD_CLIENT, StandInSet
 from rayhelm.render.files import Rendered
 from rayhelm.render.releases import Release
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.pod import Image
+from rayhelm.values.gateway.pod import HaproxyImage
 
 __all__ = ["clean", "rehearse"]
 
@@ -107,7 +107,7 @@ def _run(
     return build_report(session, scenario, old, new, options, measurements, targets)
 
 
-def _name_image(image: Image) -> str:
+def _name_image(image: HaproxyImage) -> str:
     return f"{image.repository}@{image.digest}" if image.digest else f"{image.repository}:{image.tag}"
 
 

@@ -17,7 +17,7 @@ from rayhelm.standin.cluster import (
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.network import AllowedClient
-from rayhelm.values.gateway.tenants import Tenant
+from rayhelm.values.gateway.tenants import GatewayTenant
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
@@ -101,7 +101,7 @@ def _gateway(values: GatewayValues) -> GatewayValues:
     """Allow the load, with its own key and limits that it cannot reach."""
     policy = values.network_policy
     clients = {**policy.allowed_clients, LOAD_CLIENT: AllowedClient(namespace=NAMESPACE)}
-    load = Tenant.model_validate(
+    load = GatewayTenant.model_validate(
         {
             "keys": {"secretName": f"gateway-keys-{LOAD_CLIENT}"},
             "models": list(values.models),

@@ -10,9 +10,7 @@ from pathlib import Path
 
 from rayhelm.standin.model import StandIn, make_stand_in
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.operations import Autoscaling as GatewayAutoscaling
-from rayhelm.values.gateway.operations import Resources as GatewayResources
-from rayhelm.values.gateway.operations import Scheduling
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayResources, Scheduling
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.policies import Policies
 from rayhelm.values.ray_service import RayServiceValues

@@ -9,11 +9,11 @@ from rayhelm.spec.pools import Cluster
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.exposure import Exposure, HttpRoute, Ingress, ParentRef
+from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
 from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
-from rayhelm.values.gateway.operations import Autoscaling, PodMonitor, Scheduling
-from rayhelm.values.gateway.tenants import Keys, Tenant
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayPodMonitor, Scheduling
+from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 
@@ -51,10 +51,10 @@ def _values(
     )
 
 
-def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> Tenant:
+def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
     tenant = fleet.tenants[name]
-    return Tenant(
-        keys=Keys(secret_name=fleet.keys_of(name)),
+    return GatewayTenant(
+        keys=KeysSecret(secret_name=fleet.keys_of(name)),
         models=[model for model in tenant.models if model in planned.models],
         requests_per_minute=tenant.requests_per_minute,
         concurrency=tenant.concurrency,
@@ -106,28 +106,28 @@ def _route_prefix(model: str, release: RayServiceValues) -> str:
     return application.route_prefix or f"/{model}"
 
 
-def _autoscaling(declared: Gateway) -> Autoscaling:
+def _autoscaling(declared: Gateway) -> GatewayAutoscaling:
     if isinstance(declared.replicas, int):
-        return Autoscaling(kind="None")
-    usual = Autoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
+        return GatewayAutoscaling(kind="None")
+    usual = GatewayAutoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
     if declared.replicas is None:
         return usual
     return usual.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
 
 
-def _pod_monitor(scraped: Prometheus | None) -> PodMonitor:
+def _pod_monitor(scraped: Prometheus | None) -> GatewayPodMonitor:
     if not scraped or scraped.discovery != "PodMonitors":
-        return PodMonitor()
-    return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
+        return GatewayPodMonitor()
+    return GatewayPodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
 def _exposure(declared: Gateway) -> Exposure:
     hosts = [declared.host] if declared.host else []
     if declared.ingress:
-        ingress = Ingress(class_name=declared.ingress.class_name or "", tls_secret=declared.ingress.tls_secret)
+        ingress = IngressExposure(class_name=declared.ingress.class_name or "", tls_secret=declared.ingress.tls_secret)
         return Exposure(kind="Ingress", hosts=hosts, ingress=ingress, annotations=dict(declared.ingress.annotations))
     if declared.http_route:
         route = declared.http_route
         parent = ParentRef(name=route.gateway, namespace=route.namespace or "", section_name=route.listener or "")
-        return Exposure(kind="HTTPRoute", hosts=hosts, http_route=HttpRoute(parent=parent))
+        return Exposure(kind="HTTPRoute", hosts=hosts, http_route=HttpRouteExposure(parent=parent))
     return Exposure()

@@ -10,21 +10,21 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Text, Values
-from rayhelm.values.gateway.exposure import Exposure, Service
+from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
 from rayhelm.values.gateway.operations import (
-    Autoscaling,
     Drain,
-    PodDisruptionBudget,
-    PodMonitor,
-    Resources,
+    GatewayAutoscaling,
+    GatewayDisruptionBudget,
+    GatewayPodMonitor,
+    GatewayResources,
+    GatewayServiceAccount,
     Scheduling,
-    ServiceAccount,
 )
-from rayhelm.values.gateway.pod import Image, Listen
-from rayhelm.values.gateway.tenants import Tenant
+from rayhelm.values.gateway.pod import HaproxyImage, Listen
+from rayhelm.values.gateway.tenants import GatewayTenant
 
 __all__ = ["GatewayValues"]
 
@@ -42,7 +42,7 @@ class GatewayValues(Values):
     """Additional labels of the Deployment."""
     annotations: dict[str, Text] = {}
     """Annotations of the Deployment."""
-    tenants: dict[Name, Tenant] = {}
+    tenants: dict[Name, GatewayTenant] = {}
     """Tenants by name: API keys, allowed models and limits."""
     models: dict[ModelId, Model] = {}
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
@@ -56,19 +56,19 @@ class GatewayValues(Values):
     """Health checks of the endpoints."""
     listen: Listen = Listen()
     """Address and ports of HAProxy."""
-    image: Image = Image()
+    image: HaproxyImage = HaproxyImage()
     """Image of HAProxy."""
-    resources: Resources = Resources()
+    resources: GatewayResources = GatewayResources()
     """Resources of a pod: requests, and limits of the same size."""
     replicas: Annotated[int, Field(ge=1)] = 2
     """Number of pods with `autoscaling.kind: None`. The limits of tenants are divided by it."""
-    autoscaling: Autoscaling = Autoscaling()
+    autoscaling: GatewayAutoscaling = GatewayAutoscaling()
     """Autoscaling of the pods."""
     drain: Drain = Drain()
     """Shutdown of a pod."""
     scheduling: Scheduling = Scheduling()
     """Scheduling of the pods."""
-    service: Service = Service()
+    service: GatewayService = GatewayService()
     """Service of the gateway."""
     exposure: Exposure = Exposure()
     """Exposure outside the cluster, with TLS."""
@@ -76,9 +76,9 @@ class GatewayValues(Values):
     """NetworkPolicy of the pods."""
     resolvers: Resolvers = Resolvers()
     """DNS lookups of endpoints."""
-    pod_monitor: PodMonitor = PodMonitor()
+    pod_monitor: GatewayPodMonitor = GatewayPodMonitor()
     """PodMonitor of the Prometheus operator."""
-    pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
+    pod_disruption_budget: GatewayDisruptionBudget = GatewayDisruptionBudget()
     """PodDisruptionBudget of the pods."""
-    service_account: ServiceAccount = ServiceAccount()
+    service_account: GatewayServiceAccount = GatewayServiceAccount()
     """ServiceAccount of the pods."""

@@ -6,12 +6,12 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Name, Port, Text, Values
 
-__all__ = ["Exposure", "Service"]
+__all__ = ["Exposure", "GatewayService"]
 
 Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 
 
-class Service(Values):
+class GatewayService(Values):
     """Service of the gateway. It has no TLS; for clients outside the cluster use `exposure`."""
 
     type: Literal["ClusterIP", "LoadBalancer", "NodePort"] = "ClusterIP"
@@ -33,14 +33,14 @@ class ParentRef(Values):
     """Listener of the Gateway; empty: all listeners. Set the one with TLS."""
 
 
-class HttpRoute(Values):
+class HttpRouteExposure(Values):
     """HTTPRoute of the Gateway API. Its timeouts are off; those of HAProxy apply."""
 
     parent: ParentRef = ParentRef()
     """Gateway of the route."""
 
 
-class Ingress(Values):
+class IngressExposure(Values):
     """Ingress. Set `exposure.annotations` so that its controller passes long streams and large bodies."""
 
     class_name: str = ""
@@ -60,7 +60,7 @@ class Exposure(Values):
     """Host names; required with `Ingress` and `HTTPRoute`."""
     annotations: dict[str, Text] = {}
     """Annotations of the Ingress or HTTPRoute."""
-    http_route: HttpRoute = HttpRoute()
+    http_route: HttpRouteExposure = HttpRouteExposure()
     """Settings of `kind: HTTPRoute`."""
-    ingress: Ingress = Ingress()
+    ingress: IngressExposure = IngressExposure()
     """Settings of `kind: Ingress`."""

@@ -6,12 +6,20 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Name, Quantity, Text, Values
 
-__all__ = ["Autoscaling", "Drain", "PodDisruptionBudget", "PodMonitor", "Resources", "Scheduling", "ServiceAccount"]
+__all__ = [
+    "Drain",
+    "GatewayAutoscaling",
+    "GatewayDisruptionBudget",
+    "GatewayPodMonitor",
+    "GatewayResources",
+    "GatewayServiceAccount",
+    "Scheduling",
+]
 
 Count = Annotated[int, Field(ge=1)]
 
 
-class Resources(Values):
+class GatewayResources(Values):
     """Resource requests, and limits of the same size."""
 
     cpu: Quantity = "2"
@@ -29,7 +37,7 @@ class Keda(Values):
     """TriggerAuthentication for Prometheus; empty: none."""
 
 
-class Autoscaling(Values):
+class GatewayAutoscaling(Values):
     """Autoscaling of the pods."""
 
     kind: Literal["HPA", "KEDA", "None"] = "HPA"
@@ -72,7 +80,7 @@ class Scheduling(Values):
     """`Required`: the scheduler never puts more pods on one node than on another plus one. `Preferred`: if possible."""
 
 
-class PodMonitor(Values):
+class GatewayPodMonitor(Values):
     """PodMonitor of the Prometheus operator."""
 
     enabled: bool = False
@@ -83,7 +91,7 @@ class PodMonitor(Values):
     """Time between scrapes."""
 
 
-class PodDisruptionBudget(Values):
+class GatewayDisruptionBudget(Values):
     """PodDisruptionBudget of the pods."""
 
     enabled: bool = True
@@ -92,7 +100,7 @@ class PodDisruptionBudget(Values):
     """Pods that may be evicted at once."""
 
 
-class ServiceAccount(Values):
+class GatewayServiceAccount(Values):
     """ServiceAccount of the pods. It has no token and no permissions."""
 
     create: bool = True

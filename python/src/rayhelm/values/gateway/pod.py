@@ -8,12 +8,12 @@ from rayhelm.values.common.base import Name, Values
 from rayhelm.values.common.image import Digest, PullPolicy
 from rayhelm.versions import versions
 
-__all__ = ["Image", "Listen"]
+__all__ = ["HaproxyImage", "Listen"]
 
 Unprivileged = Annotated[int, Field(ge=1024, le=65535)]
 
 
-class Image(Values):
+class HaproxyImage(Values):
     """HAProxy 2.8 or newer with Lua 5.4; it does not run as root."""
 
     repository: str = versions().images["haproxy"].repository

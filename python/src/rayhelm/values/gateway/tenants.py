@@ -7,13 +7,13 @@ from pydantic import Field
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.gateway.models import ModelId
 
-__all__ = ["Tenant"]
+__all__ = ["GatewayTenant"]
 
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
 SecretKey = Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)]
 
 
-class Keys(Values):
+class KeysSecret(Values):
     """Secret with the hashes of a tenant's API keys. The keys themselves are not stored."""
 
     secret_name: SecretName | Literal[""] = ""
@@ -24,10 +24,10 @@ class Keys(Values):
     RFC 3339>]`."""
 
 
-class Tenant(Values):
+class GatewayTenant(Values):
     """A team that uses models."""
 
-    keys: Keys = Keys()
+    keys: KeysSecret = KeysSecret()
     """Secret with the hashes of its API keys."""
     models: list[ModelId] = []
     """Models that it may use, by their names in `models`."""
