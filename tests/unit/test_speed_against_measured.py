@@ -60,12 +60,12 @@ def everything() -> list[Errors]:
 def test_time_per_token_errs_as_the_plan_says() -> None:
     assert statistics.median(error.tpot for error in everything()) == pytest.approx(0.11, abs=0.01)
     assert statistics.mean(error.tpot for error in everything()) == pytest.approx(0.23, abs=0.01)
-    assert "11 % in the median and 23 % in the mean of 355" in load_roofline().tpot_error
+    assert "median 11 %, mean 23 % over 355" in load_roofline().tpot_error
 
 
 def test_time_to_first_token_errs_as_the_plan_says() -> None:
     assert statistics.mean(error.ttft for error in everything()) == pytest.approx(0.28, abs=0.01)
-    assert "28 % in the mean of 355" in load_roofline().ttft_error
+    assert "mean 28 % over 355" in load_roofline().ttft_error
 
 
 def test_dense_models_err_by_less_than_a_fifth_per_token() -> None:

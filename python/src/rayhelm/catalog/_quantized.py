@@ -1,4 +1,4 @@
-"""How a checkpoint is quantised, read out of the `quantization_config` of a config.json."""
+"""How a checkpoint is quantized, read out of the `quantization_config` of a config.json."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ def _awq(entry: Config) -> Stored:
 
 
 def _gptq(entry: Config) -> Stored:
-    """GPTQ stores zero points even when it quantises symmetrically."""
+    """GPTQ stores zero points even when it quantizes symmetrically."""
     bits = _bits(entry, "bits")
     return {
         "bits": bits,
@@ -54,7 +54,7 @@ def _mxfp4(_: Config) -> Stored:
 
 
 def _bitsandbytes(entry: Config) -> Stored:
-    """NF4 and FP4 share one scale among 64 weights; a second quantisation squeezes that scale to 8 bits."""
+    """NF4 and FP4 share one scale among 64 weights; a second quantization squeezes that scale to 8 bits."""
     if not entry.flag("load_in_4bit", False):
         return {"bits": 8, "scale_bits": 32}
     return {"bits": 4, "group_size": 64, "scale_bits": 8 if entry.flag("bnb_4bit_use_double_quant", False) else 32}

@@ -100,11 +100,11 @@ class Quantization(Closed):
     block: tuple[int, int] | None = None
     """Two-dimensional scale blocks (DeepSeek FP8: 128 by 128)."""
     lm_head: bool = False
-    """The output head is quantised too."""
+    """The output head is quantized too."""
     attention: bool = True
-    """Attention projections are quantised too (Meta's FP8 405B keeps them in `dtype`)."""
+    """Attention projections are quantized too (Meta's FP8 405B keeps them in `dtype`)."""
     only_experts: bool = False
-    """Only expert weights are quantised (gpt-oss)."""
+    """Only expert weights are quantized (gpt-oss)."""
     skip_layers: tuple[int, ...] = ()
     """Layers that stay in `dtype`, counted from 0."""
 
@@ -130,7 +130,7 @@ class Encoder(Closed):
 
 
 class Norms(Closed):
-    """Normalisation layers. RMSNorm has one weight per channel, LayerNorm a bias besides."""
+    """Normalization layers. RMSNorm has one weight per channel, LayerNorm a bias besides."""
 
     per_layer: int = Field(default=2, ge=0)
     """In one decoder layer, those over `hidden` (Gemma 3: 4; with cross-attention: 3)."""
@@ -197,7 +197,7 @@ class Checkpoint(Closed):
     engine: Literal["vllm", "custom"] = "vllm"
     """Whether vLLM serves it; `custom` needs an application of its own (text-to-speech)."""
     needs_token: bool = False
-    """The hub hands it out by token only, to those who accepted its licence."""
+    """The hub hands it out by token only, to those who accepted its license."""
     companions: tuple[Companion, ...] = ()
     """Other repositories that it needs beside it."""
     published: Published | None = None

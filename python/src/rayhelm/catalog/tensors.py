@@ -78,7 +78,7 @@ def _encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
 
 
 def _layers(model: Checkpoint) -> tuple[Layer, ...]:
-    """Build each kind of layer once: dense or of experts, quantised or not."""
+    """Build each kind of layer once: dense or of experts, quantized or not."""
     built: dict[tuple[bool, bool], Layer] = {}
     plain_layers = model.quantization.skip_layers if model.quantization else ()
 

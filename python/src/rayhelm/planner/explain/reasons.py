@@ -254,13 +254,13 @@ def _replicas(chosen: Candidate) -> Reason:
     elif not capacity.requests_per_second:
         because = "one replica: the speed of this GPU cannot be estimated"
     else:
-        share = load_roofline().replica_utilisation
+        share = load_roofline().replica_utilization
         because = (
             f"the load is {spec.traffic.requests_per_second:g} requests/s. A replica serves"
             f" {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight (limited by"
             f" {capacity.bound_by}), and is planned to {share:.0%} of that"
         )
-        numbers["utilisation"] = share
+        numbers["utilization"] = share
     if not chosen.model_spec.generates and capacity.requests_per_second:
         numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)

@@ -25,7 +25,7 @@ TO_ZERO_DELAYS = 3.0
 
 def choose_target(chosen: Candidate) -> int:
     """Requests in flight per replica: the planned part of the most that it can have."""
-    return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilisation))
+    return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilization))
 
 
 def choose_autoscaling(
@@ -66,7 +66,7 @@ def explain_autoscaling(
 
 
 def _target(chosen: Candidate) -> Reason:
-    capacity, share = chosen.capacity, load_roofline().replica_utilisation
+    capacity, share = chosen.capacity, load_roofline().replica_utilization
     return Reason(
         decision="target_ongoing_requests",
         chosen=str(choose_target(chosen)),
@@ -74,7 +74,7 @@ def _target(chosen: Candidate) -> Reason:
             f"{share:.0%} of the {capacity.concurrency} requests that a replica can have in flight (limited by"
             f" {capacity.bound_by}). The default of Ray Serve LLM, 1e9, would never scale"
         ),
-        numbers={"concurrency": capacity.concurrency, "utilisation": share},
+        numbers={"concurrency": capacity.concurrency, "utilization": share},
     )
 
 

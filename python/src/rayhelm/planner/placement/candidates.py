@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_split_errors
-from rayhelm.planner.placement.capacity import Capacity, estimate_capacity
+from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit, list_splits
@@ -34,7 +34,7 @@ class Candidate:
     context: int
     memory: MemoryResult | None
     """None if memory cannot be computed: applications beside vLLM, and GPUs of unknown memory."""
-    capacity: Capacity
+    capacity: ReplicaCapacity
 
     @property
     def tight(self) -> bool:

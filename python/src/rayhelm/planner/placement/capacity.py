@@ -1,4 +1,4 @@
-"""Capacity of one replica, and the replicas for the planned load (Little's law), from estimated speeds."""
+"""ReplicaCapacity of one replica, and the replicas for the planned load (Little's law), from estimated speeds."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -15,15 +15,15 @@ from rayhelm.planner.placement.performance import (
     load_roofline,
 )
 
-__all__ = ["Capacity", "estimate_capacity"]
+__all__ = ["ReplicaCapacity", "estimate_capacity"]
 
 BATCH_WITHOUT_DECODE = 32
 """Concurrent requests per replica, for tasks that generate no tokens."""
 
 
 @dataclass(frozen=True)
-class Capacity:
-    """Capacity of one replica, and the number of replicas."""
+class ReplicaCapacity:
+    """ReplicaCapacity of one replica, and the number of replicas."""
 
     concurrency: int
     """Most requests in flight that `slo.tpot`, the KV cache and max_num_seqs allow."""
@@ -56,11 +56,11 @@ class Capacity:
 
 def estimate_capacity(
     model_spec: ResolvedModelSpec, split: ModelSplit, share: float, kv_tokens: int | None, max_num_seqs: int
-) -> Capacity:
+) -> ReplicaCapacity:
     """Estimate one replica. `share`: fraction of each GPU. `kv_tokens`: KV cache of the whole replica, tokens; None if
     it has none or it is unknown."""
     if model_spec.has_own_engine:
-        return Capacity(1, "one request at a time", model_spec.replicas(1), 1)
+        return ReplicaCapacity(1, "one request at a time", model_spec.replicas(1), 1)
     if not model_spec.generates:
         return _without_decode(model_spec, split, share)
     lengths, speed = model_spec.lengths, _Speed(model_spec, split, share)
@@ -68,7 +68,7 @@ def estimate_capacity(
     if kv_tokens and kv_tokens / (lengths.prompt + lengths.answer / 2) < most:
         most, bound_by = max(1, int(kv_tokens / (lengths.prompt + lengths.answer / 2))), "KV cache"
     if (alone := speed.tpot(1)) is None:
-        return Capacity(most, bound_by, model_spec.replicas(1), 1)
+        return ReplicaCapacity(most, bound_by, model_spec.replicas(1), 1)
     objective = model_spec.declared.slo
     if objective.tpot and speed.seconds(most) > objective.tpot:
         most, bound_by = _most_within(speed, objective.tpot, most), "tpot objective"
@@ -76,7 +76,7 @@ def estimate_capacity(
     needed = _needed(model_spec, rate)
     in_flight = _in_flight(model_spec, speed, model_spec.replicas(needed), most)
     ttft = speed.ttft(in_flight or 1)
-    return Capacity(
+    return ReplicaCapacity(
         concurrency=most,
         bound_by=bound_by,
         replicas=model_spec.replicas(needed),
@@ -133,7 +133,7 @@ def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
 def _needed(model_spec: ResolvedModelSpec, rate: float) -> int:
     """Replicas for the load, each planned to a part of its capacity."""
     traffic = model_spec.declared.traffic
-    return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilisation)) if traffic else 1
+    return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilization)) if traffic else 1
 
 
 def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
@@ -146,15 +146,15 @@ def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most
     return in_flight
 
 
-def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Capacity:
-    """Capacity of a task with one forward pass per request; compute limits it."""
+def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> ReplicaCapacity:
+    """ReplicaCapacity of a task with one forward pass per request; compute limits it."""
     alone = estimate_prefill_s(model_spec.model, split.gpus, split.tp, model_spec.lengths.prompt, None)
     if alone is None:
-        return Capacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
+        return ReplicaCapacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
     seconds = alone / share
     needed = _needed(model_spec, 1 / seconds)
     traffic, objective = model_spec.declared.traffic, model_spec.declared.slo
-    return Capacity(
+    return ReplicaCapacity(
         concurrency=BATCH_WITHOUT_DECODE,
         bound_by="compute",
         replicas=model_spec.replicas(needed),

@@ -55,8 +55,8 @@ class Roofline(Closed):
     attention_efficiency: float
     point_to_point_s: float
     pcie_all_reduce_share: float
-    replica_utilisation: float
-    replica_utilisation_source: str
+    replica_utilization: float
+    replica_utilization_source: str
 
 
 @cache
