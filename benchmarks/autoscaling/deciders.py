@@ -86,7 +86,7 @@ def _answers(look: Look, queries: Any) -> dict[str, Any]:
     waiting = [({"ReplicaId": name}, count) for name, count in look.waiting.items()]
     tokens = [sample for name, seen in look.first_tokens.items() for sample in _histogram(name, seen)]
     return {
-        queries.known: _vector([({}, 1.0)]),
+        queries.scraped: _vector([({}, 1.0)]),
         queries.waiting: _vector(waiting),
         queries.first_tokens: _vector(tokens),
     }

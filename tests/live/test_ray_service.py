@@ -127,7 +127,7 @@ def test_a_stream_that_loses_its_replica_ends_with_an_error(product: Product, cl
         product.session.wait(lambda: asked(client), "another replica", product.of("ray-service").namespace)
         if last != "[DONE]":
             break
-    assert "is gone" in json.loads(last)["error"]["message"]
+    assert "the replica failed" in json.loads(last)["error"]["message"]
 
 
 def last_of_a_stream_that_loses_its_replica(product: Product, client: httpx.Client) -> str:

@@ -51,7 +51,7 @@ def now() -> float:
 ALWAYS = range(-BEFORE_S, AFTER_S, STEP_S)
 
 
-def known(session: str) -> list[str]:
+def is_scraped(session: str) -> list[str]:
     return series(KNOWN, session, dict.fromkeys(ALWAYS, 2.0))
 
 
@@ -81,7 +81,7 @@ def first_tokens(session: str, replica: str, per_step: Mapping[float, float], fr
 def recording() -> list[str]:
     """What Prometheus is to know."""
     return [
-        *(line for session in ("busy", "idle", "young", "neighbour") for line in known(session)),
+        *(line for session in ("busy", "idle", "young", "neighbour") for line in is_scraped(session)),
         *waits("busy", "a", 6),
         *waits("busy", "b", 2),
         *waits("busy", "another-model's", 50),

@@ -31,4 +31,4 @@ def test_serves_proxies_take_what_they_ask_for() -> None:
     found = validate_http_proxy_callback_return(
         call_function_from_import_path("rayhelm.runtime.stream_errors:middlewares")
     )
-    assert [middleware.cls.__name__ for middleware in found] == ["BrokenStreams"]
+    assert [middleware.cls.__name__ for middleware in found] == ["StreamErrorMiddleware"]

@@ -67,9 +67,9 @@ def engine(folder: Path) -> "SpeechT5":
 
 @pytest.mark.parametrize("voice", ["default", "anna"])
 def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None:
-    from rayhelm.runtime.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, answer_speech
 
-    answer = speech_answer(SpeechRequest(model="tts", input="hello.", voice=voice), "tts", engine)
+    answer = answer_speech(SpeechRequest(model="tts", input="hello.", voice=voice), "tts", engine)
     assert answer.media_type == "audio/wav"
     with wave.open(io.BytesIO(answer.body)) as spoken:
         assert (spoken.getnchannels(), spoken.getsampwidth(), spoken.getframerate()) == (1, 2, engine.rate)
@@ -79,20 +79,20 @@ def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None
 def test_a_voice_that_is_not_there_is_a_400(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
-    from rayhelm.runtime.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, answer_speech
 
     with pytest.raises(HTTPException) as caught:
-        speech_answer(SpeechRequest(model="tts", input="hello", voice="berta"), "tts", engine)
+        answer_speech(SpeechRequest(model="tts", input="hello", voice="berta"), "tts", engine)
     assert caught.value.status_code == 400
 
 
 def test_another_model_is_a_404(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
-    from rayhelm.runtime.speech import SpeechRequest, speech_answer
+    from rayhelm.runtime.speech import SpeechRequest, answer_speech
 
     with pytest.raises(HTTPException) as caught:
-        speech_answer(SpeechRequest(model="llm", input="hello"), "tts", engine)
+        answer_speech(SpeechRequest(model="llm", input="hello"), "tts", engine)
     assert caught.value.status_code == 404
 
 

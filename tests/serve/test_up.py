@@ -1,4 +1,4 @@
-"""`rayhelm up` and `down` for real: one endpoint for all of these tests, beside a Ray and a vLLM that are not ours."""
+"""`rayhelm up` and `down` with real Ray and vLLM: one endpoint for all tests, beside another Ray and vLLM."""
 
 import json
 import os
@@ -35,7 +35,7 @@ class Up:
     serve_url: str
     dashboard: str
     key: str
-    said: str
+    output: str
 
 
 def rayhelm(*arguments: str, port: int | None = None) -> subprocess.CompletedProcess[str]:
@@ -45,7 +45,7 @@ def rayhelm(*arguments: str, port: int | None = None) -> subprocess.CompletedPro
 
 @pytest.fixture(scope="module")
 def foreign_ray() -> Iterator[list[psutil.Process]]:
-    """A Ray of somebody else: started as anybody would, with its own folder and ports."""
+    """Another Ray on this computer, with its own folder and ports."""
     mark = processes.create_run_id()
     folder = Path(tempfile.mkdtemp(prefix="foreign-", dir="/tmp"))
     taken: set[int] = set()
@@ -64,7 +64,7 @@ def foreign_ray() -> Iterator[list[psutil.Process]]:
     words = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--node-ip-address", "127.0.0.1"]
     words += [word for key, value in options.items() for word in (f"--{key}", str(value))]
     env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
-    # Its own mark only lets the test clean up after itself: it is that of another run.
+    # The mark of another run lets the test stop it.
     subprocess.run(words, check=True, capture_output=True, timeout=300, env={**env, processes.MARK: mark})
     yield processes.list_members(mark)
     processes.stop_run(mark, grace=1)
@@ -73,7 +73,7 @@ def foreign_ray() -> Iterator[list[psutil.Process]]:
 
 @pytest.fixture(scope="module")
 def foreign_engine() -> Iterator[psutil.Process]:
-    """Looks like an engine core of vLLM, and is none of ours."""
+    """A process with the title of an engine core of vLLM that is not part of the endpoint."""
     code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
     process = subprocess.Popen([sys.executable, "-c", code])
     yield psutil.Process(process.pid)
@@ -90,15 +90,15 @@ def up(
     assert done.returncode == 0, done.stderr
     endpoint = state.read()
     assert endpoint is not None
-    said = done.stdout + done.stderr
+    output = done.stdout + done.stderr
     yield Up(
-        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", told_key(done.stdout), said
+        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", find_key(done.stdout), said
     )
     processes.stop_run(state.run, grace=1)
     state.clear()
 
 
-def told_key(text: str) -> str:
+def find_key(text: str) -> str:
     (key,) = set(re.findall(r"\brayhelm-[0-9a-f]{48}\b", text))
     return str(key)
 
@@ -112,7 +112,7 @@ def post(up: Up, path: str, **body: object) -> httpx.Response:
 
 
 def events(answer: httpx.Response) -> Iterator[str]:
-    """Of a stream, as they come. Only line feeds end lines: random models also say what Unicode calls a line's end."""
+    """Events of a stream. Lines end at line feeds only: random models also generate Unicode line separators."""
     rest = b""
     for piece in answer.iter_bytes():
         *whole, rest = (rest + piece).split(b"\n\n")
@@ -133,31 +133,31 @@ def answers(up: Up) -> bool:
     return post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
 
 
-def test_it_says_that_tiny_models_stand_in_and_where_they_answer(up: Up) -> None:
-    assert "chat: a tiny Qwen3ForCausalLM with random weights replaces it" in up.said
-    assert "ears: left out" in up.said
-    assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.said
+def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
+    assert "chat: a tiny Qwen3ForCausalLM with random weights replaces it" in up.output
+    assert "ears: left out" in up.output
+    assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.output
 
 
-def test_it_tells_of_the_other_ray(up: Up) -> None:
-    assert "another Ray runs here" in up.said
+def test_up_reports_another_ray(up: Up) -> None:
+    assert "another Ray runs here" in up.output
 
 
-def test_chat(up: Up) -> None:
+def test_chat_request_is_answered(up: Up) -> None:
     answer = post(up, "/chat/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=8)
     assert answer.status_code == 200
     assert answer.json()["usage"]["completion_tokens"] > 0
     assert answer.json()["choices"][0]["message"]["role"] == "assistant"
 
 
-def test_completion(up: Up) -> None:
+def test_completion_request_is_answered(up: Up) -> None:
     answer = post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=8, ignore_eos=True)
     assert answer.status_code == 200
     assert answer.json()["usage"] | {"prompt_tokens": 4, "completion_tokens": 8} == answer.json()["usage"]
 
 
-def test_a_stream_comes_in_pieces(up: Up) -> None:
-    # Long enough that no pause of this computer can gather all of it into one moment.
+def test_stream_arrives_in_chunks(up: Up) -> None:
+    # Long enough that a pause of this computer cannot deliver all of it at once.
     body = {"model": "chat", "messages": MESSAGES, "max_tokens": 4000, "ignore_eos": True, "stream": True}
     arrivals: list[float] = []
     chunks: list[str] = []
@@ -170,7 +170,7 @@ def test_a_stream_comes_in_pieces(up: Up) -> None:
     assert chunks[-1] == "[DONE]"
     assert json.loads(chunks[-2])["choices"][0]["finish_reason"] == "length"
     assert len(chunks) > 20
-    # One answer cut into lines would come at one moment.
+    # An answer that is not streamed would arrive at once.
     assert len({round(moment, 3) for moment in arrivals}) > 5
 
 
@@ -180,25 +180,25 @@ def test_models_are_listed(up: Up) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, bearer("rayhelm-" + 48 * "0"), {"Authorization": "Basic eDp5"}])
-def test_without_the_key_nobody_is_answered(up: Up, headers: dict[str, str]) -> None:
+def test_requests_without_the_key_are_refused(up: Up, headers: dict[str, str]) -> None:
     for path in ("/v1/models", "/chat/v1/models", "/v1/chat/completions", "/docs"):
         answer = httpx.get(f"{up.url}{path}", headers=headers, trust_env=False)
         assert answer.status_code == 401, path
         assert answer.json()["error"]["code"] == "invalid_api_key"
 
 
-def test_the_model_in_the_body_finds_its_service(up: Up) -> None:
+def test_model_in_the_body_selects_its_service(up: Up) -> None:
     chat = post(up, "/v1/chat/completions", model="chat", messages=MESSAGES, max_tokens=1)
     embed = post(up, "/v1/embeddings", model="embed", input="one")
     assert (chat.status_code, embed.status_code) == (200, 200)
     assert chat.headers["x-model-version"] == "stable"
 
 
-def test_an_unknown_model_is_not_found(up: Up) -> None:
+def test_unknown_model_is_not_found(up: Up) -> None:
     assert post(up, "/v1/chat/completions", model="gpt-9", messages=MESSAGES).status_code == 404
 
 
-def test_the_key_and_the_prompts_are_written_nowhere(up: Up) -> None:
+def test_key_and_prompts_are_not_stored(up: Up) -> None:
     prompt = "a prompt that nobody else would write"
     assert post(up, "/v1/completions", model="chat", prompt=prompt, max_tokens=1).status_code == 200
     folders = (up.state.folder, up.state.session)
@@ -211,13 +211,13 @@ def test_the_key_and_the_prompts_are_written_nowhere(up: Up) -> None:
     assert stat.S_IMODE(up.state.gateway.stat().st_mode) == 0o700
 
 
-def test_embeddings(up: Up) -> None:
+def test_embedding_request_is_answered(up: Up) -> None:
     answer = post(up, "/embed/v1/embeddings", model="embed", input=["one", "two"])
     assert answer.status_code == 200
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
 
 
-def test_ray_s_own_api_asks_for_the_token(up: Up) -> None:
+def test_api_of_ray_requires_the_token(up: Up) -> None:
     url = f"{up.dashboard}/api/serve/applications/"
     token = up.state.token.read_text()
     assert httpx.get(url, trust_env=False).status_code == 401
@@ -225,7 +225,7 @@ def test_ray_s_own_api_asks_for_the_token(up: Up) -> None:
     assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False).status_code == 200
 
 
-def test_what_speaks_http_is_on_loopback(up: Up) -> None:
+def test_http_ports_listen_on_loopback(up: Up) -> None:
     ports = {int(url.rpartition(":")[2]) for url in (up.url, up.serve_url, up.dashboard)}
     addresses = {
         connection.laddr.ip
@@ -235,19 +235,19 @@ def test_what_speaks_http_is_on_loopback(up: Up) -> None:
     assert addresses == {"127.0.0.1"}
 
 
-def test_the_same_up_again_changes_nothing_and_tells_the_endpoint(up: Up) -> None:
+def test_second_up_changes_nothing_and_prints_another_key(up: Up) -> None:
     before = {process.pid for process in processes.list_members(up.state.run)}
     again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=int(up.url.rpartition(":")[2]))
     assert again.returncode == 0, again.stderr
     assert f"curl {up.url}" in again.stdout
     assert before <= {process.pid for process in processes.list_members(up.state.run)}
-    other = told_key(again.stdout)
+    other = find_key(again.stdout)
     assert other != up.key
     for key in (up.key, other):
         assert httpx.get(f"{up.url}/v1/models", headers=bearer(key), trust_env=False).status_code == 200
 
 
-def test_another_up_says_what_runs(up: Up) -> None:
+def test_up_on_another_port_names_the_running_endpoint(up: Up) -> None:
     before = {process.pid for process in processes.list_members(up.state.run)}
     again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=processes.find_free_port(set()))
     assert again.returncode == 1
@@ -256,7 +256,7 @@ def test_another_up_says_what_runs(up: Up) -> None:
     assert before <= {process.pid for process in processes.list_members(up.state.run)}
 
 
-def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> None:
+def test_used_port_is_refused_and_stops_nothing(up: Up, tmp_path: Path) -> None:
     port = int(up.url.rpartition(":")[2])
     other = rayhelm("up", str(FLEET), "--state", str(tmp_path), port=port)
     assert other.returncode == 1
@@ -266,8 +266,8 @@ def test_a_taken_port_is_said_and_nothing_is_killed(up: Up, tmp_path: Path) -> N
     assert post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
 
 
-def test_a_stream_that_loses_its_replica_says_so_and_serve_starts_another(up: Up) -> None:
-    # A tiny model has said everything before a busy computer has brought the first piece: then the kill came too late.
+def test_interrupted_stream_ends_with_an_error_and_serve_recovers(up: Up) -> None:
+    # On a busy computer, a tiny model may finish before the first chunk arrives; then the kill is too late.
     for _ in range(10):
         last = last_of_a_stream_that_loses_its_replica(up)
         processes.wait_until(lambda: answers(up) or None, what="another replica", timeout=300)
@@ -281,14 +281,16 @@ def last_of_a_stream_that_loses_its_replica(up: Up) -> str:
     (replica,) = (process for process in processes.list_members(up.state.run) if is_replica(process, "chat"))
     url, headers = f"{up.url}/v1/chat/completions", bearer(up.key)
     with httpx.stream("POST", url, json=body, headers=headers, timeout=300, trust_env=False) as answer:
-        told = events(answer)
-        assert json.loads(next(told))["choices"]
+        stream = events(answer)
+        assert json.loads(next(stream))["choices"]
         replica.kill()
-        *_, last = told
+        *_, last = stream
         return last
 
 
-def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process) -> None:
+def test_down_stops_only_the_endpoint(
+    up: Up, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process
+) -> None:
     ours = processes.list_members(up.state.run)
     assert any(map(is_engine, ours))
     assert {"raylet", "haproxy"} <= {process.name() for process in ours}
@@ -307,8 +309,8 @@ def test_down_ends_ours_and_no_other(up: Up, foreign_ray: list[psutil.Process], 
     assert rayhelm("down", "--state", str(up.state.folder)).stdout == "no process of `rayhelm up` is running\n"
 
 
-def test_down_needs_neither_state_nor_a_living_head(up: Up) -> None:
-    """After a crash: the head is dead, the state is gone, an engine is left that no parent leads to."""
+def test_down_needs_neither_state_nor_head(up: Up) -> None:
+    """After a crash: no head, no state, and an engine without a living parent."""
     code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
     head = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True)"
     processes.start([sys.executable, "-c", head], run=up.state.run, log=up.state.folder / "head.log")

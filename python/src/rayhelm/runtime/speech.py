@@ -1,7 +1,7 @@
 """Text to speech as a Serve application, with OpenAI's `POST /v1/audio/speech`. vLLM's server has no such task.
 
 It runs SpeechT5 checkpoints of transformers with their vocoder. Voices are speaker embeddings: `voices/NAME.npy` in the
-model's folder, and a neutral one where there are none. This module has to be in the serving image.
+model's folder, or a neutral one if there are none. The serving image has to contain this module.
 """
 
 import io
@@ -16,37 +16,37 @@ from pydantic import BaseModel, ConfigDict, Field
 from ray import serve
 from ray.serve import Application
 
-__all__ = ["SpeechRequest", "Voice", "build_app", "speech_answer", "wav"]
+__all__ = ["SpeechRequest", "Voice", "answer_speech", "build_app", "encode_wav"]
 
-LONGEST = 4096
-"""Characters of one request, as OpenAI bounds them."""
+MAX_INPUT = 4096
+"""Largest number of characters of a request, as in OpenAI's API."""
 
 Samples = numpy.ndarray[Any, numpy.dtype[numpy.float32]]
 
 
 class SpeechRequest(BaseModel):
-    """OpenAI's body; `speed` and compressed formats are not offered, so they are refused and not ignored."""
+    """OpenAI's request body. `speed` and compressed formats are not supported, so they are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
     model: str
-    input: str = Field(min_length=1, max_length=LONGEST)
+    input: str = Field(min_length=1, max_length=MAX_INPUT)
     voice: str = "default"
     response_format: Literal["wav", "pcm"] = "wav"
 
 
 class Voice(Protocol):
-    """Something that speaks."""
+    """A text-to-speech engine."""
 
     rate: int
     """Samples per second."""
 
     def speak(self, text: str, voice: str) -> Samples:
-        """Samples between -1 and 1. Raises KeyError for a voice that is not there."""
+        """Return samples between -1 and 1. Raises KeyError for an unknown voice."""
 
 
 class SpeechT5:
-    """A SpeechT5 checkpoint with its vocoder, on a GPU where there is one."""
+    """A SpeechT5 checkpoint with its vocoder, on a GPU if there is one."""
 
     def __init__(self, source: str, vocoder: str) -> None:
         import torch
@@ -70,28 +70,28 @@ class SpeechT5:
         return samples
 
     def _embedding(self, voice: str) -> Samples:
-        """`default` without a file of that name is a neutral speaker: zeros."""
+        """Return the speaker embedding; `default` without a file is a neutral speaker (zeros)."""
         if voice == "default" and voice not in self._voices:
             return numpy.zeros(self._model.config.speaker_embedding_dim, dtype=numpy.float32)
         chosen: Samples = self._voices[voice]
         return chosen
 
 
-def speech_answer(request: SpeechRequest, served: str, engine: Voice) -> Response:
-    """The HTTP answer to one request, in OpenAI's shapes."""
+def answer_speech(request: SpeechRequest, served: str, engine: Voice) -> Response:
+    """Return the HTTP answer to a request, with OpenAI's structures."""
     if request.model != served:
         raise HTTPException(404, f"the model `{request.model}` does not exist; this endpoint serves `{served}`")
     try:
         samples = engine.speak(request.input, request.voice)
     except KeyError:
-        raise HTTPException(400, f"there is no voice `{request.voice}`") from None
+        raise HTTPException(400, f"the voice `{request.voice}` does not exist") from None
     if request.response_format == "pcm":
         return Response(_pcm(samples), media_type=f"audio/pcm;rate={engine.rate}")
-    return Response(wav(samples, engine.rate), media_type="audio/wav")
+    return Response(encode_wav(samples, engine.rate), media_type="audio/wav")
 
 
-def wav(samples: Samples, rate: int) -> bytes:
-    """A mono WAV file of 16-bit samples."""
+def encode_wav(samples: Samples, rate: int) -> bytes:
+    """Encode samples as a mono WAV file with 16 bits per sample."""
     buffer = io.BytesIO()
     with wave.open(buffer, "wb") as file:
         file.setnchannels(1)
@@ -123,7 +123,7 @@ class Speech:
 
     @api.post("/v1/audio/speech")
     def speech(self, request: SpeechRequest) -> Response:
-        return speech_answer(request, self._served, self._engine)
+        return answer_speech(request, self._served, self._engine)
 
 
 def build_app(args: dict[str, str]) -> Application:

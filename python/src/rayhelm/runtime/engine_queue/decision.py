@@ -1,119 +1,121 @@
-"""How many replicas: Ray's own rule, with a target that the engines correct.
+"""Decide the number of replicas: Ray's own rule, with a target that is corrected by the engines' metrics.
 
-Ray divides the requests in flight by a target for each replica. That target comes out of a plan, so it is as good as
-the plan's lengths and speeds. Here it is multiplied by a correction, which is learned only where the rule is content
-and the engines are not, or the other way round; anything else would be learned from replicas that still load.
+Ray divides the requests in flight by a target per replica. The target comes from a plan and is as good as the plan's
+lengths and speeds. This policy multiplies it by a correction. The correction changes only if the rule asks for no more
+replicas but the engines are late, or the replicas are full but the engines are in time; not while replicas load.
 """
 
 from dataclasses import dataclass, replace
 from math import ceil
 
-__all__ = ["Decision", "Memory", "Seen", "Settings", "decide"]
+__all__ = ["Decision", "Measurement", "PolicyState", "Settings", "decide"]
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Bounds of what may be decided."""
+    """Parameters of the decision."""
 
     target: float
-    """Requests in flight per replica that the plan aims at."""
+    """Requests in flight per replica, from the plan."""
     goal: float = 0.95
-    """Share of requests whose first token has to come in time."""
+    """Share of requests whose first token has to be in time."""
     waiting: float = 2.0
-    """Requests that may wait in the engine of one replica."""
-    least: float = 0.6
-    """Smallest correction of the target: plans are off by less, and what is late for another reason costs no more."""
-    most: float = 1.25
-    """Largest one; Serve itself stops at `max_ongoing_requests`."""
-    tighten: float = 0.85
-    """Smallest factor on the correction when the engines are late."""
-    loosen: float = 1.05
-    """Factor when they have room."""
-    settle_s: float = 150.0
-    """Seconds without a correction or a load before the next one: what was seen before has to be out of the figures."""
-    keep: float = 0.9
-    """Part of the target up to which fewer replicas would be filled: the room between growing and shrinking."""
-    growth: float = 2.0
-    """Largest factor of one step up."""
-    shrink: float = 0.5
-    """Smallest factor of one step down."""
+    """Largest number of requests that may wait in the engine of a replica."""
+    min_correction: float = 0.6
+    """Smallest correction. Plans are off by less, and it limits the cost if requests are late for another reason."""
+    max_correction: float = 1.25
+    """Largest correction; Serve also limits requests by `max_ongoing_requests`."""
+    max_decrease: float = 0.85
+    """Smallest factor of one correction if the engines are late."""
+    increase: float = 1.05
+    """Factor of one correction if the engines have capacity."""
+    interval_s: float = 150.0
+    """Seconds after a correction or the start of a replica until the next correction: older metrics have to expire."""
+    fill: float = 0.9
+    """Share of the target that fewer replicas may reach after scaling down, so that the number does not oscillate."""
+    max_growth: float = 2.0
+    """Largest factor of scaling up in one step."""
+    max_shrink: float = 0.5
+    """Smallest factor of scaling down in one step."""
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One look at a deployment."""
+class Measurement:
+    """Metrics of a deployment at one time."""
 
     now: float
     """Seconds."""
     ongoing: float
-    """Requests in flight, by Ray's own count: averaged, and those that wait for a replica among them."""
+    """Requests in flight, averaged by Ray, including those that wait for a replica."""
     running: int
-    """Replicas that serve."""
-    wanted: int
-    """Replicas asked for before; some may still load."""
+    """Running replicas."""
+    target_replicas: int
+    """Current target; some of these replicas may still load."""
     waiting: float | None = None
-    """Requests that wait in the engines; None where Prometheus does not tell."""
+    """Requests that wait in the engines; None if Prometheus does not answer."""
     in_time: float | None = None
-    """Share of first tokens that came in time; None where too few did, or nobody tells."""
+    """Share of first tokens in time; None if there are too few, or Prometheus does not answer."""
 
 
 @dataclass(frozen=True)
-class Memory:
-    """What is kept from one decision to the next."""
+class PolicyState:
+    """What the policy keeps from one decision to the next."""
 
     correction: float = 1.0
-    at: float | None = None
-    """When it was last corrected, or first looked, seconds."""
+    corrected_at: float | None = None
+    """Time of the last correction, or of the first decision; seconds."""
 
 
 @dataclass(frozen=True)
 class Decision:
     replicas: int
-    memory: Memory
-    why: str
+    state: PolicyState
+    reason: str
 
 
-def decide(seen: Seen, memory: Memory, settings: Settings) -> Decision:
-    """Replicas to ask for; Serve lays its delays and bounds over them."""
-    if seen.running == 0:
-        return Decision(seen.wanted, memory, "no replica serves yet")
-    if seen.waiting is None and seen.in_time is None:
-        return Decision(ceil(seen.ongoing / settings.target), memory, "Prometheus is silent: Ray's own rule")
-    late = _late(seen, settings)
-    memory = _corrected(seen, memory, settings, late=late)
-    need = seen.ongoing / (settings.target * memory.correction)
-    if need > seen.wanted:
-        most = max(seen.wanted + 1, int(seen.wanted * settings.growth))
-        return Decision(min(ceil(need), most), memory, "more requests than the replicas are for")
-    fewer = max(ceil(need / settings.keep), int(seen.wanted * settings.shrink))
-    if fewer < seen.wanted:
-        return Decision(fewer, memory, "fewer would do")
-    return Decision(seen.wanted, memory, "as it should be")
+def decide(measurement: Measurement, state: PolicyState, settings: Settings) -> Decision:
+    """Return the wanted number of replicas. Serve applies its delays and limits afterwards."""
+    if measurement.running == 0:
+        return Decision(measurement.target_replicas, state, "no replica is running yet")
+    if measurement.waiting is None and measurement.in_time is None:
+        return Decision(
+            ceil(measurement.ongoing / settings.target), state, "no metrics from Prometheus: Ray's own rule"
+        )
+    late = _is_late(measurement, settings)
+    state = _update_state(measurement, state, settings, late=late)
+    need = measurement.ongoing / (settings.target * state.correction)
+    if need > measurement.target_replicas:
+        limit = max(measurement.target_replicas + 1, int(measurement.target_replicas * settings.max_growth))
+        return Decision(min(ceil(need), limit), state, "more requests than the replicas can take")
+    fewer = max(ceil(need / settings.fill), int(measurement.target_replicas * settings.max_shrink))
+    if fewer < measurement.target_replicas:
+        return Decision(fewer, state, "fewer replicas are enough")
+    return Decision(measurement.target_replicas, state, "the number of replicas is right")
 
 
-def _late(seen: Seen, settings: Settings) -> bool:
-    queued = seen.waiting is not None and seen.waiting > settings.waiting * seen.running
-    return queued or (seen.in_time is not None and seen.in_time < settings.goal)
+def _is_late(measurement: Measurement, settings: Settings) -> bool:
+    queued = measurement.waiting is not None and measurement.waiting > settings.waiting * measurement.running
+    return queued or (measurement.in_time is not None and measurement.in_time < settings.goal)
 
 
-def _corrected(seen: Seen, memory: Memory, settings: Settings, *, late: bool) -> Memory:
-    # Replicas that load will help, and what was late before they came is still in the figures for a while.
-    if memory.at is None or seen.wanted > seen.running:
-        return replace(memory, at=seen.now)
-    if seen.now - memory.at < settings.settle_s:
-        return memory
-    need = seen.ongoing / (settings.target * memory.correction)
-    if late and need <= seen.running:
-        # It is late with this load on each replica, so the target lies below it.
-        below = settings.keep * need / seen.running
-        return _bounded(memory, settings, max(settings.tighten, below), seen.now)
-    # Of an engine of which nothing is known, nothing is learned; nor of one that was not full.
-    told = seen.waiting is not None and seen.in_time is not None
-    if told and not late and need >= settings.keep * seen.running:
-        return _bounded(memory, settings, settings.loosen, seen.now)
-    return memory
+def _update_state(measurement: Measurement, state: PolicyState, settings: Settings, *, late: bool) -> PolicyState:
+    # Replicas that load will help, and the metrics still include the time before them.
+    if state.corrected_at is None or measurement.target_replicas > measurement.running:
+        return replace(state, corrected_at=measurement.now)
+    if measurement.now - state.corrected_at < settings.interval_s:
+        return state
+    need = measurement.ongoing / (settings.target * state.correction)
+    if late and need <= measurement.running:
+        # The engines are late with this load per replica, so the target has to be below it.
+        below = settings.fill * need / measurement.running
+        return _apply_factor(state, settings, max(settings.max_decrease, below), measurement.now)
+    # Raise the target only with complete metrics, and only if the replicas were full.
+    is_complete = measurement.waiting is not None and measurement.in_time is not None
+    if is_complete and not late and need >= settings.fill * measurement.running:
+        return _apply_factor(state, settings, settings.increase, measurement.now)
+    return state
 
 
-def _bounded(memory: Memory, settings: Settings, factor: float, now: float) -> Memory:
-    correction = min(max(memory.correction * factor, settings.least), settings.most)
-    return replace(memory, correction=correction, at=now)
+def _apply_factor(state: PolicyState, settings: Settings, factor: float, now: float) -> PolicyState:
+    correction = min(max(state.correction * factor, settings.min_correction), settings.max_correction)
+    return replace(state, correction=correction, corrected_at=now)

@@ -1,9 +1,9 @@
-"""What Prometheus tells of a deployment.
+"""Metrics of a deployment, from answers of Prometheus.
 
-vLLM's series have no label of the deployment, but `ReplicaId`, which is Serve's own id of the replica; and every series
-of one Ray cluster has its `SessionName`, so that two clusters beside each other in an upgrade are told apart. Gauges
-vanish 20 s after an engine idles, and counters are not there before the first increment: what is absent while
-Prometheus knows the cluster means an engine with nothing to do, or one of which nothing is known.
+vLLM's series have no deployment label. They have `ReplicaId`, Serve's id of the replica, and `SessionName` of the Ray
+cluster, which distinguishes the two clusters of an upgrade. Gauges disappear 20 s after an engine becomes idle, and
+counters do not exist before the first increment: if Prometheus scrapes the cluster, a missing series means an engine
+that is idle or has no metrics yet.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 
-__all__ = ["Queries", "Sample", "Samples", "in_time", "known", "waiting"]
+__all__ = ["Queries", "Sample", "Samples", "is_scraped", "share_in_time", "sum_waiting"]
 
 
 class Sample(Protocol):
-    """One element of an instant vector, as Ray hands it over."""
+    """One element of an instant vector, as Ray passes it."""
 
     @property
     def labels(self) -> Mapping[str, str]: ...
@@ -38,11 +38,11 @@ class Queries:
     session: str
     """Its `SessionName`."""
     window_s: int = 120
-    """Seconds over which first tokens are counted: several scrapes, and Ray's own 10 s between two values."""
+    """Seconds over which first tokens are counted: several scrapes, and Ray's 10 s between two values."""
 
     @property
-    def known(self) -> str:
-        """Series that Serve's controller always writes: is this cluster scraped at all?"""
+    def scraped(self) -> str:
+        """A series that Serve's controller always writes: present if Prometheus scrapes this cluster."""
         return f"count(ray_serve_autoscaling_target_replicas{self._here})"
 
     @property
@@ -56,28 +56,32 @@ class Queries:
 
     @property
     def all(self) -> list[str]:
-        return [self.known, self.waiting, self.first_tokens]
+        return [self.scraped, self.waiting, self.first_tokens]
 
     @property
     def _here(self) -> str:
         return f'{{SessionName="{self.session}"}}'
 
 
-def known(answer: Samples | None) -> bool:
+def is_scraped(answer: Samples | None) -> bool:
     """Whether Prometheus answers and scrapes this cluster."""
     return answer is not None and any(sample.value > 0 for sample in answer.samples)
 
 
-def waiting(answer: Samples | None, replicas: Collection[str]) -> float | None:
-    """Requests that wait in the engines of these replicas; an engine that is absent idles."""
+def sum_waiting(answer: Samples | None, replicas: Collection[str]) -> float | None:
+    """Sum the requests that wait in the engines of these replicas; an engine without a series is idle."""
     if answer is None:
         return None
     return sum(sample.value for sample in answer.samples if sample.labels.get("ReplicaId") in replicas)
 
 
-def in_time(answer: Samples | None, replicas: Collection[str], target_s: float, *, at_least: float) -> float | None:
-    """Share of first tokens within `target_s`; None where fewer than `at_least` came. Straight between two bounds of
-    the histogram, as `histogram_quantile` does it."""
+def share_in_time(
+    answer: Samples | None, replicas: Collection[str], target_s: float, *, at_least: float
+) -> float | None:
+    """Return the share of first tokens within `target_s`; None if there are fewer than `at_least`.
+
+    Interpolates linearly between two bounds of the histogram, as `histogram_quantile` does.
+    """
     if answer is None:
         return None
     buckets: dict[float, float] = {}
@@ -88,17 +92,17 @@ def in_time(answer: Samples | None, replicas: Collection[str], target_s: float, 
     total = buckets.get(inf, 0.0)
     if total < max(at_least, 1e-9):
         return None
-    return min(1.0, _counted(buckets, target_s) / total)
+    return min(1.0, _count(buckets, target_s) / total)
 
 
-def _counted(buckets: Mapping[float, float], target_s: float) -> float:
-    """First tokens up to `target_s`."""
+def _count(buckets: Mapping[float, float], target_s: float) -> float:
+    """Count the first tokens up to `target_s`."""
     below, counted = 0.0, 0.0
     for bound in sorted(buckets):
         if bound == target_s:
             return buckets[bound]
         if bound > target_s:
-            # The last bucket has no upper end: what lies in it came late.
+            # The last bucket has no upper bound: its tokens are late.
             part = 0.0 if bound == inf else (target_s - below) / (bound - below)
             return counted + part * (buckets[bound] - counted)
         below, counted = bound, buckets[bound]
