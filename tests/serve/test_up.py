@@ -92,7 +92,7 @@ def up(
     assert endpoint is not None
     output = done.stdout + done.stderr
     yield Up(
-        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", find_key(done.stdout), said
+        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", find_key(done.stdout), output
     )
     processes.stop_run(state.run, grace=1)
     state.clear()

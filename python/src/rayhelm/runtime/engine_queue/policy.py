@@ -16,7 +16,7 @@ DELIVERY_S = 30
 FETCH_S = 10
 """Seconds between two queries: Ray has no newer values."""
 CACHE_S = 45
-"""Seconds for which an answer is valid. Three slow queries take 15, and Ray's default of 15 would expire between two."""
+"""Seconds for which an answer is valid. Three slow queries take 15, so Ray's default of 15 is too short."""
 
 
 class EngineQueuePolicy(PrometheusQueryMixin):  # type: ignore[misc]
