@@ -34,7 +34,7 @@ def test_the_job_downloads_a_revision_to_a_path_that_holds_it():
         {"serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}}},
         {"serve": {"applications": {"chat": {"models": {"llama-8b": {"source": "Qwen/Qwen3-8B"}}}}}},
         {"image": {"tag": "2.60.0-other"}},
-        {"weights": {"download": {"memory": "9Gi"}}},
+        {"weights": {"download": {"resources": {"limits": {"memory": "9Gi"}}}}},
         {"weights": {"download": {"backoffLimit": 3}}},
     ],
 )

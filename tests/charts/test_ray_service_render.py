@@ -190,7 +190,7 @@ def test_shared_memory_is_a_bounded_volume():
 
 @pytest.mark.parametrize(("shm", "bytes_"), [("8Gi", "2147483648"), ("1T", "250000000000"), ("100Mi", "78643200")])
 def test_rays_objects_leave_most_of_the_shared_memory_to_nccl_and_vllm(shm, bytes_):
-    group = worker({"workerGroups": {"gpu": {"shmSize": shm, "resources": {"memory": "2Ti"}}}})
+    group = worker({"workerGroups": {"gpu": {"shmSize": shm, "resources": {"limits": {"memory": "2Ti"}}}}})
     assert group["rayStartParams"] == {"object-store-memory": bytes_}
     assert cluster()["headGroupSpec"]["rayStartParams"]["object-store-memory"] == "268435456"
 
@@ -324,7 +324,7 @@ def mounts(container):
 
 
 def test_pods_may_share_cores_and_ray_counts_them_all():
-    sizes = {"resources": {"cpu": 4, "cpuRequest": "200m", "memory": "64Gi"}}
+    sizes = {"resources": {"limits": {"cpu": 4, "memory": "64Gi"}, "requests": {"cpu": "200m"}}}
     overlay = {"head": sizes, "autoscaler": sizes, "workerGroups": {"gpu": sizes}}
     spec = cluster(overlay)
     pods = [spec["headGroupSpec"], *spec["workerGroupSpecs"]]

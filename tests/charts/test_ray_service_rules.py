@@ -31,7 +31,7 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
         chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 1, "maxReplicas": 1}),
         {"workerGroups": {"gpu": {"minReplicas": 2, "spread": {"topology.kubernetes.io/zone": {"maxSkew": 2}}}}},
         {"workerGroups": {"gpu": {"numOfHosts": 2, "minReplicas": 1, "spread": {"kubernetes.io/hostname": {}}}}},
-        {"workerGroups": {"spare": {"gpu": {"count": 0}, "resources": {"cpu": 8, "memory": "48Gi"}}}},
+        {"workerGroups": {"spare": {"gpu": {"count": 0}, "resources": {"limits": {"cpu": 8, "memory": "48Gi"}}}}},
         {"networkPolicy": {"dns": {"peer": {"namespace": ""}, "cidrs": ["169.254.20.10/32"]}}},
         {"weights": {"mountPath": "/tmp-models/weights"}},
         {"head": {"nodeSelector": {"example.com/" + 63 * "a": 63 * "b", "empty": "", "Pool_1.a": 4}}},
@@ -77,7 +77,7 @@ def test_message_names_key_and_value_and_fix_is_nested():
     problem = CHART.refused("worker-group-unknown", CHART.rules["worker-group-unknown"].bad[0])
     path = "serve.applications.chat.models.llama-8b"
     assert problem.message == f"{path}: there is no worker group gpus; the groups are: gpu"
-    assert problem.fix == "workerGroups: {gpus: {resources: {cpu: 8, memory: 64Gi}}}"
+    assert problem.fix == "workerGroups: {gpus: {resources: {limits: {cpu: 8, memory: 64Gi}}}}"
 
 
 def test_fix_quotes_names_that_yaml_would_read_as_numbers():

@@ -156,7 +156,7 @@ LARGE = {
     },
     "head": {
         "terminationGracePeriodSeconds": 1234567,
-        "resources": {"memory": 12345670001},
+        "resources": {"limits": {"memory": 12345670001}},
         "tolerations": [
             {"key": "node", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 1234567},
             {"key": "pool", "value": 1234567},

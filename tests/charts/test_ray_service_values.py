@@ -34,7 +34,8 @@ def test_the_smallest_values_of_the_readme_serve_their_model():
 
 def test_overlays_merge_by_name():
     two = over(
-        example("minimal"), {"workerGroups": {"more": {"gpu": {"count": 0}, "resources": {"cpu": 2, "memory": "16Gi"}}}}
+        example("minimal"),
+        {"workerGroups": {"more": {"gpu": {"count": 0}, "resources": {"limits": {"cpu": 2, "memory": "16Gi"}}}}},
     )
     groups = only(parsed(render("ray-service", "chat", "models", two)), "RayService")["spec"]["rayClusterConfig"]
     assert [group["groupName"] for group in groups["workerGroupSpecs"]] == ["gpu", "more"]

@@ -87,7 +87,7 @@ def test_shares_are_packed_into_cards() -> None:
 def test_a_worker_takes_its_part_of_the_node() -> None:
     pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, cpusPerNode: 96, memoryPerNode: 960GiB}"
     resources = one(pool, f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}").worker_groups["pool"].resources
-    assert (resources.cpu, resources.memory) == ("24", "240Gi")
+    assert (resources.limits.cpu, resources.limits.memory) == ("24", "240Gi")
 
 
 def test_the_pool_s_image_taints_and_spot_reach_the_group() -> None:
@@ -165,7 +165,7 @@ def test_a_worker_has_the_cpus_that_ray_books_on_it() -> None:
         """
     )["ai"]
     (group,) = found.worker_groups.values()
-    assert int(group.resources.cpu) >= 3 * (1 + 1) + 1
+    assert int(group.resources.limits.cpu) >= 3 * (1 + 1) + 1
 
 
 def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:

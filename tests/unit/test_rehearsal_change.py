@@ -13,6 +13,7 @@ from rayhelm.render.files import Rendered, rendered_of
 from rayhelm.standin.cluster import GROUP, StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.resources import build_resources
 from unit.fleets import load
 
 PLACE = StandInCluster(kuberay="1.6.2", image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True))
@@ -95,9 +96,7 @@ def of_memory(values: RayServiceValues, memory: str) -> RayServiceValues:
 
 POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
     "another image": lambda values: copy(values, image=copy(values.image, tag="another")),
-    "more memory": lambda values: of_group(
-        values, resources=copy(values.worker_groups["gpu"].resources, memory="64Gi")
-    ),
+    "more memory": lambda values: of_group(values, resources=build_resources(cpu="8", memory="64Gi")),
     "two GPUs": lambda values: of_group(values, gpu=copy(values.worker_groups["gpu"].gpu, count=2)),
     "other nodes": lambda values: of_group(values, node_selector={"disk": "fast"}),
     "an environment": lambda values: copy(values, head=copy(values.head, env={"A": "1"})),

@@ -335,7 +335,7 @@ def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(gpu_kind: Gp
         "count": 2,
         "product": gpu_kind.product_label or "",
     }
-    group: Object = {"gpu": gpu, "resources": {"cpu": "4", "memory": "32Gi"}}
+    group: Object = {"gpu": gpu, "resources": {"limits": {"cpu": "4", "memory": "32Gi"}}}
     pod = pod_of(group)
     assert may_stand(pod, node), pod["spec"].get("nodeSelector")
     assert selects(pod, node)

@@ -92,7 +92,9 @@ def values(
                                      "autoscaling": {"targetOngoingRequests": 8}}}}
             for name, (task, _) in models.items()
         }},
-        "workerGroups": {"gpu": {"resources": {"cpu": "4", "memory": "16Gi"}, "terminationGracePeriodSeconds": GRACE}},
+        "workerGroups": {"gpu": {
+            "resources": {"limits": {"cpu": "4", "memory": "16Gi"}}, "terminationGracePeriodSeconds": GRACE,
+        }},
         "networkPolicy": {"allowedGateways": {"clients": {"namespace": NAMESPACE}}},
         "upgrade": {"deletionDelaySeconds": 10},
     }  # fmt: skip

@@ -24,11 +24,11 @@ securityContext:
        requests. Takes (list sizes devices). */ -}}
 {{- define "ray-service.resources" -}}
 {{- $sizes := index . 0 }}
-{{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" $sizes.memory)) (index . 1) }}
+{{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" $sizes.limits.memory)) (index . 1) }}
 limits:
-  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" $sizes.cpu)) $all) | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" $sizes.limits.cpu)) $all) | nindent 2 }}
 requests:
-  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" ($sizes.cpuRequest | default $sizes.cpu))) $all) | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" (dig "requests" "cpu" "" $sizes | default $sizes.limits.cpu))) $all) | nindent 2 }}
 {{- end }}
 
 {{- define "ray-service.mounts" -}}

@@ -6,7 +6,7 @@
 {{- $cores := 0.0 }}
 {{- range $name, $group := .workerGroups }}
 {{- $pods := include "ray-service.mostPods" (list $v $group) | float64 }}
-{{- $cores = addf $cores (mulf $pods (include "ray-service.number" .resources.cpu | float64)) }}
+{{- $cores = addf $cores (mulf $pods (include "ray-service.number" .resources.limits.cpu | float64)) }}
 {{- $have := mulf $pods .gpu.count }}
 {{- $field := ternary "maxReplicas" "minReplicas" $v.autoscaler.enabled }}
 {{- $each := max 1 (mul .numOfHosts .gpu.count) }}

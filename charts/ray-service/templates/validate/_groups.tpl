@@ -37,17 +37,17 @@
 {{- /* Takes (list values path pod). */ -}}
 {{- define "ray-service.validateShm" -}}
 {{- $pod := index . 2 }}
-{{- if ge (include "ray-service.number" $pod.shmSize | float64) (include "ray-service.number" $pod.resources.memory | float64) }}
-{{- include "ray-service.refuse" (dict "v" (index . 0) "id" "shm-memory" "words" (dict "path" (index . 1) "shm" $pod.shmSize "memory" $pod.resources.memory)) }}
+{{- if ge (include "ray-service.number" $pod.shmSize | float64) (include "ray-service.number" $pod.resources.limits.memory | float64) }}
+{{- include "ray-service.refuse" (dict "v" (index . 0) "id" "shm-memory" "words" (dict "path" (index . 1) "shm" $pod.shmSize "memory" $pod.resources.limits.memory)) }}
 {{- end }}
 {{- end }}
 
 {{- /* Kubernetes refuses the pod, long after the release was installed. Takes (list values path pod). */ -}}
 {{- define "ray-service.validateRequest" -}}
 {{- $sizes := (index . 2).resources }}
-{{- with $sizes.cpuRequest }}
-{{- if gt (include "ray-service.number" . | float64) (include "ray-service.number" $sizes.cpu | float64) }}
-{{- include "ray-service.refuse" (dict "v" (index $ 0) "id" "cpu-request" "words" (dict "path" (index $ 1) "request" . "cpu" $sizes.cpu)) }}
+{{- with $sizes.requests.cpu }}
+{{- if gt (include "ray-service.number" . | float64) (include "ray-service.number" $sizes.limits.cpu | float64) }}
+{{- include "ray-service.refuse" (dict "v" (index $ 0) "id" "cpu-request" "words" (dict "path" (index $ 1) "request" . "cpu" $sizes.limits.cpu)) }}
 {{- end }}
 {{- end }}
 {{- end }}

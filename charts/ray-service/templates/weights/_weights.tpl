@@ -58,7 +58,7 @@
   securityContext:
     {{- include "ray-service.containerSecurity" (index . 0) | nindent 4 }}
   resources:
-    {{- include "ray-service.resources" (list (dict "cpu" "50m" "memory" "64Mi") dict) | trim | nindent 4 }}
+    {{- include "ray-service.resources" (list (dict "limits" (dict "cpu" "50m" "memory" "64Mi")) dict) | trim | nindent 4 }}
   volumeMounts:
     - name: weights
       mountPath: {{ $v.weights.mountPath }}

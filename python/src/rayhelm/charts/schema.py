@@ -46,9 +46,10 @@ def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
     node = root
     for part in above:
         node = _opened(node, part, definitions)
-    *above_new, new = row.new.split(".")
+    parts = row.new.split(".")
+    is_here, new = parts[: len(above)] == above, parts[min(len(above), len(parts) - 1)]
     node.setdefault("properties", {})[old] = {}
-    if "*" in above and above_new == above and new in node.get("required", ()):
+    if "*" in above and is_here and new in node.get("required", ()):
         node["required"] = [key for key in node["required"] if key != new]
         rest = {"if": {"required": [old]}, "else": {"required": [new]}}
         node.setdefault("allOf", []).append(rest)

@@ -18,7 +18,8 @@ from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import GROUP
 from rayhelm.values.emit import select_changed
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.groups import HeadPod, Resources, WorkerGpu, WorkerGroup
+from rayhelm.values.ray_service.groups import HeadPod, WorkerGpu, WorkerGroup
+from rayhelm.values.ray_service.resources import build_resources
 from rayhelm.values.ray_service.serve import AutoscalingPolicy, ModelAutoscaling, ServedModel
 
 Pods = TypeVar("Pods", HeadPod, WorkerGroup)
@@ -44,7 +45,7 @@ _IDLE = WorkerGroup(
     gpu=WorkerGpu(count=0),
     min_replicas=0,
     min_available=0,
-    resources=Resources(cpu="1", memory="1Gi"),
+    resources=build_resources(cpu="1", memory="1Gi"),
     shm_size="256Mi",
 )
 """A group without workers."""

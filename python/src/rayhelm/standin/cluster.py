@@ -14,9 +14,10 @@ from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayResourc
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.policies import Policies
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import KubeRay, RayAutoscaler, SidecarResources
-from rayhelm.values.ray_service.groups import HeadPod, Resources, WorkerGroup
+from rayhelm.values.ray_service.cluster import KubeRay, RayAutoscaler
+from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.resources import build_resources
 from rayhelm.values.ray_service.serve import IngressDeployment, ServeApplication
 from rayhelm.values.tenant import TenantValues
 
@@ -126,7 +127,7 @@ def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformV
 
 def _head(head: HeadPod) -> HeadPod:
     return HeadPod(
-        resources=Resources(cpu="2", cpu_request=_CPU_REQUEST, memory="3Gi"),
+        resources=build_resources(cpu="2", cpu_request=_CPU_REQUEST, memory="3Gi"),
         shm_size="512Mi",
         priority_class_name=head.priority_class_name,
         termination_grace_period_seconds=head.termination_grace_period_seconds,
@@ -159,7 +160,7 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
         gpu=groups[0].gpu.model_copy(update={"count": 0, "product": "", "resource": ""}),
         min_replicas=workers,
         max_replicas=workers,
-        resources=Resources(
+        resources=build_resources(
             cpu=str(max(4, 2 * models + ingresses * workers)),
             cpu_request=_CPU_REQUEST,
             memory=f"{_BASE_GIB + _ENGINE_GIB * models}Gi",
@@ -174,5 +175,5 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
 
 
 def _autoscaler(autoscaler: RayAutoscaler) -> RayAutoscaler:
-    resources = SidecarResources(cpu="1", cpu_request="50m", memory="768Mi")
+    resources = build_resources(cpu="1", cpu_request="50m", memory="768Mi")
     return autoscaler.model_copy(update={"resources": resources})

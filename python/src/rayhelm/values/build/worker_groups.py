@@ -14,8 +14,9 @@ from rayhelm.values.build.applications import count_ingress_replicas
 from rayhelm.values.build.pod_kinds import PodKind, find_hosts, list_pod_kinds, name_pod_kinds
 from rayhelm.values.common.labels import Toleration
 from rayhelm.values.platform.classes import PriorityClasses
-from rayhelm.values.ray_service.groups import Rdma, Resources, Spread, WorkerGpu, WorkerGroup
+from rayhelm.values.ray_service.groups import Rdma, Spread, WorkerGpu, WorkerGroup
 from rayhelm.values.ray_service.image import ImageOverride
+from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
 __all__ = ["build_worker_groups", "get_gpu_resource", "name_groups_by_model"]
 
@@ -131,7 +132,9 @@ def _packed(shares: Sequence[float]) -> int:
     return len(used_shares)
 
 
-def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog) -> Resources:
+def _resources(
+    kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog
+) -> ContainerResources:
     """A part of the node as large as its part of the cards, where the pool says what a node has."""
     hosts = find_hosts(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
@@ -147,7 +150,7 @@ def _resources(kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: Loa
         cpus = max(1, int(pool.cpus_per_node * part))
         if cpus < needed:
             raise FleetError(_too_few_cpus(kind, cpus, needed, part, loaded))
-    return Resources(cpu=str(cpus), memory=f"{memory}Gi")
+    return build_resources(cpu=str(cpus), memory=f"{memory}Gi")
 
 
 def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:

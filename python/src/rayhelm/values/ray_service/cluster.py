@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Port, Quantity, Values
+from rayhelm.values.common.base import Port, Values
 from rayhelm.values.common.labels import ObjectName, SecretKeyName
+from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 from rayhelm.versions import versions
 
 __all__ = [
@@ -15,7 +16,6 @@ __all__ = [
     "Ray",
     "RayAutoscaler",
     "SecretKeyRef",
-    "SidecarResources",
     "Upgrade",
 ]
 
@@ -91,17 +91,6 @@ class Upgrade(Values):
     this time, so it is at least the largest `gracefulShutdownSeconds`."""
 
 
-class SidecarResources(Values):
-    """Limits, and requests of the same size."""
-
-    cpu: Quantity = "500m"
-    """CPU cores."""
-    cpu_request: Quantity | Literal[""] = ""
-    """CPU request; the same as `cpu` when empty."""
-    memory: Quantity = "1Gi"
-    """Memory."""
-
-
 class RayAutoscaler(Values):
     """Ray's autoscaler: a sidecar of the head that adds worker pods when replicas wait for resources."""
 
@@ -113,7 +102,7 @@ class RayAutoscaler(Values):
     """Seconds until an idle worker is removed. Loading a model again takes minutes."""
     upscaling_mode: Literal["Default", "Aggressive", "Conservative"] = "Default"
     """How many workers the autoscaler adds at once."""
-    resources: SidecarResources = SidecarResources()
+    resources: ContainerResources = build_resources(cpu="500m", memory="1Gi")
     """Resources of the sidecar."""
 
 

@@ -15,26 +15,15 @@ from rayhelm.values.common.labels import (
     Toleration,
 )
 from rayhelm.values.ray_service.image import ImageOverride
+from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
-__all__ = ["HeadPod", "Rdma", "Resources", "Spread", "WorkerGpu", "WorkerGroup"]
-
-
-class Resources(Values):
-    """Limits, and requests of the same size. Ray counts the limits."""
-
-    cpu: Quantity
-    """CPU cores. Whole numbers, because Ray rounds up."""
-    cpu_request: Quantity | Literal[""] = ""
-    """CPU request; the same as `cpu` when empty. With a lower request the pod shares CPU time with other pods of the
-    node."""
-    memory: Quantity
-    """Memory, including `/dev/shm`."""
+__all__ = ["HeadPod", "Rdma", "Spread", "WorkerGpu", "WorkerGroup"]
 
 
 class HeadPod(Values):
     """Head pod. It runs control processes only: it offers no CPU and no GPU to Ray and takes no Serve traffic."""
 
-    resources: Resources = Resources(cpu="2", memory="8Gi")
+    resources: ContainerResources = build_resources(cpu="2", memory="8Gi")
     """Resources of the Ray container. Heads with less memory were killed for using more than their limit."""
     shm_size: Quantity = "1Gi"
     """Size of `/dev/shm`, part of the memory limit. Ray's object store uses a quarter of it."""
@@ -109,7 +98,7 @@ class WorkerGroup(Values):
     """Seconds until an idle worker is removed. `autoscaler.idleTimeoutSeconds` when absent."""
     priority: Annotated[int, Field(ge=0)] | None = None
     """Priority of the group for the autoscaler, higher first. Requires KubeRay 1.7.0."""
-    resources: Resources
+    resources: ContainerResources
     """Resources of the Ray container."""
     shm_size: Quantity = "8Gi"
     """Size of `/dev/shm`, part of the memory limit. Ray's object store uses a quarter; NCCL and vLLM's queues use the

@@ -7,6 +7,7 @@ from pydantic import Field
 from rayhelm.values.common.base import Quantity, Values
 from rayhelm.values.common.labels import ObjectName
 from rayhelm.values.ray_service.cluster import SecretKeyRef
+from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
 __all__ = ["WeightsVolume"]
 
@@ -42,10 +43,8 @@ class WeightsDownload(Values):
     """Files that are not downloaded: copies of the weights in formats that vLLM does not read."""
     token_secret: SecretKeyRef = SecretKeyRef()
     """Hub token for gated models. Only this Job mounts it."""
-    cpu: Quantity = "2"
-    """CPU cores."""
-    memory: Quantity = "8Gi"
-    """Memory."""
+    resources: ContainerResources = build_resources(cpu="2", memory="8Gi")
+    """Resources of the container."""
     backoff_limit: int = Field(default=6, ge=0)
     """Retries of the Job. A retry continues the download where the last one stopped."""
 
