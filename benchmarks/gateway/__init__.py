@@ -1,12 +1,12 @@
-"""`make bench-gateway`: the gateway as it is shipped, against vllm-router and the LiteLLM proxy, in one run.
+"""`make bench-gateway`: compare the gateway with vllm-router and the LiteLLM proxy in one run.
 
-plan        how much, how often, and with which bodies
-cores       one half of the cores for whoever is measured, the other for load and upstream
-upstream    a server that answers at once, and one that streams tokens with the time in each
-contenders  who is measured, each with what it offers of keys, limits and affinity
-load        requests a second, and how long they take
-streams     200 streams at once: what is added to the first token, and to each one
+plan        loads, bodies and number of rounds
+cores       half of the cores for the contender, the other half for load and upstream
+upstream    one server that responds at once, and one that streams tokens with the time in each
+contenders  the programs to measure, each with what it does with keys, limits and load balancing
+load        requests per second and latency
+streams     200 concurrent streams: the added time of the first token and of each token
 report      medians, spread, ratios
 
-All stand at the same time and take turns in rounds, so that whatever else the computer does falls on all of them.
+All contenders run at the same time and are measured in turns, so that other load on the computer affects all of them.
 """

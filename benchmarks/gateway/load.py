@@ -1,4 +1,4 @@
-"""Requests without a pause on so many connections: bombardier makes them and takes the time."""
+"""Requests without a pause on a number of connections, sent and timed by bombardier."""
 
 import json
 import subprocess
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gateway.contenders import KEY, Contender
-from gateway.cores import on
+from gateway.cores import pin_to
 from gateway.plan import Load
 from testbed.tools import program
 
@@ -15,9 +15,10 @@ __all__ = ["measure"]
 
 
 def measure(contender: Contender, load: Load, cores: set[int]) -> dict[str, float]:
-    """Requests a second, milliseconds at the 50th and 99th percentile, CPU microseconds a request of the contender.
+    """Measure requests per second, latency in ms (50th and 99th percentile) and CPU time per request in µs.
 
-    Raises AssertionError where an answer was no 200: something refused is something quick."""
+    Raises AssertionError if a response was not 200: refused requests are fast.
+    """
     bombard(contender, load, load.warm_up, cores)
     before = contender.cpu()
     result = bombard(contender, load, load.seconds, cores)
@@ -32,8 +33,8 @@ def measure(contender: Contender, load: Load, cores: set[int]) -> dict[str, floa
 
 
 def bombard(contender: Contender, load: Load, seconds: float, cores: set[int]) -> dict[str, Any]:
-    """The part `result` of what bombardier says."""
-    with tempfile.NamedTemporaryFile() as body, on(cores):
+    """Run bombardier and return `result` of its output."""
+    with tempfile.NamedTemporaryFile() as body, pin_to(cores):
         Path(body.name).write_bytes(load.body)
         command = [program("bombardier"), "-c", str(load.connections), "-d", f"{seconds}s", "-t", "60s", "-l"]
         command += ["-m", "POST", "-f", body.name, "-H", "Content-Type: application/json"]
@@ -43,5 +44,5 @@ def bombard(contender: Contender, load: Load, seconds: float, cores: set[int]) -
     result: dict[str, Any] = json.loads(done.stdout)["result"]
     wrong = {key: result[key] for key in ("req1xx", "req3xx", "req4xx", "req5xx", "others") if result[key]}
     assert not wrong, f"{contender.name}, {load.name}: {wrong}"
-    assert result["req2xx"], f"{contender.name}, {load.name}: no answer"
+    assert result["req2xx"], f"{contender.name}, {load.name}: no response"
     return result

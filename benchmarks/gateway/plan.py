@@ -1,4 +1,4 @@
-"""How much, how often, and with which bodies."""
+"""Loads, bodies and number of rounds."""
 
 import json
 from dataclasses import dataclass
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 __all__ = ["MEGABYTE", "ROUNDS", "STREAMS", "TYPICAL", "Load", "Streams", "loads"]
 
 ROUNDS = 5
-"""Each contender is measured so often, in turns; told are the median, the least and the most."""
+"""Rounds in which each contender is measured. Reported: median, minimum and maximum."""
 
 
 @dataclass(frozen=True)
 class Load:
-    """Requests without a pause on so many connections."""
+    """Requests without a pause on a number of connections."""
 
     name: str
     connections: int
     body: bytes
     warm_up: float = 1.0
-    """Seconds that do not count."""
+    """Seconds before the measurement."""
     seconds: float = 3.0
 
 
 @dataclass(frozen=True)
 class Streams:
-    """So many streams at once."""
+    """Concurrent streams."""
 
     count: int = 200
     tokens: int = 40
@@ -32,7 +32,7 @@ class Streams:
 
 
 def chat(system: str, turns: int, user: str) -> bytes:
-    """A body as OpenAI's client writes it: the messages first, then the model."""
+    """Return a body in the form of OpenAI's client: the messages first, then the model."""
     messages = [{"role": "system", "content": system}]
     for turn in range(turns):
         messages += [

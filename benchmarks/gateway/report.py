@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.table import Table
 
-__all__ = ["Figures", "added", "ratios", "summary", "tell"]
+__all__ = ["Figures", "added", "print_tables", "ratios", "summary"]
 
 Figures = dict[str, dict[str, list[dict[str, float]]]]
-"""What was measured, by load, contender and round."""
+"""Measurements by load, contender and round."""
 LABELS = {
     "requests_per_second": "requests/s",
     "p50_ms": "p50 ms",
     "p99_ms": "p99 ms",
-    "cpu_us": "CPU µs a request",
+    "cpu_us": "CPU µs per request",
     "first_p50_ms": "first token p50 ms",
     "first_p99_ms": "p99",
     "token_p50_ms": "each token p50 ms",
@@ -26,13 +26,13 @@ MORE_IS_BETTER = "requests_per_second"
 def spread(values: Sequence[float]) -> dict[str, float]:
     return {
         "median": round(statistics.median(values), 4),
-        "least": round(min(values), 4),
-        "most": round(max(values), 4),
+        "min": round(min(values), 4),
+        "max": round(max(values), 4),
     }
 
 
 def summary(figures: Figures) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    """Median, least and most of each measure."""
+    """Median, minimum and maximum of each measure."""
     return {
         load: {
             name: {measure: spread([found[measure] for found in rounds]) for measure in rounds[0]}
@@ -43,7 +43,7 @@ def summary(figures: Figures) -> dict[str, dict[str, dict[str, dict[str, float]]
 
 
 def ratios(figures: Figures, ours: str, theirs: str) -> dict[str, dict[str, dict[str, float]]]:
-    """How many times as good we are as they, round by round: the two stood in the same noise then."""
+    """Ratio of `ours` to `theirs` per round: both had the same load of the computer then."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for load, contenders in figures.items():
         if MORE_IS_BETTER not in contenders[ours][0]:
@@ -59,7 +59,7 @@ def ratios(figures: Figures, ours: str, theirs: str) -> dict[str, dict[str, dict
 
 
 def added(figures: Figures, bare: str, name: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Milliseconds that somebody adds to a stream, round by round."""
+    """Milliseconds that `name` adds to a stream, per round."""
     return {
         load: {
             measure: spread([a[measure] - b[measure] for a, b in zip(found[name], found[bare], strict=True)])
@@ -70,11 +70,13 @@ def added(figures: Figures, bare: str, name: str) -> dict[str, dict[str, dict[st
     }
 
 
-def tell(result: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]], console: Console) -> None:
+def print_tables(
+    result: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str, float]]]]], console: Console
+) -> None:
     for load, contenders in result["figures"].items():
         measures = list(next(iter(contenders.values())))
         table = Table(title=load, title_justify="left")
-        table.add_column("median (least to most)")
+        table.add_column("median (min to max)")
         for measure in measures:
             table.add_column(LABELS[measure], justify="right")
         for name, found in contenders.items():
@@ -91,7 +93,7 @@ def tell(result: Mapping[str, Mapping[str, Mapping[str, Mapping[str, Mapping[str
 
 
 def _text(found: Mapping[str, float]) -> str:
-    return f"{_number(found['median'])} ({_number(found['least'])} to {_number(found['most'])})"
+    return f"{_number(found['median'])} ({_number(found['min'])} to {_number(found['max'])})"
 
 
 def _number(value: float) -> str:

