@@ -1,7 +1,7 @@
-"""Values of the chart `platform`: one release is what a cluster has once, under all of its services.
+"""Values of the chart `platform`: one release per cluster holds what all services share.
 
-The one place where they are typed: `values.schema.json`, `values.yaml` and the README table are written from here. Each
-section is a module of its own, and a folder of the same name among the chart's templates.
+`values.schema.json`, `values.yaml` and the README table are generated from these models. Each section is a module, and
+a folder of the chart's templates.
 """
 
 from typing import Annotated, Any
@@ -19,23 +19,23 @@ __all__ = ["PlatformValues"]
 
 
 class PlatformValues(Values):
-    """A cluster: its classes of pods."""
+    """A cluster: priority and runtime classes, GPU operators, metrics, admission policies."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Helm hands a parent chart's globals down here; this chart reads none of them."""
+    """Globals of a parent chart. This chart does not use them."""
     priority_classes: PriorityClasses = PriorityClasses()
-    """Who gives way to whom where room is short. Kubernetes changes no value of a class that is there: take another
-    name with another value."""
+    """PriorityClasses: which pods are scheduled first, and which they preempt. Kubernetes does not change the value of
+    an existing class: use a new name for a new value."""
     runtime_classes: dict[ObjectName, RuntimeClass] = {}
-    """RuntimeClasses by name, for clusters where nobody else makes them: NVIDIA's GPU operator and k3s make `nvidia`
+    """RuntimeClasses by name, for clusters that do not have them yet. NVIDIA's GPU operator and k3s create `nvidia`
     themselves."""
     nvidia: Nvidia = Nvidia()
-    """NVIDIA's cards: what its GPU operator is told."""
+    """NVIDIA GPUs: configuration of its GPU operator."""
     amd: Amd = Amd()
-    """AMD's cards: what its GPU operator is told."""
+    """AMD GPUs: configuration of its GPU operator."""
     intel: Intel = Intel()
-    """Intel's cards: what its device plugin operator is told."""
+    """Intel GPUs: configuration of its device plugin operator."""
     metrics: Metrics = Metrics()
-    """Metrics that scale the gateway and workloads of yours."""
+    """Metrics for autoscaling the gateway and other workloads."""
     policies: Policies = Policies()
-    """What the API server refuses. `rayhelm lint` says the same before anything reaches it."""
+    """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""

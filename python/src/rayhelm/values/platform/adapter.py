@@ -1,4 +1,4 @@
-"""The Prometheus adapter: its rules for one that is there already, or one of our own."""
+"""The Prometheus adapter: rules for an existing adapter, or a managed adapter."""
 
 from typing import Annotated, Literal
 
@@ -25,14 +25,14 @@ class AdapterImage(Values):
 
 
 class AdapterTls(Values):
-    """The certificate by which the API server knows a managed adapter."""
+    """Certificate by which the API server verifies a managed adapter."""
 
     secret_name: Name | Literal[""] = ""
-    """Secret with `tls.crt` and `tls.key` for `<release>-metrics.<namespace>.svc`; empty: it signs one for itself."""
+    """Secret with `tls.crt` and `tls.key` for `<release>-metrics.<namespace>.svc`. Empty: the adapter signs its own."""
     ca_bundle: Annotated[str, Field(pattern=r"^[A-Za-z0-9+/=]*$")] = ""
-    """Certificate of the authority behind it, PEM in base64."""
+    """CA certificate, PEM in base64."""
     skip_verify_reason: str = ""
-    """Why the API server may take any certificate; without a Secret it has to."""
+    """Why the API server does not verify the certificate; required without a CA."""
 
 
 class AdapterResources(Values):
@@ -45,15 +45,16 @@ class AdapterResources(Values):
 
 
 class PrometheusAdapter(Values):
-    """Serves rules to Kubernetes."""
+    """Serves metrics to Kubernetes."""
 
     kind: Literal["ConfigMap", "Managed", "None"] = "ConfigMap"
-    """`ConfigMap`: rules for an adapter that is there, as its configuration and as values of its own chart. `Managed`:
-    with an adapter of ours. `None`: no rules, where KEDA scales everything."""
+    """`ConfigMap`: rules for an existing adapter, as its configuration and as values of its own chart. `Managed`: this
+    chart also runs an adapter. `None`: no rules, if KEDA scales everything."""
     namespace: Name | Literal[""] = ""
-    """Namespace of all of it; empty for the release's."""
+    """Namespace of the adapter's objects; empty for the namespace of the release."""
     external_api: bool = True
-    """Whether a managed adapter serves external.metrics.k8s.io. A cluster has one who does: off where KEDA is."""
+    """A managed adapter serves external.metrics.k8s.io. A cluster has one server of it: set false if KEDA is
+    installed."""
     image: AdapterImage = AdapterImage()
     """Image of a managed adapter."""
     replicas: Annotated[int, Field(ge=1)] = 2
@@ -63,6 +64,6 @@ class PrometheusAdapter(Values):
     port: Port = 6443
     """Port of its pods and its Service."""
     relist_seconds: Annotated[int, Field(ge=10, le=600)] = 30
-    """Seconds after which it asks Prometheus anew which numbers there are."""
+    """Interval in seconds at which the adapter lists the metrics of Prometheus."""
     tls: AdapterTls = AdapterTls()
-    """Its certificate."""
+    """Certificate of a managed adapter."""

@@ -1,4 +1,4 @@
-"""GPUs: what the vendors' operators are told, so that nodes offer what the plan counts on."""
+"""Configuration of the vendors' GPU operators: sharing, partitions, metrics."""
 
 from typing import Annotated, Literal
 
@@ -18,24 +18,24 @@ Profile = Annotated[str, Field(pattern=r"^[1-9]g\.[1-9][0-9]*gb$")]
 
 
 class NvidiaPool(Values):
-    """A pool whose cards are shared: `mig`, or `replicas`. Its name is what its nodes' labels say; NOTES has the line
-    that sets them."""
+    """A pool whose GPUs are shared, by `mig` or by `replicas`. A label of its nodes holds its name; NOTES has the
+    command that sets it."""
 
     node_selector: Labels
-    """Labels that its nodes have, for that line."""
+    """Labels of its nodes, for that command."""
     gpu: str = ""
-    """Card of the catalog (`H100-SXM-80GB`); required beside `mig`, which is checked against what the card can."""
+    """GPU of the catalog (`H100-SXM-80GB`). Required with `mig`, which is checked against the profiles of this GPU."""
     mig: dict[Profile, Annotated[int, Field(ge=1, le=8)]] = {}
-    """MIG instances of each card, by profile. Pods ask for `nvidia.com/mig-<profile>`."""
+    """MIG instances of each GPU, by profile. Pods request `nvidia.com/mig-<profile>`."""
     replicas: Annotated[int, Field(ge=0, le=48)] = 0
-    """Pods that have one card in turn; 0 for none. They ask for `nvidia.com/gpu.shared`."""
+    """Pods that share one GPU; 0: not shared. They request `nvidia.com/gpu.shared`."""
     strategy: Literal["timeSlicing", "mps"] = "timeSlicing"
-    """How: time slices bound nothing but the number of pods. MPS runs them at once and gives each an equal part of the
-    memory, and no more; one that fails may take the others along."""
+    """How `replicas` share a GPU. `timeSlicing` does not limit the memory of a pod. `mps` runs the pods at the same
+    time and gives each an equal part of the memory; a pod that fails can make the others fail."""
 
 
 class NvidiaImage(Values):
-    """Image of what the operator runs."""
+    """Image of a component of the operator."""
 
     repository: Annotated[str, Field(pattern=_IMAGE)]
     """Registry and path."""
@@ -46,113 +46,114 @@ class NvidiaImage(Values):
 
 
 class NvidiaImages(Values):
-    """Images, since a ClusterPolicy without them has none; those that version 26.7.0 of the operator is released
-    with. Their digests were not read."""
+    """Images of the operator's components, as released with version 26.7.0 of the operator. A ClusterPolicy has no
+    default images. The digests were not read."""
 
     driver: NvidiaImage = NvidiaImage(**_OPERANDS["driver"].model_dump())
-    """Driver, where the operator installs it."""
+    """Driver, if the operator installs it."""
     toolkit: NvidiaImage = NvidiaImage(**_OPERANDS["toolkit"].model_dump())
-    """Container toolkit, where the operator installs it."""
+    """Container toolkit, if the operator installs it."""
     device_plugin: NvidiaImage = NvidiaImage(**_OPERANDS["devicePlugin"].model_dump())
     """Device plugin."""
     gfd: NvidiaImage = NvidiaImage(**_OPERANDS["gfd"].model_dump())
     """GPU feature discovery, which labels nodes."""
     mig_manager: NvidiaImage = NvidiaImage(**_OPERANDS["migManager"].model_dump())
-    """Cuts cards by MIG."""
+    """MIG manager, which partitions GPUs."""
     dcgm_exporter: NvidiaImage = NvidiaImage(**_OPERANDS["dcgmExporter"].model_dump())
-    """Metrics of cards."""
+    """Metrics of GPUs."""
 
 
 class ClusterPolicy(Values):
     """The operator's one ClusterPolicy."""
 
     manage: bool = False
-    """Made here; NVIDIA's own chart has to be told `clusterPolicy.deployCR=false`, or both make one. Off: NOTES has
-    the values for that chart, so that it uses what is made here."""
+    """Create the ClusterPolicy in this chart. NVIDIA's own chart then needs `clusterPolicy.deployCR=false`. False:
+    NOTES has the values for NVIDIA's chart, so that it uses the ConfigMaps of this chart."""
     name: ObjectName = "cluster-policy"
-    """Its name; the operator takes the oldest and ignores others."""
+    """Name. The operator uses the oldest ClusterPolicy and ignores others."""
     driver: bool = True
-    """The operator installs the driver; off where the nodes' image brings it."""
+    """The operator installs the driver. False: the image of the nodes has it."""
     toolkit: bool = True
-    """The operator installs the container toolkit; off where the nodes' image brings it."""
+    """The operator installs the container toolkit. False: the image of the nodes has it."""
     operands: NvidiaImages = NvidiaImages()
     """Images."""
 
 
 class DcgmCounters(Values):
-    """What dcgm-exporter reads of each card, for dashboards and alerts."""
+    """Counters of dcgm-exporter, for dashboards and alerts."""
 
     profiling: bool = True
-    """Counters of the cores, tensor cores and buses as well. Only cards for data centres have them."""
+    """Include profiling counters (cores, tensor cores, buses). Only data center GPUs have them."""
 
 
 class Nvidia(Values):
     """NVIDIA's GPU operator."""
 
     enabled: bool = False
-    """Makes its ConfigMaps, and the ClusterPolicy where that is managed here. The operator has to be there."""
+    """Create its ConfigMaps, and the ClusterPolicy if `clusterPolicy.manage` is true. The operator has to be
+    installed."""
     namespace: Namespace = "gpu-operator"
-    """Where the operator runs and reads its ConfigMaps."""
+    """Namespace of the operator and of its ConfigMaps."""
     pools: dict[Name, NvidiaPool] = {}
-    """Pools whose cards are shared, by name."""
+    """Pools whose GPUs are shared, by name."""
     counters: DcgmCounters = DcgmCounters()
-    """Metrics of cards."""
+    """Metrics of GPUs."""
     cluster_policy: ClusterPolicy = ClusterPolicy()
-    """What the operator installs."""
+    """The ClusterPolicy, and what the operator installs."""
 
 
 class AmdPartition(Values):
-    """How each card of a node is cut."""
+    """Partition mode of the GPUs of some nodes."""
 
     mode: Literal["SPX_NPS1", "CPX_NPS1", "CPX_NPS4"]
-    """Compute and memory partition: CPX makes eight devices of an MI300X; NPS4, for CPX alone, also splits its memory
+    """Compute and memory partition. CPX makes eight devices of an MI300X. NPS4, only with CPX, also splits its memory
     into four."""
     gpus_per_node: Annotated[int, Field(ge=1, le=16)]
-    """Cards of each such node: all of them are cut."""
+    """GPUs of each node. All of them are partitioned."""
     node_selector: Labels
-    """Labels that its nodes have, for the line in NOTES."""
+    """Labels of the nodes, for the command in NOTES."""
 
 
 class Amd(Values):
     """AMD's GPU operator."""
 
     enabled: bool = False
-    """Makes its DeviceConfig. The operator and its CRDs have to be there."""
+    """Create its DeviceConfig. The operator and its CRDs have to be installed."""
     namespace: Namespace = "kube-amd-gpu"
-    """Where the operator runs."""
+    """Namespace of the operator."""
     name: ObjectName = "rayhelm"
     """Name of the DeviceConfig."""
     driver: bool = False
-    """The operator installs the driver; off where the nodes bring it."""
+    """The operator installs the driver. False: the nodes have it."""
     node_selector: Labels = {"feature.node.kubernetes.io/amd-gpu": "true"}
-    """Labels of the nodes that it is for."""
+    """Labels of the nodes with AMD GPUs."""
     resource_naming: Literal["single", "mixed"] = "single"
-    """`single` calls every device `amd.com/gpu`, partitions too, and wants all of a node alike; `mixed` calls them by
-    their partition (`amd.com/cpx_nps4`)."""
+    """`single` names every device `amd.com/gpu`, partitions too, and needs the same mode on all GPUs of a node. `mixed`
+    names partitions by their mode (`amd.com/cpx_nps4`)."""
     metrics: bool = True
-    """Runs AMD's metrics exporter."""
+    """Run AMD's metrics exporter."""
     partitions: dict[Name, AmdPartition] = {}
-    """How cards are cut, by profile; a node is cut by the one that its label `dcm.amd.com/gpu-config-profile` names."""
+    """Partition modes by profile. The label `dcm.amd.com/gpu-config-profile` of a node names its profile."""
 
 
 class IntelPool(Values):
     """A GpuDevicePlugin."""
 
     node_selector: Labels
-    """Labels of its nodes; of two plugins no node may have both."""
+    """Labels of its nodes. No node may match two plugins."""
     shared_dev_num: Annotated[int, Field(ge=1, le=48)] = 1
-    """Pods that one card is handed to. They ask for `gpu.intel.com/xe` or `/i915` as for a whole one, and nothing
-    bounds what each takes of it."""
+    """Pods that share one GPU. They request `gpu.intel.com/xe` or `/i915` as for a whole GPU. Their memory is not
+    limited."""
     monitoring: bool = True
-    """Offers `gpu.intel.com/monitoring`, with which an exporter sees all cards of a node."""
+    """Offer `gpu.intel.com/monitoring`, with which an exporter sees all GPUs of a node."""
 
 
 class Intel(Values):
     """Intel's device plugin operator."""
 
     enabled: bool = False
-    """Makes its GpuDevicePlugins. The operator and its CRDs have to be there."""
+    """Create its GpuDevicePlugins. The operator and its CRDs have to be installed."""
     image: Annotated[str, Field(pattern=_PLUGIN)] = load_intel().image
-    """Image of the plugin; its operator takes none of another name. Its digest was not read."""
+    """Image of the plugin. The operator accepts only this image name. The digest was not read."""
     pools: Annotated[dict[Name, IntelPool], Field(max_length=32)] = {}
-    """Plugins by name."""
+    """Device plugins by name."""

@@ -1,4 +1,4 @@
-"""Metrics that scale things: what Prometheus scrapes, which numbers Kubernetes is told, and what they scale."""
+"""Metrics for autoscaling: what Prometheus scrapes, the rules of the adapter, and autoscalers."""
 
 from typing import Annotated, Literal
 
@@ -17,75 +17,76 @@ Amount = Annotated[float, Field(ge=0)]
 
 
 class ScrapeTarget(Values):
-    """Something whose pods Prometheus scrapes, by the PodMonitor of its own chart or by `scrapeConfigs`."""
+    """A service or gateway that Prometheus scrapes, through the PodMonitor of its chart or `scrapeConfigs`."""
 
     namespace: Name
     """Its namespace."""
 
 
 class MetricRule(Values):
-    """One more number, of metrics of the catalog (rayhelm/data/metrics)."""
+    """An additional metric, made of metrics of the catalog (rayhelm/data/metrics)."""
 
     series: Annotated[list[SeriesName], Field(min_length=1)]
-    """Names of metrics; several gauges or counters are added up. A histogram's is without `_bucket`."""
+    """Names of metrics. Several gauges or counters are added up. Write a histogram without `_bucket`."""
     aggregate: Literal["Sum", "Max", "Rate", "Quantile"]
     """`Sum` and `Max` of gauges, `Rate` per second of counters, `Quantile` of a histogram."""
     quantile: Annotated[float, Field(gt=0, lt=1)] = 0.95
-    """With `Quantile`."""
+    """Quantile, for `Quantile`."""
 
 
 class ScaleTarget(Values):
-    """What is scaled."""
+    """Workload that is scaled."""
 
     kind: Kind = "Deployment"
     """`Deployment`, `StatefulSet` or `ReplicaSet`: an object with a scale subresource."""
     name: Name
-    """Its name, in the service's namespace."""
+    """Name, in the namespace of the service."""
 
 
 class MetricAutoscaler(Values):
-    """Scales a workload of yours by a number of a service, in that service's namespace."""
+    """Scales a workload by a metric of a service, in the namespace of that service."""
 
     kind: Literal["HPA", "KEDA"] = "HPA"
-    """`HPA` reads the adapter; `KEDA` asks Prometheus itself."""
+    """`HPA` reads the adapter. `KEDA` queries Prometheus."""
     target: ScaleTarget
-    """What is scaled."""
+    """Workload that is scaled."""
     service: Name
-    """Whose number it is; one of `services`."""
+    """Service whose metric is used; one of `services`."""
     metric: RuleName
     """Name of a rule: `rayhelm_queue_length`, `rayhelm_ttft_seconds`, `rayhelm_kv_cache_usage`, or one of `rules`."""
     average_value: Amount = 0
-    """What it aims at for each pod of the target; 0 for `value`."""
+    """Target value per pod; 0: use `value`."""
     value: Amount = 0
-    """What it aims at however many pods there are; 0 for `averageValue`."""
+    """Target value in total; 0: use `averageValue`."""
     min_replicas: Count = 1
-    """Fewest pods."""
+    """Smallest number of pods."""
     max_replicas: Count
-    """Most pods."""
+    """Largest number of pods."""
     scale_down_seconds: Annotated[int, Field(ge=0, le=3600)] = 300
-    """Seconds of a lower number before pods are ended."""
+    """Seconds that the metric has to stay lower before pods are removed."""
 
 
 class Metrics(Values):
-    """What scales on metrics. Without `services` and `gateways` there are no rules."""
+    """Metrics for autoscaling. Without `services` and `gateways` there are no rules."""
 
     services: dict[Name, ScrapeTarget] = {}
-    """RayServices that Prometheus scrapes, by name: their queue, time to first token and KV cache become numbers."""
+    """RayServices that Prometheus scrapes, by name. They provide queue length, time to first token and KV cache
+    usage."""
     gateways: dict[Name, ScrapeTarget] = {}
-    """Gateways that Prometheus scrapes, by name: the requests in flight of their pods become a number."""
+    """Gateways that Prometheus scrapes, by name. They provide the requests in flight of each pod."""
     prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
-    """Address of Prometheus; with a managed adapter, and with KEDA."""
+    """Address of Prometheus. Required for a managed adapter and for KEDA."""
     scrape_configs: bool = False
-    """A ConfigMap with scrape configurations, for a Prometheus without the Prometheus operator. Never beside
-    PodMonitors: everything would be counted twice."""
+    """Create a ConfigMap with scrape configurations, for a Prometheus without the Prometheus operator. Do not use it
+    with PodMonitors: every metric would be counted twice."""
     window_seconds: Annotated[int, Field(ge=60, le=3600)] = 120
-    """Seconds that rates and quantiles look back; at least four scrapes."""
+    """Time window of rates and quantiles in seconds; at least four scrape intervals."""
     ttft_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.95
     """Quantile of `rayhelm_ttft_seconds`."""
     rules: dict[RuleName, MetricRule] = {}
-    """Further numbers by the name that HPAs call them. Metrics of the gateway become numbers of its pods, those of a
-    service numbers of the service."""
+    """Additional metrics, by the name that HPAs use. Metrics of the gateway are metrics of its pods, metrics of a
+    service are metrics of the service."""
     adapter: PrometheusAdapter = PrometheusAdapter()
-    """The Prometheus adapter, which serves the numbers to Kubernetes."""
+    """The Prometheus adapter, which serves the metrics to Kubernetes."""
     autoscalers: dict[Name, MetricAutoscaler] = {}
-    """Workloads of yours that scale with a service, by name. The gateway has an HPA of its own, in its chart."""
+    """Autoscalers of other workloads by metrics of a service, by name. The chart `gateway` has its own HPA."""

@@ -1,8 +1,7 @@
-"""Values of the chart `tenant`: one release is one team's namespace and the walls around it.
+"""Values of the chart `tenant`: one release is one team's namespace, quota, rights and NetworkPolicies.
 
-The one place where they are typed: `values.schema.json`, `values.yaml` and the README table are written from here.
-A key of a section always has a default and so stands in values.yaml; entries of maps (`quota.gpus.*`,
-`externalSecrets.*`) have required keys, and the chart completes the others from the same defaults.
+`values.schema.json`, `values.yaml` and the README table are generated from these models. Every key of a section has a
+default. Entries of maps (`quota.gpus.*`, `externalSecrets.*`) have required keys; the chart completes the others.
 """
 
 from typing import Annotated, Any
@@ -22,29 +21,29 @@ __all__ = ["TenantValues"]
 
 
 class TenantValues(Values):
-    """A team: its namespace, what it may hold, who may do what in it, and who may reach it."""
+    """A team: its namespace, quota, rights and network."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
-    """Helm hands a parent chart's globals down here; this chart reads none of them."""
+    """Globals of a parent chart. This chart does not use them."""
     name_override: Annotated[str, Field(pattern=r"^([a-z]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Name of the tenant; empty for the release's. At most 63 characters, and never cut."""
+    """Name of the tenant, at most 63 characters. Empty: the name of the release."""
     namespace: TenantNamespace = TenantNamespace()
     """The namespace."""
     pod_security: PodSecurity = PodSecurity()
-    """What pods may ask of a node."""
+    """Pod Security level of the namespace."""
     default_service_account: DefaultServiceAccount = DefaultServiceAccount()
-    """The identity of pods that name none."""
+    """The service account `default` of the namespace."""
     access: NamespaceAccess = NamespaceAccess()
-    """Who may do what in the namespace. Nobody may enter its pods or reach their ports through the API server, and only
-    `deployers` may read its Secrets."""
+    """Rights in the namespace. No role may run commands in pods or connect to their ports through the API server, and
+    only `deployers` may read Secrets."""
     quota: Quota = Quota()
-    """What the tenant may hold at once."""
+    """Quota of GPUs, pods, objects and storage."""
     limits: TenantLimits = TenantLimits()
-    """What one container or claim may ask for."""
+    """Limits of single containers and claims."""
     network_policy: TenantNetworkPolicy = TenantNetworkPolicy()
-    """Who may reach whom. Every pod is denied everything but DNS; `ray-service` and `gateway` open for their own pods
-    alone."""
+    """NetworkPolicies. All traffic of every pod is denied, except DNS and what is listed here. `ray-service` and
+    `gateway` make the policies of their own pods."""
     external_secrets: dict[SecretName, ExternalSecret] = {}
-    """Secrets that the External Secrets operator brings, by name. Needs its CRDs (`external-secrets.io/v1`)."""
+    """Secrets that the External Secrets operator creates, by name. Needs its CRDs (`external-secrets.io/v1`)."""
     kueue: Kueue = Kueue()
-    """A queue for jobs. Needs Kueue's CRDs."""
+    """A LocalQueue of Kueue. Needs its CRDs."""

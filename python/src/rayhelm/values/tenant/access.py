@@ -1,4 +1,4 @@
-"""Who may do what in the namespace."""
+"""Rights in the namespace."""
 
 from typing import Annotated
 
@@ -13,25 +13,24 @@ Subject = Annotated[str, Field(min_length=1)]
 
 
 class RoleSubjects(Values):
-    """People and programs, as the API server knows them."""
+    """Users, groups and service accounts that get a role."""
 
     groups: list[Subject] = []
-    """Groups of your identity provider."""
+    """Groups of the identity provider."""
     users: list[Subject] = []
-    """Users."""
+    """Users, by the name that the API server sees."""
     service_accounts: list[Account] = []
     """Service accounts of other namespaces, as `<namespace>/<name>`."""
 
 
 class NamespaceAccess(Values):
-    """Rights in the namespace, and in no other. Whoever may edit a RayService decides what its pods run, and pods can
-    mount any Secret of the namespace: what a team may not know has no place in there."""
+    """Rights in the namespace and in no other. A person who may edit a RayService decides what its pods run, and pods
+    can mount any Secret of the namespace: do not store anything there that the team must not read."""
 
     viewers: RoleSubjects = RoleSubjects()
-    """May see everything but Secrets: services, pods, their logs and events, configuration, what is left of the
-    quota."""
+    """May see everything but Secrets: services, pods, their logs and events, configuration, the use of the quota."""
     editors: RoleSubjects = RoleSubjects()
-    """May also make, change and delete RayServices, and nothing else."""
+    """May also create, change and delete RayServices."""
     deployers: RoleSubjects = RoleSubjects()
-    """May install releases of `ray-service`: everything that the chart renders, and Secrets, in which Helm keeps its
-    releases. For pipelines, not for people: NetworkPolicies and Jobs are among it."""
+    """May install releases of `ray-service`: all objects that the chart renders, and Secrets, in which Helm stores
+    releases. For pipelines, not for people: it includes NetworkPolicies and Jobs."""

@@ -1,4 +1,4 @@
-"""Queues of Kueue."""
+"""Queue of Kueue."""
 
 from typing import Literal
 
@@ -13,6 +13,6 @@ class Kueue(Values):
     local_queue: Name | Literal[""] = ""
     """Name of the LocalQueue; empty for none."""
     cluster_queue: Name | Literal[""] = ""
-    """ClusterQueue that it draws on; it is there already. It can not be changed later."""
+    """ClusterQueue of the LocalQueue. It has to exist, and cannot be changed later."""
     api_version: Literal["v1beta2", "v1beta1"] = "v1beta2"
-    """Version of Kueue's API: `v1beta1` for releases that do not know the other."""
+    """Version of Kueue's API: `v1beta1` for older releases."""

@@ -1,4 +1,4 @@
-"""What one container or one claim may ask for."""
+"""Limits of single containers and claims."""
 
 from typing import Literal
 
@@ -10,7 +10,7 @@ Bound = Quantity | Literal[""]
 
 
 class ContainerDefaults(Values):
-    """CPU and memory that are given where none are asked for."""
+    """CPU and memory of a container that sets none."""
 
     cpu: Quantity
     """CPU cores."""
@@ -22,37 +22,37 @@ class AmountBounds(Values):
     """CPU and memory."""
 
     cpu: Bound = ""
-    """CPU cores; empty for no bound."""
+    """CPU cores; empty for no limit."""
     memory: Bound = ""
-    """Memory; empty for no bound."""
+    """Memory; empty for no limit."""
 
 
 class ContainerLimits(Values):
-    """Containers, init containers too."""
+    """Containers and init containers."""
 
     default_request: ContainerDefaults = ContainerDefaults(cpu="100m", memory="128Mi")
-    """Requests of a container that has none."""
+    """Requests of a container that sets none."""
     default: ContainerDefaults = ContainerDefaults(cpu="1", memory="1Gi")
-    """Limits of a container that has none."""
+    """Limits of a container that sets none."""
     min: AmountBounds = AmountBounds()
-    """Least that a container may ask for, at most 50m and 64Mi: `ray-service`'s own init container asks for that, the
-    pod of its `helm test` for 100m and 64Mi, and KubeRay's init container for 200m and 256Mi. With more no worker ever
+    """Smallest request of a container, at most 50m and 64Mi: the init container of `ray-service` requests that, the pod
+    of its `helm test` 100m and 64Mi, KubeRay's init container 200m and 256Mi. With a larger minimum no worker
     starts."""
     max: AmountBounds = AmountBounds()
-    """Most that a container may ask for."""
+    """Largest limit of a container."""
 
 
 class ClaimLimits(Values):
     """PersistentVolumeClaims."""
 
     min: Bound = ""
-    """Least size; empty for no bound."""
+    """Smallest size; empty for no limit."""
     max: Bound = ""
-    """Largest size; empty for no bound."""
+    """Largest size; empty for no limit."""
 
 
 class TenantLimits(Values):
-    """A LimitRange."""
+    """LimitRange of the namespace."""
 
     container: ContainerLimits = ContainerLimits()
     """Containers."""

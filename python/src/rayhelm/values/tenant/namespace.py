@@ -1,4 +1,4 @@
-"""The namespace: who makes it, its labels, and what its pods may ask of a node."""
+"""The namespace: its labels, Pod Security and default service account."""
 
 from typing import Annotated, Literal
 
@@ -13,35 +13,35 @@ Labels = dict[Annotated[str, Field(pattern=LABEL)], Text]
 
 
 class TenantNamespace(Values):
-    """The namespace that the tenant's services live in. It stays when the release goes, with its quota, its limits and
-    the denial of traffic: only the rights go."""
+    """The namespace of the tenant's services. An uninstall keeps it, with its quota, limits and default denial of
+    traffic, and removes the rights."""
 
     manage: bool = True
-    """Makes the namespace and keeps its labels. The release itself lives in another one, out of the team's reach. Off:
-    somebody else makes and labels it, and the release is installed into it."""
+    """Create the namespace and its labels. The release is installed into another namespace, which the team cannot read.
+    False: another tool creates and labels the namespace, and the release is installed into it."""
     name: Annotated[str, Field(pattern=r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = ""
-    """Its name, at most 63 characters; empty for the tenant's, or for the release's own namespace where `manage` is
-    off."""
+    """Name, at most 63 characters. Empty: the name of the tenant, or the release's own namespace if `manage` is
+    false."""
     labels: Labels = {}
-    """Further labels."""
+    """Additional labels."""
     annotations: Labels = {}
-    """Annotations."""
+    """Additional annotations."""
 
 
 class PodSecurity(Values):
-    """Pod Security Standards, as labels of the namespace: enforced, warned about and audited alike."""
+    """Pod Security Standards, as labels of the namespace, for the modes enforce, warn and audit."""
 
     level: Literal["restricted", "baseline"] = "restricted"
-    """Profile. Everything of `ray-service` and `gateway` passes `restricted`."""
+    """Level. All pods of `ray-service` and `gateway` pass `restricted`."""
     version: Annotated[str, Field(pattern=r"^(latest|v1\.[0-9]+)$")] = "latest"
-    """Kubernetes version whose profile is meant; `latest` grows stricter with the cluster."""
+    """Kubernetes version of the level. `latest` can become stricter when the cluster is upgraded."""
     reason: str = ""
-    """Why it is not `restricted`; required for `baseline`, under which a team may run its pods as root."""
+    """Why the level is not `restricted`; required for `baseline`, which lets the team run pods as root."""
 
 
 class DefaultServiceAccount(Values):
-    """The service account `default`, which Kubernetes makes in every namespace."""
+    """The service account `default`, which Kubernetes creates in every namespace."""
 
     manage: bool = True
-    """Takes the token of the API server from pods that name no account. Kubernetes is quicker than Helm 3 in making the
-    account, so Helm 3 needs a namespace that is there, and `--take-ownership`; see the README."""
+    """Do not mount the API token in pods that name no service account. Kubernetes creates the account before Helm 3
+    does, so Helm 3 needs an existing namespace and `--take-ownership`; see the README."""

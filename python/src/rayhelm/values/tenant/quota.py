@@ -1,4 +1,4 @@
-"""What a tenant may hold at once: cards, pods, objects, storage."""
+"""Quota of a tenant: GPUs, pods, objects, storage."""
 
 from typing import Annotated
 
@@ -17,7 +17,7 @@ GPU_RESOURCES = (
     "habana.ai/gaudi",
     "google.com/tpu",
 )
-"""Extended resources of the catalog's cards, and of NVIDIA's time slices."""
+"""Extended resources of the GPUs in the catalog, and of NVIDIA's time slices."""
 
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Resource = Annotated[
@@ -27,108 +27,108 @@ ClassName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", ma
 
 
 class GpuQuota(Values):
-    """Cards of one kind. The quota is `baseline` and `upgradeSurge` together."""
+    """Quota of one GPU resource: the sum of `baseline` and `upgradeSurge`."""
 
     planned: Count
-    """Cards that the plan gives to the tenant's services, nothing being upgraded. 0 where there is no plan."""
+    """GPUs that the plan assigns to the tenant's services. 0 without a plan."""
     baseline: Count | None = None
-    """Cards that they may hold, nothing being upgraded; as many as planned when left out."""
+    """GPUs that the services may use while nothing is upgraded. Default: `planned`."""
     upgrade_surge: Count
-    """Cards more, for upgrades: `NewCluster` holds a service's cards twice for a while. 0 only where every service has
-    `upgrade.strategy: None`."""
+    """Additional GPUs during upgrades: `NewCluster` uses the GPUs of a service twice for a while. Set 0 only if every
+    service has `upgrade.strategy: None`."""
 
 
 class PodQuota(Values):
-    """Pods, heads and Jobs included. The quota is `baseline` and `upgradeSurge` together."""
+    """Quota of pods, heads and Jobs included: the sum of `baseline` and `upgradeSurge`."""
 
     baseline: Count = 64
-    """Pods, nothing being upgraded."""
+    """Pods while nothing is upgraded."""
     upgrade_surge: Count = 64
-    """Pods more, for upgrades."""
+    """Additional pods during upgrades."""
 
 
 class ComputeQuota(Values):
-    """CPU or memory, as the sum of requests. The quota is `baseline` and `upgradeSurge` together."""
+    """Quota of CPU or memory requests: the sum of `baseline` and `upgradeSurge`."""
 
     baseline: Quantity
-    """Sum, nothing being upgraded."""
+    """Sum of requests while nothing is upgraded."""
     upgrade_surge: Quantity
-    """More, for upgrades."""
+    """Additional requests during upgrades."""
 
 
 class ObjectQuota(Values):
-    """Counts of objects. 0 forbids the kind."""
+    """Number of objects by kind. 0 forbids the kind."""
 
     ray_services: Count = 8
     """RayServices."""
     services: Count = 64
-    """Services; KubeRay makes up to six for a RayService while it is upgraded."""
+    """Services. KubeRay creates up to six for a RayService during an upgrade."""
     jobs: Count = 32
-    """Jobs, those that have ended included."""
+    """Jobs, finished ones included."""
     config_maps: Count = 64
     """ConfigMaps."""
     secrets: Count = 128
-    """Secrets; Helm keeps one for each of the last ten revisions of a release."""
+    """Secrets. Helm stores one for each of the last ten revisions of a release."""
     persistent_volume_claims: Count = 16
-    """Claims."""
+    """PersistentVolumeClaims."""
     load_balancers: Count = 0
-    """Services of type LoadBalancer. They are a way past the gateway, and past its keys."""
+    """Services of type LoadBalancer. They bypass the gateway and its API keys."""
     node_ports: Count = 0
-    """Services of type NodePort, or LoadBalancer with node ports: another such way."""
+    """Services of type NodePort, or LoadBalancer with node ports. They bypass the gateway too."""
     ingresses: Count = 0
-    """Ingresses. KubeRay makes one to the dashboard for a head with `enableIngress`."""
+    """Ingresses. KubeRay creates one to the dashboard for a head with `enableIngress`."""
     gateways: Count = 0
-    """Gateways of the Gateway API. KubeRay makes one for `NewClusterWithIncrementalUpgrade`, and for most classes that
-    opens a load balancer."""
+    """Gateways of the Gateway API. KubeRay creates one for `NewClusterWithIncrementalUpgrade`. Most GatewayClasses
+    create a load balancer for it."""
     resource_claims: Count = 0
-    """Claims of Dynamic Resource Allocation, with which a pod gets cards that the quota of cards does not count."""
+    """ResourceClaims of Dynamic Resource Allocation. They give pods GPUs that `quota.gpus` does not count."""
 
 
 class StorageClassQuota(Values):
-    """Storage of one class."""
+    """Quota of one storage class."""
 
     size: Quantity
-    """Sum of the claims' sizes."""
+    """Sum of the sizes of the claims."""
 
 
 class Storage(Values):
-    """Storage of the claims."""
+    """Quota of storage."""
 
     size: Quantity = "4Ti"
-    """Sum of the claims' sizes, of all classes."""
+    """Sum of the sizes of all claims."""
     classes: dict[ClassName, StorageClassQuota] = {}
-    """Bounds of single storage classes, by name."""
+    """Quota by storage class."""
 
 
 class PriorityClassQuota(Values):
-    """Bound of the pods of one PriorityClass, in addition to the quota: pods of a high one push others' pods away."""
+    """Quota of one PriorityClass, in addition: pods of a high class preempt the pods of others."""
 
     pods: Count
-    """Pods of the class, upgrades included."""
+    """Pods of the class, during upgrades too."""
     gpus: dict[Resource, Count] = {}
-    """Cards that they hold, upgrades included, by resource."""
+    """GPUs of these pods by GPU resource, during upgrades too."""
 
 
 class Quota(Values):
-    """ResourceQuotas. What is not named among `gpus` is denied."""
+    """ResourceQuotas. GPU resources without an entry in `gpus` are denied."""
 
     gpus: dict[Resource, GpuQuota] = {}
-    """Cards by extended resource. One of `gpuResources` that is not here is denied."""
+    """GPUs by GPU resource. A resource of `gpuResources` without an entry here is denied."""
     gpu_resources: Annotated[list[Resource], Field(min_length=1)] = list(GPU_RESOURCES)
-    """Extended resources of the cards of this cluster, as their device plugins call them; name MIG's and others of
-    yours here (`nvidia.com/mig-3g.40gb`). What is neither here nor in a quota can be had without bounds."""
+    """GPU resources of this cluster, as their device plugins name them. Add MIG and other resources of the cluster
+    (`nvidia.com/mig-3g.40gb`): a resource that is not listed here is not limited."""
     compute: dict[Annotated[str, Field(pattern=r"^(cpu|memory)$")], ComputeQuota] = {}
-    """CPU and memory. Pods that request none are given `limits.container.defaultRequest`."""
+    """CPU and memory. Containers without requests get `limits.container.defaultRequest`."""
     pods: PodQuota = PodQuota()
     """Pods."""
     objects: ObjectQuota = ObjectQuota()
-    """Counts of objects."""
+    """Number of objects by kind."""
     storage: Storage = Storage()
     """Storage."""
     priority_classes: dict[ClassName, PriorityClassQuota] = {}
-    """Bounds by PriorityClass."""
+    """Quota by PriorityClass."""
     denied_priority_classes: Annotated[list[ClassName], Field(min_length=1)] = [
         "system-cluster-critical",
         "system-node-critical",
     ]
-    """PriorityClasses that no pod here may have: Kubernetes' own would push away everybody else's pods."""
+    """PriorityClasses that no pod may have. Those of Kubernetes itself would preempt the pods of all other tenants."""

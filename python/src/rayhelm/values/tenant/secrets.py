@@ -1,4 +1,4 @@
-"""Secrets from elsewhere: references, never contents."""
+"""Secrets by reference to a store."""
 
 from typing import Annotated, Literal
 
@@ -22,23 +22,24 @@ class Store(Values):
 
 
 class RemoteKey(Values):
-    """Where one key of the Secret comes from."""
+    """Source of one key of the Secret."""
 
     key: Annotated[str, Field(min_length=1)]
-    """Name in the store."""
+    """Name of the entry in the store."""
     property: str = ""
-    """Property of it, where it holds several."""
+    """Property of the entry, if it has several."""
     version: str = ""
-    """Version of it; empty for the newest."""
+    """Version of the entry; empty for the newest."""
 
 
 class ExternalSecret(Values):
-    """A Secret that is made from a store. When it is taken out of the values, or the release goes, it goes too."""
+    """A Secret that the operator creates from a store. It is deleted when it is removed from the values or the release
+    is uninstalled."""
 
     store: Store
     """The store."""
     refresh_interval: Annotated[str, Field(pattern=r"^[0-9]+(s|m|h)$")] = "1h"
-    """Time between looks at the store."""
+    """Time between two reads of the store."""
     type: str = "Opaque"
     """Type of the Secret: `kubernetes.io/dockerconfigjson` for the credentials of a registry."""
     keys: Annotated[dict[SecretKey, RemoteKey], Field(min_length=1)]
