@@ -47,8 +47,8 @@ def test_a_choice_of_types_names_each() -> None:
 
 
 def test_a_field_without_words_of_its_own_tells_those_of_its_record() -> None:
-    assert explain("models.m.slo").description == "How fast it has to answer."
-    assert explain("models.m").fields["slo"] == "How fast it has to answer."
+    assert explain("models.m.slo").description == "Latency objectives."
+    assert explain("models.m").fields["slo"] == "Latency objectives."
 
 
 def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:

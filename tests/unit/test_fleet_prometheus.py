@@ -74,7 +74,7 @@ def test_requests_in_flight_need_somebody_who_counts_them() -> None:
 
 def test_a_fixed_number_of_pods_aims_at_nothing() -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{gateway: {{replicas: 2, requestsInFlight: 80}}}}}}\n")
-    assert "`replicas` fixes the pods" in problem.message
+    assert "`replicas` is a fixed number" in problem.message
     assert str(problem.fix) == "replicas: {min: 2, max: 6}"
 
 

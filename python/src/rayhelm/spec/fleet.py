@@ -1,7 +1,4 @@
-"""The fleet file: which GPUs a team has and which models it serves, for whom and how fast.
-
-Maps are keyed by name, so that overlays merge. Nouns, not flags. Units are written in the text.
-"""
+"""The fleet file: GPUs, models, tenants and objectives. Maps are keyed by name, and quantities have units."""
 
 from pydantic import Field
 
@@ -25,19 +22,19 @@ class Fleet(Record):
     clusters: dict[Name, Cluster] = Field(
         default={"main": Cluster()}, min_length=1, examples=[{"main": {"apiServer": {"cidrs": ["10.0.0.1/32"]}}}]
     )
-    """Kubernetes clusters; one called `main` when left out."""
+    """Kubernetes clusters; default: one with the name `main`."""
     networks: dict[Name, Network] = {}
-    """Networks of your own, or measured ones, that pools name."""
+    """Networks that the catalog does not have, or that you measured."""
     pools: dict[Name, Pool] = Field(min_length=1, examples=[{"gpu": {"gpu": "L4-24GB", "nodes": 1}}])
-    """GPUs, by pool."""
+    """Pools of hosts with GPUs."""
     models: dict[Name, ModelSpec] = Field(
         min_length=1, examples=[{"chat": {"source": "Qwen/Qwen2.5-7B-Instruct", "context": 8192}}]
     )
     """Models, by the name that clients send."""
     services: dict[Name, Service] = {}
-    """Services that need more said than their name: owner, aliases, upgrades."""
+    """Services with an owner, aliases or other settings; a service without settings needs no entry."""
     tenants: dict[Name, Tenant] = {}
-    """Teams: who owns services, and who may call models. Without them there is no gateway."""
+    """Teams that own services or call models. Without tenants no gateway is rendered."""
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""
@@ -47,22 +44,22 @@ class Fleet(Record):
         return tuple(name for name in self.models if self.service_of(name) == service)
 
     def served_name(self, model: str) -> str:
-        """Name that clients send for `model`: its own, or that of the one that it answers for."""
+        """Name that clients send for `model`: its own, or the one of `servedAs`."""
         other = self.models[model].served_as
         return other.model if other else model
 
     def version_of(self, model: str) -> str:
-        """Version of what clients name that `model` is."""
+        """Version of the served name that `model` is."""
         other = self.models[model].served_as
         return (other.version if other else None) or STABLE
 
     def served_as(self, name: str) -> tuple[str, ...]:
-        """Models that answer to a name: the one that is called so, then its other places and versions."""
+        """Models that serve a name: the one with that name, then those that are served as it."""
         return (name, *(model for model in self.models if model != name and self.served_name(model) == name))
 
     def on_one_cluster_with(self, model: str) -> frozenset[str]:
-        """Models that share a cluster with `model`, itself included: a RayService stands on one, and so does all that a
-        gateway joins under one name."""
+        """Models that must be on the cluster of `model`, itself included: those of its service, and those that are
+        served under its name."""
         found, new = {model}, [model]
         while new:
             one = new.pop()
@@ -73,7 +70,7 @@ class Fleet(Record):
 
     @property
     def service_names(self) -> tuple[str, ...]:
-        """Services in the order in which their first models stand in the file."""
+        """Services in the order of their first models in the file."""
         return tuple(dict.fromkeys(self.service_of(name) for name in self.models))
 
     def owner_of(self, service: str) -> str | None:
@@ -85,7 +82,7 @@ class Fleet(Record):
         return tuple(service for service in self.service_names if self.owner_of(service) == tenant)
 
     def namespace_of(self, service: str) -> str:
-        """Where a service lives: with its owner, or in `models`."""
+        """Namespace of a service: the one of its owner, or `models`."""
         owner = self.owner_of(service)
         if not owner:
             return UNOWNED
@@ -93,9 +90,9 @@ class Fleet(Record):
         return (tenant.namespace if tenant else None) or owner
 
     def keys_of(self, tenant: str) -> str:
-        """Secret with the hashes of a tenant's keys."""
+        """Secret with the hashes of the keys of a tenant."""
         return self.tenants[tenant].keys.secret or f"gateway-keys-{tenant}"
 
     def tenants_allowed(self, model: str) -> tuple[str, ...]:
-        """Tenants that may call a model, by the name that it answers to."""
+        """Tenants that may call a model by its served name."""
         return tuple(name for name, tenant in self.tenants.items() if self.served_name(model) in tenant.models)

@@ -1,4 +1,4 @@
-"""Models: what is served, for whom and how fast."""
+"""Models of the fleet file: source, task, load and objectives."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.catalog.tasks import Task
+from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
@@ -15,7 +16,7 @@ __all__ = ["STABLE", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", 
 
 
 STABLE = "stable"
-"""The version of a model that is its own."""
+"""Name of the version that a model has without `servedAs`."""
 
 
 class Traffic(Record):
@@ -26,13 +27,13 @@ class Traffic(Record):
     input_tokens: int = Field(gt=0, le=10_000_000, examples=[1000])
     """Mean prompt length, tokens."""
     output_tokens: int | None = Field(default=None, gt=0, le=1_000_000, examples=[300])
-    """Mean answer length, tokens; left out for tasks that generate none."""
+    """Mean length of the response, tokens; absent for tasks without output tokens."""
     shared_prefix: float = Field(default=0.0, ge=0, le=1, examples=[0.5])
-    """Share of the prompt that requests have in common (system prompt, documents): routing by prefix pays from it."""
+    """Share of the prompt that requests have in common (system prompt, documents). It decides the routing by prefix."""
 
 
 class Slo(Record):
-    """How fast it has to answer."""
+    """Latency objectives."""
 
     ttft: Duration | None = None
     """Time to first token."""
@@ -41,72 +42,70 @@ class Slo(Record):
 
 
 class Parallelism(Record):
-    """A pinned split of one replica over GPUs; what is left out the planner chooses."""
+    """A pinned split of one replica over GPUs; the planner chooses what is absent."""
 
     tensor: int | None = Field(default=None, ge=1, le=64)
     """tensor_parallel_size."""
     pipeline: int | None = Field(default=None, ge=1, le=64)
     """pipeline_parallel_size."""
     layers: ListOf[Annotated[int, Field(ge=1, le=1000)]] = Field(default=(), max_length=64, examples=[[20, 28]])
-    """Layers of each stage (VLLM_PP_LAYER_PARTITION); vLLM's own split when left out."""
+    """Layers of each stage (VLLM_PP_LAYER_PARTITION); default: the split of vLLM."""
 
     @model_validator(mode="after")
-    def _a_stage_for_each_part(self) -> Self:
+    def _check_stages(self) -> Self:
         stages = len(self.layers)
         if stages and self.pipeline not in (None, stages):
-            raise Refusal(f"`layers` has {stages} stages, and `pipeline` is {self.pipeline}", f"pipeline: {stages}")
+            raise Refusal(f"`layers` has {stages} stages, and `pipeline` is {self.pipeline}", Fix("pipeline", stages))
         return self
 
 
 class Replicas(Record):
-    """Bounds of autoscaling, pinned."""
+    """Pinned bounds of autoscaling."""
 
     min: int = Field(default=1, ge=0, le=1000, examples=[1])
-    """Replicas that stay without load."""
+    """Smallest number of replicas, also without load."""
     max: int = Field(default=1, ge=1, le=1000, examples=[4])
-    """Replicas at most."""
+    """Largest number of replicas."""
 
     @model_validator(mode="after")
-    def _least_first(self) -> Self:
+    def _check_order(self) -> Self:
         if self.min > self.max:
-            raise Refusal(
-                f"`min` is {self.min} and `max` is {self.max}", f"replicas: {{min: {self.max}, max: {self.min}}}"
-            )
+            raise Refusal(f"`min` is {self.min} and `max` is {self.max}", Fix("", {"min": self.max, "max": self.min}))
         return self
 
 
-def _operation(text: str) -> str:
+def _check_operation(text: str) -> str:
     if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._-]*)+", text) or len(text) > 200:
-        raise Refusal(f"`{short(text)}` is not a path that the gateway can let through", "paths: {/v1/ocr: POST}")
+        raise Refusal(f"`{short(text)}` is not a path that the gateway can allow", Fix("", {"/v1/ocr": "POST"}))
     return text
 
 
 class OwnApplication(Record):
-    """A Serve application of your own, for `task: custom`. Its module has to be in the image."""
+    """A Serve application of yours, for `task: custom`. Its module has to be in the image."""
 
     import_path: str = Field(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$", examples=["mymodels.ocr:build_app"])
     """`module:builder`, as Ray Serve imports it."""
     deployment: str = Field(min_length=1, examples=["Ocr"])
-    """Name of the deployment in it that holds the card."""
+    """Name of its deployment that uses the GPU."""
     args: dict[str, str | int | float | bool] = {}
-    """Arguments of the builder, beside `model`, and `source` where the weights lie."""
-    paths: dict[Annotated[str, AfterValidator(_operation)], Literal["POST", "GET"]] = Field(
+    """Arguments of the builder, in addition to `model` and `source`, the path of the weights."""
+    paths: dict[Annotated[str, AfterValidator(_check_operation)], Literal["POST", "GET"]] = Field(
         default={}, examples=[{"/v1/ocr": "POST"}]
     )
-    """Paths that it answers, each with its method. The gateway opens them below `/<model>`, and no other."""
+    """Its paths, each with its method. The gateway allows these below `/<model>`, and no others."""
 
 
 class ServedAs(Record):
-    """Another model, whose requests this one answers too: they are joined by the gateway."""
+    """The model whose name this one serves too. The gateway distributes the requests between them."""
 
     model: Name
-    """Its name, which clients send. This one's own name is then known to nobody."""
+    """Name that clients send. They cannot use the name of this model itself."""
     version: Name | None = None
-    """This is another version, and clients may name it in the header `x-model-version`. Left out: the same weights in
-    another place, and the gateway chooses by load and by what each has cached."""
+    """Name of another version, which clients can request in the header `x-model-version`. Default: the same version,
+    so these are further replicas of the same weights, and the gateway chooses by load and cached prefixes."""
     weight: int | None = Field(default=None, ge=0, le=100, examples=[20])
-    """Percent of the requests that name no version; 0 when left out. The rest is the model's own: a rollback is one
-    number."""
+    """Percentage of the requests that name no version; default: 0. The rest goes to the model itself. Set it to 0 to
+    roll back."""
 
 
 class ModelSpec(Record):
@@ -117,34 +116,34 @@ class ModelSpec(Record):
     revision: (
         Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", examples=["0123456789abcdef0123456789abcdef01234567"])] | None
     ) = None
-    """Commit of the hub repository, 40 hex digits. Without it the weights can change under you."""
-    unpinned_reason: str | None = Field(default=None, min_length=8, examples=["weights are of our own bucket"])
-    """Why a model without `revision` is acceptable; the admission policy asks for it."""
+    """Commit of the hub repository, 40 hexadecimal digits. Without it the weights can change at any time."""
+    unpinned_reason: str | None = Field(default=None, min_length=8, examples=["the weights are in our own bucket"])
+    """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Catalog entry or path of a `config.json` that describes the weights, when `source` is a path or a bucket."""
+    """Catalog entry or path of a `config.json` that describes the weights, if `source` is a path or a bucket."""
     task: Task = "chat"
-    """What clients do with it."""
+    """Task of the model; it decides the API."""
     application: OwnApplication | None = None
-    """What serves it, for `task: custom`."""
+    """Serve application of the model, for `task: custom`."""
     context: int | None = Field(default=None, ge=16, le=10_000_000, examples=[8192])
-    """Longest prompt and answer together, tokens (max_model_len); the model's own when left out."""
+    """Longest prompt and response together, tokens (max_model_len); default: the one of the model."""
     traffic: Traffic | None = None
-    """Planned load; one replica is planned when left out."""
+    """Planned load; without it the plan has one replica."""
     slo: Slo = Slo()
     served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
-    """Another place of a model, or another version of it."""
+    """Serve the name of another model: as further replicas of it, or as another version."""
     service: Name | None = None
-    """Service that the model belongs to; one of its own, named after it, when left out."""
+    """Service that the model belongs to; default: a service with the name of the model."""
     pool: Name | None = None
     """Pin: the pool."""
     parallelism: Parallelism | None = None
     """Pin: the split."""
     replicas: Annotated[int, Field(ge=1, le=1000)] | Replicas | None = None
-    """Pin: how many replicas, or the bounds of autoscaling."""
+    """Pin: the number of replicas, or the bounds of autoscaling."""
     scaling: Literal["ongoing-requests", "engine-queue"] = "ongoing-requests"
-    """What autoscaling goes by: Ray's own count of requests, or that with a target which the engines correct, by their
-    queues and by `slo.ttft`. The latter needs the cluster's `prometheus`, and rayhelm in its `image`."""
+    """Metric of autoscaling. `ongoing-requests` is the count of Ray Serve. `engine-queue` corrects its target by the
+    queues of the engines and `slo.ttft`; it needs `prometheus` of the cluster, and an `image` with rayhelm."""
     gpu_fraction: float | None = Field(default=None, ge=0.05, le=1, examples=[0.5])
-    """Pin: share of one card; models with shares can sit on one card together."""
+    """Pin: share of one GPU. Several models with shares can use one GPU."""
     engine: EngineArguments = Field(default={}, examples=[{"max_num_seqs": 64}])
-    """Pin: vLLM engine arguments as they are (`max_num_seqs: 64`, `enforce_eager: true`)."""
+    """Pin: engine arguments of vLLM, in its spelling (`max_num_seqs: 64`, `enforce_eager: true`)."""

@@ -1,4 +1,4 @@
-"""Names that become Kubernetes names. They are never cut: one that is too long is refused."""
+"""Names that become Kubernetes names. A name that is too long is refused, never shortened."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from rayhelm.spec.base import Refusal, short
 __all__ = ["MAX_LABEL", "MAX_SERVICE_NAME", "DnsName", "Name", "SecretName"]
 
 MAX_SERVICE_NAME = 47
-"""KubeRay's limit for a RayService: it appends to the name, and a Service has 63 characters."""
+"""Limit of KubeRay for the name of a RayService: it appends to it, and the name of a Service has 63 characters."""
 MAX_LABEL = 63
 """Kubernetes' limit for one part of a DNS name and for the value of a label."""
 
@@ -17,12 +17,11 @@ _PATTERN = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"
 _DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 
 
-def _not_longer(name: str) -> str:
+def _check_length(name: str) -> str:
     if len(name) > MAX_SERVICE_NAME:
         raise Refusal(
-            f"`{short(name)}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}, and rayhelm never cuts a"
-            " name",
-            f"choose a shorter one: `{name[:MAX_SERVICE_NAME].rstrip('-')}` would do",
+            f"the name `{short(name)}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}; write"
+            f" for example `{name[:MAX_SERVICE_NAME].rstrip('-')}`"
         )
     return name
 
@@ -30,11 +29,10 @@ def _not_longer(name: str) -> str:
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 
 
-def _not_a_word_of_yaml(name: str) -> str:
+def _check_yaml_word(name: str) -> str:
     if name in _WORDS:
         raise Refusal(
-            f"`{name}` cannot be a name: without quotes Helm and Kubernetes read it as true, false or nothing",
-            f"choose another one: `{name}-1` would do",
+            f"`{name}` cannot be a name: without quotes YAML reads it as true, false or null; write `{name}-1`"
         )
     return name
 
@@ -42,13 +40,13 @@ def _not_a_word_of_yaml(name: str) -> str:
 Name = Annotated[
     str,
     Field(pattern=_PATTERN, examples=["my-name"]),
-    AfterValidator(_not_longer),
-    AfterValidator(_not_a_word_of_yaml),
+    AfterValidator(_check_length),
+    AfterValidator(_check_yaml_word),
 ]
 """DNS-1035 label of at most 47 characters."""
 SecretName = Annotated[
-    str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"]), AfterValidator(_not_a_word_of_yaml)
+    str, Field(pattern=_PATTERN, max_length=MAX_LABEL, examples=["my-secret"]), AfterValidator(_check_yaml_word)
 ]
-"""Name of a Secret that exists already, in the form that the chart takes."""
+"""Name of an existing Secret."""
 DnsName = Annotated[str, Field(pattern=_DNS, max_length=253, examples=["ai.example.com"])]
-"""DNS-1123 subdomain: host names, names of storage classes."""
+"""DNS-1123 subdomain, for host names and names of storage classes."""

@@ -1,4 +1,4 @@
-"""Services and tenants: who owns what, and who may call it."""
+"""Services and tenants: owners, allowed models, limits and access."""
 
 import re
 from typing import Annotated, Literal, Self
@@ -14,18 +14,17 @@ __all__ = ["Aliases", "Service", "Tenant"]
 
 
 class Aliases(Record):
-    """ExternalName Services under the names that clients use already (KServe's `whisper-predictor`)."""
+    """ExternalName Services with names that clients already use (such as `whisper-predictor` of KServe)."""
 
     namespace: Name
-    """Namespace that the aliases live in; its pods may call the service."""
+    """Namespace of the aliases; its pods may call the service."""
     names: ListOf[Name] = Field(min_length=1, examples=[["whisper-predictor"]])
-    """One Service each, all pointing to the serve Service; an ExternalName maps no port, so clients name 8000."""
+    """Names of the aliases. An ExternalName maps no port, so clients use port 8000."""
 
     @model_validator(mode="after")
-    def _each_once(self) -> Self:
+    def _check_names(self) -> Self:
         if len(set(self.names)) < len(self.names):
-            names = ", ".join(dict.fromkeys(self.names))
-            raise Refusal("an alias stands twice", f"names: [{names}]")
+            raise Refusal("an alias is listed twice", Fix("names", list(dict.fromkeys(self.names))))
         return self
 
 
@@ -33,16 +32,16 @@ class Service(Record):
     """A RayService and its owner."""
 
     tenant: Name | None = None
-    """Owner: whose namespace and quota it lives in; namespace `models` without one."""
+    """Owner: the service is in its namespace and counts in its quota. Without owner: namespace `models`."""
     aliases: Aliases | None = None
     upgrade: Literal["NewCluster", "None"] | None = None
-    """Pin: what a change of the pods does. NewCluster starts a second cluster and holds twice the GPUs meanwhile, None
-    changes nothing. Left out: NewCluster where the pools have the cards for it."""
+    """Pin: what a change of pods does. `NewCluster` starts a second Ray cluster and needs the GPUs twice meanwhile.
+    `None` does not change running pods. Default: `NewCluster` if the pools have the GPUs."""
     weights_size: Bytes | None = Field(default=None, examples=["200GiB"])
-    """Pin: size of the volume of weights. A volume only grows, so pin it before you take models away; computed when
-    left out."""
+    """Pin: size of the volume of the weights; default: computed. A volume cannot shrink, so pin it before you remove
+    models."""
     auth_secret: SecretName | None = None
-    """Secret with Ray's token (key `auth_token`); without it the token changes with every new cluster."""
+    """Secret with the token of Ray (key `auth_token`); without it each new Ray cluster has a new token."""
 
 
 def _account(text: str) -> str:
@@ -56,7 +55,7 @@ Subject = Annotated[str, Field(min_length=1, max_length=253, examples=["search-t
 
 
 class Subjects(Record):
-    """People and programs, as the API server knows them."""
+    """Subjects of Kubernetes RBAC."""
 
     groups: ListOf[Subject] = ()
     """Groups of the identity provider."""
@@ -67,41 +66,41 @@ class Subjects(Record):
 
 
 class Access(Record):
-    """Who may do what in the tenant's namespace; nobody but deployers sees its Secrets."""
+    """Access rights in the namespace of the tenant. Only deployers can read its Secrets."""
 
     viewers: Subjects = Subjects()
-    """May look: services, pods, logs, events."""
+    """May read services, pods, logs and events."""
     editors: Subjects = Subjects()
-    """May also make, change and delete RayServices."""
+    """May also create, change and delete RayServices."""
     deployers: Subjects = Subjects()
-    """May install the releases of `ray-service`: pipelines, not people."""
+    """May install releases of the chart `ray-service`: for pipelines, not for people."""
 
 
 class Keys(Record):
-    """API keys of a tenant. The Secret is yours, and holds their hashes: keys themselves stand nowhere."""
+    """API keys of a tenant. You create the Secret. It has the hashes of the keys, not the keys."""
 
     secret: SecretName | None = None
-    """Secret in the gateway's namespace, one for each cluster that it calls; `gateway-keys-<tenant>` when left out. Its
-    entry `keys` has a line for each key: `<SHA-256 of the key, hex> <name> [<not after, RFC 3339>]`."""
+    """Secret in the namespace of the gateway, in each cluster that the tenant calls; default: `gateway-keys-<tenant>`.
+    Its entry `keys` has a line per key: `<SHA-256 of the key, hex> <name> [<not after, RFC 3339>]`."""
 
 
 class Tenant(Record):
-    """A team: what it owns and what it may call."""
+    """A team: its services, and the models that it may call."""
 
     gpus: Annotated[float, Field(ge=0, le=100_000)] | None = None
-    """Most cards that the plan may give to its own services when nothing is being upgraded. Its quota is what the plan
-    gives, and what upgrades need beside that."""
+    """Limit of the GPUs that the plan gives to its services, without upgrades. Its quota is what the plan gives plus
+    the upgrade surge."""
     models: ListOf[Name] = ()
-    """Models that it may call; the gateway answers 403 for others."""
+    """Models that it may call; for others the gateway returns 403."""
     pinned_versions: dict[Name, Name] = Field(default={}, examples=[{"chat": "next"}])
-    """Version that it gets of a model, whatever the weights say."""
+    """Version of a model that its requests get, independent of the weights."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000, examples=[600])
-    """Requests in any minute; the gateway answers 429 beyond them. In each cluster where it calls something."""
+    """Requests per minute, in each cluster; above it the gateway returns 429."""
     concurrency: int = Field(default=64, ge=1, le=1_000_000, examples=[64])
-    """Requests at the same time; likewise."""
+    """Requests in flight, in each cluster; above it the gateway returns 429."""
     keys: Keys = Keys()
-    """Where the hashes of its keys are."""
+    """Secret with the hashes of its API keys."""
     access: Access = Access()
-    """Who may do what in its namespace."""
+    """Access rights in its namespace."""
     namespace: Name | None = None
-    """Namespace of its services; the tenant's name when left out."""
+    """Namespace of its services; default: the name of the tenant."""
