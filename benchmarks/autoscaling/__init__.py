@@ -1,15 +1,15 @@
-"""Ray Serve's own autoscaling rule against rayhelm's policy EngineQueue, on an hour of real arrivals. `make
+"""Compare Ray Serve's own autoscaling rule with rayhelm's policy EngineQueue, on an hour of real arrivals. `make
 bench-autoscaling` writes result.json.
 
-Real: both policies, and Ray's code that lays delays, factors and bounds over them; the arrivals, minute by minute.
-Simulated: everything else. Replicas are as fast as the planner's performance model says, load for as long as it says,
-and are there when their load ends: no node has to come, no image to be pulled. Metrics reach the policies as late as
-Ray and Prometheus would bring them. Nothing here ran on a GPU.
+Real: both policies, Ray's code that applies delays, factors and limits to them, and the arrivals per minute. Simulated:
+everything else. Replicas are as fast as the planner's performance model says and take as long to load; no node has to
+be added and no image pulled. Metrics reach the policies as late as Ray and Prometheus would deliver them. Nothing here
+ran on a GPU.
 
-trace     arrivals: a minute's number of requests and tokens, drawn as single requests
+trace     arrivals: number of requests and tokens per minute, drawn as single requests
 engine    one replica, by the planner's performance model
-service   replicas, the router before them, and whoever decides how many there are
+service   replicas, the router, and the policy that sets the number of replicas
 deciders  the policies, called as Serve's controller calls them
-hour      the plan, and one hour by it
-report    cards and first tokens in time, and what follows
+hour      the plan, and one simulated hour
+report    GPU hours, and first tokens in time
 """

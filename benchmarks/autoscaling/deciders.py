@@ -1,5 +1,5 @@
-"""Both policies, called as Serve's controller calls them: Ray's own wrapper lays delays and factors over either. Only
-the clock is the simulation's, and the answers of Prometheus."""
+"""Call both policies as Serve's controller does, with Ray's own wrapper for delays and factors. Only the clock and the
+answers of Prometheus are simulated."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -15,22 +15,22 @@ from ray.serve._private.common import DeploymentID, ReplicaID
 from ray.serve.autoscaling_policy import PrometheusSample, PrometheusVector, _apply_autoscaling_config
 from ray.serve.config import AutoscalingConfig, AutoscalingContext
 
-from autoscaling.service import Decider, Look
+from autoscaling.service import Decider, DelayedMetrics
 
-__all__ = ["deciding"]
+__all__ = ["open_policy"]
 
 SELF = DeploymentID("LLMServer:model", "app")
 ENGINE_QUEUE = "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy"
 BOUNDS = (0.001, 0.005, 0.01, 0.02, 0.04, 0.06, 0.08, 0.1, 0.25, 0.5, 0.75, 1.0, 2.5, 5.0, 7.5, 10.0, 20.0, 40.0, inf)
-"""Of vLLM's histogram of first tokens, as far as they matter here."""
+"""Bounds of vLLM's histogram of first tokens that matter here."""
 
 
 @contextmanager
-def deciding(policy: str, config: dict[str, Any], ttft_s: float) -> Iterator[Decider]:
-    """`default` is Ray's own rule; `engine-queue` is rayhelm's, imported by its path."""
+def open_policy(policy: str, config: dict[str, Any], ttft_s: float) -> Iterator[Decider]:
+    """Open a policy: `default` is Ray's own rule, `engine-queue` is rayhelm's, imported by its path."""
     own: dict[str, Any] = {}
     if policy == "engine-queue":
-        kwargs = {"prometheus_address": "http://nobody.invalid", "session": "s", "ttft_s": ttft_s}
+        kwargs = {"prometheus_address": "http://prometheus.invalid", "session": "s", "ttft_s": ttft_s}
         own = {"policy": {"policy_function": ENGINE_QUEUE, "policy_kwargs": kwargs}}
     with _decider(AutoscalingConfig(**config, **own)) as decide:
         yield decide
@@ -43,7 +43,7 @@ def _decider(config: Any) -> Iterator[Decider]:
     state: dict[str, Any] = {}
     clock = SimpleNamespace(time=lambda: 0.0)
 
-    def decide(look: Look) -> int:
+    def decide(look: DelayedMetrics) -> int:
         nonlocal state
         clock.time = lambda: look.now
         context = _context(look, config, state)
@@ -59,14 +59,14 @@ def _decider(config: Any) -> Iterator[Decider]:
         yield decide
 
 
-def _context(look: Look, config: Any, state: dict[str, Any]) -> Any:
+def _context(look: DelayedMetrics, config: Any, state: dict[str, Any]) -> Any:
     return AutoscalingContext(
         deployment_id=SELF,
         deployment_name=SELF.name,
         app_name=SELF.app_name,
-        current_num_replicas=len(look.serving),
-        target_num_replicas=look.wanted,
-        running_replicas=[ReplicaID(name, SELF) for name in look.serving],
+        current_num_replicas=len(look.running_replicas),
+        target_num_replicas=look.target_replicas,
+        running_replicas=[ReplicaID(name, SELF) for name in look.running_replicas],
         total_num_requests=look.ongoing,
         total_queued_requests=0.0,
         aggregated_metrics=None,
@@ -81,8 +81,8 @@ def _context(look: Look, config: Any, state: dict[str, Any]) -> Any:
     )
 
 
-def _answers(look: Look, queries: Any) -> dict[str, Any]:
-    """What Prometheus would answer."""
+def _answers(look: DelayedMetrics, queries: Any) -> dict[str, Any]:
+    """Return what Prometheus would answer."""
     waiting = [({"ReplicaId": name}, count) for name, count in look.waiting.items()]
     tokens = [sample for name, seen in look.first_tokens.items() for sample in _histogram(name, seen)]
     return {

@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from autoscaling.trace import Request
+from autoscaling.trace import SimulatedRequest
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.gpu import GpuKind
@@ -15,26 +15,26 @@ from rayhelm.planner.placement.performance import estimate_decode_step_s, estima
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.versions import versions
 
-__all__ = ["Machine", "Replica"]
+__all__ = ["ReplicaModel", "SimulatedReplica"]
 
 
 @dataclass(frozen=True)
-class Machine:
-    """What all replicas are: a model on a card."""
+class ReplicaModel:
+    """The performance of a replica: a model on a GPU."""
 
     model: Checkpoint
     gpu: GpuKind
     kv_bytes: float
-    """Of one token."""
+    """Bytes of one token."""
     kv_tokens: int
-    """Cache of a replica."""
+    """Tokens in the cache of a replica."""
     sequences: int
     slower: float = 1.0
-    """Factor on every time: how far the plan is off."""
+    """Factor on every duration: the error of the plan."""
 
     @classmethod
-    def of_plan(cls, plan: ModelPlan, known: Catalog, slower: float) -> "Machine":
-        """A replica of one card."""
+    def of_plan(cls, plan: ModelPlan, known: Catalog, slower: float) -> "ReplicaModel":
+        """Return the model of a replica on one GPU."""
         assert plan.tensor_parallel_size == plan.pipeline_parallel_size == 1
         model = known.model(plan.source)
         constants, _ = find_engine(versions().vllm)
@@ -44,66 +44,66 @@ class Machine:
         return cls(model, known.gpu(plan.gpu), cache.token_bytes(0), plan.kv_cache_tokens, plan.max_num_seqs, slower)
 
     def step(self, running: float, context: float, reuse: float) -> float:
-        """Seconds of one decode step; `reuse`: prompt tokens computed for each output token."""
+        """Return the seconds of a decode step; `reuse` is the number of prompt tokens computed per output token."""
         seconds = estimate_decode_step_s(self.model, (self.gpu,), 1, running, context, self.kv_bytes, reuse)
         assert seconds
         return seconds * self.slower
 
     def first_token(self, prompt: int, step: float, running: float) -> float:
-        """Seconds from the engine's taking a request to its first token."""
+        """Return the seconds from the start of a request in the engine to its first token."""
         alone = estimate_prefill_s(self.model, (self.gpu,), 1, prompt, None)
         assert alone
         return estimate_first_token_s(alone * self.slower, step, running)
 
 
 @dataclass(eq=False)
-class Replica:
-    """It serves from `ready` on. All that run get a token a step, so one clock of tokens suffices for them."""
+class SimulatedReplica:
+    """A replica that serves from `ready` on. Each running request gets a token per step, so one clock is enough."""
 
     name: str
     ready: float
-    machine: Machine
-    waiting: deque[Request] = field(default_factory=deque)
-    running: list[tuple[float, int, Request]] = field(default_factory=list)
-    """A heap: the clock at which a request ends, a number, the request."""
+    machine: ReplicaModel
+    waiting: deque[SimulatedRequest] = field(default_factory=deque)
+    running: list[tuple[float, int, SimulatedRequest]] = field(default_factory=list)
+    """A heap of (clock at which a request ends, number, request)."""
     clock: float = 0.0
-    """Tokens that a request running all the time would have got."""
-    taken: int = 0
+    """Tokens that a request would have received since the start."""
+    started: int = 0
     prompts: int = 0
     answers: int = 0
-    held: float = 0.0
-    """Tokens for which there is room in the cache."""
+    reserved_tokens: float = 0.0
+    """Tokens that are reserved in the cache."""
 
     @property
     def ongoing(self) -> int:
         return len(self.waiting) + len(self.running)
 
-    def pass_time(self, now: float, seconds: float) -> None:
-        """End what ends, take what there is room for, compute."""
+    def advance(self, now: float, seconds: float) -> None:
+        """End complete requests, start those that fit, and compute."""
         while self.running and self.running[0][0] <= self.clock:
             self._count(heappop(self.running)[2], -1)
-        while self.waiting and self._room(self.waiting[0]):
-            self._take(self.waiting.popleft(), now)
+        while self.waiting and self._has_capacity(self.waiting[0]):
+            self._start(self.waiting.popleft(), now)
         if self.running:
             self.clock += seconds / self._step(len(self.running))
 
-    def _room(self, request: Request) -> bool:
-        fits = self.held + request.prompt + request.answer / 2 <= self.machine.kv_tokens
+    def _has_capacity(self, request: SimulatedRequest) -> bool:
+        fits = self.reserved_tokens + request.prompt + request.answer / 2 <= self.machine.kv_tokens
         return not self.running or (len(self.running) < self.machine.sequences and fits)
 
-    def _take(self, request: Request, now: float) -> None:
-        self.taken += 1
+    def _start(self, request: SimulatedRequest, now: float) -> None:
+        self.started += 1
         self._count(request, 1)
         count = len(self.running) + 1
         step = self._step(count)
         begun = self.machine.first_token(request.prompt, step, count)
         request.first_token = now - request.at + begun
-        heappush(self.running, (self.clock + begun / step + request.answer, self.taken, request))
+        heappush(self.running, (self.clock + begun / step + request.answer, self.started, request))
 
     def _step(self, count: int) -> float:
-        return self.machine.step(count, self.held / count, self.prompts / max(self.answers, 1))
+        return self.machine.step(count, self.reserved_tokens / count, self.prompts / max(self.answers, 1))
 
-    def _count(self, request: Request, sign: int) -> None:
+    def _count(self, request: SimulatedRequest, sign: int) -> None:
         self.prompts += sign * request.prompt
         self.answers += sign * request.answer
-        self.held += sign * (request.prompt + request.answer / 2)
+        self.reserved_tokens += sign * (request.prompt + request.answer / 2)

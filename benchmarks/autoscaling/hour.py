@@ -1,5 +1,4 @@
-"""One hour of a trace with one policy: the plan it starts from, and its run. A module of its own, because other
-processes import it."""
+"""Simulate one hour of a trace with one policy. A separate module, because other processes import it."""
 
 import logging
 from collections.abc import Iterable, Iterator
@@ -7,31 +6,31 @@ from functools import cache
 from itertools import product
 from typing import Any
 
-from autoscaling.deciders import deciding
-from autoscaling.engine import Machine
+from autoscaling.deciders import open_policy
+from autoscaling.engine import ReplicaModel
 from autoscaling.report import Run
-from autoscaling.service import Service, Terms
-from autoscaling.trace import Trace, requests, trace
+from autoscaling.service import DeploymentTerms, SimulatedDeployment
+from autoscaling.trace import Trace, draw_requests, load_trace
 from rayhelm.catalog import load_catalog
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import fleet_of
 
-__all__ = ["SHARES", "TRACES", "TTFT_S", "jobs", "planned", "run"]
+__all__ = ["SHARES", "TRACES", "TTFT_S", "list_jobs", "plan_trace", "run"]
 
 TRACES = ("conversation", "code")
 POLICIES = ("default", "engine-queue")
 FACTORS = (0.5, 0.65, 0.8, 0.9, 1.0, 1.1, 1.2, 1.35)
-"""On the plan's target: the sweep."""
+"""Factors on the plan's target."""
 SLOWER = 1.3
-"""A plan that is wrong by as much as plans are: replicas need so many times the planned time."""
+"""Factor on the planned durations for a plan that is wrong by a typical amount."""
 TTFT_S = 3.0
 SHARES = (0.90, 0.95, 0.97)
 FLEET = """\
 fleet: autoscaling
 pools:
-  cards: {{gpu: L4-24GB, nodes: 100}}
+  gpus: {{gpu: L4-24GB, nodes: 100}}
 models:
   model:
     source: meta-llama/Llama-3.1-8B-Instruct
@@ -43,7 +42,7 @@ models:
 Job = tuple[str, str, float, float, int]
 
 
-def jobs(seeds: Iterable[int]) -> Iterator[Job]:
+def list_jobs(seeds: Iterable[int]) -> Iterator[Job]:
     draws = tuple(seeds)
     yield from product(TRACES, POLICIES, FACTORS, (1.0,), draws)
     yield from product(TRACES, POLICIES, (1.0,), (SLOWER,), draws)
@@ -52,29 +51,29 @@ def jobs(seeds: Iterable[int]) -> Iterator[Job]:
 def run(job: Job) -> Run:
     name, policy, factor, slower, seed = job
     logging.disable(logging.INFO)
-    of, plan = trace(name), planned(name)
-    terms, config = terms_of(plan, of), config_of(plan, factor)
-    with deciding(policy, config, TTFT_S) as decide:
-        service = Service(Machine.of_plan(plan, load_catalog(), slower), terms, seed)
-        outcome = service.run(requests(seed, of), of.seconds, decide)
-    hours, share = round(outcome.card_s / 3600, 3), round(outcome.in_time(TTFT_S), 4)
+    of, plan = load_trace(name), plan_trace(name)
+    terms, config = build_terms(plan, of), build_config(plan, factor)
+    with open_policy(policy, config, TTFT_S) as decide:
+        service = SimulatedDeployment(ReplicaModel.of_plan(plan, load_catalog(), slower), terms, seed)
+        outcome = service.run(draw_requests(seed, of), of.seconds, decide)
+    hours, share = round(outcome.gpu_seconds / 3600, 3), round(outcome.in_time(TTFT_S), 4)
     return Run(name, policy, factor, slower, seed, hours, share, outcome.started)
 
 
 @cache
-def planned(name: str) -> ModelPlan:
-    """The plan for the fullest minute, with the trace's mean lengths."""
-    of = trace(name)
+def plan_trace(name: str) -> ModelPlan:
+    """Plan for the minute with the most requests, with the mean lengths of the trace."""
+    of = load_trace(name)
     text = FLEET.format(rate=of.peak, prompt=of.prompt, answer=of.answer, ttft=TTFT_S)
     return plan_fleet(fleet_of(parse_document(text, "fleet.yaml"))).models["model"]
 
 
-def terms_of(plan: ModelPlan, of: Trace) -> Terms:
-    """Begun with what the mean minute needs of the peak's plan; twice the plan at most, so that no bound decides."""
+def build_terms(plan: ModelPlan, of: Trace) -> DeploymentTerms:
+    """Start with the replicas for the mean load; at most twice the planned number, so that no limit decides."""
     mean = sum(minute.requests for minute in of.minutes) / of.seconds
-    return Terms(
-        least=1,
-        most=2 * plan.max_replicas,
+    return DeploymentTerms(
+        min_replicas=1,
+        max_replicas=2 * plan.max_replicas,
         initial=max(1, round(plan.replicas * mean / of.peak)),
         load_s=plan.scaling.load_s,
         look_back_s=plan.scaling.look_back_s,
@@ -83,7 +82,7 @@ def terms_of(plan: ModelPlan, of: Trace) -> Terms:
     )
 
 
-def config_of(plan: ModelPlan, factor: float) -> dict[str, Any]:
+def build_config(plan: ModelPlan, factor: float) -> dict[str, Any]:
     return {
         "min_replicas": 1,
         "max_replicas": 2 * plan.max_replicas,

@@ -1,31 +1,31 @@
-"""The deployment: arrivals go to replicas, and a decider says how many of them there are."""
+"""The deployment: a router sends arrivals to replicas, and a policy sets the number of replicas."""
 
 import random
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from autoscaling.engine import Machine, Replica
-from autoscaling.trace import Request
+from autoscaling.engine import ReplicaModel, SimulatedReplica
+from autoscaling.trace import SimulatedRequest
 
-__all__ = ["Look", "Outcome", "Service", "Terms"]
+__all__ = ["DelayedMetrics", "DeploymentTerms", "SimulatedDeployment", "SimulationResult"]
 
 TICK_S = 0.25
-"""Of the simulation."""
+"""Step of the simulation."""
 DECIDE_S = 1.0
-"""Serve decides ten times a second; its delays are no shorter than 15 s."""
+"""Seconds between decisions. Serve decides ten times per second, but its delays are at least 15 s."""
 REPORT_S = 10.0
-"""Between two reports of a replica, to Serve's controller and to Prometheus' page alike."""
+"""Seconds between two reports of a replica to Serve's controller and to its metrics page."""
 SCRAPE_S = 15.0
-"""Between two looks of Prometheus."""
+"""Seconds between two scrapes."""
 
 
 @dataclass(frozen=True)
-class Terms:
-    """What the plan says of the deployment."""
+class DeploymentTerms:
+    """Parameters of the deployment, from the plan."""
 
-    least: int
-    most: int
+    min_replicas: int
+    max_replicas: int
     initial: int
     load_s: float
     look_back_s: float
@@ -34,58 +34,58 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class Look:
-    """What a decider sees, as late as it would see it."""
+class DelayedMetrics:
+    """Metrics as late as a policy would receive them."""
 
     now: float
     ongoing: float
     """Requests in flight, averaged over the look-back."""
-    serving: list[str]
-    """Names of the replicas that serve."""
-    wanted: int
+    running_replicas: list[str]
+    """Names of the running replicas."""
+    target_replicas: int
     waiting: dict[str, float]
-    """By replica: mean of the last minute's scrapes."""
+    """By replica: mean of the scrapes of the last minute."""
     first_tokens: dict[str, list[float]]
-    """By replica: those that Prometheus counted in the last two minutes, seconds."""
+    """By replica: times to first token that Prometheus counted in the last two minutes, in seconds."""
 
 
-Decider = Callable[[Look], int]
+Decider = Callable[[DelayedMetrics], int]
 
 
 @dataclass
-class Outcome:
-    card_s: float
-    """Seconds that cards were held, loads and endings among them."""
-    requests: list[Request]
+class SimulationResult:
+    gpu_seconds: float
+    """GPU seconds, including those of replicas that load or drain."""
+    requests: list[SimulatedRequest]
     started: int
-    """Replicas that were loaded after the first ones."""
+    """Replicas that were started after the initial ones."""
 
     def in_time(self, ttft_s: float) -> float:
-        """Share of all requests; one that never got a token was late."""
+        """Share of all requests in time; a request without a token is late."""
         good = sum(one.first_token is not None and one.first_token <= ttft_s for one in self.requests)
         return good / len(self.requests)
 
 
 @dataclass
-class Service:
-    machine: Machine
-    terms: Terms
+class SimulatedDeployment:
+    machine: ReplicaModel
+    terms: DeploymentTerms
     seed: int
-    replicas: list[Replica] = field(default_factory=list)
-    ending: list[Replica] = field(default_factory=list)
-    queue: deque[Request] = field(default_factory=deque)
-    """Before the router: no replica takes more."""
+    replicas: list[SimulatedReplica] = field(default_factory=list)
+    ending: list[SimulatedReplica] = field(default_factory=list)
+    queue: deque[SimulatedRequest] = field(default_factory=deque)
+    """Requests that wait at the router because every replica is full."""
     reports: deque[tuple[float, float]] = field(default_factory=deque)
-    """When, and requests in flight."""
+    """Time, and requests in flight."""
     pages: deque[tuple[float, dict[str, int]]] = field(default_factory=deque)
-    """When Prometheus looked, and what waited by replica."""
+    """Time of a scrape, and waiting requests by replica."""
     tokens: deque[tuple[float, str, float]] = field(default_factory=deque)
-    """When Prometheus will have counted it, replica, first token."""
+    """Time at which Prometheus has counted it, replica, time to first token."""
     started: int = 0
 
-    def run(self, arrivals: list[Request], seconds: float, decide: Decider) -> Outcome:
+    def run(self, arrivals: list[SimulatedRequest], seconds: float, decide: Decider) -> SimulationResult:
         draw = random.Random(self.seed)
-        left, card_s, steps = deque(arrivals), 0.0, int(seconds / TICK_S)
+        left, gpu_seconds, steps = deque(arrivals), 0.0, int(seconds / TICK_S)
         self.replicas = [self._replica(ready=0.0) for _ in range(self.terms.initial)]
         for step in range(steps):
             now = step * TICK_S
@@ -96,23 +96,23 @@ class Service:
                 if replica.ready <= now:
                     self._compute(replica, now)
             self.ending = [replica for replica in self.ending if replica.ongoing]
-            card_s += TICK_S * (len(self.replicas) + len(self.ending))
-            self._note(now)
+            gpu_seconds += TICK_S * (len(self.replicas) + len(self.ending))
+            self._record(now)
             if now % DECIDE_S == 0:
-                self._become(decide(self._look(now)), now)
-        return Outcome(card_s, arrivals, self.started - self.terms.initial)
+                self._scale(decide(self._delayed_metrics(now)), now)
+        return SimulationResult(gpu_seconds, arrivals, self.started - self.terms.initial)
 
-    def _compute(self, replica: Replica, now: float) -> None:
-        taken, before = replica.taken, list(replica.waiting)
-        replica.pass_time(now, TICK_S)
-        for request in before[: replica.taken - taken]:
+    def _compute(self, replica: SimulatedReplica, now: float) -> None:
+        taken, before = replica.started, list(replica.waiting)
+        replica.advance(now, TICK_S)
+        for request in before[: replica.started - taken]:
             assert request.first_token is not None
             came = request.at + request.first_token
             page = REPORT_S * (came // REPORT_S + 1)
             self.tokens.append((SCRAPE_S * (page // SCRAPE_S + 1), replica.name, request.first_token))
 
     def _route(self, now: float, draw: random.Random) -> None:
-        """The better of two, as Serve's router chooses; what no replica takes waits before it."""
+        """Choose the less busy of two replicas, as Serve's router does; requests wait if all are full."""
         while self.queue:
             open_ = [one for one in self.replicas if one.ready <= now and one.ongoing < self.terms.max_ongoing]
             if not open_:
@@ -120,31 +120,31 @@ class Service:
             two = draw.sample(open_, min(2, len(open_)))
             min(two, key=lambda replica: replica.ongoing).waiting.append(self.queue.popleft())
 
-    def _note(self, now: float) -> None:
+    def _record(self, now: float) -> None:
         if now % REPORT_S == 0:
             self.reports.append((now, len(self.queue) + sum(one.ongoing for one in (*self.replicas, *self.ending))))
         if now % SCRAPE_S == 0:
             self.pages.append((now, {one.name: len(one.waiting) for one in self.replicas if one.ready <= now}))
 
-    def _look(self, now: float) -> Look:
+    def _delayed_metrics(self, now: float) -> DelayedMetrics:
         while self.reports and self.reports[0][0] < now - self.terms.look_back_s:
             self.reports.popleft()
         while self.pages and self.pages[0][0] < now - 60:
             self.pages.popleft()
         while self.tokens and self.tokens[0][0] < now - 120:
             self.tokens.popleft()
-        return Look(
+        return DelayedMetrics(
             now=now,
             ongoing=sum(count for _, count in self.reports) / max(len(self.reports), 1),
-            serving=[one.name for one in self.replicas if one.ready <= now],
-            wanted=len(self.replicas),
+            running_replicas=[one.name for one in self.replicas if one.ready <= now],
+            target_replicas=len(self.replicas),
             waiting=_means(page for _, page in self.pages),
             first_tokens=_by_replica((name, token) for at, name, token in self.tokens if at <= now),
         )
 
-    def _become(self, wanted: int, now: float) -> None:
-        """Replicas that still load are given up first, then those with the fewest requests, which end them."""
-        wanted = min(max(wanted, self.terms.least), self.terms.most)
+    def _scale(self, wanted: int, now: float) -> None:
+        """Remove loading replicas first, then those with the fewest requests, which finish them."""
+        wanted = min(max(wanted, self.terms.min_replicas), self.terms.max_replicas)
         while len(self.replicas) < wanted:
             self.replicas.append(self._replica(ready=now + self.terms.load_s))
         if len(self.replicas) > wanted:
@@ -152,9 +152,9 @@ class Service:
             self.ending += [one for one in self.replicas[wanted:] if one.ready <= now]
             self.replicas = self.replicas[:wanted]
 
-    def _replica(self, ready: float) -> Replica:
+    def _replica(self, ready: float) -> SimulatedReplica:
         self.started += 1
-        return Replica(f"r{self.started}", ready, self.machine)
+        return SimulatedReplica(f"r{self.started}", ready, self.machine)
 
 
 def _means(pages: Iterable[dict[str, int]]) -> dict[str, float]:

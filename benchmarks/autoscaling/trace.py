@@ -1,5 +1,5 @@
-"""Arrivals. `python -m autoscaling.trace FILE` makes conversation.csv out of AzureLLMInferenceTrace_conv.csv, and
-code.csv out of AzureLLMInferenceTrace_code.csv."""
+"""Arrivals. `python -m autoscaling.trace FILE` converts AzureLLMInferenceTrace_conv.csv to conversation.csv and
+AzureLLMInferenceTrace_code.csv to code.csv."""
 
 import csv
 import datetime
@@ -11,7 +11,7 @@ from math import exp, log, sqrt
 from pathlib import Path
 from statistics import fmean, pstdev
 
-__all__ = ["Minute", "Request", "Trace", "requests", "trace"]
+__all__ = ["Minute", "SimulatedRequest", "Trace", "draw_requests", "load_trace"]
 
 HERE = Path(__file__).parent
 FILES = {"AzureLLMInferenceTrace_conv": "conversation", "AzureLLMInferenceTrace_code": "code"}
@@ -32,8 +32,8 @@ class Minute:
 
 
 @dataclass
-class Request:
-    """One request, and what became of it."""
+class SimulatedRequest:
+    """One request and its result."""
 
     at: float
     """Seconds."""
@@ -56,7 +56,7 @@ class Trace:
 
     @property
     def peak(self) -> float:
-        """Requests per second of the fullest minute."""
+        """Requests per second in the minute with the most requests."""
         return max(minute.requests for minute in self.minutes) / 60
 
     @property
@@ -70,7 +70,7 @@ class Trace:
         return sum(minute.answer_tokens for minute in self.minutes) / sum(minute.requests for minute in self.minutes)
 
 
-def trace(name: str) -> Trace:
+def load_trace(name: str) -> Trace:
     about: list[str] = []
     lines: list[str] = []
     for line in (HERE / f"{name}.csv").read_text().splitlines():
@@ -80,11 +80,11 @@ def trace(name: str) -> Trace:
     return Trace(rows, prompt, answer)
 
 
-def requests(seed: int, of: Trace) -> list[Request]:
-    """A draw: as many requests as each minute had, at any second of it; lengths log-normal around the minute's mean."""
+def draw_requests(seed: int, of: Trace) -> list[SimulatedRequest]:
+    """Draw the requests of each minute: uniform in time, with log-normal lengths around the mean of the minute."""
     draw = random.Random(seed)
     found = [
-        Request(
+        SimulatedRequest(
             at=60 * number + draw.uniform(0, 60),
             prompt=_length(draw, minute.prompt_tokens / minute.requests, of.prompt_variation),
             answer=_length(draw, minute.answer_tokens / minute.requests, of.answer_variation),
@@ -111,7 +111,7 @@ def main(original: Path) -> None:
 
 
 def _variation(whole: list[list[tuple[int, int, int]]], column: int) -> float:
-    """Standard deviation over mean within a minute; minutes without requests have none."""
+    """Return the mean over minutes of standard deviation divided by mean; empty minutes are left out."""
     lengths = [[row[column] for row in each] for each in whole if each]
     return fmean(pstdev(each) / fmean(each) for each in lengths)
 
