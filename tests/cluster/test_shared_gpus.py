@@ -33,7 +33,7 @@ def placed(cluster: Cluster, namespace: str) -> int:
     return sum("nodeName" in item["spec"] for item in cluster.all("Pod", namespace))
 
 
-def test_the_plan_counts_on_mig_instances_and_on_time_slices() -> None:
+def test_plan_counts_mig_instances_and_time_slices() -> None:
     assert OFFERED == {
         "nvidia.com/mig-3g.40gb": 5,
         "nvidia.com/mig-2g.20gb": 1,
@@ -43,9 +43,7 @@ def test_the_plan_counts_on_mig_instances_and_on_time_slices() -> None:
 
 
 @pytest.mark.parametrize("resource", OFFERED)
-def test_as_many_pods_are_placed_as_there_are_parts_and_one_more_waits(
-    resource: str, machines: Fleet, cluster: Cluster
-) -> None:
+def test_pods_are_scheduled_up_to_the_number_of_parts(resource: str, machines: Fleet, cluster: Cluster) -> None:
     with cluster.namespace({}) as name:
         cluster.apply(*(pod(f"p{number}", resource) for number in range(OFFERED[resource] + 1)), namespace=name)
         eventually(lambda: placed(cluster, name) == OFFERED[resource], f"{OFFERED[resource]} pods with {resource}")

@@ -31,7 +31,7 @@ AVAILABLE = 5 * GIB
 
 
 @pytest.mark.parametrize(("name", "tp", "pp", "context"), CASES)
-def test_the_pool_is_vllms_own(name: str, tp: int, pp: int, context: int) -> None:
+def test_cache_size_equals_that_of_vllm(name: str, tp: int, pp: int, context: int) -> None:
     from vllm.v1.core import kv_cache_utils as theirs
 
     model, constants = load_catalog().model(name), find_engine("0.29.0")[0]
@@ -54,7 +54,7 @@ def test_the_pool_is_vllms_own(name: str, tp: int, pp: int, context: int) -> Non
 
 @pytest.mark.parametrize("layers", [9, 61, 62, 64, 80, 126])
 @pytest.mark.parametrize("stages", [1, 2, 3, 4, 5, 8])
-def test_layers_are_split_as_vllm_splits_them(layers: int, stages: int) -> None:
+def test_layer_split_equals_that_of_vllm(layers: int, stages: int) -> None:
     from vllm.distributed.utils import get_pp_indices
 
     bounds = [get_pp_indices(layers, rank, stages) for rank in range(stages)]

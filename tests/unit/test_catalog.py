@@ -15,7 +15,7 @@ from rayhelm.errors import FleetError
 DATA = Path(__file__).parents[2] / "python/src/rayhelm/data"
 
 
-def test_it_carries_thirty_gpus_and_thirty_models_at_least() -> None:
+def test_catalog_has_at_least_thirty_gpus_and_models() -> None:
     assert len(load_catalog().gpus()) >= 30
     assert len(load_catalog().models()) >= 30
 
@@ -34,7 +34,7 @@ def test_it_carries_thirty_gpus_and_thirty_models_at_least() -> None:
         ("GB10", "DGX-Spark-128GB"),
     ],
 )
-def test_a_gpu_is_found_by_the_spellings_that_people_use(spelling: str, gpu: str) -> None:
+def test_gpu_is_found_by_common_spellings(spelling: str, gpu: str) -> None:
     assert load_catalog().gpu(spelling).id == gpu
 
 
@@ -66,19 +66,19 @@ def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
 
 
 @pytest.mark.parametrize("name", ["../gpus/t4-16gb", "", "/etc/passwd"])
-def test_a_name_never_leaves_its_folder(name: str) -> None:
+def test_name_with_a_path_stays_in_the_catalog_folder(name: str) -> None:
     with pytest.raises(FleetError, match="unknown model"):
         load_catalog().model(name)
 
 
 @pytest.mark.parametrize("kind", ["gpus", "models", "networks"])
-def test_no_spelling_means_two_things(kind: str) -> None:
+def test_every_spelling_finds_one_entry(kind: str) -> None:
     entries = getattr(load_catalog(), kind)()
     spellings = Counter(spelling for entry in entries for spelling in {stem(name) for name in names(entry)})
     assert [spelling for spelling, count in spellings.items() if count > 1] == []
 
 
-def test_every_figure_tells_where_it_was_read() -> None:
+def test_every_figure_has_a_source() -> None:
     for gpu in load_catalog().gpus():
         assert gpu.source, gpu.id
         assert bool(gpu.usable_gib) == bool(gpu.usable_source), gpu.id
@@ -88,13 +88,13 @@ def test_every_figure_tells_where_it_was_read() -> None:
     assert all(model.source and model.published for model in load_catalog().models())
 
 
-def test_a_card_never_shows_more_memory_than_its_data_sheet() -> None:
+def test_usable_memory_is_within_the_data_sheet() -> None:
     for gpu in load_catalog().gpus():
         if gpu.usable_gib and gpu.memory_gb:
             assert gpu.usable_gib <= gpu.memory_gb, gpu.id
 
 
-def test_a_figure_that_nobody_found_stays_unknown() -> None:
+def test_figure_without_a_source_stays_unknown() -> None:
     radeon, spark, internet = (
         load_catalog().gpu("Radeon-680M"),
         load_catalog().gpu("DGX-Spark-128GB"),
@@ -107,16 +107,14 @@ def test_a_figure_that_nobody_found_stays_unknown() -> None:
     assert internet.bandwidth_gbit_per_s is None
 
 
-def test_networks_without_rdma_keep_nccl_on_sockets() -> None:
+def test_networks_without_rdma_disable_infiniband_in_nccl() -> None:
     for network in load_catalog().networks():
         assert network.rdma == (network.env.get("NCCL_IB_DISABLE") != "1"), network.id
 
 
-def test_a_new_entry_is_one_new_file(tmp_path: Path) -> None:
-    _write(
-        tmp_path / "gpus/my-card-48gb.yaml", _entry("gpus/l4-24gb.yaml") | {"id": "My-Card-48GB", "aliases": ["mine"]}
-    )
-    assert Catalog(tmp_path).gpu("mine").id == "My-Card-48GB"
+def test_new_gpu_needs_one_file(tmp_path: Path) -> None:
+    _write(tmp_path / "gpus/my-gpu-48gb.yaml", _entry("gpus/l4-24gb.yaml") | {"id": "My-GPU-48GB", "aliases": ["mine"]})
+    assert Catalog(tmp_path).gpu("mine").id == "My-GPU-48GB"
 
 
 def test_a_file_is_named_after_its_id(tmp_path: Path) -> None:
@@ -174,7 +172,7 @@ def test_a_model_that_contradicts_itself_is_refused(tmp_path: Path, change: dict
 
 
 @pytest.mark.parametrize("text", ["id: [1,", "\tid: x", "", "- a\n- b"])
-def test_a_file_that_holds_no_entry_is_one_clear_message(tmp_path: Path, text: str) -> None:
+def test_file_without_an_entry_is_refused_with_one_message(tmp_path: Path, text: str) -> None:
     path = tmp_path / "l4-24gb.yaml"
     path.write_text(text)
     with pytest.raises(FleetError, match=r"l4-24gb\.yaml"):

@@ -41,7 +41,7 @@ def test_a_parsed_config_needs_no_file() -> None:
     assert read_config(config("phi-4") | {"_name_or_path": "me/mine"}).id == "me/mine"
 
 
-def test_a_hub_id_that_the_catalog_knows_asks_nobody() -> None:
+def test_hub_id_of_the_catalog_sends_no_request() -> None:
     assert read_config("Qwen/Qwen3-14B", transport=refusing()) is load_catalog().model("Qwen/Qwen3-14B")
 
 
@@ -59,7 +59,7 @@ def test_the_head_dimension_follows_from_the_heads_where_it_is_left_out() -> Non
         ({"sliding_window": 4096, "layer_types": ["sliding_attention", "full_attention"] * 20}, 20),
     ],
 )
-def test_windowed_layers_are_counted_however_the_family_says_it(change: dict[str, Any], windowed: int) -> None:
+def test_windowed_layers_are_counted_for_each_family(change: dict[str, Any], windowed: int) -> None:
     model = read_config(config("Mistral-Small-24B-Instruct-2501") | change)
     assert model.attention.windowed_layers == windowed
 
@@ -86,7 +86,7 @@ def test_windowed_layers_are_counted_however_the_family_says_it(change: dict[str
         ),
     ],
 )
-def test_each_way_of_quantising_is_understood(quantization: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_each_quantization_is_read(quantization: dict[str, Any], expected: dict[str, Any]) -> None:
     found = read_config(config("phi-4") | {"quantization_config": quantization}).quantization
     assert found is not None
     assert {key: getattr(found, key) for key in expected} == expected
@@ -146,7 +146,7 @@ def test_a_missing_key_inside_a_part_is_named_with_the_part() -> None:
         ),
     ],
 )
-def test_what_cannot_be_planned_is_refused_in_words(change: dict[str, Any], message: str) -> None:
+def test_unsupported_config_is_refused_with_a_message(change: dict[str, Any], message: str) -> None:
     with pytest.raises(FleetError) as error:
         read_config(config("phi-4") | change)
     assert message in str(error.value)
@@ -163,7 +163,7 @@ def test_what_cannot_be_planned_is_refused_in_words(change: dict[str, Any], mess
         (" " * 2_000_000, "larger than 1 MiB"),
     ],
 )
-def test_a_file_that_is_no_config_is_said_with_its_path(tmp_path: Path, text: str, message: str) -> None:
+def test_file_without_a_config_is_refused_with_its_path(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "config.json"
     path.write_text(text)
     with pytest.raises(FleetError, match=message) as error:
@@ -182,7 +182,7 @@ def test_what_is_wrong_in_a_config_has_its_line_and_a_fix(tmp_path: Path) -> Non
     assert found.fix
 
 
-def test_a_line_inside_a_part_is_the_parts_own(tmp_path: Path) -> None:
+def test_line_of_a_nested_key_is_that_of_the_key(tmp_path: Path) -> None:
     keys = config("gemma-3-27b-it")
     keys["hidden_size"] = 1
     keys["text_config"]["hidden_size"] = 0
@@ -206,13 +206,13 @@ NONSENSE: list[Any] = [
 
 
 @pytest.mark.parametrize("name", ["gemma-3-27b-it", "DeepSeek-V3", "Qwen3-32B-AWQ", "405B-Instruct-FP8-dynamic"])
-def test_nonsense_under_any_key_is_read_or_refused_in_words(name: str) -> None:
-    """Whatever is read can be accounted for; whatever is not is told by key, on a line or two, with a fix."""
-    whole, card = config(name), [load_catalog().gpu("H100-SXM-80GB")]
+def test_wrong_value_of_any_key_is_read_or_refused_with_a_fix(name: str) -> None:
+    """A value is read, or refused with its key and a fix in at most two lines."""
+    whole, gpus = config(name), [load_catalog().gpu("H100-SXM-80GB")]
     for path in keys_of(whole):
         for nonsense in NONSENSE:
             try:
-                fit(read_config(changed(whole, path, nonsense)), card)
+                fit(read_config(changed(whole, path, nonsense)), gpus)
             except FleetError as error:
                 for problem in error.problems:
                     assert problem.path
@@ -232,7 +232,7 @@ def changed(part: dict[str, Any], path: tuple[str, ...], value: Any) -> dict[str
     return part | {path[0]: changed(part[path[0]], path[1:], value) if path[1:] else value}
 
 
-def test_a_publishers_name_that_is_none_gives_way_to_the_files(tmp_path: Path) -> None:
+def test_unusable_publisher_name_is_replaced_by_the_file_name(tmp_path: Path) -> None:
     path = tmp_path / "mine.json"
     for name in (5, "", "\x1b[31mred", "n" * 300):
         path.write_text(json.dumps(config("phi-4") | {"_name_or_path": name}))
@@ -247,7 +247,7 @@ def test_a_model_is_resolved_from_the_folder_it_is_named_in(tmp_path: Path) -> N
     assert resolve("Phi-4", tmp_path) is load_catalog().model("microsoft/phi-4")
 
 
-def test_a_folder_never_hides_a_model_of_the_catalog(tmp_path: Path) -> None:
+def test_catalog_model_has_precedence_over_a_folder(tmp_path: Path) -> None:
     (tmp_path / "phi-4").mkdir()
     (tmp_path / "phi-4" / "config.json").write_text("{}")
     assert resolve("phi-4", tmp_path) is load_catalog().model("phi-4")
@@ -255,7 +255,7 @@ def test_a_folder_never_hides_a_model_of_the_catalog(tmp_path: Path) -> None:
         resolve("./phi-4", tmp_path)
 
 
-def test_a_home_is_looked_up_whatever_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_home_folder_does_not_depend_on_the_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "mine.json").write_text(json.dumps(config("phi-4")))
     assert resolve("~/mine.json", tmp_path / "elsewhere").id == "mine"
@@ -264,7 +264,7 @@ def test_a_home_is_looked_up_whatever_the_base(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize(
     "name", ["s3://b/x", "./x", "", " ", "x" * 300, "x" * 300 + ".json", "~no-such-user/x", "Qwen3-15B"]
 )
-def test_a_name_that_says_no_model_is_told_how_to_say_it(name: str, tmp_path: Path) -> None:
+def test_unknown_name_is_refused_with_how_to_name_a_model(name: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(FleetError) as error:
         resolve(name, tmp_path)
@@ -274,12 +274,12 @@ def test_a_name_that_says_no_model_is_told_how_to_say_it(name: str, tmp_path: Pa
     assert len(str(error.value)) < 800
 
 
-def test_a_path_that_is_not_there_is_said(tmp_path: Path) -> None:
+def test_missing_path_is_refused(tmp_path: Path) -> None:
     with pytest.raises(FleetError, match="cannot be read: No such file"):
         read_config(tmp_path / "config.json")
 
 
-def test_the_hub_is_asked_for_what_the_catalog_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hub_is_asked_when_the_catalog_lacks_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     monkeypatch.setenv("HF_ENDPOINT", "https://mirror.example/")
     monkeypatch.setenv("HF_TOKEN", "secret")
@@ -289,9 +289,9 @@ def test_the_hub_is_asked_for_what_the_catalog_lacks(monkeypatch: pytest.MonkeyP
         asked.append(request)
         return httpx.Response(200, json=config("phi-4"))
 
-    model = read_config("somebody/finetune", transport=httpx.MockTransport(answer))
-    assert (model.id, model.layers) == ("somebody/finetune", 40)
-    assert str(asked[0].url) == "https://mirror.example/somebody/finetune/resolve/main/config.json"
+    model = read_config("example/finetune", transport=httpx.MockTransport(answer))
+    assert (model.id, model.layers) == ("example/finetune", 40)
+    assert str(asked[0].url) == "https://mirror.example/example/finetune/resolve/main/config.json"
     assert asked[0].headers["authorization"] == "Bearer secret"
 
 
@@ -313,7 +313,7 @@ def test_an_offline_hub_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
         (httpx.Response(200, json=[]), "answers no config.json"),
     ],
 )
-def test_a_hub_that_fails_leaves_the_nearest_names_and_a_way_on(
+def test_failing_hub_gives_the_nearest_names_and_a_fix(
     monkeypatch: pytest.MonkeyPatch, answer: httpx.Response, message: str
 ) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
@@ -323,13 +323,13 @@ def test_a_hub_that_fails_leaves_the_nearest_names_and_a_way_on(
     assert "--config path/to/config.json" in str(error.value)
 
 
-def test_a_hub_that_cannot_be_reached_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreachable_hub_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HF_HUB_OFFLINE", raising=False)
     with pytest.raises(FleetError, match="cannot be reached"):
         read_config("Qwen/Qwen3-15B", transport=refusing())
 
 
-def test_a_name_that_is_no_hub_id_asks_nobody() -> None:
+def test_name_without_a_hub_id_sends_no_request() -> None:
     with pytest.raises(FleetError, match="unknown model 'Qwen3-15B'"):
         read_config("Qwen3-15B", transport=refusing())
 

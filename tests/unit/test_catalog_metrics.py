@@ -75,15 +75,15 @@ def test_matchers_pick_the_backends_of_models_alone() -> None:
     assert {proxy for proxy in proxies if re.fullmatch(pattern[1], proxy)} == {"llama:stable"} < proxies
 
 
-def test_cards_are_asked_for_every_metric_of_theirs() -> None:
-    """The chart platform tells DCGM's exporter which fields to read."""
+def test_dcgm_exporter_is_configured_for_every_metric() -> None:
+    """The chart platform configures the fields of dcgm-exporter."""
     asked = load_nvidia().counters | load_nvidia().profiling
     assert {name: metric.type for name, metric in load_exporters()["dcgm"].metrics.items()} == {
         name: asked[name].type for name in load_exporters()["dcgm"].metrics
     }
 
 
-def test_a_name_stands_in_one_exporter_only() -> None:
+def test_metric_name_is_in_one_exporter() -> None:
     assert len(load_metrics()) == sum(len(exporter.metrics) for exporter in load_exporters().values()) > 60
 
 
@@ -96,12 +96,12 @@ def test_a_name_has_the_form_of_its_type(name: str) -> None:
     assert metric.meaning.endswith(".")
 
 
-def test_what_is_absent_is_in_no_exporter_and_leads_to_something_that_is() -> None:
+def test_absent_metric_is_in_no_exporter_and_names_one_that_is() -> None:
     for exporter in load_exporters().values():
         assert not set(exporter.absent) & set(load_metrics())
         assert set(exporter.absent.values()) <= set(load_metrics())
 
 
-def test_what_tells_that_a_number_exists_stays_and_is_of_its_scope() -> None:
+def test_stays_metric_is_always_there_and_of_its_scope() -> None:
     for scraped, scope in load_scaling_rules().scopes.items():
         assert of(scraped)[scope.stays].availability == "always"

@@ -1,4 +1,4 @@
-"""MIG's profile tables, and parts of cards as cards of their own."""
+"""MIG profiles, and parts of GPUs as GPU kinds."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_as_many_instances_fit_as_nvidia_s_guide_says(gpu: str) -> None:
         ("A100-SXM-80GB", {"4g.40gb": 1, "3g.40gb": 1}),
     ],
 )
-def test_layouts_fit_that_nvidia_s_operator_makes_or_people_made(gpu: str, layout: dict[str, int]) -> None:
+def test_published_mig_layouts_fit(gpu: str, layout: dict[str, int]) -> None:
     """The `all-balanced` layouts of the GPU operator's own ConfigMap, and one of public notes."""
     assert table(gpu).fits(layout)
 
@@ -65,32 +65,32 @@ def test_layouts_fit_that_nvidia_s_operator_makes_or_people_made(gpu: str, layou
         {"2g.20gb": 3, "1g.20gb": 2},
     ],
 )
-def test_a_layout_that_has_no_room_does_not_fit(layout: dict[str, int]) -> None:
+def test_layout_with_too_many_instances_does_not_fit(layout: dict[str, int]) -> None:
     assert not table("A100-SXM-80GB").fits(layout)
 
 
 @pytest.mark.parametrize(("shares", "profile"), [(2, "3g.40gb"), (3, "2g.20gb"), (4, "1g.20gb"), (5, "1g.10gb")])
-def test_equal_shares_are_of_the_largest_profile_that_fits_so_often(shares: int, profile: str) -> None:
+def test_equal_shares_use_the_largest_profile_that_fits(shares: int, profile: str) -> None:
     assert table("H100-SXM-80GB").parts(shares) == profile
 
 
-def test_more_shares_than_slices_are_of_no_profile() -> None:
+def test_more_shares_than_slices_have_no_profile() -> None:
     assert table("A30-24GB").parts(5) is None
 
 
 @pytest.mark.parametrize("gpu", [gpu.id for gpu in CUT])
-def test_no_instance_has_more_than_its_share_of_the_card_and_none_lacks_more_than_a_tenth_of_it(gpu: str) -> None:
+def test_instance_memory_is_within_a_tenth_below_its_share(gpu: str) -> None:
     whole, found = load_catalog().gpu(gpu), table(gpu)
-    card = whole.usable_gib or whole.memory_gb
-    assert card
+    gpu_gib = whole.usable_gib or whole.memory_gb
+    assert gpu_gib
     for profile, cut in found.profiles.items():
-        share = card * cut.memory / found.memory_slices
+        share = gpu_gib * cut.memory / found.memory_slices
         part = load_catalog().gpu(f"{gpu}/{profile}")
         assert part.usable_gib is not None
         assert 0.9 * share <= part.usable_gib <= share * 1.004, profile
 
 
-def test_a_part_is_a_card_of_its_own() -> None:
+def test_part_of_a_gpu_is_a_gpu_kind() -> None:
     part, whole = load_catalog().gpu("H100-SXM-80GB/3g.40gb"), load_catalog().gpu("H100-SXM-80GB")
     assert (part.resource, part.usable_gib, part.of) == ("nvidia.com/mig-3g.40gb", 39.5, whole.id)
     assert part.memory_bandwidth_gb_per_s == whole.memory_bandwidth_gb_per_s * 4 / 8  # type: ignore[operator]
@@ -99,12 +99,12 @@ def test_a_part_is_a_card_of_its_own() -> None:
     assert (part.part, part.memory_seen) == (0.5, 1.0)
 
 
-def test_a_time_slice_sees_the_memory_of_the_whole_card() -> None:
+def test_time_slice_reports_the_memory_of_the_whole_gpu() -> None:
     part = load_catalog().gpu("l4/4")
     assert (part.id, part.resource, part.part, part.memory_seen) == ("L4-24GB/4", "nvidia.com/gpu.shared", 0.25, 0.25)
 
 
-def test_intel_s_plugin_calls_shares_what_it_calls_cards() -> None:
+def test_intel_time_slice_keeps_the_resource_of_the_gpu() -> None:
     assert load_catalog().gpu("Arc-Pro-B60-24GB/2").resource == "gpu.intel.com/xe"
 
 
@@ -118,7 +118,7 @@ def test_intel_s_plugin_calls_shares_what_it_calls_cards() -> None:
         ("MI300X-192GB/2", "cannot share one MI300X-192GB between pods"),
     ],
 )
-def test_a_part_that_there_is_not_is_refused(name: str, message: str) -> None:
+def test_unsupported_part_is_refused(name: str, message: str) -> None:
     with pytest.raises(FleetError) as caught:
         load_catalog().gpu(name)
     (problem,) = caught.value.problems

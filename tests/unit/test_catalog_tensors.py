@@ -58,7 +58,7 @@ def test_block_scales_cost_four_bytes_for_every_128_by_128_weights() -> None:
     assert tensor("mlp.down", scaled).bytes == weight + 4 * weight / 128**2
 
 
-def test_mxfp4_quantises_experts_and_nothing_else() -> None:
+def test_mxfp4_quantizes_experts_only() -> None:
     layer = of("openai/gpt-oss-20b").layers[0]
     up = tensor("experts.gate_up", layer)
     biases = 32 * 2 * 2880
@@ -73,13 +73,13 @@ def test_bitsandbytes_puts_64_weights_under_one_scale() -> None:
     assert tensor("mlp.down", layer).bytes == tensor("mlp.down", layer).parameters * (0.5 + 4 / 64)
 
 
-def test_layers_that_are_alike_are_one_object() -> None:
+def test_equal_layers_are_one_object() -> None:
     assert len({id(layer) for layer in of("Llama-3.1-405B").layers}) == 1
     deepseek = of("deepseek-ai/DeepSeek-V3").layers
     assert [len({id(layer) for layer in part}) for part in (deepseek[:3], deepseek[3:], deepseek)] == [1, 1, 2]
 
 
-def test_a_model_is_counted_once() -> None:
+def test_weights_of_a_model_are_cached() -> None:
     assert of("Qwen/Qwen3-14B") is of("Qwen3-14B")
 
 
@@ -90,7 +90,7 @@ def test_a_tied_head_has_bytes_for_the_last_stage_but_no_parameters() -> None:
     assert tied.bytes == 2 * tied.parameters
 
 
-def test_each_kind_of_weight_says_how_tensor_parallelism_cuts_it() -> None:
+def test_each_weight_has_its_tensor_parallel_sharding() -> None:
     llama, deepseek = of("Llama-3.1-8B"), of("deepseek-ai/DeepSeek-V3").layers[3]
     assert {t.name: t.shard for t in llama.layers[0]} == {
         "attention.q": "split",
@@ -108,12 +108,12 @@ def test_each_kind_of_weight_says_how_tensor_parallelism_cuts_it() -> None:
     assert tensor("experts.router", deepseek).shard == "replicated"
 
 
-def test_vllm_holds_float32_checkpoints_in_16_bits_and_custom_applications_do_not() -> None:
+def test_float32_checkpoints_are_16_bits_in_vllm_only() -> None:
     assert of("BAAI/bge-large-en-v1.5").bytes == 2 * of("BAAI/bge-large-en-v1.5").parameters
     assert of("microsoft/speecht5_tts").bytes == 4 * of("microsoft/speecht5_tts").parameters
 
 
-def test_speech_and_transcription_share_an_8_gb_card() -> None:
+def test_speech_and_transcription_fit_one_8_gb_gpu() -> None:
     together = of("microsoft/speecht5_tts").bytes + of("openai/whisper-large-v3").bytes
     usable = load_catalog().gpu("RTX-2070-8GB").usable_gib
     assert usable is not None

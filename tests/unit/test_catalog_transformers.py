@@ -39,19 +39,19 @@ def built(keys: dict[str, Any]) -> int:
 @pytest.mark.parametrize(
     "path", [path for path in CONFIGS if not any(name in path.stem for name in BIG)], ids=lambda path: path.stem
 )
-def test_the_count_is_that_of_transformers(path: Path) -> None:
+def test_parameters_equal_those_of_transformers(path: Path) -> None:
     model = load_catalog().model(path.stem.replace("--", "/"))
     assert built(json.loads(path.read_text())) == count_weights(model).parameters
 
 
-def test_latent_attention_and_shared_experts_are_counted_as_transformers_does() -> None:
+def test_latent_attention_and_shared_experts_equal_transformers() -> None:
     """DeepSeek V3 with 4 layers in place of 61. The router's correction is a buffer there, not a parameter."""
     keys = json.loads(next(path for path in CONFIGS if "DeepSeek-V3" in path.stem).read_text())
     model = load_catalog().model("deepseek-ai/DeepSeek-V3").model_copy(update={"layers": 4})
     assert built(keys | {"num_hidden_layers": 4}) == count_weights(model).parameters - _corrections(model)
 
 
-def test_speecht5_and_its_vocoder_are_counted_whole() -> None:
+def test_speecht5_and_its_vocoder_are_counted() -> None:
     from transformers import SpeechT5Config, SpeechT5ForTextToSpeech, SpeechT5HifiGan, SpeechT5HifiGanConfig
 
     speech = parameters(lambda: SpeechT5ForTextToSpeech(SpeechT5Config()))

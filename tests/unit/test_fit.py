@@ -1,4 +1,4 @@
-"""What `fit` answers, for the fleets that rayhelm must carry and for any model on any card."""
+"""`fit`: results for the reference fleets and for any model on any GPU."""
 
 import json
 import math
@@ -26,7 +26,7 @@ def ask(model: str, *gpus: str, **settings) -> Fit:
 
 @pytest.mark.parametrize("context", [4096, 16384])
 @pytest.mark.parametrize("settings", [ARTICLE, {}])
-def test_the_smaller_workstation_cannot_hold_the_weights(context, settings) -> None:
+def test_a4000_is_too_small_for_the_32b_weights(context, settings) -> None:
     answer = ask(AWQ, A4000, max_model_len=context, **settings)
     assert not answer.fits
     assert answer.weights_gib_per_gpu == pytest.approx(18.0, abs=0.1)
@@ -35,7 +35,7 @@ def test_the_smaller_workstation_cannot_hold_the_weights(context, settings) -> N
 
 
 @pytest.mark.parametrize("settings", [ARTICLE, {}])
-def test_the_larger_workstation_is_tight_at_a_short_context(settings) -> None:
+def test_a5000_fits_the_32b_tightly_at_a_short_context(settings) -> None:
     answer = ask(AWQ, A5000, max_model_len=4096, **settings)
     assert (answer.fits, answer.tight) == (True, True)
     assert 1.5 < answer.kv_available_gib_per_gpu < 2.4
@@ -44,7 +44,7 @@ def test_the_larger_workstation_is_tight_at_a_short_context(settings) -> None:
 
 
 @pytest.mark.parametrize("settings", [ARTICLE, {}])
-def test_the_larger_workstation_alone_refuses_a_long_context_and_says_how_long_it_may_be(settings) -> None:
+def test_a5000_refuses_a_long_context_and_names_the_longest_that_fits(settings) -> None:
     answer = ask(AWQ, A5000, max_model_len=16384, **settings)
     assert not answer.fits
     assert "needs 4.0 GiB of KV cache" in answer.reason
@@ -55,18 +55,18 @@ def test_the_larger_workstation_alone_refuses_a_long_context_and_says_how_long_i
 
 @pytest.mark.parametrize("gpus", [(A5000, A4000), (A4000, A5000)])
 @pytest.mark.parametrize("settings", [ARTICLE, {}])
-def test_both_workstations_hold_the_long_context_in_either_order(gpus, settings) -> None:
+def test_pipeline_over_both_workstations_fits_a_long_context_in_either_order(gpus, settings) -> None:
     answer = ask(AWQ, *gpus, max_model_len=16384, **settings)
     assert (answer.fits, answer.fits_every_order) == (True, True)
     assert answer.pipeline_parallel_size == 2
     assert [(stage.gpu, stage.layers) for stage in answer.stages] == [(gpu, 32) for gpu in gpus]
     first, last = answer.stages
-    # The weakest stage decides for both, so that most of the larger card stays empty.
+    # The weakest stage decides for both, so most of the larger GPU stays unused.
     assert first.kv_gib == last.kv_gib
     assert answer.gpu == "+".join(gpus)
 
 
-def test_figures_are_the_weakest_stages_and_the_sampler_is_on_the_last() -> None:
+def test_figures_are_those_of_the_weakest_stage_and_the_last_has_the_sampler() -> None:
     first, last = (ask(AWQ, *gpus, max_model_len=16384, **ARTICLE) for gpus in ((A4000, A5000), (A5000, A4000)))
     small = load_catalog().gpu(A4000).usable_gib
     for answer in (first, last):
@@ -76,7 +76,7 @@ def test_figures_are_the_weakest_stages_and_the_sampler_is_on_the_last() -> None
     assert first.kv_cache_tokens > last.kv_cache_tokens
 
 
-def test_batches_in_flight_take_cache_from_windowed_models() -> None:
+def test_batches_in_flight_reduce_the_cache_of_windowed_models() -> None:
     gemma = "google/gemma-3-27b-it"
     calm, busy = (ask(gemma, H100, max_model_len=32768, max_num_batched_tokens=n) for n in (2048, 4096))
     blocks = [answer.kv_cache_tokens / 32768 / answer.kv_available_gib_per_gpu for answer in (calm, busy)]
@@ -85,12 +85,12 @@ def test_batches_in_flight_take_cache_from_windowed_models() -> None:
     assert blocks[0] / blocks[1] == pytest.approx(request[1] / request[0], rel=1e-3)
 
 
-def test_defaults_shrink_with_what_all_sequences_could_hold() -> None:
+def test_default_batch_is_limited_by_sequences_times_context() -> None:
     answer = ask(LLAMA.format("8B"), H100, max_model_len=2, max_num_seqs=8)
     assert (answer.max_num_seqs, answer.max_num_batched_tokens) == (8, 16)
 
 
-def test_unlike_cards_with_a_16_bit_model_need_uneven_layers_and_a_fixed_order() -> None:
+def test_14b_on_different_gpus_needs_uneven_layers_and_a_fixed_order() -> None:
     even = ask("Qwen/Qwen3-14B", A5000, A4000, max_model_len=4096, **ARTICLE)
     assert not even.fits
     assert any("layers" in fix.settings for fix in even.fixes)
@@ -99,7 +99,7 @@ def test_unlike_cards_with_a_16_bit_model_need_uneven_layers_and_a_fixed_order()
     assert [stage.layers for stage in uneven.stages] == [24, 16]
 
 
-def test_8b_in_16_bits_fits_a_24_gb_card_at_a_limited_context() -> None:
+def test_8b_in_16_bits_fits_a_24_gb_gpu_with_a_limited_context() -> None:
     whole = ask(LLAMA.format("8B"), "RTX-4090-24GB")
     assert not whole.fits
     assert 30_000 < whole.largest_context < 45_000
@@ -110,18 +110,18 @@ def test_8b_in_16_bits_fits_a_24_gb_card_at_a_limited_context() -> None:
 @pytest.mark.parametrize(
     ("tp", "context", "fits"), [(2, 131_072, False), (2, 4096, True), (4, 131_072, True), (1, 512, False)]
 )
-def test_70b_in_16_bits(tp, context, fits) -> None:
+def test_70b_fit_depends_on_tensor_parallelism_and_context(tp, context, fits) -> None:
     assert ask(LLAMA.format("70B"), H100, tp=tp, max_model_len=context).fits is fits
 
 
 @pytest.mark.parametrize(("suffix", "pp", "fits"), [("", 1, False), ("", 2, True), ("", 4, True), ("-FP8", 1, True)])
-def test_405b_on_hosts_of_eight(suffix, pp, fits) -> None:
+def test_405b_fit_depends_on_pipeline_stages_and_precision(suffix, pp, fits) -> None:
     answer = ask(LLAMA.format("405B") + suffix, H100, tp=8, pp=pp, max_model_len=16384)
     assert answer.fits is fits
     assert len(answer.stages) == (pp if pp > 1 else 0)
 
 
-def test_the_terms_add_up_to_the_share_of_the_card() -> None:
+def test_memory_terms_add_up_to_the_budget() -> None:
     answer = ask(LLAMA.format("8B"), H100, gpu_memory_utilization=0.8)
     terms = (
         answer.weights_gib_per_gpu,
@@ -133,18 +133,18 @@ def test_the_terms_add_up_to_the_share_of_the_card() -> None:
     assert sum(terms) == pytest.approx(0.8 * load_catalog().gpu(H100).usable_gib)
 
 
-def test_half_a_card_is_half_the_share() -> None:
+def test_gpu_fraction_of_half_halves_the_utilization() -> None:
     half, share = ask("BAAI/bge-m3", H100, share=0.5), ask("BAAI/bge-m3", H100, gpu_memory_utilization=0.46)
     assert half == share
     assert half.gpu_memory_utilization == pytest.approx(0.46)
 
 
-def test_a_model_that_caches_nothing_runs_as_many_sequences_as_it_may() -> None:
+def test_model_without_a_cache_runs_max_num_seqs_requests() -> None:
     answer = ask("BAAI/bge-large-en-v1.5", "L4-24GB", share=0.25)
     assert (answer.fits, answer.kv_cache_tokens, answer.max_concurrency) == (True, 0, 256)
 
 
-def test_of_another_application_only_the_weights_are_known() -> None:
+def test_fit_knows_only_the_weights_of_another_application() -> None:
     answer = ask("microsoft/speecht5_tts", "T4-16GB", share=0.25)
     assert (answer.fits, answer.tight) == (True, True)
     assert (answer.kv_available_gib_per_gpu, answer.activation_gib, answer.max_concurrency) == (None, None, None)
@@ -152,7 +152,7 @@ def test_of_another_application_only_the_weights_are_known() -> None:
     assert "served by its own application" in answer.unknown[0]
 
 
-def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
+def test_refused_split_has_no_figures_and_names_valid_sizes() -> None:
     answer = ask(LLAMA.format("70B"), H100, tp=3)
     assert (answer.fits, answer.weights_gib_per_gpu) == (False, None)
     assert "64 attention heads are not divisible" in answer.reason
@@ -161,14 +161,14 @@ def test_a_refused_split_has_no_figures_and_names_those_that_work() -> None:
     assert "1, 2, 4, 8, 16, 32" in only.why
 
 
-def test_a_card_of_unknown_memory_is_not_guessed() -> None:
+def test_fit_gives_no_figures_when_the_gpu_memory_is_unknown() -> None:
     blank = load_catalog().gpu(H100).model_copy(update={"usable_gib": None})
     answer = fit(load_catalog().model(LLAMA.format("8B")), [blank])
     assert (answer.fits, answer.kv_available_gib_per_gpu) == (False, None)
     assert "is not known" in answer.reason
 
 
-def test_fixes_come_from_the_catalog_and_hold() -> None:
+def test_fixes_from_the_catalog_fit() -> None:
     answer = ask(LLAMA.format("405B"), H100, tp=8, max_model_len=16384, catalog=load_catalog())
     assert any("FP8" in str(fix.settings.get("source")) for fix in answer.fixes)
     assert "pipeline_parallel_size: 2   # 16 x H100-SXM-80GB" in map(str, answer.fixes)
@@ -176,7 +176,7 @@ def test_fixes_come_from_the_catalog_and_hold() -> None:
     assert ask(LLAMA.format("405B"), gpu, tp=8, max_model_len=16384).fits
 
 
-def test_constants_of_another_version_are_named() -> None:
+def test_fit_names_the_version_of_its_constants() -> None:
     assert "planned with those of 0.17.0" in " ".join(ask(AWQ, A5000, vllm_version="0.18.0").unknown)
 
 
@@ -197,12 +197,12 @@ def test_constants_of_another_version_are_named() -> None:
         ({"pp": 2, "partition": (30, 3)}, "do not split the 32"),
     ],
 )
-def test_bad_settings_are_told(settings, said) -> None:
+def test_fit_refuses_settings_out_of_range(settings, said) -> None:
     with pytest.raises(FleetError, match=said):
         ask(LLAMA.format("8B"), H100, **settings)
 
 
-def test_cards_are_one_kind_or_one_for_each_stage() -> None:
+def test_fit_takes_one_gpu_or_one_per_stage() -> None:
     with pytest.raises(FleetError, match="2 GPUs for 3 pipeline stages"):
         ask(AWQ, A5000, A4000, pp=3)
 
@@ -214,7 +214,7 @@ def _some_asks(count: int) -> list[tuple[str, str, int]]:
 
 
 @pytest.mark.parametrize(("model", "gpu", "tp"), _some_asks(150))
-def test_what_holds_for_any_model_on_any_card(model, gpu, tp) -> None:
+def test_fit_invariants_for_any_model_on_any_gpu(model, gpu, tp) -> None:
     top = load_catalog().model(model).max_context
     short, long = (ask(model, gpu, tp=tp, max_model_len=max(1, top // part)) for part in (8, 1))
     for answer in (short, long):
@@ -236,7 +236,7 @@ def _cli(*arguments: str):
     return CliRunner().invoke(app, list(arguments))
 
 
-def test_the_command_prints_the_contract_as_json() -> None:
+def test_fit_command_prints_json() -> None:
     done = _cli("--model", AWQ, "--gpu", A5000, "--gpu", "RTX A4000", "--max-model-len", "16384", "--format", "json")
     assert done.exit_code == 0, done.output
     answer = json.loads(done.output)
@@ -248,7 +248,7 @@ def test_the_command_prints_the_contract_as_json() -> None:
     assert isinstance(answer["kv_cache_tokens"], int)
 
 
-def test_the_command_ends_well_when_the_answer_is_no() -> None:
+def test_fit_command_exits_with_0_when_the_model_does_not_fit() -> None:
     done = _cli("--model", AWQ, "--gpu", A4000)
     assert done.exit_code == 0
     assert "does not fit" in done.output
@@ -269,7 +269,7 @@ LLAMA_CONFIG = {
 }
 
 
-def test_the_command_reads_a_config_file(tmp_path) -> None:
+def test_fit_command_reads_a_config_file(tmp_path) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps(LLAMA_CONFIG))
     done = _cli("--config", str(config), "--gpu", "H100 SXM", "--format", "json")
@@ -291,7 +291,7 @@ def test_the_command_reads_a_config_file(tmp_path) -> None:
         (("--config", "m" * 300 + ".json", "--gpu", A4000), "File name too long"),
     ],
 )
-def test_the_command_tells_what_is_wrong(arguments, said, tmp_path, monkeypatch) -> None:
+def test_fit_command_reports_what_is_wrong(arguments, said, tmp_path, monkeypatch) -> None:
     (tmp_path / "config.json").write_text(json.dumps(LLAMA_CONFIG))
     monkeypatch.chdir(tmp_path)
     error = _cli(*arguments).exception
@@ -314,13 +314,13 @@ def test_the_command_tells_what_is_wrong(arguments, said, tmp_path, monkeypatch)
         ("--gpu-memory-utilization", "1.01"),
     ],
 )
-def test_an_option_out_of_bounds_is_wrong_usage_and_named(arguments) -> None:
+def test_fit_command_names_an_option_out_of_range(arguments) -> None:
     done = _cli("--model", AWQ, "--gpu", A4000, *arguments)
     assert done.exit_code == 2
     assert arguments[0] in click.unstyle(done.output)
 
 
-def test_the_fix_of_wrong_layers_can_be_given_as_it_is_printed() -> None:
+def test_fix_for_wrong_layers_is_accepted_as_printed() -> None:
     with pytest.raises(FleetError) as error:
         ask(AWQ, A5000, pp=2, partition=(60, 3))
     layers = str(error.value.problems[0].fix).removeprefix("layers: ")
@@ -328,7 +328,7 @@ def test_the_fix_of_wrong_layers_can_be_given_as_it_is_printed() -> None:
 
 
 @pytest.mark.parametrize("name", ["[/foo]", "[red]mine", "a\\"])
-def test_a_model_may_be_called_anything(name, tmp_path) -> None:
+def test_fit_command_prints_any_model_name(name, tmp_path) -> None:
     config = tmp_path / "config.json"
     config.write_text(json.dumps(LLAMA_CONFIG | {"_name_or_path": name}))
     done = _cli("--config", str(config), "--gpu", "H100 SXM")
@@ -336,7 +336,7 @@ def test_a_model_may_be_called_anything(name, tmp_path) -> None:
     assert f"{name} on H100-SXM-80GB: " in done.output
 
 
-def test_a_checkpoint_in_32_bits_says_that_it_was_counted_at_16() -> None:
+def test_fit_notes_that_float32_checkpoints_count_16_bits() -> None:
     halved, plain = ask("BAAI/bge-large-en-v1.5", A4000), ask("Qwen/Qwen3-14B", A4000)
     assert "weights count 16 bits each" in " ".join(halved.notes)
     assert plain.notes == ()

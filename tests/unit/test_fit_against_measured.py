@@ -1,4 +1,4 @@
-"""The arithmetic against what vLLM logged on real cards (data/vllm_memory_measured.csv).
+"""The memory arithmetic against what vLLM logged on real GPUs (data/vllm_memory_measured.csv).
 
 vllm_memory_excluded.csv names the published cases that are not used, with the reason.
 """
@@ -74,12 +74,12 @@ def test_activations_are_within_three_percent(row: Row) -> None:
 
 
 @pytest.mark.parametrize("row", _having("case"))
-def test_the_cache_is_within_the_error_of_the_case(row: Row) -> None:
+def test_cache_is_within_the_error_of_the_case(row: Row) -> None:
     found = _fit(row).kv_available_gib_per_gpu
     assert found == pytest.approx(_measured_kv_gib(row), abs=float(row["kv_gib_within"]))
 
 
-def test_the_stated_band_holds_the_measured_cache_in_all_cases_but_two() -> None:
+def test_stated_error_covers_all_but_two_measured_caches() -> None:
     outside = []
     for row in _rows():
         answer = _fit(row)
@@ -95,20 +95,20 @@ def test_tokens_are_within_two_percent(row: Row) -> None:
     assert _fit(row).kv_cache_tokens == pytest.approx(int(row["kv_tokens"]), rel=0.02)
 
 
-def test_what_vllm_refused_is_refused() -> None:
+def test_fit_refuses_what_vllm_refused() -> None:
     refused = next(row for row in _rows() if row["case"] == "4")
     assert not _fit(refused).fits
     h100 = load_catalog().gpu("H100-SXM-80GB")
     assert not fit(load_catalog().model("deepseek-ai/DeepSeek-R1"), [h100], vllm_version="0.11.0").fits
 
 
-def test_the_pool_does_not_depend_on_the_context() -> None:
+def test_cache_size_does_not_depend_on_the_context() -> None:
     row = next(row for row in _rows() if row["case"] == "6")
     longer = _fit({**row, "context": "32000"})
     assert longer.kv_available_gib_per_gpu == _fit(row).kv_available_gib_per_gpu
 
 
-def test_no_case_is_both_used_and_excluded() -> None:
+def test_measured_case_is_either_used_or_excluded() -> None:
     with (DATA / "vllm_memory_excluded.csv").open() as lines:
         excluded = {row["case"]: row["reason"] for row in csv.DictReader(lines)}
     assert all(excluded.values())

@@ -1,4 +1,4 @@
-"""The terms of a card's memory, each against figures worked out by hand."""
+"""The terms of GPU memory, each against figures computed by hand."""
 
 import pytest
 
@@ -33,16 +33,16 @@ def cache_of(model, tp=1, pp=1, dtype="auto", version="0.29.0") -> KvCache:
     return found
 
 
-def test_one_card_holds_every_byte() -> None:
+def test_single_gpu_has_all_weight_bytes() -> None:
     assert count_stage_weights(LLAMA_8B, 1, (32,), ENGINE) == (count_weights(LLAMA_8B).bytes,)
 
 
-def test_stages_hold_all_layers_once() -> None:
+def test_stages_have_each_layer_once() -> None:
     untied = count_stage_weights(QWEN_AWQ, 1, (32, 32), ENGINE)
     assert sum(untied) == pytest.approx(count_weights(QWEN_AWQ).bytes)
 
 
-def test_a_tied_embedding_lies_on_the_last_stage_again() -> None:
+def test_tied_embedding_is_on_the_last_stage_again() -> None:
     assert LLAMA_3B.tied_embeddings
     embedding = LLAMA_3B.vocab * LLAMA_3B.hidden * 2
     assert sum(count_stage_weights(LLAMA_3B, 1, (14, 14), ENGINE)) == pytest.approx(
@@ -50,7 +50,7 @@ def test_a_tied_embedding_lies_on_the_last_stage_again() -> None:
     )
 
 
-def test_tensor_parallelism_pads_the_vocabulary_and_keeps_norms_whole() -> None:
+def test_tensor_parallelism_pads_the_vocabulary_and_replicates_norms() -> None:
     odd = LLAMA_8B.model_copy(update={"vocab": LLAMA_8B.vocab - 1})
     assert count_stage_weights(odd, 4, (32,), ENGINE) == pytest.approx(count_stage_weights(LLAMA_8B, 4, (32,), ENGINE))
     norms = (2 * 32 + 1) * 4096 * 2
@@ -58,7 +58,7 @@ def test_tensor_parallelism_pads_the_vocabulary_and_keeps_norms_whole() -> None:
     assert count_stage_weights(LLAMA_8B, 4, (32,), ENGINE) == pytest.approx((expected,))
 
 
-def test_beyond_its_heads_key_and_value_weights_are_replicated() -> None:
+def test_kv_weights_are_replicated_beyond_the_number_of_kv_heads() -> None:
     heads = LLAMA_8B.attention
     key_and_value = 32 * 2 * 4096 * heads.kv_heads * heads.head_dim * 2
     at_8, at_16 = (
@@ -70,13 +70,13 @@ def test_beyond_its_heads_key_and_value_weights_are_replicated() -> None:
 
 
 @pytest.mark.parametrize("model", load_catalog().models(), ids=lambda model: model.id)
-def test_more_tensor_parallelism_never_adds_weights(model) -> None:
+def test_larger_tensor_parallel_size_never_adds_weights_per_gpu(model) -> None:
     sizes = list_tensor_parallel_sizes(model, ENGINE)
     held = [count_stage_weights(model, tp, (model.layers,), ENGINE)[0] for tp in sizes]
     assert held == sorted(held, reverse=True)
 
 
-def test_mxfp4_experts_are_padded_as_their_kernels_pad_them() -> None:
+def test_mxfp4_experts_are_padded_like_in_the_kernels() -> None:
     assert count_stage_weights(GPT_OSS, 1, (36,), ENGINE)[0] / GIB == pytest.approx(64.38, abs=0.2)
     assert count_weights(GPT_OSS).bytes / GIB == pytest.approx(60.8, abs=0.1)
 
@@ -97,7 +97,7 @@ def test_bytes_per_token(model, tp, dtype, per_token) -> None:
     assert cache_of(model, tp, dtype=dtype).token_bytes(0) == per_token
 
 
-def test_windowed_layers_hold_a_window_and_what_is_in_flight() -> None:
+def test_windowed_layers_cache_the_window_and_tokens_in_flight() -> None:
     cache = cache_of(GEMMA)
     kinds = [group.kind for group in cache.groups]
     assert (kinds.count("full"), kinds.count("window")) == (1, 6)  # 10 and 52 layers, in groups of 10 at most
@@ -106,33 +106,33 @@ def test_windowed_layers_hold_a_window_and_what_is_in_flight() -> None:
     assert cache.request_blocks(131_072, in_flight=4096, batch=2048) == 131_072 // 16 + 6 * windowed
 
 
-def test_groups_are_spread_over_all_stages() -> None:
+def test_cache_groups_are_spread_over_all_stages() -> None:
     cache = cache_of(GEMMA, pp=2)
     assert all(abs(first - last) <= 1 for first, last in (group.layers for group in cache.groups))
     assert sum(sum(group.layers) for group in cache.groups) == GEMMA.layers
 
 
-def test_before_hybrid_caches_windowed_layers_hold_everything() -> None:
+def test_windowed_layers_cache_all_tokens_without_a_hybrid_cache() -> None:
     cache = cache_of(GEMMA, version="0.8.2")
     assert [group.layers for group in cache.groups] == [(62,)]
 
 
-def test_an_encoder_decoder_caches_what_it_heard_too() -> None:
+def test_encoder_decoder_caches_the_encoder_output() -> None:
     cache = cache_of(WHISPER)
     assert [group.kind for group in cache.groups] == ["full", "cross"]
     assert cache.request_blocks(448, in_flight=4096, batch=2048) == 28 + 128
 
 
-def test_encoders_cache_nothing() -> None:
+def test_encoders_have_no_cache() -> None:
     assert lay_out_kv_cache(BGE, 1, (BGE.layers,), "auto", ENGINE) is None
 
 
-def test_an_unknown_cache_dtype_is_refused_with_those_there_are() -> None:
+def test_unknown_cache_dtype_is_refused_with_the_known_ones() -> None:
     with pytest.raises(FleetError, match="fp8_e5m2"):
         cache_of(LLAMA_8B, dtype="int3")
 
 
-def test_the_sampler_grows_with_sequences_and_vocabulary_on_the_last_stage_alone() -> None:
+def test_sampler_memory_grows_on_the_last_stage_only() -> None:
     old, _ = find_engine("0.11.0")
     logits = 1024 * LLAMA_8B.vocab
     last = estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=old)
@@ -141,7 +141,7 @@ def test_the_sampler_grows_with_sequences_and_vocabulary_on_the_last_stage_alone
     assert first.bytes == pytest.approx(8192 * 2 * (3 * 14_336 + 3 * 4096))
 
 
-def test_no_more_rows_are_sampled_than_tokens_run() -> None:
+def test_sampler_rows_are_limited_by_the_batch() -> None:
     few, many = (
         estimate_activation(LLAMA_8B, 1, seqs=seqs, tokens=64, last_stage=True, engine=ENGINE).bytes
         for seqs in (64, 1024)
@@ -149,7 +149,7 @@ def test_no_more_rows_are_sampled_than_tokens_run() -> None:
     assert few == many
 
 
-def test_activations_fell_by_sixty_percent_with_the_new_sampler() -> None:
+def test_activations_are_60_percent_smaller_with_the_new_sampler() -> None:
     before, after = (
         estimate_activation(LLAMA_8B, 1, seqs=1024, tokens=8192, last_stage=True, engine=find_engine(version)[0]).bytes
         for version in ("0.16.0", "0.17.0")
@@ -157,20 +157,20 @@ def test_activations_fell_by_sixty_percent_with_the_new_sampler() -> None:
     assert after / before == pytest.approx(0.4, abs=0.01)
 
 
-def test_models_without_a_vocabulary_head_run_no_sampler() -> None:
+def test_models_without_a_vocabulary_head_have_no_sampler_memory() -> None:
     few, many = (
         estimate_activation(BGE, 1, seqs=seqs, tokens=2048, last_stage=True, engine=ENGINE).bytes for seqs in (1, 1024)
     )
     assert few == many
 
 
-def test_graphs_count_since_0_21_and_never_when_eager() -> None:
+def test_cuda_graphs_count_since_0_21_and_not_with_eager() -> None:
     assert estimate_cuda_graphs(eager=False, engine=find_engine("0.20.0")[0]).bytes == 0
     assert estimate_cuda_graphs(eager=False, engine=find_engine("0.21.0")[0]).bytes > 0
     assert estimate_cuda_graphs(eager=True, engine=ENGINE).bytes == 0
 
 
-def test_eager_leaves_nothing_of_torch_compile_behind() -> None:
+def test_eager_has_no_memory_of_torch_compile() -> None:
     assert (
         estimate_non_torch(1, 1, eager=True, engine=ENGINE).bytes
         < estimate_non_torch(1, 1, eager=False, engine=ENGINE).bytes
@@ -181,14 +181,14 @@ def test_eager_leaves_nothing_of_torch_compile_behind() -> None:
     ("asked", "used", "said"),
     [("0.29.0", "0.29.0", ""), ("0.18.0", "0.17.0", "nearest lower"), ("0.2.7", "0.6.5", "oldest known")],
 )
-def test_another_versions_constants_are_named(asked, used, said) -> None:
+def test_constants_of_another_version_come_with_a_note(asked, used, said) -> None:
     constants, note = find_engine(asked)
     assert constants.version == used
     assert said in note
     assert bool(note) == (asked != used)
 
 
-def test_what_is_no_version_is_refused() -> None:
+def test_text_without_a_version_is_refused() -> None:
     with pytest.raises(FleetError, match="not a version of vLLM"):
         find_engine("latest")
 
@@ -202,6 +202,6 @@ def test_what_is_no_version_is_refused() -> None:
         ("MI300X-192GB", 1024, 16384),
     ],
 )
-def test_defaults_follow_the_card_as_in_vllm(gpu, seqs, tokens) -> None:
+def test_engine_defaults_depend_on_the_gpu_like_in_vllm(gpu, seqs, tokens) -> None:
     default = ENGINE.defaults_for(load_catalog().gpu(gpu))
     assert (default.max_num_seqs, default.max_num_batched_tokens) == (seqs, tokens)

@@ -19,7 +19,7 @@ def because(model: ModelPlan, decision: str) -> str:
     return next(reason.because for reason in model.reasons if reason.decision == decision)
 
 
-def test_every_decision_has_a_reason() -> None:
+def test_plan_gives_a_reason_for_every_decision() -> None:
     model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 8192}}")
     decided = {reason.decision for reason in model.reasons}
     assert decided >= {
@@ -36,7 +36,7 @@ def test_every_decision_has_a_reason() -> None:
     assert all(reason.because for reason in model.reasons)
 
 
-def test_the_article_s_pair_serves_the_32b_by_pipeline_parallelism_over_ethernet() -> None:
+def test_two_workstations_serve_the_32b_with_pipeline_parallelism() -> None:
     model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
     assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (1, 2)
     assert model.gpu == "RTX-A5000-24GB+RTX-A4000-16GB"
@@ -46,7 +46,7 @@ def test_the_article_s_pair_serves_the_32b_by_pipeline_parallelism_over_ethernet
     assert "tensor parallelism would do so twice per layer" in because(model, "pipeline_parallel_size")
 
 
-def test_the_order_in_which_the_hosts_stand_does_not_matter() -> None:
+def test_plan_does_not_depend_on_the_order_of_hosts() -> None:
     turned = LAB.replace(
         "{name: big, gpu: RTX-A5000-24GB}, {name: small, gpu: RTX-A4000-16GB}",
         "{name: small, gpu: RTX-A4000-16GB}, {name: big, gpu: RTX-A5000-24GB}",
@@ -58,14 +58,14 @@ def test_the_order_in_which_the_hosts_stand_does_not_matter() -> None:
 
 
 @pytest.mark.parametrize("gpu", ["RTX-A5000-24GB", "RTX-A4000-16GB"])
-def test_neither_card_of_the_pair_holds_the_32b_at_16k(gpu: str) -> None:
+def test_32b_at_16k_fits_neither_workstation_alone(gpu: str) -> None:
     problem = refused(f"{{gpu: {gpu}, nodes: 1}}", "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
     assert "fits in no pool" in problem.message
     assert problem.fix
     assert problem.line
 
 
-def test_the_14b_in_16_bits_fits_the_pair_only_when_the_larger_card_holds_more_layers() -> None:
+def test_14b_in_16_bits_fits_two_workstations_with_uneven_layers() -> None:
     model = one(LAB, "{source: Qwen/Qwen3-14B, context: 4096}")
     assert model.pipeline_parallel_size == 2
     assert model.hosts == ("big", "small")
@@ -75,27 +75,27 @@ def test_the_14b_in_16_bits_fits_the_pair_only_when_the_larger_card_holds_more_l
     assert "starts on `big`" in because(model, "pipeline_parallel_size")
 
 
-def test_the_14b_in_4_bits_fits_either_card() -> None:
+def test_14b_in_4_bits_fits_either_workstation() -> None:
     assert one(LAB, "{source: Qwen/Qwen3-14B-AWQ, context: 4096}").gpus == 1
 
 
 @pytest.mark.parametrize(("gpu", "least"), [("RTX-4090-24GB", 8192), ("H100-SXM-80GB", 131072)])
-def test_8b_in_16_bits_fits_one_card_and_says_how_far_its_context_reaches(gpu: str, least: int) -> None:
+def test_8b_in_16_bits_fits_one_gpu_with_the_longest_context_that_fits(gpu: str, least: int) -> None:
     model = one(f"{{gpu: {gpu}, nodes: 1}}", f"{{source: {LLAMA_8B}}}")
     assert model.gpus == 1
     assert model.max_model_len >= least
-    told = because(model, "max_model_len")
+    reason = because(model, "max_model_len")
     assert (
         "the longest context of the model; it fits" if model.max_model_len == 131072 else "longest context that fits"
-    ) in told
+    ) in reason
 
 
-def test_70b_in_16_bits_takes_four_h100_at_a_context_that_needs_them() -> None:
+def test_70b_in_16_bits_uses_four_h100_when_its_context_needs_them() -> None:
     model = one(H100, f"{{source: {LLAMA_70B}, context: 32768}}")
     assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (4, 1)
 
 
-def test_405b_takes_two_nodes_when_nothing_is_pinned() -> None:
+def test_405b_uses_two_nodes_when_nothing_is_pinned() -> None:
     model = one(H100, f"{{source: {LLAMA_405B}, context: 16384}}")
     assert (model.tensor_parallel_size, model.pipeline_parallel_size, model.gpus) == (8, 2, 16)
     assert model.pinned == ()
@@ -113,12 +113,12 @@ def test_405b_in_8_bits_fits_one_node() -> None:
     assert (model.tensor_parallel_size, model.pipeline_parallel_size) == (8, 1)
 
 
-def test_a_slow_network_is_not_crossed_by_a_replica() -> None:
+def test_replica_is_not_split_over_a_slow_network() -> None:
     problem = refused("{gpu: RTX-4090-24GB, nodes: 12, network: internet}", f"{{source: {LLAMA_70B}, context: 4096}}")
     assert "fits in no pool" in problem.message
 
 
-def test_a_measured_network_changes_the_plan() -> None:
+def test_measured_network_changes_the_plan() -> None:
     pool = "{gpu: RTX-4090-24GB, nodes: 12, network: lan}"
     more = "networks: {lan: {bandwidth: 10Gbit/s, measured: true}}"
     model = one(pool, "{source: Qwen/Qwen3-32B, context: 4096}", more)
@@ -126,7 +126,7 @@ def test_a_measured_network_changes_the_plan() -> None:
     assert "measured" in because(model, "pipeline_parallel_size")
 
 
-def test_replicas_follow_the_load() -> None:
+def test_replicas_grow_with_the_load() -> None:
     pool = "{gpu: RTX-4090-24GB, nodes: 12, network: internet}"
     traffic = "traffic: {requestsPerSecond: %s, inputTokens: 800, outputTokens: 200}"
     few = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, {traffic % 1}}}")
@@ -135,7 +135,7 @@ def test_replicas_follow_the_load() -> None:
     assert (many.min_replicas, many.max_replicas) == (1, many.replicas)
 
 
-def test_more_load_than_cards_is_refused_with_what_would_do() -> None:
+def test_load_that_needs_more_gpus_is_refused_with_fixes() -> None:
     problem = refused(
         "{gpu: RTX-4090-24GB, nodes: 2, network: internet}",
         f"{{source: Qwen/Qwen3-8B, context: 8192, {BUSY % (100, 0)}}}",
@@ -145,7 +145,7 @@ def test_more_load_than_cards_is_refused_with_what_would_do() -> None:
     assert "replicas: 2" in str(problem)
 
 
-def test_prefix_affinity_needs_a_common_beginning_and_more_than_one_replica() -> None:
+def test_prefix_affinity_needs_a_shared_prefix_and_two_replicas() -> None:
     pool = "{gpu: RTX-4090-24GB, nodes: 12, network: internet}"
     model = f"{{source: Qwen/Qwen3-8B, context: 8192, {BUSY}}}"
     assert one(pool, model % (20, 0.7)).routing == "prefix-affinity"
@@ -158,7 +158,7 @@ def test_embeddings_are_never_routed_by_prefix() -> None:
     assert one("{gpu: L4-24GB, nodes: 3}", model).routing == "least-loaded"
 
 
-def test_the_cheaper_pool_wins_where_both_keep_the_objective() -> None:
+def test_cheaper_pool_is_chosen_when_both_meet_the_slo() -> None:
     both = plan(
         f"""
         fleet: two
@@ -173,7 +173,7 @@ def test_the_cheaper_pool_wins_where_both_keep_the_objective() -> None:
     assert "lowest price" in because(both, "pool")
 
 
-def test_an_objective_that_only_the_faster_card_keeps_decides() -> None:
+def test_faster_gpu_is_chosen_when_only_it_meets_the_slo() -> None:
     chosen = plan(
         f"""
         fleet: two
@@ -187,7 +187,7 @@ def test_an_objective_that_only_the_faster_card_keeps_decides() -> None:
     assert chosen.pool == "fast"
 
 
-def test_small_models_of_one_service_share_a_card() -> None:
+def test_small_models_of_one_service_share_a_gpu() -> None:
     found = plan(
         """
         fleet: share
@@ -205,26 +205,26 @@ def test_small_models_of_one_service_share_a_card() -> None:
     assert found.pools["gpu"].used == pytest.approx(sum(shares))
 
 
-def test_a_price_that_is_unknown_stays_unknown_and_says_why() -> None:
+def test_unknown_price_stays_unknown_with_a_reason() -> None:
     model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 16384}")
     assert model.price_per_hour is None
     assert model.price_per_million_output_tokens is None
     assert any("price of RTX-A5000-24GB" in gap for gap in model.unknown)
 
 
-def test_the_pool_s_own_price_is_used() -> None:
+def test_price_of_the_pool_is_used() -> None:
     traffic = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 100}"
     model = one("{gpu: L4-24GB, nodes: 1, price: 0.36 USD/h}", f"{{source: {LLAMA_8B}, context: 4096, {traffic}}}")
     assert model.price_per_hour == pytest.approx(0.36)
     assert model.price_per_million_output_tokens == pytest.approx(0.36 / (100 * 3600) * 1e6)
 
 
-def test_cards_without_bfloat16_compute_in_half() -> None:
+def test_gpus_without_bfloat16_use_dtype_half() -> None:
     model = one("{gpu: T4, nodes: 1}", "{source: Qwen/Qwen2.5-0.5B-Instruct, context: 4096}")
     assert model.engine["dtype"] == "half"
 
 
-def test_a_model_without_a_revision_is_warned_of() -> None:
+def test_model_without_a_revision_gets_a_warning() -> None:
     model = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_8B}, context: 4096}}")
     assert any("no `revision`" in warning for warning in model.warnings)
 
@@ -257,14 +257,14 @@ def test_engine_arguments_can_be_pinned() -> None:
         (H100, f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 16}}}}", "no pool has the hosts"),
     ],
 )
-def test_what_cannot_be_planned_is_told_with_a_line(pool: str, model: str, says: str) -> None:
+def test_unplannable_fleet_is_refused_with_a_line(pool: str, model: str, says: str) -> None:
     problem = refused(pool, model)
     assert says in f"{problem.message} {problem.fix}"
     assert problem.file == "fleet.yaml"
     assert problem.line
 
 
-def test_a_tenant_cannot_own_more_than_it_may_hold() -> None:
+def test_tenant_over_its_gpu_limit_is_refused() -> None:
     more = "services: {model: {tenant: team}}\ntenants: {team: {gpus: 2}}"
     problem = refused(H100, f"{{source: {LLAMA_70B}, context: 32768}}", more)
     assert "use 4 GPUs (model 4), and its limit is 2" in problem.message
@@ -277,7 +277,7 @@ MIXED = (
 )
 
 
-def test_another_host_of_the_same_kind_stands_in_for_one_that_is_taken() -> None:
+def test_another_host_of_the_same_kind_is_used_when_one_is_taken() -> None:
     found = plan(
         f"""
         fleet: three
@@ -291,37 +291,37 @@ def test_another_host_of_the_same_kind_stands_in_for_one_that_is_taken() -> None
     assert not set(found["large"].hosts) & set(found["small"].hosts)
 
 
-def test_unlike_hosts_hold_as_many_replicas_as_there_are_hosts_for() -> None:
+def test_replicas_on_different_hosts_are_limited_by_the_hosts() -> None:
     pool = "{network: ethernet-1g, hosts: [{gpu: RTX-3090-24GB}, {gpu: RTX-3090-24GB}, {gpu: RTX-4090-24GB}]}"
     model = one(pool, "{source: Qwen/Qwen3-8B, context: 4096, replicas: 2}")
     assert (model.replicas, model.gpus) == (2, 2)
 
 
-def test_a_pinned_tp_below_the_host_s_cards_may_take_stages_within_the_host() -> None:
+def test_pinned_small_tp_allows_stages_within_a_host() -> None:
     pool = "{gpu: A100-SXM-40GB, nodes: 1, gpusPerNode: 8}"
     model = one(pool, f"{{source: {LLAMA_70B}, context: 32768, parallelism: {{tensor: 4}}}}")
     assert (model.tensor_parallel_size, model.pipeline_parallel_size, model.nodes_per_replica) == (4, 2, 1)
 
 
-def test_stages_spread_evenly_over_hosts_so_that_no_tp_group_crosses_them() -> None:
+def test_stages_are_even_over_hosts_so_that_no_tp_group_crosses_them() -> None:
     pool = "{gpu: A100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g}"
     model = one(pool, f"{{source: {LLAMA_70B}, context: 32768, parallelism: {{tensor: 4, pipeline: 3}}}}")
     assert (model.nodes_per_replica, model.gpus) == (3, 12)
 
 
-def test_listed_layers_say_the_number_of_stages() -> None:
+def test_pinned_layers_set_the_number_of_stages() -> None:
     model = one(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 4096, parallelism: {layers: [36, 28]}}")
     assert model.layer_partition == (36, 28)
     assert [stage.layers for stage in model.stages] == [36, 28]
 
 
-def test_layers_that_do_not_add_up_are_told_with_those_that_would() -> None:
+def test_layers_that_do_not_add_up_are_refused_with_a_fix() -> None:
     problem = refused(LAB, "{source: Qwen/Qwen3-32B-AWQ, context: 4096, parallelism: {layers: [30, 30]}}")
     assert "are 60 layers, and Qwen/Qwen3-32B-AWQ has 64" in problem.message
     assert problem.fix.value == [32, 32]
 
 
-def test_pinned_replicas_below_the_load_are_warned_of_and_priced_by_what_they_carry() -> None:
+def test_pinned_replicas_below_the_load_get_a_warning_and_a_price() -> None:
     pool = "{gpu: RTX-4090-24GB, nodes: 2, network: internet}"
     few = one(pool, f"{{source: Qwen/Qwen3-8B, context: 8192, replicas: 1, {BUSY % (100, 0)}}}")
     assert any("requests will queue" in warning for warning in few.warnings)
@@ -332,7 +332,7 @@ def test_pinned_replicas_below_the_load_are_warned_of_and_priced_by_what_they_ca
     assert few.price_per_million_output_tokens == pytest.approx(0.6 / (carried * 3600) * 1e6, rel=0.01)
 
 
-def test_a_card_that_one_model_shares_with_nobody_is_told() -> None:
+def test_unused_part_of_a_gpu_gets_a_warning() -> None:
     found = plan(
         """
         fleet: alone
@@ -344,7 +344,7 @@ def test_a_card_that_one_model_shares_with_nobody_is_told() -> None:
     assert "pool `gpu`: 0.6 GPU allocated to service" in warning
 
 
-def test_a_share_that_another_service_holds_the_rest_of_is_refused_with_the_way_to_share() -> None:
+def test_fraction_on_a_gpu_of_another_service_is_refused_with_a_fix() -> None:
     with pytest.raises(FleetError) as caught:
         plan(
             """
@@ -358,26 +358,26 @@ def test_a_share_that_another_service_holds_the_rest_of_is_refused_with_the_way_
     assert "service: rerank" in str(caught.value)
 
 
-def test_a_tenant_s_bound_counts_whole_cards_as_its_quota_does() -> None:
+def test_gpu_limit_of_a_tenant_counts_whole_gpus() -> None:
     more = "services: {model: {tenant: team}}\ntenants: {team: {gpus: 0.5}}"
     problem = refused("{gpu: L4-24GB, nodes: 1}", "{source: BAAI/bge-m3, task: embed, gpuFraction: 0.4}", more)
     assert "use 1 GPU " in problem.message
 
 
-def test_traffic_longer_than_the_model_s_own_context_is_refused() -> None:
+def test_traffic_longer_than_the_context_of_the_model_is_refused() -> None:
     traffic = "traffic: {requestsPerSecond: 1, inputTokens: 500000, outputTokens: 10}"
     problem = refused("{gpu: L4-24GB, nodes: 1}", f"{{source: Qwen/Qwen2.5-7B-Instruct, {traffic}}}")
     assert "is 32768 tokens" in problem.message
 
 
-def test_a_card_of_unknown_memory_is_not_given_invented_figures() -> None:
+def test_gpu_of_unknown_memory_gets_no_invented_figures() -> None:
     model = one("{gpu: Radeon-680M, nodes: 1}", f"{{source: Qwen/Qwen3-0.6B, pool: pool, {BUSY % (1, 0)}}}")
     bound = next(reason.numbers["bound_by"] for reason in model.reasons if reason.decision == "replicas")
     assert bound == "max_num_seqs"
     assert any("was not checked" in gap for gap in model.unknown)
 
 
-def test_what_would_fit_is_said_in_the_words_of_the_fleet_file() -> None:
+def test_fixes_use_keys_of_the_fleet_file() -> None:
     problem = refused("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA_405B}, context: 4096}}")
     text = str(problem)
     assert "max_model_len" not in text
@@ -387,13 +387,13 @@ def test_what_would_fit_is_said_in_the_words_of_the_fleet_file() -> None:
     assert any(fix.path.startswith("pools.") for fix in shorter.alternatives)
 
 
-def test_nodes_to_add_are_counted_by_what_a_node_holds() -> None:
+def test_fix_adds_as_many_nodes_as_the_replicas_need() -> None:
     model = "{source: Qwen/Qwen3-8B, context: 4096, replicas: 20}"
     problem = refused("{gpu: RTX-4090-24GB, nodes: 1, gpusPerNode: 8}", model)
     assert (problem.fix.path, problem.fix.value) == ("pools.pool.nodes", 3)
 
 
-def test_giving_up_cuda_graphs_is_no_reason_to_take_a_smaller_share() -> None:
+def test_smaller_fraction_without_cuda_graphs_is_not_chosen() -> None:
     found = plan(
         f"""
         fleet: share
@@ -407,20 +407,20 @@ def test_giving_up_cuda_graphs_is_no_reason_to_take_a_smaller_share() -> None:
     assert "enforce_eager" not in found.engine
 
 
-def test_a_pool_of_thousands_of_nodes_is_planned_like_a_small_one() -> None:
+def test_pool_of_thousands_of_nodes_is_planned_quickly() -> None:
     """Looking at every host for every replica would run into the time-out of the tests."""
     pool = "{gpu: L4-24GB, nodes: 4000, gpusPerNode: 8, network: internet}"
     model = one(pool, f"{{source: Qwen/Qwen3-8B, context: 4096, {BUSY % (5000, 0)}}}")
     assert model.replicas > 500
 
 
-def test_many_unlike_hosts_are_combined_by_kind() -> None:
+def test_many_different_hosts_are_combined_by_kind() -> None:
     hosts = ", ".join(f"{{gpu: {gpu}}}" for gpu in ("RTX-3090-24GB", "RTX-4090-24GB", "RTX-A4000-16GB") * 8)
     model = one(f"{{hosts: [{hosts}], network: ethernet-10g}}", f"{{source: {LLAMA_70B}, context: 4096}}")
     assert 6 < model.pipeline_parallel_size <= 8
 
 
-def test_a_model_that_the_hub_hands_out_by_token_only_is_warned_of_without_one() -> None:
+def test_gated_model_without_a_token_gets_a_warning() -> None:
     pool = "{gpu: L4-24GB, nodes: 1}"
     text = f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {{source: {LLAMA_8B}, context: 4096}}}}\n"
     assert any("is gated" in warning for warning in plan(text).warnings)
@@ -428,7 +428,7 @@ def test_a_model_that_the_hub_hands_out_by_token_only_is_warned_of_without_one()
     assert not any("is gated" in warning for warning in plan(text + token).warnings)
 
 
-def test_every_fix_of_a_model_that_does_not_fit_is_yaml() -> None:
+def test_fixes_of_a_model_that_does_not_fit_are_yaml() -> None:
     for pool, model in (
         ("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA_70B}, context: 8192}}"),
         (H100, f"{{source: {LLAMA_70B}, context: 8192, parallelism: {{tensor: 6}}}}"),

@@ -30,12 +30,12 @@ def without(name: str, *lines: str) -> dict[str, ModelPlan]:
     return plan_fleet(fleet_of(parse_document("\n".join(kept), "fleet.yaml"))).models
 
 
-def test_there_are_the_five_systems_and_one_that_shares_cards() -> None:
+def test_reference_fleets_are_complete() -> None:
     assert FLEETS == ["homelab", "multi-node", "shared-gpus", "single-gpu", "three-tiers", "two-workstations"]
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_what_is_committed_is_what_rayhelm_writes(name: str) -> None:
+def test_committed_files_are_what_render_writes(name: str) -> None:
     files = files_of(rendered(name))
     for path, text in files.items():
         assert (VALUES / name / path).read_text() == text, f"stale: rayhelm render values/{name}"
@@ -44,28 +44,28 @@ def test_what_is_committed_is_what_rayhelm_writes(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_no_reference_plan_is_tight_or_misses_its_objective(name: str) -> None:
+def test_reference_plans_are_not_tight_and_meet_their_slo(name: str) -> None:
     for model in rendered(name).plan.models.values():
         assert not model.tight
         assert not [warning for warning in model.warnings if "out of reach" in warning]
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_values_hold_the_gpus_of_the_plan(name: str) -> None:
-    """The pods at the planned load have room for every card or part, and for no more than one beyond the shares."""
+def test_values_have_the_gpus_of_the_plan(name: str) -> None:
+    """The pods at the planned load have every planned GPU or part, and at most one more for fractions."""
     for service, values in rendered(name).values.items():
-        cards = sum(group.max_replicas * group.gpu.count for group in values.worker_groups.values())
+        gpus = sum(group.max_replicas * group.gpu.count for group in values.worker_groups.values())
         planned = sum(model.gpus / _part(model) for model in rendered(name).plan.of_service(service))
-        assert planned <= cards < planned + len(values.worker_groups)
+        assert planned <= gpus < planned + len(values.worker_groups)
 
 
 def _part(model: ModelPlan) -> float:
-    """Of a card, what one replica's pod asks for."""
+    """Part of a GPU that the pod of one replica requests."""
     return load_catalog().gpu(model.gpu).part if "/" in model.gpu else 1.0
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_values_say_the_split_of_the_plan(name: str) -> None:
+def test_values_have_the_split_of_the_plan(name: str) -> None:
     for service, values in rendered(name).values.items():
         plans = {model.served_as: model for model in rendered(name).plan.of_service(service)}
         for application in values.serve.applications.values():
@@ -80,7 +80,7 @@ def test_values_say_the_split_of_the_plan(name: str) -> None:
                 assert value.gpu_fraction == plan.gpu_fraction
 
 
-def test_single_gpu_is_one_model_on_one_card() -> None:
+def test_single_gpu_plans_one_model_on_one_gpu() -> None:
     (model,) = rendered("single-gpu").plan.models.values()
     assert (model.gpus, model.replicas, model.pinned) == (1, 1, ())
 
@@ -93,7 +93,7 @@ def test_multi_node_pins_the_405b_to_four_nodes() -> None:
     assert big.pinned == ("parallelism",)
 
 
-def test_without_its_pin_the_405b_takes_half_the_nodes() -> None:
+def test_405b_uses_half_the_nodes_without_its_pin() -> None:
     model = without("multi-node", "parallelism:")["llama-405b"]
     assert (model.tensor_parallel_size, model.pipeline_parallel_size, model.gpus) == (8, 2, 16)
     assert model.price_per_hour == pytest.approx(rendered("multi-node").plan.models["llama-405b"].price_per_hour / 2)
@@ -106,7 +106,7 @@ def test_two_workstations_pin_nothing() -> None:
     assert model.gpu == "RTX-A5000-24GB+RTX-A4000-16GB"
 
 
-def test_the_homelab_puts_five_tasks_on_four_cards_of_three_vendors() -> None:
+def test_homelab_plans_five_tasks_on_four_gpus_of_three_vendors() -> None:
     plan = rendered("homelab").plan
     assert [model.task for model in plan.models.values()] == ["chat", "transcribe", "speak", "embed", "rerank"]
     assert list(plan.services) == ["ai-inference"]
@@ -116,7 +116,7 @@ def test_the_homelab_puts_five_tasks_on_four_cards_of_three_vendors() -> None:
     assert vendors == {"nvidia", "amd", "intel"}
 
 
-def test_the_homelab_says_what_it_could_not_check() -> None:
+def test_homelab_plan_names_what_was_not_checked() -> None:
     embeddings = rendered("homelab").plan.models["embeddings"]
     assert any("whether the model fits was not checked" in gap for gap in embeddings.unknown)
 
@@ -129,7 +129,7 @@ def test_the_homelab_says_what_it_could_not_check() -> None:
         ("pool: igpu", "`embeddings` needs 1 replica with 0.8 Strix-Halo-128GB"),
     ],
 )
-def test_each_pin_of_the_homelab_changes_something(line: str, changes: dict[str, tuple[str, float]] | str) -> None:
+def test_each_pin_of_the_homelab_has_an_effect(line: str, changes: dict[str, tuple[str, float]] | str) -> None:
     if isinstance(changes, str):
         with pytest.raises(FleetError, match=changes):
             without("homelab", line)
@@ -143,14 +143,14 @@ def test_each_pin_of_the_homelab_changes_something(line: str, changes: dict[str,
     assert differs == changes
 
 
-def test_the_aliases_of_the_homelab_are_kserve_s_names() -> None:
+def test_homelab_aliases_are_the_names_of_kserve() -> None:
     aliases = rendered("homelab").values["ai-inference"].aliases
     assert {name: alias.namespace for name, alias in aliases.items()} == {
         f"{name}-predictor": "ai-ml" for name in ("llm", "whisper", "tts", "embeddings", "reranker")
     }
 
 
-def test_each_tier_gets_its_own_strategy() -> None:
+def test_each_tier_gets_its_own_split() -> None:
     models = rendered("three-tiers").plan.models
     big, middle, small = models["llama-405b"], models["qwen3-32b"], models["qwen3-8b"]
     assert (big.pool, big.tensor_parallel_size) == ("dc", 8)
@@ -162,13 +162,13 @@ def test_each_tier_gets_its_own_strategy() -> None:
     assert [name for name, model in models.items() if model.pinned] == ["qwen3-32b-dc"], "and a second place of one"
 
 
-def test_two_unlike_pools_answer_to_one_name_by_what_they_can_do() -> None:
+def test_two_pools_serve_one_name_weighted_by_throughput() -> None:
     (version,) = rendered("three-tiers").plan.gateways["main"].versions["qwen3-32b"].values()
     assert set(version.models) == {"qwen3-32b", "qwen3-32b-dc"}
     assert version.models["qwen3-32b"] < version.models["qwen3-32b-dc"] == 100, "two A6000 are less than an H100"
 
 
-def test_the_edge_s_values_follow_its_older_operator() -> None:
+def test_edge_values_are_for_its_older_operator() -> None:
     values = rendered("three-tiers").values
     assert values["qwen3-8b"].kuberay.version == "1.6.2"
     assert values["llama-405b"].kuberay.version == "1.7.0"

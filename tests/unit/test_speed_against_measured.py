@@ -29,7 +29,7 @@ class Errors(NamedTuple):
 
 @cache
 def errors() -> dict[tuple[str, str], list[Errors]]:
-    """Relative errors by model and card."""
+    """Relative errors by model and GPU."""
     found: dict[tuple[str, str], list[Errors]] = {}
     with ROWS.open() as file:
         next(file)
@@ -57,18 +57,18 @@ def everything() -> list[Errors]:
     return [error for rows in errors().values() for error in rows]
 
 
-def test_time_per_token_errs_as_the_plan_says() -> None:
+def test_error_of_time_per_token_is_as_stated() -> None:
     assert statistics.median(error.tpot for error in everything()) == pytest.approx(0.11, abs=0.01)
     assert statistics.mean(error.tpot for error in everything()) == pytest.approx(0.23, abs=0.01)
     assert "median 11 %, mean 23 % over 355" in load_roofline().tpot_error
 
 
-def test_time_to_first_token_errs_as_the_plan_says() -> None:
+def test_error_of_time_to_first_token_is_as_stated() -> None:
     assert statistics.mean(error.ttft for error in everything()) == pytest.approx(0.28, abs=0.01)
     assert "mean 28 % over 355" in load_roofline().ttft_error
 
 
-def test_dense_models_err_by_less_than_a_fifth_per_token() -> None:
+def test_error_of_dense_models_is_below_a_fifth() -> None:
     for (model, gpu), rows in errors().items():
         if "gpt-oss" not in model:
             assert statistics.mean(error.tpot for error in rows) < 0.2, (model, gpu)

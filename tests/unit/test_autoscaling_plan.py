@@ -48,7 +48,7 @@ def reasons(model: ModelPlan) -> dict[str, str]:
     return {reason.decision: reason.because for reason in model.reasons}
 
 
-def test_the_target_is_the_planned_part_of_what_a_replica_can_have_in_flight() -> None:
+def test_target_is_the_planned_part_of_the_concurrency() -> None:
     model = chat(BUSY)
     (reason,) = (reason for reason in model.reasons if reason.decision == "target_ongoing_requests")
     assert model.target_ongoing_requests == int(float(reason.numbers["concurrency"]) * 0.75)
@@ -56,7 +56,7 @@ def test_the_target_is_the_planned_part_of_what_a_replica_can_have_in_flight() -
     assert "limited by" in reason.because
 
 
-def test_a_load_is_weights_over_read_speed_and_the_start_of_the_engine() -> None:
+def test_load_time_is_weights_over_read_speed_plus_engine_start() -> None:
     model = chat(BUSY)
     (stage,) = model.stages
     gib = stage.weights_gib * model.tensor_parallel_size
@@ -64,14 +64,14 @@ def test_a_load_is_weights_over_read_speed_and_the_start_of_the_engine() -> None
     assert "from the fleet file" in reasons(model)["load_s"]
 
 
-def test_an_assumed_read_speed_says_so() -> None:
+def test_assumed_read_speed_is_stated() -> None:
     model = plan((FLEET % ("1GB/s", BUSY)).replace("clusters: {main: {weights: {readSpeed: 1GB/s}}}\n", "")).models[
         "chat"
     ]
     assert "assumed" in reasons(model)["load_s"]
 
 
-def test_slow_volumes_make_the_autoscaler_slower_to_give_up_a_replica() -> None:
+def test_slow_volumes_lengthen_the_downscale_delay() -> None:
     slow, fast = chat(BUSY, "20MB/s").scaling, chat(BUSY, "10GB/s").scaling
     assert (fast.upscale_delay_s, fast.downscale_delay_s) == (15, 600)
     assert slow.upscale_delay_s == 60
@@ -79,21 +79,21 @@ def test_slow_volumes_make_the_autoscaler_slower_to_give_up_a_replica() -> None:
     assert slow.downscale_delay_s % 30 == 0
 
 
-def test_a_new_cluster_begins_with_what_the_planned_load_needs() -> None:
+def test_initial_replicas_are_those_of_the_planned_load() -> None:
     model = chat(BUSY)
     assert (model.min_replicas, model.scaling.initial_replicas) == (1, model.replicas)
     assert model.replicas > 1
     assert "takes over" in reasons(model)["initial_replicas"]
 
 
-def test_fixed_replicas_have_no_reasons_of_scaling() -> None:
+def test_fixed_replicas_have_no_scaling_reasons() -> None:
     assert (
         not {"load_s", "initial_replicas", "upscale_delay_s", "target_ongoing_requests"}
         & reasons(chat("replicas: 2")).keys()
     )
 
 
-def test_the_last_replica_stays_longer_before_nothing_is_left() -> None:
+def test_last_replica_has_a_longer_downscale_delay() -> None:
     sleeper, awake = chat("replicas: {min: 0, max: 2}"), chat("replicas: {min: 1, max: 2}")
     assert sleeper.scaling.downscale_to_zero_delay_s == 3 * sleeper.scaling.downscale_delay_s
     assert "whole load" in reasons(sleeper)["downscale_to_zero_delay_s"]
@@ -107,7 +107,7 @@ def test_the_last_replica_stays_longer_before_nothing_is_left() -> None:
         ("{hosts: [{gpu: L4-24GB, gpus: 2}, {gpu: T4-16GB}], network: internet}", 2),
     ],
 )
-def test_more_replicas_than_the_pool_has_cards_for_are_refused(pool: str, room: int) -> None:
+def test_max_replicas_beyond_the_pool_are_refused(pool: str, room: int) -> None:
     model = "{source: Qwen/Qwen3-8B, context: 4096, replicas: {min: 1, max: %d}}"
     text = f"fleet: one\npools: {{pool: %s}}\nmodels:\n  chat: {model}\n"
     problem = refused(text % (pool, 9))
@@ -117,13 +117,13 @@ def test_more_replicas_than_the_pool_has_cards_for_are_refused(pool: str, room: 
     assert plan(text % (pool, room)).models["chat"].max_replicas == room
 
 
-def test_cards_that_another_model_always_holds_are_out_of_reach() -> None:
+def test_max_replicas_leave_the_minimum_of_other_models() -> None:
     problem = refused(TWO % 4)
     assert "pool `pool` has 4 GPUs, of which other models always use 1: room for 3" in problem.message
     assert plan(TWO % 3).models["chat"].max_replicas == 3
 
 
-def test_a_limit_beyond_what_its_owner_may_hold_is_refused() -> None:
+def test_max_replicas_beyond_the_tenant_limit_are_refused() -> None:
     text = TWO + "tenants: {team: {gpus: %d}}\nservices: {chat: {tenant: team}, other: {tenant: team}}\n"
     problem = refused(text % (3, 3))
     assert "tenant `team` may use 3 GPUs, of which its other models always use 1: room for 2" in problem.message
@@ -159,7 +159,7 @@ def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> 
     return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
 
 
-def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() -> None:
+def test_engine_queue_policy_gets_its_slo_and_egress() -> None:
     found = values()
     policy = found.serve.applications["chat"].models["chat"].autoscaling.policy
     assert (policy.kind, policy.ttft_seconds) == ("EngineQueue", 0.8)
@@ -169,7 +169,7 @@ def test_the_policy_of_the_engines_comes_with_its_objective_and_its_way_out() ->
     assert found.image.includes_rayhelm
 
 
-def test_the_plan_says_who_asked_for_it() -> None:
+def test_plan_says_that_the_fleet_file_set_the_policy() -> None:
     text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="")
     assert "time to first token, 0.8 s" in reasons(plan(text).models["chat"])["scaling"]
 
@@ -183,7 +183,7 @@ def test_the_plan_says_who_asked_for_it() -> None:
         ({"pool": ", image: {repository: registry.example/rocm, tag: a}"}, "the image of pool `pool` lacks rayhelm"),
     ],
 )
-def test_what_the_policy_needs_of_the_cluster_is_asked_for(lack: dict[str, str], said: str) -> None:
+def test_engine_queue_policy_needs_prometheus_and_an_image(lack: dict[str, str], said: str) -> None:
     with pytest.raises(FleetError) as caught:
         values(**lack)
     (problem,) = caught.value.problems
@@ -192,7 +192,7 @@ def test_what_the_policy_needs_of_the_cluster_is_asked_for(lack: dict[str, str],
     assert str(problem.fix)
 
 
-def test_an_application_without_an_engine_has_no_queue_to_go_by() -> None:
+def test_engine_queue_policy_is_refused_without_an_engine() -> None:
     text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="").replace("source: Qwen/Qwen3-8B", "source: /m")
     custom = "task: custom\n    application: {importPath: a.b:c, deployment: D}\n    scaling"
     assert "has no vLLM engine" in refused(text.replace("scaling", custom)).message

@@ -1,4 +1,4 @@
-"""Cards that several services have side by side: what the planner makes of `sharing`, and what it refuses."""
+"""GPUs that several services share: the plan for `sharing`, and what is refused."""
 
 import pytest
 
@@ -51,7 +51,7 @@ def because(model: ModelPlan, decision: str = "sharing") -> str:
 # -- MIG -----------------------------------------------------------------------------------------------------------
 
 
-def test_two_tenants_have_one_card_by_mig_where_isolation_is_asked() -> None:
+def test_two_tenants_share_a_gpu_with_mig_when_isolation_is_hardware() -> None:
     rendered = of("{shares: 2, isolation: hardware}")
     for model in models(rendered):
         assert (model.gpu, model.gpus, model.gpu_fraction) == ("H100-SXM-80GB/3g.40gb", 0.5, 1.0)
@@ -60,25 +60,25 @@ def test_two_tenants_have_one_card_by_mig_where_isolation_is_asked() -> None:
     assert (rendered.plan.pools["pool"].gpus, rendered.plan.pools["pool"].used) == (1, 1.0)
 
 
-def test_memory_is_that_of_the_profile() -> None:
+def test_memory_of_a_mig_instance_is_that_of_its_profile() -> None:
     chat, _ = models(of("{shares: 2, isolation: hardware}"))
     assert "(92% of 39.5 GiB)" in because(chat, "memory")
     assert chat.gpu_memory_utilization == 0.92
 
 
-def test_a_layout_gives_each_model_the_part_that_suits_it_at_least_cost() -> None:
+def test_layout_gives_each_model_the_cheapest_instance_that_fits() -> None:
     chat, small = models(of("{layout: {3g.40gb: 1, 1g.10gb: 3}}"))
     assert (chat.gpu, small.gpu) == ("H100-SXM-80GB/3g.40gb", "H100-SXM-80GB/1g.10gb")
 
 
-def test_the_parts_of_a_layout_bear_the_whole_price_of_the_card() -> None:
+def test_prices_of_mig_instances_add_up_to_the_gpu() -> None:
     chat, small = models(of("{layout: {3g.40gb: 1, 1g.10gb: 1}}"))
     assert chat.price_per_hour
     assert small.price_per_hour
     assert chat.price_per_hour + small.price_per_hour == pytest.approx(6.88, abs=1e-3)
 
 
-def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
+def test_pods_and_quotas_use_the_resource_of_the_instance() -> None:
     rendered = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}")
     assert {name: group.gpu.resource for name, group in rendered.values["chat"].worker_groups.items()} == {
         "pool-3g-40gb": "nvidia.com/mig-3g.40gb"
@@ -89,18 +89,18 @@ def test_pods_ask_for_the_instance_and_quotas_name_it() -> None:
     assert "nvidia.com/mig-1g.10gb" not in quota.gpus
 
 
-def test_an_upgrade_needs_a_second_part_of_the_same_kind() -> None:
+def test_upgrade_needs_a_second_instance_of_the_same_kind() -> None:
     services = of("{layout: {3g.40gb: 1, 1g.10gb: 3}}").plan.services
     assert (services["chat"].upgrade, services["small"].upgrade) == ("None", "NewCluster")
     assert "needs 1 H100-SXM-80GB/3g.40gb, and pool `pool` has 0 free" in services["chat"].upgrade_reason
 
 
-def test_no_more_replicas_are_planned_than_there_are_parts() -> None:
+def test_replicas_are_limited_by_the_mig_instances() -> None:
     problem = refused("{shares: 2, isolation: hardware}", small="replicas: 2")
     assert "needs 2 replicas with 1 H100-SXM-80GB/3g.40gb each. Pool `pool` has room for 1" in problem.message
 
 
-def test_limits_that_no_part_is_left_for_are_refused() -> None:
+def test_max_replicas_without_free_parts_are_refused() -> None:
     problem = refused("{shares: 2, isolation: hardware}", nodes=2, small="replicas: {min: 1, max: 9}")
     assert "up to 9 replicas of 0.5 GPU each, and pool `pool` has 2 GPUs, of which other models always use 0.5" in str(
         problem
@@ -116,7 +116,7 @@ SMALL = "source: Qwen/Qwen3-0.6B, context: 4096"
 
 
 @pytest.mark.parametrize("gpu", ["L4-24GB", "A100-SXM-80GB"])
-def test_without_isolation_cards_are_shared_in_time_also_where_they_have_mig(gpu: str) -> None:
+def test_sharing_without_isolation_uses_time_slices(gpu: str) -> None:
     rendered = of("{shares: 2}", gpu, chat=SMALL)
     for model in models(rendered):
         assert (model.gpu, model.gpus) == (f"{gpu}/2", 0.5)
@@ -125,26 +125,26 @@ def test_without_isolation_cards_are_shared_in_time_also_where_they_have_mig(gpu
 
 
 @pytest.mark.parametrize("slices", [2, 3, 4, 7])
-def test_all_engines_of_a_card_together_take_no_more_than_vllm_alone_would(slices: int) -> None:
+def test_engines_of_a_time_sliced_gpu_fit_together(slices: int) -> None:
     for model in models(of(f"{{shares: {slices}}}", "A100-SXM-80GB", chat=SMALL)):
         assert 0.8 < model.gpu_memory_utilization * slices <= 0.92
 
 
-def test_the_budget_that_is_planned_is_the_one_that_the_engine_is_told() -> None:
-    """0.92 of a third is told in hundredths: 0.30 of the card, which is 90 % of the third."""
+def test_planned_budget_is_the_configured_utilization() -> None:
+    """0.92 of a third is rounded down to hundredths: 0.30 of the GPU, which is 90 % of the third."""
     _, small = models(of("{shares: 3}", "A100-SXM-80GB"))
     assert small.gpu_memory_utilization == 0.3
     assert "(90% of 26.4 GiB)" in because(small, "memory")
 
 
-def test_a_pinned_utilization_that_takes_the_neighbours_memory_is_refused() -> None:
+def test_pinned_utilization_above_the_time_slice_is_refused() -> None:
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.6}")
     assert "exceeds the engine's part of the GPU, 0.5" in problem.message
     assert str(problem.fix).startswith("engine: {gpu_memory_utilization: 0.45}")
     assert problem.line == 7
 
 
-def test_an_application_of_one_s_own_has_no_time_slice_because_nothing_bounds_its_memory() -> None:
+def test_application_beside_vllm_is_refused_on_a_time_slice() -> None:
     speech = "source: microsoft/speecht5_tts, task: speak, pool: pool"
     problem = refused("{shares: 2}", gpu="A100-SXM-80GB", small=speech)
     assert "nothing limits the memory" in problem.message
@@ -153,12 +153,12 @@ def test_an_application_of_one_s_own_has_no_time_slice_because_nothing_bounds_it
     assert small.gpu == "A100-SXM-80GB/3g.40gb"
 
 
-def test_a_pinned_utilization_within_the_slice_is_kept() -> None:
+def test_pinned_utilization_within_the_time_slice_is_kept() -> None:
     _, small = models(of("{shares: 2}", "A100-SXM-80GB", small="engine: {gpu_memory_utilization: 0.4}"))
     assert small.gpu_memory_utilization == 0.4
 
 
-def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
+def test_models_of_one_service_share_a_whole_gpu() -> None:
     rendered = rendered_of(
         load(
             "fleet: f\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
@@ -201,7 +201,7 @@ def test_models_of_one_service_share_a_card_by_ray_and_not_by_slices() -> None:
         ("{shares: 2}", "H100/3g.40gb", "gpu", "a pool lists whole GPUs", "sharing: {shares: 2}"),
     ],
 )
-def test_sharing_that_cannot_be_is_refused_at_its_line(
+def test_impossible_sharing_is_refused_with_a_line_and_a_fix(
     sharing: str, gpu: str, path: str, message: str, fix: str
 ) -> None:
     problem = refused(sharing, gpu=gpu)
@@ -210,7 +210,7 @@ def test_sharing_that_cannot_be_is_refused_at_its_line(
     assert (problem.path.rpartition(".")[2], problem.file, problem.line) == (path, "fleet.yaml", 4)
 
 
-def test_a_pool_of_unlike_hosts_is_not_shared() -> None:
+def test_sharing_of_different_hosts_is_refused() -> None:
     text = FLEET % ("X", 1, 1, "{shares: 2}", SMALL, SMALL)
     text = text.replace("gpu: X, nodes: 1, gpusPerNode: 1", "hosts: [{gpu: L4-24GB}, {gpu: T4-16GB}]")
     with pytest.raises(FleetError) as caught:
@@ -218,12 +218,12 @@ def test_a_pool_of_unlike_hosts_is_not_shared() -> None:
     assert "with `hosts`" in caught.value.problems[0].message
 
 
-def test_a_replica_over_several_parts_is_refused() -> None:
+def test_replica_over_several_parts_is_refused() -> None:
     problem = refused("{shares: 2, isolation: hardware}", chat="parallelism: {tensor: 2}")
     assert "no pool has the hosts for TP 2" in problem.message
 
 
-# -- what the cluster's operators are told -----------------------------------------------------------------------------
+# -- GPU operators ---------------------------------------------------------------------------------------------------
 
 
 def platform(text: str) -> PlatformValues:
@@ -241,24 +241,24 @@ models: {a: {source: Qwen/Qwen3-0.6B, context: 4096%s}}
 NODES = ", nodeSelector: {pool: p}, sharing: {shares: 2}"
 
 
-def test_a_shared_pool_is_told_to_nvidia_s_operator() -> None:
+def test_shared_pool_configures_the_nvidia_operator() -> None:
     (pool,) = of("{shares: 2, isolation: hardware}").releases[0].values.nvidia.pools.values()  # type: ignore[attr-defined]
     assert (pool.gpu, pool.mig, pool.replicas) == ("H100-SXM-80GB", {"3g.40gb": 2}, 0)
     assert pool.node_selector == {"pool": "shared"}
 
 
-def test_a_fleet_that_shares_nothing_tells_operators_nothing() -> None:
+def test_fleet_without_sharing_configures_no_operator() -> None:
     found = platform(PLAIN % ("", "L4-24GB", "", ""))
     assert not found.nvidia.enabled
     assert not found.intel.enabled
 
 
-def test_a_cluster_that_names_the_operator_has_its_counters_told() -> None:
+def test_cluster_with_the_operator_configures_its_counters() -> None:
     found = platform(PLAIN % (", gpuOperator: {namespace: nvidia, clusterPolicy: true}", "L4-24GB", "", "")).nvidia
     assert (found.enabled, found.namespace, found.cluster_policy.manage) == (True, "nvidia", True)
 
 
-def test_intel_s_cards_are_shared_by_intel_s_plugin() -> None:
+def test_intel_gpus_are_shared_by_the_intel_plugin() -> None:
     found = platform(PLAIN % ("", "Arc-Pro-B60-24GB", NODES, ", pool: p"))
     assert found.intel.pools["p"].shared_dev_num == 2
     assert not found.nvidia.enabled
@@ -273,16 +273,16 @@ def test_shared_pool_without_node_selector_is_refused() -> None:
     assert (problem.path, problem.line) == ("pools.p", 3)
 
 
-def test_services_name_the_classes_that_the_platform_makes() -> None:
+def test_services_use_the_priority_classes_of_the_platform() -> None:
     rendered = of("{shares: 2}", chat=SMALL)
     classes = platform(PLAIN % ("", "L4-24GB", "", "")).priority_classes
     for values in rendered.values.values():
         assert values.head.priority_class_name == classes.head.name
         assert {group.priority_class_name for group in values.worker_groups.values()} == {classes.workers.name}
-    door = next(one.values for one in rendered.releases if one.chart == "gateway")
-    assert door.scheduling.priority_class_name == classes.gateway.name  # type: ignore[attr-defined]
+    gateway = next(one.values for one in rendered.releases if one.chart == "gateway")
+    assert gateway.scheduling.priority_class_name == classes.gateway.name  # type: ignore[attr-defined]
 
 
-def test_pods_of_a_pool_have_its_runtime_class() -> None:
+def test_pods_have_the_runtime_class_of_their_pool() -> None:
     rendered = rendered_of(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
     assert rendered.values["a"].worker_groups["p"].runtime_class_name == "nvidia"

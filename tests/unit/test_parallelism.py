@@ -25,7 +25,7 @@ ENGINE, _ = find_engine("0.29.0")
         (80, 3, (27, 27, 26)),
     ],
 )
-def test_the_rest_goes_to_the_stages_before_the_last(layers: int, stages: int, expected: tuple[int, ...]) -> None:
+def test_remaining_layers_go_to_the_stages_before_the_last(layers: int, stages: int, expected: tuple[int, ...]) -> None:
     assert split_layers(layers, stages) == expected
 
 
@@ -40,7 +40,7 @@ def test_the_rest_goes_to_the_stages_before_the_last(layers: int, stages: int, e
         ("openai/whisper-large-v3", 8, "20 attention heads are not divisible"),
     ],
 )
-def test_a_refused_tensor_split_says_what_does_not_divide(model: str, tp: int, said: str) -> None:
+def test_refused_tensor_split_names_what_is_not_divisible(model: str, tp: int, said: str) -> None:
     assert any(said in objection for objection in list_split_errors(load_catalog().model(model), tp, 1, ENGINE))
 
 
@@ -58,19 +58,19 @@ def test_valid_tensor_parallel_sizes(model: str, sizes: tuple[int, ...]) -> None
     assert list_tensor_parallel_sizes(load_catalog().model(model), ENGINE) == sizes
 
 
-def test_an_odd_vocabulary_is_padded_and_refuses_no_power_of_two() -> None:
+def test_padded_vocabulary_allows_all_powers_of_two() -> None:
     odd = load_catalog().model("meta-llama/Llama-3.1-8B-Instruct").model_copy(update={"vocab": 128_257})
     assert list_split_errors(odd, 8, 1, ENGINE) == ()
 
 
 @pytest.mark.parametrize("model", ["openai/whisper-large-v3", "BAAI/bge-large-en-v1.5"])
-def test_encoders_have_no_pipeline(model: str) -> None:
+def test_encoders_refuse_pipeline_parallelism(model: str) -> None:
     assert any(
         "no pipeline parallelism" in said for said in list_split_errors(load_catalog().model(model), 1, 2, ENGINE)
     )
 
 
-def test_more_stages_than_layers_are_refused() -> None:
+def test_pipeline_with_more_stages_than_layers_is_refused() -> None:
     assert any(
         "are fewer than 41 pipeline stages" in said
         for said in list_split_errors(load_catalog().model("Qwen/Qwen3-14B"), 1, 41, ENGINE)
@@ -78,6 +78,6 @@ def test_more_stages_than_layers_are_refused() -> None:
 
 
 @pytest.mark.parametrize("given", [(40,), (20, 19), (41, -1), (40, 0)])
-def test_a_partition_that_is_none_is_refused_with_vllms_own(given: tuple[int, ...]) -> None:
+def test_wrong_partition_is_refused_with_the_split_of_vllm(given: tuple[int, ...]) -> None:
     with pytest.raises(FleetError, match=r"layers: \[20, 20\]"):
         find_partition(load_catalog().model("Qwen/Qwen3-14B"), 2, given)
