@@ -82,8 +82,7 @@ def build_head_command(state: EndpointState, *, python: Path, cpus: int, dashboa
         "runtime-env-agent-port": port(),
         "node-manager-port": port(),
         "object-manager-port": port(),
-        # 0: no server for Ray clients, which a single computer does not need.
-        "ray-client-server-port": "0",
+        "ray-client-server-port": port(),
         # 0 and 0: any free port, not a range that two Rays would share.
         "min-worker-port": "0",
         "max-worker-port": "0",

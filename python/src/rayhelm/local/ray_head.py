@@ -1,7 +1,8 @@
 """`ray start` for one computer: `python -m rayhelm.local.ray_head PYTHON start --head ...`.
 
-Ray starts its own processes with PYTHON. The dashboard loads only the Serve API, which receives serveConfigV2: each of
-its other modules is a process of 90 MiB. Ray has no option for that, so this replaces a private function of Ray.
+Ray starts its own processes with PYTHON. The server for Ray clients does not start, and the dashboard loads only the
+Serve API, which receives serveConfigV2: each of the others is a process of 90 MiB. Ray has no options for that, so this
+replaces private functions of Ray.
 """
 
 import sys
@@ -11,15 +12,16 @@ from typing import Any
 
 def main(python: str, *arguments: str) -> None:
     sys.executable = python
-    _load_only_serve_in_dashboard()
+    _start_only_what_serve_needs()
     from ray.scripts.scripts import main as ray
 
     sys.argv = ["ray", *arguments]
     ray()
 
 
-def _load_only_serve_in_dashboard() -> None:
+def _start_only_what_serve_needs() -> None:
     from ray._private import services
+    from ray._private.node import Node
 
     original = services.start_ray_process
 
@@ -29,6 +31,7 @@ def _load_only_serve_in_dashboard() -> None:
         return original(command, *rest, **options)
 
     services.start_ray_process = start_ray_process
+    Node.start_ray_client_server = lambda self: None
 
 
 if __name__ == "__main__":
