@@ -1,4 +1,4 @@
-{{- /* repository@digest, or repository:tag. Takes a dict with repository, tag, digest: the digest wins. */ -}}
+{{- /* repository@digest, or repository:tag without a digest. Takes a dict with repository, tag, digest. */ -}}
 {{- define "ray-service.image" -}}
 {{- if .digest -}}
 {{ .repository }}@{{ .digest }}
@@ -7,8 +7,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* Image of a worker group: a tag or digest of `image` means nothing in another repository, so it is taken over only
-       where the group names neither. Takes (list image override). */ -}}
+{{- /* Image of a worker group. A digest of `image` does not exist in another repository, so it is used only if the
+       group sets no repository, tag and digest. Takes (list image override). */ -}}
 {{- define "ray-service.groupImage" -}}
 {{- $image := index . 0 }}
 {{- $own := index . 1 }}

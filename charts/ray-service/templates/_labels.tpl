@@ -1,4 +1,4 @@
-{{- /* Labels of objects. The chart's version changes, so these never go into a pod template. */ -}}
+{{- /* Labels of objects. They contain the chart version, so they must not be in a pod template. */ -}}
 {{- define "ray-service.labels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 app.kubernetes.io/name: {{ .Chart.Name }}
@@ -10,8 +10,8 @@ rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 {{- end }}
 
-{{- /* Labels of pods: constant, because any change of a Ray pod template builds a second cluster.
-       Budgets, policies and monitors select by them: KubeRay's own labels carry a cluster name that changes.
+{{- /* Labels of pods: constant, because a change of a Ray pod template starts a second cluster. Budgets, policies and
+       monitors select by them, because KubeRay's own labels contain a cluster name that changes.
        Takes (list root role) or (list root "worker" group). */ -}}
 {{- define "ray-service.podLabels" -}}
 {{- $root := index . 0 }}

@@ -1,4 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. */ -}}
+{{- /* Names. They are never truncated, because truncated names can collide; validate/ refuses names that are too long. */ -}}
 
 {{- define "ray-service.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}
@@ -13,7 +13,7 @@
 {{ .Values.weights.claim.existingClaim | default (printf "%s-weights" (include "ray-service.name" .)) }}
 {{- end }}
 
-{{- /* Host that answers requests: KubeRay's Service, or the Gateway's with the incremental strategy. */ -}}
+{{- /* Host of the endpoint: KubeRay's Service, or the one of the Gateway with the incremental strategy. */ -}}
 {{- define "ray-service.host" -}}
 {{- if eq .Values.upgrade.strategy "NewClusterWithIncrementalUpgrade" -}}
 {{ .Values.upgrade.incremental.gatewayService }}
@@ -26,8 +26,8 @@
 {{ ternary 80 (int .Values.serve.port) (eq .Values.upgrade.strategy "NewClusterWithIncrementalUpgrade") }}
 {{- end }}
 
-{{- /* Ray resource by which a model finds the pods of a group. The name comes first: KubeRay takes every resource
-       whose name ends in "gpu" for GPUs, and "gpu" is what people call a group. */ -}}
+{{- /* Ray resource that selects the pods of a group. The group's name comes first, because KubeRay takes every
+       resource whose name ends in "gpu" for GPUs, and a group is often called "gpu". */ -}}
 {{- define "ray-service.groupResource" -}}
 {{ . }}.worker-group
 {{- end }}

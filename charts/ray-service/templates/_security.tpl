@@ -1,5 +1,5 @@
-{{- /* What Pod Security `restricted` asks for, and a read-only root. The Ray image's user is 1000:100; it may call sudo
-       without a password there, which allowPrivilegeEscalation: false closes. */ -}}
+{{- /* Settings that Pod Security `restricted` requires, and a read-only root file system. The user of the Ray image
+       is 1000:100. It may call sudo without a password, which allowPrivilegeEscalation: false prevents. */ -}}
 {{- define "ray-service.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 1000

@@ -1,4 +1,4 @@
-{{- /* Defaults that follow from other values. Takes the values, and changes them. */ -}}
+{{- /* Set the defaults that depend on other values. Takes the values, and changes them. */ -}}
 {{- define "ray-service.derive" -}}
 {{- range list .serve.applications .serve.customApplications }}
 {{- range $name, $app := . }}

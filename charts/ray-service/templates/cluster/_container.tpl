@@ -1,6 +1,6 @@
 {{- /* Parts that head, workers and autoscaler share. */ -}}
 
-{{- /* Takes (list root group), the head being a group here. */ -}}
+{{- /* Takes (list root group), also for the head. */ -}}
 {{- define "ray-service.podCommon" -}}
 {{- $group := index . 1 -}}
 terminationGracePeriodSeconds: {{ int $group.terminationGracePeriodSeconds }}
@@ -20,8 +20,8 @@ securityContext:
   {{- end }}
 {{- end }}
 
-{{- /* Requests and limits of one size, but for CPUs where somebody wants it: Ray counts the limits, the scheduler the
-       requests. Takes (list sizes devices). */ -}}
+{{- /* Limits and requests, which differ only if the values set a CPU request. Ray counts the limits, the scheduler
+       the requests. Takes (list resources devices). */ -}}
 {{- define "ray-service.resources" -}}
 {{- $sizes := index . 0 }}
 {{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" $sizes.limits.memory)) (index . 1) }}
@@ -60,8 +60,8 @@ requests:
     name: {{ include "ray-service.name" (index . 0) }}-vllm
 {{- end }}
 
-{{- /* Bytes of Ray's object store, a quarter of /dev/shm: left alone Ray takes a third of the memory, and the queues of NCCL
-       and vLLM live there too. Ray's least is 75 MiB. Takes a group. */ -}}
+{{- /* Bytes of Ray's object store: a quarter of /dev/shm, because NCCL and vLLM use it too, and at least 75 MiB,
+       Ray's minimum. Ray's default is a third of the memory. Takes a group. */ -}}
 {{- define "ray-service.objectStore" -}}
 {{ printf "%.0f" (max 78643200 (divf (include "ray-service.number" .shmSize | float64) 4) | float64) | quote }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{- /* What differs by vendor of the card. Take a worker group. */ -}}
+{{- /* Settings that differ by GPU vendor. They take a worker group. */ -}}
 
 {{- define "ray-service.vendor" -}}
 {{- $vendors := dict
@@ -21,8 +21,7 @@
 {{- $devices | toJson }}
 {{- end }}
 
-{{- /* Environment that belongs to a node's network and life, and to the image: never the same for all groups. Takes
-       (list values group). */ -}}
+{{- /* Environment that depends on the group: network, drain time, image. Takes (list values group). */ -}}
 {{- define "ray-service.groupEnv" -}}
 {{- $group := index . 1 }}
 {{- $env := dict
@@ -38,7 +37,7 @@
 {{- $env | toJson }}
 {{- end }}
 
-{{- /* Where the pods may run: the taint of the vendor's nodes and of spot ones, the card, and what people add. */ -}}
+{{- /* Node labels and tolerations: of the GPU vendor, of spot nodes, and of the values. */ -}}
 {{- define "ray-service.nodes" -}}
 {{- $vendor := include "ray-service.vendor" . | fromJson }}
 {{- $spot := get (dict

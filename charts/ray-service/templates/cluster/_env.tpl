@@ -1,5 +1,5 @@
-{{- /* The root is read-only, so every cache is told where to go; USER, because torch asks for a name that a foreign
-       image's passwd may not know. */ -}}
+{{- /* The root file system is read-only, so each cache gets a path. USER is set because torch looks up the user
+       name, which other images may not have in passwd. */ -}}
 {{- define "ray-service.homeEnv" -}}
 {{- $env := dict "HOME" "/cache" "USER" "ray" "XDG_CACHE_HOME" "/cache/xdg" "XDG_CONFIG_HOME" "/cache/config"
       "HF_HOME" "/cache/huggingface" "VLLM_CACHE_ROOT" "/cache/vllm" "VLLM_CONFIG_ROOT" "/etc/vllm"
@@ -8,7 +8,8 @@
 {{- include "ray-service.envList" $env }}
 {{- end }}
 
-{{- /* Takes (list values own group): the group's variables win over the common ones, people's own over both. */ -}}
+{{- /* Takes (list values env group). Variables of the group override the common ones, and `env` of the values
+       overrides both. */ -}}
 {{- define "ray-service.env" -}}
 {{- $v := index . 0 }}
 {{- $common := dict
@@ -29,14 +30,14 @@
 {{- end }}
 {{- end }}
 
-{{- /* Whether rayhelm is in an image: an image of one's own says so itself. Takes (list image override). */ -}}
+{{- /* `true` if the image contains rayhelm; an image of a worker group has its own key. Takes (list image override). */ -}}
 {{- define "ray-service.hasRayhelm" -}}
 {{- $own := index . 1 }}
 {{- if ternary $own.includesRayhelm (index . 0).includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
-{{- /* Serve's proxies have streams say that they lost their replica: Ray Serve LLM alone would end them as if all had been
-       said. Takes (list image override). */ -}}
+{{- /* Middleware of Serve's proxies that ends an interrupted stream with an error: Ray Serve LLM alone ends it like
+       a complete response. Takes (list image override). */ -}}
 {{- define "ray-service.imageEnv" -}}
 {{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
 {{- end }}
@@ -48,7 +49,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Where the hub is, and who asks. Takes weights.download. */ -}}
+{{- /* URL and token of the hub. Takes weights.download. */ -}}
 {{- define "ray-service.hubEnv" -}}
 {{- with .endpoint }}
 {{- include "ray-service.envList" (dict "HF_ENDPOINT" .) }}

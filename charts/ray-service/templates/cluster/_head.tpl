@@ -1,4 +1,5 @@
-{{- /* The head: control only. It books no CPU and no GPU, so that no replica lands on it. Takes (list root values). */ -}}
+{{- /* Head pod: control processes only. It offers no CPU and no GPU to Ray, so no replica runs on it. Takes (list
+       root values). */ -}}
 {{- define "ray-service.head" -}}
 {{- $root := index . 0 }}
 {{- $v := index . 1 }}
@@ -13,7 +14,7 @@ template:
     labels:
       {{- include "ray-service.podLabels" (list $root "head") | nindent 6 }}
     annotations:
-      {{- include "ray-service.stays" . | trim | nindent 6 }}
+      {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: {{ $v.autoscaler.enabled }}

@@ -1,4 +1,4 @@
-{{- /* Options of the Ray cluster beside its pods. Take the values. */ -}}
+{{- /* Options of the Ray cluster other than its pods. They take the values. */ -}}
 
 {{- define "ray-service.autoscaler" -}}
 enableInTreeAutoscaling: {{ .autoscaler.enabled }}
@@ -10,12 +10,13 @@ autoscalerOptions:
   imagePullPolicy: {{ .image.pullPolicy }}
   resources:
     {{- include "ray-service.resources" (list .autoscaler.resources dict) | trim | nindent 4 }}
-  # KubeRay gives the sidecar none of its own, and `restricted` would refuse the head.
+  # KubeRay sets no securityContext for the sidecar, and `restricted` would refuse the head.
   securityContext:
     {{- include "ray-service.containerSecurity" . | nindent 4 }}
   env:
     {{- include "ray-service.homeEnv" . | trim | nindent 4 }}
-    # Workers of a first install wait for the download in an init container; after an hour Ray would end and remake them.
+    # Workers of a first install wait for the download in an init container. Without this, Ray replaces them after an
+    # hour.
     - name: RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S
       value: "21600"
   volumeMounts:
@@ -42,9 +43,10 @@ gcsFaultToleranceOptions:
 {{- end }}
 {{- end }}
 
-{{- /* When the release goes, KubeRay empties Redis with a pod made of the head's template: what that pod needs has to
-       outlive the release, or Redis is never emptied and the RayCluster stays for minutes. Argo CD reads it too. */ -}}
-{{- define "ray-service.keepForRedis" -}}
+{{- /* After an uninstall, KubeRay deletes its data from Redis with a pod made from the head's template. What that
+       pod needs must stay, or the data stays in Redis and the RayCluster stays for minutes. Argo CD reads this
+       annotation too. */ -}}
+{{- define "ray-service.redisCleanupPolicy" -}}
 {{- if .gcsFaultTolerance.enabled -}}
 helm.sh/resource-policy: keep
 {{- end }}

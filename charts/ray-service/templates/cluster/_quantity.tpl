@@ -1,6 +1,7 @@
-{{- /* A quantity as Kubernetes itself writes it: `1024Mi` is `1Gi`, `0.5` is `500m`. The operator writes the RayService
-       back once, to add its finalizer, and spells everything so. A field that it spells in another way is then its own,
-       and the next server-side apply (Helm 4) meets a conflict. Finer than a thousandth is rounded up. Takes the quantity. */ -}}
+{{- /* A quantity in the form that Kubernetes writes: `1Gi` for `1024Mi`, `500m` for `0.5`. The operator writes the
+       RayService back once, to add its finalizer, with quantities in that form. A field that changes in this way
+       would belong to the operator, and the next server-side apply (Helm 4) would conflict. Digits below a
+       thousandth are rounded up. Takes the quantity. */ -}}
 {{- define "ray-service.quantity" -}}
 {{- $value := include "ray-service.number" . | float64 }}
 {{- $whole := floor $value }}

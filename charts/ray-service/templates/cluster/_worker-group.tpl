@@ -1,4 +1,4 @@
-{{- /* Pods of one shape. Takes (list root values name group). */ -}}
+{{- /* A worker group. Takes (list root values name group). */ -}}
 {{- define "ray-service.workerGroup" -}}
 {{- $root := index . 0 }}
 {{- $v := index . 1 }}
@@ -10,7 +10,8 @@ replicas: {{ int $group.minReplicas }}
 minReplicas: {{ int $group.minReplicas }}
 maxReplicas: {{ int (ternary $group.maxReplicas $group.minReplicas $v.autoscaler.enabled) }}
 numOfHosts: {{ int $group.numOfHosts }}
-# The operator would add it, and take the whole list for its own: the next server-side apply (Helm 4) would conflict.
+# Without this field the operator adds it and owns the whole list, so the next server-side apply (Helm 4) would
+# conflict.
 scaleStrategy: {}
 {{- if hasKey $group "idleTimeoutSeconds" }}
 idleTimeoutSeconds: {{ int $group.idleTimeoutSeconds }}
@@ -20,7 +21,8 @@ priority: {{ int $group.priority }}
 {{- end }}
 rayStartParams:
   object-store-memory: {{ include "ray-service.objectStore" $group }}
-# In words: KubeRay counts the cards of some resource names only, and the autoscaler has to know before a pod is there.
+# Explicit, because KubeRay counts GPUs of some resource names only, and the autoscaler needs the count before a pod
+# exists.
 resources:
   GPU: {{ int $group.gpu.count | quote }}
   {{ include "ray-service.groupResource" $name }}: "1"
@@ -33,7 +35,7 @@ template:
       {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
     {{- if not $group.evictable }}
     annotations:
-      {{- include "ray-service.stays" . | trim | nindent 6 }}
+      {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
     {{- end }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}

@@ -1,4 +1,4 @@
-{{- /* Ways out. Take networkPolicy, but for the last. */ -}}
+{{- /* Egress rules. They take networkPolicy, except the last. */ -}}
 
 {{- define "ray-service.dnsEgress" -}}
 {{- $to := printf "%s%s" (include "ray-service.peer" .dns.peer) (include "ray-service.cidrs" .dns.cidrs) }}
@@ -49,7 +49,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* The one pod that reaches the hub when servers are offline. Takes (list root values). */ -}}
+{{- /* Policy of the download pod, the only pod that may call the hub while `weights.offline` is on. Takes (list root
+       values). */ -}}
 {{- define "ray-service.downloadPolicy" -}}
 {{- $policy := (index . 1).networkPolicy -}}
 podSelector:

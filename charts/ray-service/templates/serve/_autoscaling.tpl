@@ -24,7 +24,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The policy of rayhelm, by its path in the image. Takes (list values policy). */ -}}
+{{- /* rayhelm's autoscaling policy, by its path in the image. Takes (list values policy). */ -}}
 {{- define "ray-service.engineQueue" -}}
 {{- with index . 1 }}
 {{- $arguments := dict

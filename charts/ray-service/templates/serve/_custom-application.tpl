@@ -1,4 +1,4 @@
-{{- /* An application of the user's own. Takes (list values name application). */ -}}
+{{- /* A custom application. Takes (list values name application). */ -}}
 {{- define "ray-service.customApplication" -}}
 {{- $values := index . 0 }}
 {{- $app := index . 2 }}

@@ -1,4 +1,4 @@
-{{- /* Bundles of the placement group: one for each GPU, on the group that the model or its stage names. */ -}}
+{{- /* Bundles of the placement group: one for each GPU, on the worker group of the model or of the stage. */ -}}
 {{- define "ray-service.placement" -}}
 {{- $model := . }}
 {{- $base := ternary (dict "CPU" 1) (dict "GPU" $model.gpuFraction) (eq $model.accelerator.kind "cpu") }}

@@ -18,8 +18,8 @@
 {{- $env := include "ray-service.texts" $model.env | fromJson }}
 {{- if lt $model.gpuFraction 1.0 }}
 
-{{- /* Ray derives it from the bundle, but only for the task that reads the engine's config; the engine, which asks for its
-       workers' cards, inherits the replica's environment, and without this would ask for whole ones. */}}
+{{- /* Ray derives the GPU share from the bundle only for the task that reads the engine's configuration. The engine
+       inherits the replica's environment, and would request whole GPUs for its workers without this variable. */}}
 {{- $_ := set $env "VLLM_RAY_PER_WORKER_GPUS" ($model.gpuFraction | toJson) }}
 {{- end }}
 {{- with $env }}
@@ -28,7 +28,7 @@
 {{- $config | toJson }}
 {{- end }}
 
-{{- /* Hub models are read from the volume, where there is one. */ -}}
+{{- /* Path of a model: hub models are read from the volume, if there is one. */ -}}
 {{- define "ray-service.modelSource" -}}
 {{- $values := index . 0 }}
 {{- $model := index . 1 }}
@@ -43,8 +43,7 @@
 {{- if regexMatch "^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)?$" . }}true{{ end }}
 {{- end }}
 
-{{- /* Keyword arguments of the engine: the typed ones, those that follow from the task, and `extra`.
-       Takes (list values model root). */ -}}
+{{- /* Engine arguments: the typed ones, those of the task, and `extra`. Takes (list values model root). */ -}}
 {{- define "ray-service.engineKwargs" -}}
 {{- $values := index . 0 }}
 {{- $model := index . 1 }}

@@ -1,5 +1,5 @@
-{{- /* serveConfigV2 as one dict, printed as JSON that people can read: policies and reviewers see one form only.
-       Takes (list root values). */ -}}
+{{- /* serveConfigV2 as one dict, printed as indented JSON, so that policies and reviewers see one form only. Takes
+       (list root values). */ -}}
 {{- define "ray-service.serveConfig" -}}
 {{- $root := index . 0 }}
 {{- $serve := (index . 1).serve }}
@@ -33,7 +33,7 @@
 {{- $configs := list }}
 {{- $longest := 0.0 }}
 {{- range $id, $model := $app.models }}
-{{- /* An ingress that ended before its models would cut their answers. */}}
+{{- /* An ingress that stops before its models would interrupt their responses. */}}
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
 {{- $configs = append $configs (include "ray-service.llmConfig" (list $values $id $model $root) | fromJson) }}
 {{- end }}

@@ -50,7 +50,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Whole seconds, or a duration as Go spells it, of more than nothing; empty is none. */ -}}
+{{- /* A positive number of whole seconds, or a positive duration of Go; no annotation when empty. */ -}}
 {{- define "ray-service.validateTimeout" -}}
 {{- $timeout := get .annotations "ray.io/initializing-timeout" | toString }}
 {{- $duration := regexMatch "^\\+?([0-9]+|([0-9]+(\\.[0-9]*)?(ns|us|ms|s|m|h))+)$" $timeout }}

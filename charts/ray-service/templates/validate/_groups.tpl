@@ -42,7 +42,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Kubernetes refuses the pod, long after the release was installed. Takes (list values path pod). */ -}}
+{{- /* Kubernetes refuses such a pod only when KubeRay creates it. Takes (list values path pod). */ -}}
 {{- define "ray-service.validateRequest" -}}
 {{- $sizes := (index . 2).resources }}
 {{- with $sizes.requests.cpu }}

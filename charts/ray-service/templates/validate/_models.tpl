@@ -6,7 +6,7 @@
 {{- include "ray-service.validateScaling" (list $v (append $path "autoscaling") $model.autoscaling) }}
 {{- include "ray-service.validateTarget" (list $v $path $model) }}
 {{- include "ray-service.validateEngine" (list $v $path $model) }}
-{{- include "ray-service.validatePlace" (list $v $path $model) }}
+{{- include "ray-service.validatePlacement" (list $v $path $model) }}
 {{- include "ray-service.validateSource" (list $v $path $model) }}
 {{- end }}
 {{- end }}

@@ -1,6 +1,6 @@
-{{- /* Rules across fields, which the closed schema cannot hold; their words are in files/rules.json. Many mirror what KubeRay
-       finds only after the API server accepted the object, when an install has long said "deployed".
-       Takes the values with `root`. */ -}}
+{{- /* Rules across fields, which the schema cannot express. Their messages are in files/rules.json. Many repeat
+       checks that KubeRay makes only after the API server accepted the object and Helm reported "deployed". Takes
+       the values with `root`. */ -}}
 {{- define "ray-service.validate" -}}
 {{- include "ray-service.validateNames" . }}
 {{- include "ray-service.validateServe" . }}

@@ -15,18 +15,18 @@
 {{- if and .gcsFaultTolerance.enabled (not (or $policy.redis.peer.namespace $policy.redis.cidrs)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "redis-egress" "words" dict) }}
 {{- end }}
-{{- $callers := list }}
+{{- $namespaces := list }}
 {{- range $policy.allowedGateways }}
-{{- $callers = append $callers .namespace }}
+{{- $namespaces = append $namespaces .namespace }}
 {{- end }}
 {{- if eq .upgrade.strategy "NewClusterWithIncrementalUpgrade" }}
-{{- if and .test.enabled (not (compact $callers)) }}
+{{- if and .test.enabled (not (compact $namespaces)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "incremental-test" "words" dict) }}
 {{- end }}
 {{- else }}
 {{- range $name, $alias := .aliases }}
 {{- $namespace := $alias.namespace | default $v.root.Release.Namespace }}
-{{- if not (has $namespace $callers) }}
+{{- if not (has $namespace $namespaces) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "alias-callers" "words" (dict "alias" $name "namespace" $namespace)) }}
 {{- end }}
 {{- end }}

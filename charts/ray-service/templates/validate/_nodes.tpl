@@ -1,4 +1,5 @@
-{{- /* What pods ask of nodes. Kubernetes looks at it when a pod is made, or never: a label that no node has is no error. */ -}}
+{{- /* Scheduling settings. Kubernetes checks them only when a pod is created, or never: a label that no node has is
+       no error. */ -}}
 {{- define "ray-service.validateNodes" -}}
 {{- $v := . }}
 {{- include "ray-service.validateTolerations" (list $v (list "head") .head.tolerations) }}

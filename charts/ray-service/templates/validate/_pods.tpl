@@ -21,7 +21,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Variables that a value of their own sets, that do nothing, or that hold a secret. */ -}}
+{{- /* Refuse variables that another key sets, that have no effect, or that contain a secret. */ -}}
 {{- define "ray-service.validateEnv" -}}
 {{- $v := . }}
 {{- $reasons := dict

@@ -1,4 +1,4 @@
-{{- /* How Serve scales one deployment. Takes (list values path scaling). */ -}}
+{{- /* Autoscaling of one deployment. Takes (list values path scaling). */ -}}
 {{- define "ray-service.validateScaling" -}}
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
@@ -18,7 +18,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* What a model aims at. Takes (list values path model). */ -}}
+{{- /* Target of the autoscaling of a model. Takes (list values path model). */ -}}
 {{- define "ray-service.validateTarget" -}}
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
@@ -35,7 +35,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* The policy EngineQueue: who imports it, and whom it asks. Takes (list values path model). */ -}}
+{{- /* Requirements of the policy EngineQueue: image, Ray version, Prometheus. Takes (list values path model). */ -}}
 {{- define "ray-service.validateEngineQueue" -}}
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
@@ -59,8 +59,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* Whether some model asks Prometheus; empty for none. Takes the values. */ -}}
-{{- define "ray-service.asksPrometheus" -}}
+{{- /* `true` if the policy of a model queries Prometheus, else empty. Takes the values. */ -}}
+{{- define "ray-service.queriesPrometheus" -}}
 {{- range .serve.applications }}
 {{- range .models }}
 {{- if eq .autoscaling.policy.kind "EngineQueue" }}true{{ end }}

@@ -1,4 +1,4 @@
-{{- /* Spec of the Job: one init container for each model, then one that says that all is there.
+{{- /* Spec of the Job: one init container for each model, then a container that marks the download as complete.
        Takes (list root values). */ -}}
 {{- define "ray-service.downloadSpec" -}}
 {{- $root := index . 0 }}

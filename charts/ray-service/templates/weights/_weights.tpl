@@ -1,4 +1,4 @@
-{{- /* What is fetched from the hub, by path, as a JSON list of {source, revision, path, exclude}: the Job's name hangs on
+{{- /* Models to download, by path, as a JSON list of {source, revision, path, exclude}. The Job's name depends on
        its order. Takes the values. */ -}}
 {{- define "ray-service.hubModels" -}}
 {{- $v := . }}
@@ -11,7 +11,7 @@
 {{- end }}
 {{- end }}
 {{- end }}
-{{- /* Models last: a tokenizer that a model brings along needs no fetch of its own. */}}
+{{- /* Models last: a tokenizer in the repository of a model needs no download of its own. */}}
 {{- range $v.serve.applications }}
 {{- range .models }}
 {{- include "ray-service.addHubModel" (list $v $found .source .revision list) }}
@@ -38,7 +38,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Where a hub model lies: another revision is another path. Takes (list values source revision). */ -}}
+{{- /* Path of a hub model; each revision has its own. Takes (list values source revision). */ -}}
 {{- define "ray-service.hubPath" -}}
 {{ (index . 0).weights.mountPath }}/{{ index . 1 }}/{{ index . 2 | default "main" }}
 {{- end }}
@@ -47,8 +47,9 @@
 {{ .Values.weights.mountPath }}/.{{ include "ray-service.name" . }}-complete
 {{- end }}
 
-{{- /* Workers of a first install wait for the Job. The file's name says nothing of the models: a model that is added
-       must not change a pod template, or it would build a second cluster. Takes (list root values name group). */ -}}
+{{- /* Init container in which the workers of a first install wait for the Job. The name of the marker file does not
+       depend on the models: a new model must not change a pod template, because KubeRay would start a second
+       cluster. Takes (list root values name group). */ -}}
 {{- define "ray-service.waitForWeights" -}}
 {{- $v := index . 1 }}
 - name: wait-for-weights

@@ -1,6 +1,6 @@
 {{- /* How ranks are placed on pods: a pod has `gpu.count` GPUs, and a bundle of a placement group never spans two pods.
        Takes (list values path model). */ -}}
-{{- define "ray-service.validateSplit" -}}
+{{- define "ray-service.validateParallelism" -}}
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
 {{- $model := index . 2 }}

@@ -1,4 +1,4 @@
-{{- define "ray-service.validatePlace" -}}
+{{- define "ray-service.validatePlacement" -}}
 {{- $v := index . 0 }}
 {{- $path := index . 1 }}
 {{- $model := index . 2 }}
@@ -8,10 +8,10 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "accelerator-type-zero" "words" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
 {{- end }}
 {{- end }}
-{{- /* On every group: the ingress that carries the model's requests may run on any. */}}
+{{- /* For every group, because the ingress of the model's requests may run on any of them. */}}
 {{- include "ray-service.validateDrain" (list $v $path (keys $v.workerGroups) $model.gracefulShutdownSeconds) }}
 {{- if eq $model.accelerator.kind "gpu" }}
-{{- include "ray-service.validateSplit" . }}
+{{- include "ray-service.validateParallelism" . }}
 {{- end }}
 {{- $groups := len $model.workerGroups }}
 {{- if and (gt $groups 1) (ne $groups (int $model.engine.pipelineParallelSize)) }}

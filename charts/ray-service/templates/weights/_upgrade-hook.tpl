@@ -1,16 +1,17 @@
-{{- /* An upgrade that brings something new to fetch fetches it before anything else happens, by hooks of Helm. */ -}}
+{{- /* Hooks of Helm: an upgrade with new models downloads them before it changes anything. */ -}}
 
-{{- /* The Job's name holds the hash of what it does (sources, revisions, image) and of its way to the hub: a Job cannot be
-       edited, so another content is another Job. Takes (list root values). */ -}}
+{{- /* Name of the Job, with a hash of its spec and of its egress to the hub: a Job is immutable, so another spec
+       needs another name. Takes (list root values). */ -}}
 {{- define "ray-service.downloadName" -}}
 {{- $what := printf "%s%s" (include "ray-service.downloadSpec" .) (toJson (index . 1).networkPolicy.hub) -}}
 {{ include "ray-service.name" (index . 0) }}-weights-{{ sha256sum $what | trunc 7 }}
 {{- end }}
 
-{{- /* UID of the RayService, where the hooks are wanted: a service is there that would be told of weights too early, no Job
-       has fetched them or is about to, and a pod could start, for hooks run before the chart's own claim and account are
-       made. `lookup` finds nothing without a cluster (`helm template`, Argo CD, which has waves). Takes (list root values). */ -}}
-{{- define "ray-service.downloadFirst" -}}
+{{- /* UID of the RayService if the hooks are needed, else empty. They are needed if the RayService exists, no Job
+       has downloaded the models or is running, and the claim and the service account exist: hooks run before the
+       chart creates them. `lookup` finds nothing without a cluster (`helm template`, Argo CD, which has waves).
+       Takes (list root values). */ -}}
+{{- define "ray-service.upgradeHookOwner" -}}
 {{- $root := index . 0 }}
 {{- $v := index . 1 }}
 {{- if and $root.Release.IsUpgrade $v.weights.enabled $v.weights.download.enabled }}
@@ -30,7 +31,8 @@
 {{- end }}
 {{- end }}
 
-{{- /* Helm forgets hooks that failed: they go with the RayService. Takes (list root uid weight). */ -}}
+{{- /* Helm does not delete failed hooks: the owner reference deletes them with the RayService. Takes (list root uid
+       weight). */ -}}
 {{- define "ray-service.hookMetadata" -}}
 annotations:
   helm.sh/hook: pre-upgrade

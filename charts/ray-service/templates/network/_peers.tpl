@@ -1,4 +1,4 @@
-{{- /* Peers of NetworkPolicies. A peer without a namespace is nobody, never everybody. */ -}}
+{{- /* Peers of NetworkPolicies. A peer without a namespace matches no pod, never all pods. */ -}}
 
 {{- define "ray-service.policyMetadata" -}}
 {{- $root := index . 0 -}}
@@ -35,8 +35,9 @@ labels:
 {{- end }}
 {{- end }}
 
-{{- /* Who may call the Serve port; an empty list would be everybody, so there is no rule then. Takes (list root values). */ -}}
-{{- define "ray-service.callers" -}}
+{{- /* Pods that may call the Serve port. An empty `from` would allow all pods, so there is no rule then. Takes (list
+       root values). */ -}}
+{{- define "ray-service.allowedClients" -}}
 {{- $v := index . 1 }}
 {{- range $v.networkPolicy.allowedGateways }}
 {{- include "ray-service.peer" . }}
@@ -47,8 +48,8 @@ labels:
 {{- end }}
 {{- end }}
 
-{{- /* Pods of this release by role. The pod with which KubeRay empties Redis has the labels of a head, and is none.
-       Takes (list root role...). */ -}}
+{{- /* Pods of this release by role. The pod with which KubeRay cleans up Redis has the labels of a head, and is
+       excluded. Takes (list root role...). */ -}}
 {{- define "ray-service.podsByRole" -}}
 matchLabels:
   rayhelm.dev/service: {{ include "ray-service.name" (index . 0) | quote }}

@@ -1,7 +1,7 @@
-{{- /* Where pods stay and how they lie. */ -}}
+{{- /* Eviction and spreading of pods. */ -}}
 
-{{- /* For the Cluster Autoscaler and for Karpenter. Constant, because it stands in pod templates. */ -}}
-{{- define "ray-service.stays" -}}
+{{- /* Annotations for the Cluster Autoscaler and Karpenter. Constant, because they are in pod templates. */ -}}
+{{- define "ray-service.evictionAnnotations" -}}
 cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
 karpenter.sh/do-not-disrupt: "true"
 {{- end }}
