@@ -95,7 +95,7 @@ def files(upstream: Upstream, port: int, metrics_port: int, cores: int, own: dic
         "listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port},
         "autoscaling": {"kind": "None"},
         "replicas": 1,
-        "resources": {"cpu": str(cores)},
+        "resources": {"limits": {"cpu": str(cores)}},
         "networkPolicy": {"allowedClients": {"bench": {"namespace": "bench"}}},
         **own,
     }

@@ -126,7 +126,7 @@ def test_pods_are_spread_over_nodes_and_zones() -> None:
 
 @pytest.mark.parametrize(("cpu", "threads"), [("100m", 1), (1, 1), ("1500m", 2), (2.5, 3), ("4", 4)])
 def test_threads_follow_the_cpu(cpu: Any, threads: int) -> None:
-    assert f"\n  nbthread {threads}\n" in file("haproxy.cfg", {"resources": {"cpu": cpu}})
+    assert f"\n  nbthread {threads}\n" in file("haproxy.cfg", {"resources": {"limits": {"cpu": cpu}}})
 
 
 def test_digest_overrides_the_tag() -> None:

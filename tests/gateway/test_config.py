@@ -34,7 +34,7 @@ def test_gateway_works_with_100_tenants_and_models():
         more = {
             "tenants": {f"team-{number}": tenant(f"team-{number}", names) for number in range(100)},
             "models": dict.fromkeys(names, llama),
-            "resources": {"memory": "16Gi"},
+            "resources": {"limits": {"memory": "16Gi"}},
         }
         with start_gateway(over(values, more)) as gateway:
             for number in (0, 57, 99):

@@ -44,7 +44,7 @@ def environment():
             },
             "models": {"whisper": whisper},
             "limits": {"bodyBytes": BODY, "connections": IDLE + 200},
-            "resources": {"memory": "8Gi"},
+            "resources": {"limits": {"memory": "8Gi"}},
             "timeouts": {"headerSeconds": 2, "bodySeconds": 2, "clientSeconds": 2, "keyRefreshSeconds": 1},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway, megabytes=400):

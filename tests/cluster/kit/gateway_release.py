@@ -20,7 +20,7 @@ def _smaller_bodies(values: Values) -> Values:
 
 
 def _more_cores(values: Values) -> Values:
-    return dict(over(values, {"resources": {"cpu": "4"}}))
+    return dict(over(values, {"resources": {"limits": {"cpu": "4"}}}))
 
 
 def _becomes_ready(release: Release) -> Object:

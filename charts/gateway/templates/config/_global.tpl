@@ -5,7 +5,7 @@
 {{- end }}
 
 {{- define "gateway.threads" -}}
-{{ max 1 (div (add (include "gateway.milliCpu" .resources.cpu) 999) 1000) }}
+{{ max 1 (div (add (include "gateway.milliCpu" .resources.limits.cpu) 999) 1000) }}
 {{- end }}
 
 {{- define "gateway.milliCpu" -}}

@@ -7,11 +7,14 @@ imagePullPolicy: {{ $v.image.pullPolicy }}
 securityContext:
   {{- include "gateway.containerSecurity" . | nindent 2 }}
 resources:
-  {{- range list "requests" "limits" }}
-  {{ . }}:
-    cpu: {{ $v.resources.cpu | quote }}
-    memory: {{ $v.resources.memory | quote }}
-  {{- end }}
+  {{- $limits := $v.resources.limits }}
+  {{- $requests := $v.resources.requests }}
+  requests:
+    cpu: {{ $requests.cpu | default $limits.cpu | quote }}
+    memory: {{ $requests.memory | default $limits.memory | quote }}
+  limits:
+    cpu: {{ $limits.cpu | quote }}
+    memory: {{ $limits.memory | quote }}
 volumeMounts:
   - name: config
     mountPath: /etc/gateway

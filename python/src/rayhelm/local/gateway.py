@@ -21,7 +21,7 @@ from rayhelm.local.state import EndpointState
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.limits import Limits, Timeouts
 from rayhelm.values.gateway.models import Endpoint, Model, Version
-from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayResources
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayLimits, GatewayResources
 from rayhelm.values.gateway.pod import Listen
 from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 
@@ -88,7 +88,7 @@ def build_values(models: Mapping[str, Model], prefixes: Mapping[str, str], ports
         listen=Listen(address=LOOPBACK, port=port, metrics_port=metrics),
         limits=Limits(connections=200),
         timeouts=Timeouts(key_refresh_seconds=0.2),
-        resources=GatewayResources(cpu="1"),
+        resources=GatewayResources(limits=GatewayLimits(cpu="1")),
         autoscaling=GatewayAutoscaling(kind="None"),
         replicas=1,
     )

@@ -59,7 +59,7 @@ class GatewayValues(Values):
     image: HaproxyImage = HaproxyImage()
     """Image of HAProxy."""
     resources: GatewayResources = GatewayResources()
-    """Resources of a pod: requests, and limits of the same size."""
+    """Resources of a pod: limits, and requests that are the limits by default."""
     replicas: Annotated[int, Field(ge=1)] = 2
     """Number of pods with `autoscaling.kind: None`. The limits of tenants are divided by it."""
     autoscaling: GatewayAutoscaling = GatewayAutoscaling()

@@ -10,6 +10,7 @@ __all__ = [
     "Drain",
     "GatewayAutoscaling",
     "GatewayDisruptionBudget",
+    "GatewayLimits",
     "GatewayPodMonitor",
     "GatewayResources",
     "GatewayServiceAccount",
@@ -19,13 +20,31 @@ __all__ = [
 Count = Annotated[int, Field(ge=1)]
 
 
-class GatewayResources(Values):
-    """Resource requests, and limits of the same size."""
+class GatewayLimits(Values):
+    """Limits of the containers."""
 
     cpu: Quantity = "2"
     """CPU; HAProxy starts one thread per core, at least one."""
     memory: Quantity = "2Gi"
     """Memory. It must hold the largest body for each of `limits.connections`."""
+
+
+class GatewayRequests(Values):
+    """Requests of the containers."""
+
+    cpu: Quantity | Literal[""] = ""
+    """CPU; empty: the limit."""
+    memory: Quantity | Literal[""] = ""
+    """Memory; empty: the limit. With a lower value the node can run out of memory under load."""
+
+
+class GatewayResources(Values):
+    """Resources of the containers."""
+
+    limits: GatewayLimits = GatewayLimits()
+    """Limits of the containers."""
+    requests: GatewayRequests = GatewayRequests()
+    """Requests of the containers; empty values are the limits."""
 
 
 class Keda(Values):
@@ -47,7 +66,7 @@ class GatewayAutoscaling(Values):
     max_replicas: Count = 6
     """Maximum number of pods."""
     target_cpu_percent: Annotated[int, Field(ge=0, le=100)] = 70
-    """Target CPU utilization of the HPA in percent of `resources.cpu`; 0: not used. Without a metrics server the HPA
+    """Target CPU utilization of the HPA in percent of the CPU request; 0: not used. Without a metrics server the HPA
     still adds pods for requests in flight, but never removes one."""
     target_requests_in_flight: Annotated[int, Field(ge=0)] = 0
     """Target requests in flight per pod of the HPA or KEDA; 0: not used. The HPA reads the pod metric
