@@ -56,8 +56,8 @@ def test_what_they_do_not_take_is_told_with_its_path(path, value, complaint):
         ({"import_path": "no.such.module:app"}, "cannot be imported: ModuleNotFoundError"),
         ({"import_path": "ray.serve.llm:build_nothing"}, "cannot be imported: AttributeError"),
         ({"import_path": "no-such-thing"}, "applications.0.import_path"),
-        ({"replicas": 1}, "would drop it in silence"),
-        ({"deployments": [{"name": "x", "autoscaling_config": {"min": 1}}]}, "would drop it in silence"),
+        ({"replicas": 1}, "would ignore it"),
+        ({"deployments": [{"name": "x", "autoscaling_config": {"min": 1}}]}, "would ignore it"),
     ],
 )
 def test_an_application_that_cannot_be_is_told(change, complaint):

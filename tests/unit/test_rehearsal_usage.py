@@ -38,8 +38,8 @@ class Cluster(Kubectl):
 
 
 def watch(cluster: Cluster, old: int = 1, new: int = 2) -> UsageMonitor:
-    cards = {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})}
-    return UsageMonitor(cluster, *cards, ["ours"])
+    gpus = {"one": Counter({POOL: old})}, {"one": Counter({POOL: new}), "two": Counter({POOL: 5})}
+    return UsageMonitor(cluster, *gpus, ["ours"])
 
 
 @pytest.mark.parametrize("name", FLEETS)
@@ -85,7 +85,7 @@ def test_cluster_changed_in_place_uses_the_new_gpus() -> None:
     assert seen.observe()[POOL] == 2
 
 
-def test_a_service_that_comes_holds_its_cards_and_those_of_others_are_not_counted() -> None:
+def test_added_service_uses_its_gpus_and_other_namespaces_are_not_counted() -> None:
     cluster = Cluster(a="one")
     seen = watch(cluster)
     seen.mark_change()
@@ -94,7 +94,7 @@ def test_a_service_that_comes_holds_its_cards_and_those_of_others_are_not_counte
     assert seen.peak_clusters == 2
 
 
-def test_pods_and_their_memory_are_told_at_their_most() -> None:
+def test_monitor_has_peak_pods_and_memory() -> None:
     cluster = Cluster(pods=4, a="one")
     seen = watch(cluster)
     seen.observe()
@@ -103,7 +103,7 @@ def test_pods_and_their_memory_are_told_at_their_most() -> None:
     assert (seen.peak_pods, seen.peak_requests) == (4, Capacity(4 * 2**30, 4))
 
 
-def test_what_others_have_beside_it_is_not_counted() -> None:
+def test_other_namespaces_are_not_counted() -> None:
     cluster = Cluster(pods=3, a="one")
     cluster.namespace = "theirs"
     seen = watch(cluster)

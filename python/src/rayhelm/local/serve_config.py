@@ -1,7 +1,6 @@
-"""Asks Ray Serve, Ray Serve LLM and vLLM themselves whether they take a serveConfigV2.
+"""Validate a serveConfigV2 with Ray Serve, Ray Serve LLM and vLLM themselves, before it is applied.
 
-What a chart renders is text; only the programs that read it know all of its rules, and they say so here before anything
-is applied. Imports of Ray and vLLM take seconds, so they are inside the functions.
+Only these programs know all of their rules. Importing Ray and vLLM takes seconds, so the imports are in the functions.
 """
 
 import importlib
@@ -28,18 +27,18 @@ def can_check() -> bool:
 
 
 def check_serve_config(text: str) -> list[Problem]:
-    """Problems of a serveConfigV2, each with its path in it; empty when Ray and vLLM take it as it is."""
+    """Return the problems of a serveConfigV2 with their paths; empty if Ray and vLLM accept it."""
     if not can_check():
-        raise MissingError("Ray and vLLM are not installed, and only they know what they take", how_to_get_ray())
-    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # its remarks on this computer's cards are not the answer
+        raise MissingError("Ray and vLLM are not installed; they are needed to check a serveConfigV2", how_to_get_ray())
+    os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")  # no warnings about the GPUs of this computer
     try:
         config = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        return [Problem(f"this is no YAML: {error}")]
-    return [*_schema(config)] or [*_applications(config)]
+        return [Problem(f"this is not YAML: {error}")]
+    return [*_check_schema(config)] or [*_check_applications(config)]
 
 
-def _schema(config: Any) -> Iterator[Problem]:
+def _check_schema(config: Any) -> Iterator[Problem]:
     from ray.serve.schema import ServeDeploySchema
 
     try:
@@ -47,20 +46,20 @@ def _schema(config: Any) -> Iterator[Problem]:
     except ValidationError as error:
         yield from _list_problems(error, "")
         return
-    yield from _dropped(config, ServeDeploySchema, "")
+    yield from _list_ignored(config, ServeDeploySchema, "")
 
 
-def _dropped(node: Any, model: Any, path: str) -> Iterator[Problem]:
-    """Keys that Serve's schema drops in silence."""
+def _list_ignored(node: Any, model: Any, path: str) -> Iterator[Problem]:
+    """List keys that Serve's schema ignores."""
     for key, value in node.items():
         where = f"{path}.{key}".lstrip(".")
         if key not in model.model_fields:
-            yield Problem("Ray Serve has no such key, and would drop it in silence", path=where)
+            yield Problem("Ray Serve has no such key and would ignore it", path=where)
             continue
         below = _model_in(model.model_fields[key].annotation)
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if below and isinstance(item, dict):
-                yield from _dropped(item, below, f"{where}.{number}" if isinstance(value, list) else where)
+                yield from _list_ignored(item, below, f"{where}.{number}" if isinstance(value, list) else where)
 
 
 def _model_in(annotation: Any) -> Any:
@@ -71,15 +70,15 @@ def _model_in(annotation: Any) -> Any:
     return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
 
 
-def _applications(config: dict[str, Any]) -> Iterator[Problem]:
+def _check_applications(config: dict[str, Any]) -> Iterator[Problem]:
     for number, app in enumerate(config.get("applications", [])):
         path = f"applications.{number}"
-        yield from _import_path(app["import_path"], f"{path}.import_path")
+        yield from _check_import_path(app["import_path"], f"{path}.import_path")
         if app["import_path"] == LLM_BUILDER:
-            yield from _llm_configs(app.get("args") or {}, f"{path}.args")
+            yield from _check_llm_configs(app.get("args") or {}, f"{path}.args")
 
 
-def _import_path(import_path: str, path: str) -> Iterator[Problem]:
+def _check_import_path(import_path: str, path: str) -> Iterator[Problem]:
     module, _, attribute = import_path.replace(":", ".").rpartition(".")
     try:
         getattr(importlib.import_module(module), attribute)
@@ -87,21 +86,21 @@ def _import_path(import_path: str, path: str) -> Iterator[Problem]:
         yield Problem(f"{import_path} cannot be imported: {type(error).__name__}: {error}", path=path)
 
 
-def _llm_configs(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+def _check_llm_configs(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
     from ray.serve.llm import LLMConfig, LLMServingArgs
 
     try:
         LLMServingArgs.model_validate(arguments)
     except ValidationError as error:
-        found = [*_each(LLMConfig, arguments, path)]
+        found = [*_check_each_model(LLMConfig, arguments, path)]
         yield from found or _list_problems(error, path)
         return
     for number, config in enumerate(arguments["llm_configs"]):
-        yield from _engine(LLMConfig.model_validate(config), f"{path}.llm_configs.{number}")
+        yield from _check_engine(LLMConfig.model_validate(config), f"{path}.llm_configs.{number}")
 
 
-def _each(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]:
-    """The same complaints with the number of the model: LLMServingArgs does not say which one it means."""
+def _check_each_model(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+    """List the same problems with the index of the model, which LLMServingArgs does not report."""
     for number, config in enumerate(arguments.get("llm_configs") or []):
         try:
             model.model_validate(config)
@@ -109,7 +108,7 @@ def _each(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]
             yield from _list_problems(error, f"{path}.llm_configs.{number}")
 
 
-def _engine(config: Any, path: str) -> Iterator[Problem]:
+def _check_engine(config: Any, path: str) -> Iterator[Problem]:
     try:
         engine = config.get_engine_config()
         kwargs = engine.get_initialization_kwargs() | engine.frontend_kwargs
@@ -120,12 +119,12 @@ def _engine(config: Any, path: str) -> Iterator[Problem]:
     if bundles != engine.num_devices:
         message = f"{bundles} bundles for tensor x pipeline parallel = {engine.num_devices} ranks"
         yield Problem(message, path=f"{path}.placement_group_config")
-    if complaint := _ask_parser(kwargs):
-        yield Problem(complaint, path=f"{path}.engine_kwargs")
+    if message := _ask_parser(kwargs):
+        yield Problem(message, path=f"{path}.engine_kwargs")
 
 
 def _ask_parser(kwargs: dict[str, Any]) -> str:
-    """What vLLM's own command line says of the arguments; Ray hands them over without looking at their types."""
+    """Return the error of vLLM's command line parser; Ray does not check the types of the arguments."""
     from vllm.engine.arg_utils import AsyncEngineArgs
     from vllm.entrypoints.launchers.cli_args import make_arg_parser
     from vllm.utils.argparse_utils import FlexibleArgumentParser

@@ -180,7 +180,7 @@ def _names(deployment: Object) -> set[str]:
 
 
 def _list_gpu_problems(found: ClusterFacts) -> Iterator[Problem]:
-    vendors = {card.resource.partition("/")[0] for card in load_catalog().gpus()}
+    vendors = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}
     held = {
         node["metadata"]["name"]: resource
         for node in found.nodes
