@@ -162,7 +162,7 @@ def looked(asked):
     return asked._look(context())
 
 
-def test_a_busy_model_is_seen_with_its_own_replicas_alone(prometheus):
+def test_busy_model_is_measured_by_its_own_replicas(prometheus):
     asked = policy(prometheus, "busy")
     seen = looked(asked)
     assert seen.waiting == pytest.approx(8)
@@ -172,13 +172,13 @@ def test_a_busy_model_is_seen_with_its_own_replicas_alone(prometheus):
     assert state == {"correction": 0.85, "corrected_at": 1000.0}
 
 
-def test_without_a_time_for_first_tokens_only_the_queue_counts(prometheus):
+def test_only_the_queue_counts_without_a_ttft_limit(prometheus):
     seen = looked(policy(prometheus, "busy", ttft_s=None))
     assert (seen.waiting, seen.in_time) == (pytest.approx(8), None)
 
 
 @pytest.mark.parametrize("session", ["idle", "young"])
-def test_series_that_vanished_or_never_were_mean_an_idle_engine(prometheus, session):
+def test_missing_series_mean_an_idle_engine(prometheus, session):
     """Gauges vanish 20 s after an engine idles; counters are not there before the first request."""
     asked = policy(prometheus, session)
     seen = looked(asked)
@@ -186,14 +186,14 @@ def test_series_that_vanished_or_never_were_mean_an_idle_engine(prometheus, sess
     assert asked(context(ongoing=18))[0] == 2
 
 
-def test_a_cluster_that_is_not_scraped_is_left_to_rays_rule(prometheus):
+def test_rule_of_ray_applies_when_the_cluster_is_not_scraped(prometheus):
     asked = policy(prometheus, "nobody")
     seen = looked(asked)
     assert (seen.waiting, seen.in_time) == (None, None)
     assert [asked(context(ongoing=load))[0] for load in (0, 18, 21, 200)] == [0, 2, 3, 20]
 
 
-def test_a_prometheus_that_falls_silent_is_believed_for_a_while_and_then_left_to_rays_rule(prometheus):
+def test_rule_of_ray_applies_when_answers_have_expired(prometheus):
     asked = policy(prometheus, "busy", cache_ttl_s=3600, fetch_interval_s=3600)
     assert looked(asked).waiting == pytest.approx(8)
     asked._cache.timestamp -= 3601
@@ -201,7 +201,7 @@ def test_a_prometheus_that_falls_silent_is_believed_for_a_while_and_then_left_to
     assert asked(context(ongoing=18))[0] == 2
 
 
-def test_a_prometheus_that_cannot_be_reached_is_left_to_rays_rule():
+def test_rule_of_ray_applies_without_prometheus():
     asked = policy(f"http://127.0.0.1:{find_free_port(set())}", "busy")
     assert asked._look(context()).waiting is None
     assert [asked(context(ongoing=load))[0] for load in (1, 18, 21)] == [1, 2, 3]

@@ -19,7 +19,7 @@ import json, sys, threading, time
 import ray
 from ray import serve
 
-url, told = sys.argv[1:]
+url, output = sys.argv[1:]
 ray.init(num_cpus=4, include_dashboard=False, log_to_driver=False, configure_logging=False)
 
 
@@ -47,7 +47,7 @@ waiting = [handle.remote() for _ in range(8)]
 while True:
     status = serve.status().applications["app"].deployments["Slow"]
     running = status.replica_states.get("RUNNING", 0)
-    with open(told, "w") as file:
+    with open(output, "w") as file:
         json.dump({"session": ray.get_runtime_context().get_session_name(), "running": running}, file)
     time.sleep(0.5)
 """
@@ -80,20 +80,20 @@ def prometheus() -> Iterator[tuple[str, list[str]]]:
     server.server_close()
 
 
-def test_serves_controller_scales_by_it(prometheus: tuple[str, list[str]], tmp_path: Path) -> None:
+def test_serve_controller_scales_with_the_policy(prometheus: tuple[str, list[str]], tmp_path: Path) -> None:
     url, asked = prometheus
-    told, run = tmp_path / "told.json", create_run_id()
+    output, run = tmp_path / "output.json", create_run_id()
 
     def grown() -> str | None:
         """The cluster's name, once eight requests have got two replicas for four each."""
         try:
-            state = json.loads(told.read_text())
+            state = json.loads(output.read_text())
         except (FileNotFoundError, json.JSONDecodeError):
             return None
         return str(state["session"]) if state["running"] == 2 and len(asked) >= 3 else None
 
     try:
-        process = start([sys.executable, "-c", PROGRAM, url, str(told)], run=run, log=tmp_path / "log")
+        process = start([sys.executable, "-c", PROGRAM, url, str(output)], run=run, log=tmp_path / "log")
         session = wait_until(grown, what="a second replica", timeout=240, needs=[process])
     finally:
         stop_run(run)

@@ -17,13 +17,13 @@ QUEUE = "rayhelm.runtime.engine_queue"
         ("rayhelm.runtime.stream_errors", set()),
     ],
 )
-def test_it_needs_nothing_of_rayhelm_beside_itself(imported: str, brought: set[str]) -> None:
+def test_runtime_module_needs_only_packages_of_the_image(imported: str, brought: set[str]) -> None:
     program = f"import sys, {imported}; print(*(name for name in sys.modules if name.partition('.')[0] == 'rayhelm'))"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert set(found) == {"rayhelm", "rayhelm.runtime", imported, *brought}
 
 
-def test_serves_proxies_take_what_they_ask_for() -> None:
+def test_serve_proxies_accept_the_middleware() -> None:
     """As Serve's proxies call it, and check what it returns."""
     from ray.serve._private.http_util import validate_http_proxy_callback_return
     from ray.serve._private.utils import call_function_from_import_path

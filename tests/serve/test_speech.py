@@ -66,7 +66,7 @@ def engine(folder: Path) -> "SpeechT5":
 
 
 @pytest.mark.parametrize("voice", ["default", "anna"])
-def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None:
+def test_speech_is_a_wav_with_the_rate_of_the_model(engine: "SpeechT5", voice: str) -> None:
     from rayhelm.runtime.speech import SpeechRequest, answer_speech
 
     answer = answer_speech(SpeechRequest(model="tts", input="hello.", voice=voice), "tts", engine)
@@ -76,7 +76,7 @@ def test_it_speaks_a_wav_of_its_own_rate(engine: "SpeechT5", voice: str) -> None
         assert spoken.getnframes() > 0
 
 
-def test_a_voice_that_is_not_there_is_a_400(engine: "SpeechT5") -> None:
+def test_unknown_voice_is_a_400(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
     from rayhelm.runtime.speech import SpeechRequest, answer_speech
@@ -86,7 +86,7 @@ def test_a_voice_that_is_not_there_is_a_400(engine: "SpeechT5") -> None:
     assert caught.value.status_code == 400
 
 
-def test_another_model_is_a_404(engine: "SpeechT5") -> None:
+def test_unknown_model_is_a_404(engine: "SpeechT5") -> None:
     from fastapi import HTTPException
 
     from rayhelm.runtime.speech import SpeechRequest, answer_speech
@@ -96,7 +96,7 @@ def test_another_model_is_a_404(engine: "SpeechT5") -> None:
     assert caught.value.status_code == 404
 
 
-def test_what_is_not_offered_is_refused_and_not_ignored() -> None:
+def test_unsupported_options_are_refused() -> None:
     from pydantic import ValidationError
 
     from rayhelm.runtime.speech import SpeechRequest

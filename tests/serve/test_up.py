@@ -140,7 +140,7 @@ def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
 
 
 def test_up_reports_another_ray(up: Up) -> None:
-    assert "another Ray runs here" in up.output
+    assert "another Ray runs on this computer" in up.output
 
 
 def test_chat_request_is_answered(up: Up) -> None:
@@ -199,7 +199,7 @@ def test_unknown_model_is_not_found(up: Up) -> None:
 
 
 def test_key_and_prompts_are_not_stored(up: Up) -> None:
-    prompt = "a prompt that nobody else would write"
+    prompt = "a prompt with unique words"
     assert post(up, "/v1/completions", model="chat", prompt=prompt, max_tokens=1).status_code == 200
     folders = (up.state.folder, up.state.session)
     for path in (path for folder in folders for path in folder.rglob("*") if path.is_file() and not path.is_symlink()):

@@ -51,7 +51,7 @@ def test_count_since_counts_quick_reconciliations_once(log: OperatorLog) -> None
 def test_count_since_ignores_other_objects(log: OperatorLog) -> None:
     log.line(10, "other")
     log.line(12, kind="RayCluster")
-    log.write('{"level": "info", "ts": "?", "msg": "of nobody"}\nno JSON at all\n')
+    log.write('{"level": "info", "ts": "?", "msg": "without an object"}\nno JSON at all\n')
     assert log.count_since(9) == 0
 
 

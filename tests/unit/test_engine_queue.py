@@ -122,7 +122,7 @@ def test_load_between_two_counts_does_not_oscillate():
     assert [decided(replace(three, ongoing=load)).replicas for load in (20, 19, 18.1, 18)] == [3, 3, 3, 2]
 
 
-# -- what Prometheus says --------------------------------------------------------------------------------------------
+# -- answers of Prometheus --------------------------------------------------------------------------------------------
 
 
 @dataclass

@@ -233,16 +233,16 @@ def test_running_rehearsal_is_refused(kubectl: Answers) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "text"),
     [
         ({"created": 1.0}, "was interrupted"),
         ({"host": "b"}, "another computer"),
         ({"kept": True, "created": 1.0}, "was kept"),
     ],
 )
-def test_interrupted_or_kept_rehearsal_has_clean_as_fix(kubectl: Answers, change: Any, says: str) -> None:
+def test_interrupted_or_kept_rehearsal_has_clean_as_fix(kubectl: Answers, change: Any, text: str) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record(**change)))
-    assert says in problem.message
+    assert text in problem.message
     assert "rayhelm rehearse --clean" in problem.fix
 
 

@@ -97,8 +97,8 @@ def test_unreachable_cluster_is_named_by_server_and_context(rehearse: Rehearse, 
     answer = rehearse(fleet())
     assert answer.code == 3
     assert "https://127.0.0.1:1 (context there) does not answer" in answer.err
-    told = json.loads(rehearse(fleet(), "--format", "json").out)
-    assert told["missing"].startswith("https://127.0.0.1:1")
+    error = json.loads(rehearse(fleet(), "--format", "json").out)
+    assert error["missing"].startswith("https://127.0.0.1:1")
 
 
 @pytest.mark.usefixtures("nowhere")

@@ -27,7 +27,7 @@ def chunk(text: str = "a", finish: str = "") -> bytes:
 
 END = chunk(finish="length")
 DONE = b"data: [DONE]\n\n"
-ERROR = b'data: {"error": {"message": "the replica is gone"}}\n\n'
+ERROR = b'data: {"error": {"message": "the replica failed"}}\n\n'
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def test_unicode_line_separators_do_not_end_a_line(odd: str) -> None:
     ("body", "promised", "error"),
     [
         (chunk() + chunk(), 0, "interrupted after 2 chunks, without an error"),
-        (chunk() + ERROR, 0, "interrupted after 2 chunks: {'message': 'the replica is gone'}"),
+        (chunk() + ERROR, 0, "interrupted after 2 chunks: {'message': 'the replica failed'}"),
         (chunk(), 1000, "interrupted after 1 chunks: RemoteProtocolError"),
         (chunk("é")[:-12], 1000, "interrupted after 1 chunks: RemoteProtocolError"),
     ],

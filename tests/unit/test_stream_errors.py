@@ -35,7 +35,7 @@ def through(
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def receive() -> Any:
-        raise AssertionError("nobody asks")
+        raise AssertionError("receive is not called")
 
     async def send(message: Any) -> None:
         sent.append(dict(message))

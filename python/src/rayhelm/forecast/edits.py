@@ -33,7 +33,7 @@ KubeRayEffect = Literal[
     "nothing",  # no RayCluster, Service or pod changes, and Ray receives nothing
     "beside",  # Services or labels of pods change, and no RayCluster
     "serve config",  # Ray receives a configuration, and nothing else changes
-    "in place",  # the active RayCluster is changed and goes on serving
+    "in place",  # the active RayCluster is changed and continues to serve
     "new cluster",  # another RayCluster is created and takes over
 ]
 """From the weakest to the strongest: an edit of several fields has the strongest of their effects."""
