@@ -19,7 +19,7 @@ help: ## list the commands
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
 	@$(bin)/rayhelm plan values/single-gpu --no-reasons
-	@$(bin)/rayhelm up values/single-gpu
+	@$(bin)/rayhelm up values/single-gpu --share-imports
 
 test: setup lint ## run all tests but those with real pods (test-live)
 	@ci/run-tests tests
