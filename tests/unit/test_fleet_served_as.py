@@ -11,7 +11,7 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.render.files import rendered_of
 from rayhelm.render.plan_page import plan_page
-from rayhelm.values.build.gateway import gateways_of_plan
+from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.gateway import GatewayValues
 from unit.fleets import load, plan
@@ -35,7 +35,7 @@ LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 def door(text: str) -> GatewayValues:
     loaded = load(text)
     planned = plan(text)
-    (found,) = gateways_of_plan(planned, loaded.fleet, build_ray_service_values(planned, loaded)).values()
+    (found,) = build_gateways(planned, loaded.fleet, build_ray_service_values(planned, loaded)).values()
     return found
 
 

@@ -15,12 +15,12 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
     """Return task and paths of each model that the gateway can serve. Raises FleetError if there is none."""
     from rayhelm.cli.output import warn
     from rayhelm.errors import FleetError, Problem
-    from rayhelm.values.build.gateway import operations_of
+    from rayhelm.values.build.gateway import list_operations
     from rayhelm.values.gateway.models import Model
 
     found: dict[str, Model] = {}
     for name in prefixes:
-        task, operations = rendered.plan.models[name].task, operations_of(name, rendered.loaded.fleet)
+        task, operations = rendered.plan.models[name].task, list_operations(name, rendered.loaded.fleet)
         if task == "custom" and not operations:
             warn(f"{name}: not reachable through the gateway: its `application` has no `paths`")
             continue

@@ -15,7 +15,7 @@ from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.problems import find_problems_of_values
 from rayhelm.render.releases import Release, releases_of
 from rayhelm.spec.load import LoadedFleet, load_fleet
-from rayhelm.values.build.gateway import gateways_of_plan
+from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.build.tenant import build_tenant_values
@@ -74,7 +74,7 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
     except FleetError:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
     tenants = build_tenant_values(plan, loaded.fleet, values)
-    gateways = gateways_of_plan(plan, loaded.fleet, values)
+    gateways = build_gateways(plan, loaded.fleet, values)
     releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases)
 

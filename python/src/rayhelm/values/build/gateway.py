@@ -1,4 +1,4 @@
-"""From a plan to the typed values of the chart `gateway`, one release for each cluster with something to call. Pure."""
+"""Build the values of chart `gateway` from a plan: one release per cluster that has models for tenants. Pure."""
 
 from collections.abc import Mapping
 
@@ -17,14 +17,14 @@ from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
 
-__all__ = ["RELEASE", "gateways_of_plan", "operations_of"]
+__all__ = ["RELEASE", "build_gateways", "list_operations"]
 
 RELEASE = "gateway"
-"""Release of each cluster's gateway."""
+"""Release name of the gateway of each cluster."""
 
 
-def gateways_of_plan(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
-    """By cluster. `values` are those of the services, by name."""
+def build_gateways(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
+    """Build the values by cluster. `values` are those of the services, by name."""
     return {
         cluster: _values(planned, fleet.clusters[cluster], plan, fleet, values)
         for cluster, planned in plan.gateways.items()
@@ -34,18 +34,18 @@ def gateways_of_plan(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceVa
 def _values(
     planned: GatewayPlan, cluster: Cluster, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> GatewayValues:
-    usual, declared, scraped = GatewayValues(), cluster.gateway, cluster.prometheus
+    defaults, declared, scraped = GatewayValues(), cluster.gateway, cluster.prometheus
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
         tenants={name: _tenant(name, planned, fleet) for name in planned.tenants},
         models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
-        replicas=fixed or usual.replicas,
+        replicas=fixed or defaults.replicas,
         autoscaling=_autoscaling(declared),
         scheduling=Scheduling(priority_class_name=PriorityClasses().gateway.name),
         exposure=_exposure(declared),
         network_policy=NetworkPolicy(
             allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},
-            prometheus=Peer(namespace=scraped.namespace) if scraped else usual.network_policy.prometheus,
+            prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
         pod_monitor=_pod_monitor(scraped),
     )
@@ -84,7 +84,7 @@ def _model(
             )
             for name, version in versions.items()
         },
-        operations=operations_of(model, fleet),
+        operations=list_operations(model, fleet),
     )
 
 
@@ -93,14 +93,14 @@ def _endpoint(service: str, share: int, plan: Plan, values: Mapping[str, RayServ
     return service, Endpoint(service=service, namespace=namespace, port=port, weight=share)
 
 
-def operations_of(model: str, fleet: Fleet) -> dict[str, Operation]:
-    """Paths of an application of the user's own; other tasks have theirs in the chart."""
+def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:
+    """List the paths of a custom application. The chart has the paths of all other tasks."""
     own = fleet.models[model].application
     return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 
 def _route_prefix(model: str, release: RayServiceValues) -> str:
-    """An application for each model, with the name that clients send: in every service that answers to it."""
+    """Return the path of the application of a model. It has the served name in every service of the model."""
     own = release.serve.custom_applications.get(model)
     application = own or release.serve.applications[model]
     return application.route_prefix or f"/{model}"
@@ -109,10 +109,10 @@ def _route_prefix(model: str, release: RayServiceValues) -> str:
 def _autoscaling(declared: Gateway) -> GatewayAutoscaling:
     if isinstance(declared.replicas, int):
         return GatewayAutoscaling(kind="None")
-    usual = GatewayAutoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
+    autoscaling = GatewayAutoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
     if declared.replicas is None:
-        return usual
-    return usual.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
+        return autoscaling
+    return autoscaling.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
 
 
 def _pod_monitor(scraped: Prometheus | None) -> GatewayPodMonitor:
