@@ -70,7 +70,7 @@ def test_each_validation_has_a_message_of_one_form(name: str) -> None:
 def test_a_folder_holds_what_a_reader_looks_for(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
     readme = (FOLDER / name / "README.md").read_text()
-    for part in ("**Why.**", "**How it is loosened.**", "**What it does not see.**"):
+    for part in ("## Why", "## Rules", "## Exceptions", "## Limits"):
         assert part in readme
     for rule in policy.fields:
         assert f"| `{rule}` |" in readme
@@ -102,11 +102,11 @@ def test_policies_judge_what_changes_alike() -> None:
         for each in spec["matchConditions"]:
             conditions.setdefault(each["name"], set()).add(each["expression"])
         names = [each["name"] for each in spec["matchConditions"]]
-        assert names[:2] == ["stays", "changes"]
+        assert names[:2] == ["not-deleted", "changed"]
         assert not any("status" in resource for rule in spec["matchConstraints"]["resourceRules"]
                        for resource in rule["resources"])  # fmt: skip
-    assert len(conditions["stays"]) == len(conditions["brings-pods"]) == 1
-    assert len(conditions["changes"]) == 3, "of kinds with replicas, of those without, and of labels"
+    assert len(conditions["not-deleted"]) == len(conditions["creates-pods"]) == 1
+    assert len(conditions["changed"]) == 3, "of kinds with replicas, of those without, and of labels"
 
 
 def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:

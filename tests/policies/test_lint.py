@@ -248,5 +248,5 @@ def test_manifests_that_would_be_refused_are_not_rendered(
     assert run(capsys, monkeypatch, "render", str(path)).code == 0, "values are written, with a warning"
     answer = run(capsys, monkeypatch, "render", str(path), "--manifests")
     assert answer.code == 1
-    assert "whatever its branch holds" in answer.err
+    assert "without a commit" in answer.err
     assert not (tmp_path / "manifests").exists()
