@@ -1,4 +1,4 @@
-"""Each value of the chart gateway, changed, changes what is rendered or is refused: none is offered for show."""
+"""A change of each value of chart gateway changes the rendered objects or is refused."""
 
 import json
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ ACTIVE = {
         "models": {"rank": {"versions": {"v1": {"endpoints": {"here": {"host": "rank.example", "service": ""}}}}}}
     },
 }
-"""What acts only beside something that the fullest example does not do."""
+"""Values that need other values than those of example `everything`."""
 
 
 def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -43,7 +43,7 @@ def leaves(node: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 
 
 def others(value: Any) -> list[Any]:
-    """Values near this one."""
+    """Return values close to this one."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int | float):
@@ -56,8 +56,7 @@ def others(value: Any) -> list[Any]:
 
 
 def known(path: Path) -> tuple[str, Any]:
-    """The path, with `<name>` for names that people choose, and the type at its end; what is in a plain map counts as
-    the map."""
+    """Return the path with `<name>` for chosen names, and the type. Entries of a plain map count as the map."""
     model: Any = GatewayValues
     annotation: Any = None
     found, parts = [], iter(path)
@@ -107,5 +106,5 @@ for path, value in leaves(FULLEST):
 
 @pytest.mark.parametrize("key", KEYS)
 def test_every_value_has_an_effect(key: str) -> None:
-    """At one place at least: not every model has several endpoints, or a host of its own."""
+    """At one position at least: not every model has several endpoints, or a `host`."""
     assert any(acts(*place) for place in KEYS[key])

@@ -1,4 +1,4 @@
-"""One test for each behaviour of the objects that the chart gateway renders; what HAProxy does is in tests/gateway."""
+"""Objects that chart gateway renders. tests/gateway has the tests of HAProxy itself."""
 
 from typing import Any
 
@@ -89,7 +89,7 @@ def test_init_container_checks_the_configuration() -> None:
 
 
 def test_keys_are_mounted_as_a_projected_volume() -> None:
-    """A subPath would never change; a Secret that is missing would stop every pod, unless it is optional."""
+    """A subPath is never updated, and a missing Secret stops the pod unless it is optional."""
     (volume,) = pod(base="gateway/everything")["volumes"]
     first, *secrets = volume["projected"]["sources"]
     assert first == {"configMap": {"name": "main-gateway"}}
@@ -148,7 +148,7 @@ def test_digest_overrides_the_tag() -> None:
     ],
 )
 def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str) -> None:
-    """Requests a minute and at once, rounded up, and the seconds after which one more may pass."""
+    """Requests per minute and in flight, rounded up, and the seconds until one more may pass."""
     assert table("limits.map", overlay) == {"acme": limits}
 
 

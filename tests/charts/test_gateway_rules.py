@@ -1,4 +1,4 @@
-"""What else is refused by the chart gateway, and what is not, beside the rows that each chart has."""
+"""Rules of chart gateway beyond the rows of data/rules/gateway.yaml."""
 
 from typing import Any
 

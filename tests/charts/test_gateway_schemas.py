@@ -1,4 +1,4 @@
-"""Everything that the chart gateway renders is what Kubernetes and the operators take, with either Helm."""
+"""Objects of chart gateway against the schemas of Kubernetes and the operators, with both Helm versions."""
 
 import copy
 from collections.abc import Callable
@@ -32,7 +32,7 @@ def objects(example: str, helm: str = "4", overlay: Object | None = None) -> lis
 
 
 def complaints(item: Object) -> list[str]:
-    """What the CRD of an operator's own kind says against it."""
+    """Return the problems that a CRD finds in an object."""
     bundle, name, version = CRDS[item["kind"]]
     try:
         (file,) = [path for path in crd_files(bundle) if path.name == name]
@@ -42,7 +42,7 @@ def complaints(item: Object) -> list[str]:
 
 
 def pod(item: Object) -> Object:
-    """The pod of a Deployment."""
+    """Return the pod of a Deployment."""
     template = item["spec"]["template"]
     return {
         "apiVersion": "v1",

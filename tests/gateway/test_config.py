@@ -46,7 +46,7 @@ def test_gateway_works_with_100_tenants_and_models():
 def test_model_list_is_complete_when_it_exceeds_16_kib():
     """HAProxy cuts lines of its maps at 16 KiB."""
     names = [
-        f"an-organisation/a-model-with-a-name-as-long-as-any-may-be-of-some-family-of-language-models-{n:04}"
+        f"an-organization/a-model-with-a-name-as-long-as-any-may-be-of-some-family-of-language-models-{n:04}"
         for n in range(205)
     ]
     with start_upstreams("one") as (one,):

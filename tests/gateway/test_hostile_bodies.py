@@ -1,7 +1,7 @@
-"""Bodies made to be read in two ways. The gateway may refuse one; what it lets through, Python reads as it did.
+"""Bodies that two parsers could read differently. The gateway refuses them, or Python finds the same model in them.
 
-Python's parser stands behind the gateway: whoever finds a body in which it sees another model than the one that the
-gateway looked up calls models that are not theirs."""
+If Python's parser found another model than the gateway, a tenant could use a model that it must not use.
+"""
 
 import json
 import random
@@ -119,8 +119,8 @@ REFUSED = {
     "two lines": '{"mod\\u0065l":"llama"}\n{"model":"secret"}',
     "a mark of the byte order": b'\xef\xbb\xbf{"model":"llama"}',
     "UTF-16": '{"model":"llama"}'.encode("utf-16"),
-    "UTF-16, without a mark": '{"model":"llama"}'.encode("utf-16-le"),
-    "UTF-16, the other way round": '{"model":"llama"}'.encode("utf-16-be"),
+    "UTF-16-LE without a BOM": '{"model":"llama"}'.encode("utf-16-le"),
+    "UTF-16-BE without a BOM": '{"model":"llama"}'.encode("utf-16-be"),
     "UTF-32": '{"model":"llama"}'.encode("utf-32"),
     "UTF-16 with a body in ASCII inside": b"\xff\xfe" + '{"model":"secret"}'.encode("utf-16-le") + b'{"model":"llama"}',
     "spaces that make it look like UTF-16": b" \x00" + b'{"model":"llama"}',

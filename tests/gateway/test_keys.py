@@ -190,7 +190,7 @@ def test_key_file_without_valid_lines_changes_nothing(gateway):
 
 
 def test_keys_are_revoked_when_the_file_is_empty_or_deleted(gateway):
-    gateway.write_keys("search", "# nobody")
+    gateway.write_keys("search", "# no keys")
     wait_for_status(gateway, "search-key", 401)
     gateway.write_keys("search", f"{hash_key('search-key')} main")
     wait_for_status(gateway, "search-key", 403)
