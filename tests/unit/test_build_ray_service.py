@@ -214,7 +214,7 @@ def test_a_custom_task_is_served_by_the_application_that_the_fleet_names() -> No
 def test_a_custom_task_without_an_application_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-8B, task: custom}")
-    assert "application: {importPath:" in caught.value.problems[0].fix
+    assert "application: {importPath:" in str(caught.value.problems[0].fix)
 
 
 def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:

@@ -1,7 +1,7 @@
 """The base of every model in rayhelm.
 
-Closed (`extra="forbid"`): a mistyped key is an error where it is written, never a setting that is silently lost.
-Frozen: data flows one way, from the fleet file to the values, and nobody changes it on the way.
+Closed (`extra="forbid"`): a mistyped key is an error at its line, not a setting that is silently lost.
+Frozen: data flows one way, from the fleet file to the values.
 Attribute docstrings are the field descriptions: the JSON schemas, `rayhelm explain` and the README tables are read
 from them, so a field is described once, beside its type.
 """

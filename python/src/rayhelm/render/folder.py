@@ -1,8 +1,8 @@
 """The folder that `rayhelm render` writes into.
 
 * Files of the fleet are written where they differ.
-* Files that an earlier render wrote and this one does not are removed, if nobody edited them since. The manifest of the
-  folder says which these are.
+* Files that an earlier render wrote and this one does not are removed, unless they were edited since. The manifest
+  lists them.
 * Every other file is left alone. A file that was edited and has to be overwritten is first copied to `.rayhelm-edited`.
 """
 
@@ -34,11 +34,11 @@ class Difference:
     current: tuple[str, ...]
     """Files that have the right content."""
     removed: tuple[str, ...]
-    """Files to remove: an earlier render wrote them, nobody edited them, and the fleet no longer has them."""
+    """Files to remove: an earlier render wrote them, they were not edited, and the fleet no longer has them."""
     kept: tuple[str, ...]
-    """Files that the fleet no longer has and that stay, because somebody edited them or no manifest lists them."""
+    """Files that the fleet no longer has and that stay, because they were edited or no manifest lists them."""
     edited: tuple[str, ...]
-    """Those of `stale` that somebody edited; they are copied before they are overwritten."""
+    """Those of `stale` that were edited; they are copied before they are overwritten."""
     outdated: tuple[str, ...]
     """Objects of an earlier `--manifests` that this render does not write."""
     manifest: str
@@ -100,7 +100,7 @@ def _identity(folder: Path, rendered: Rendered) -> FolderManifest:
 
 
 def _is_unedited(folder: Path, name: str, content: bytes | None, earlier: FolderManifest) -> bool:
-    """A link may lead out of the folder: what it leads to is somebody else's."""
+    """False for a file outside the folder, where a link leads."""
     is_inside = (folder / name).resolve().is_relative_to(folder.resolve())
     return is_inside and content is not None and checksum(content) == earlier.files[name]
 

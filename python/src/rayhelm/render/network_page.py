@@ -1,4 +1,4 @@
-"""network.md: who may reach whom, as a page that people read and review."""
+"""network.md: the allowed flows, as a page for review."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -87,7 +87,7 @@ def _row(allowed: AllowedFlow) -> FlowRow:
 
 
 def _who(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
-    """What readers know somebody by, and for others than the release's own pods where they are."""
+    """Names of one end of a flow, and for pods of other releases their location."""
     places = ", ".join(text for end in ends if (text := _place(end)))
     return f"{', '.join(called)}{': ' if places else ''}{places}"
 

@@ -1,4 +1,4 @@
-"""The Helm releases of a fleet, in the order of their install: ground, walls, services, doors. Pure."""
+"""The Helm releases of a fleet, in the order of their installation: platform, tenants, services, gateways."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -63,7 +63,7 @@ def _platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Ite
             namespace=NAMESPACE,
             cluster=cluster,
             values=each,
-            about=f"under {', '.join(pools)}",
+            about=f"pools {', '.join(pools)}",
             file=f"platform/{_folder(cluster, loaded)}{PLATFORM}.yaml",
             kubernetes=_kubernetes(cluster, loaded),
         )
@@ -78,7 +78,7 @@ def _tenants(loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], T
             namespace=RELEASES,
             cluster=cluster,
             values=each,
-            about=f"owner of {', '.join(owned)}",
+            about=f"owns {', '.join(owned)}",
             file=f"tenant/{_folder(cluster, loaded)}{tenant}.yaml",
             kubernetes=_kubernetes(cluster, loaded),
         )
@@ -108,7 +108,7 @@ def _gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValue
             namespace=planned.namespace,
             cluster=cluster,
             values=each,
-            about=f"door to {', '.join(planned.models)}",
+            about=f"serves {', '.join(planned.models)}",
             file=f"gateway/{_folder(cluster, loaded)}{RELEASE}.yaml",
             kubernetes=_kubernetes(cluster, loaded),
         )

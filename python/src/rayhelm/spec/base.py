@@ -1,4 +1,4 @@
-"""What every record of the fleet file shares.
+"""The base of the records of the fleet file.
 
 Strict: `replicas: true` is no number and `nodes: "2"` no count. Finite: `1e999` is no amount of anything.
 """
@@ -15,7 +15,7 @@ __all__ = ["ListOf", "Record", "Refusal", "short"]
 Item = TypeVar("Item")
 
 ListOf = Annotated[tuple[Item, ...], Strict(False)]
-"""A list in YAML, which nobody changes afterwards; its items stay strict."""
+"""A list in YAML, an immutable tuple here; its items stay strict."""
 
 
 class Record(ClosedCamel):
@@ -25,7 +25,7 @@ class Record(ClosedCamel):
 
 
 class Refusal(ValueError):
-    """Why a validator refuses a value, and what to write instead."""
+    """A value that a validator refuses, with the reason and a fix."""
 
     def __init__(self, message: str, fix: Fix | str = "") -> None:
         """The path of `fix` is relative to the refused value."""

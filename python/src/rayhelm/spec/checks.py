@@ -9,7 +9,7 @@ from rayhelm.spec.base import short
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
-from rayhelm.spec.engine import ELSEWHERE
+from rayhelm.spec.engine import ELSEWHERE, REFUSED
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Parallelism
 from rayhelm.spec.names import MAX_LABEL
@@ -140,12 +140,12 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
     for key, value in model.engine.items():
-        if key == "trust_remote_code":
-            message = "not allowed: it runs code from the repository of the model in the server"
-            yield document.problem((*path, key), message, ELSEWHERE[key])
+        if key in REFUSED:
+            yield document.problem((*path, key), f"not allowed: {REFUSED[key]}", Fix.removal())
         elif key in ELSEWHERE:
-            fix = ELSEWHERE[key].format(value=short(value))
-            yield document.problem((*path, key), "not allowed below `engine`: the fleet file has a key for it", fix)
+            first, *rest = ELSEWHERE[key]
+            message = f"not allowed below `engine`: the fleet file has a key for it, `{'.'.join(ELSEWHERE[key])}`"
+            yield document.problem((*path, key), message, Fix(f"../../{first}", {rest[0]: value} if rest else value))
         elif not re.fullmatch("[a-z][a-z0-9_]*", key):
             spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
             yield document.problem(

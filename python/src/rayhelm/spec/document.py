@@ -17,12 +17,12 @@ from rayhelm.spec.yaml_nodes import Builder, dotted
 __all__ = ["Document", "parse_document", "read_document", "read_text"]
 
 MAX_BYTES = 1 << 20
-"""A fleet file is written by people; one over 1 MiB is something else."""
+"""People write fleet files; a file above 1 MiB is something else."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """Parsed YAML and where each of its keys stands."""
+    """Parsed YAML, with the line of each key."""
 
     file: str
     data: Any
@@ -79,7 +79,9 @@ def parse_document(text: str, file: str) -> Document:
         raise FleetError(Problem("the file is empty", "", file, None, _SMALLEST))
     if len(nodes) > 1:
         line = nodes[1].start_mark.line + 1
-        raise FleetError(Problem("several documents in one file; a fleet is one", "", file, line, "remove the `---`"))
+        raise FleetError(
+            Problem("the file has several documents; a fleet file has one", "", file, line, "# remove the `---`")
+        )
     if not isinstance(nodes[0], yaml.MappingNode):
         raise FleetError(Problem("not a mapping of keys to values", "", file, 1, _SMALLEST))
     data = builder.build(nodes[0], ())
@@ -120,8 +122,8 @@ def read_text(path: Path) -> str:
         fix = f"iconv -f ISO-8859-1 -t UTF-8 {path}   # when that is what it was written in"
         raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, fix)) from None
     except OSError as error:
-        fix = "name a fleet file that you may read"
-        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, fix)) from None
+        readable = Fix(command=f"chmod u+r {path}")
+        raise FleetError(Problem(f"cannot be read: {error.strerror}", "", str(path), None, readable)) from None
 
 
 def _is_a_folder(path: Path) -> Problem:
@@ -133,7 +135,7 @@ def _is_a_folder(path: Path) -> Problem:
 
 def _too_large(path: Path) -> Problem:
     size = f"{path.stat().st_size / 2**20:.1f} MiB: " if path.is_file() else ""
-    fix = "rayhelm schema fleet   # says what belongs into one; weights and logs do not"
+    fix = Fix(command="rayhelm schema fleet", why="prints the keys of a fleet file")
     return Problem(f"{size}a fleet file is at most {MAX_BYTES >> 20} MiB", "", str(path), 1, fix)
 
 

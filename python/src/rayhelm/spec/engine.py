@@ -1,4 +1,4 @@
-"""vLLM's arguments as pins: the ones that rayhelm knows are checked here, any other goes through to vLLM's parser."""
+"""Pinned engine arguments of vLLM: known ones are checked here, others only by the parser of vLLM."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -6,33 +6,36 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSe
 
 from rayhelm.spec.base import Record, Refusal
 
-__all__ = ["ELSEWHERE", "EngineArguments", "EngineValue"]
+__all__ = ["ELSEWHERE", "REFUSED", "EngineArguments", "EngineValue"]
 
 
 def _plain(value: object) -> object:
     if isinstance(value, (dict, list)):
-        raise Refusal("takes a number, text, true or false", "write the argument as vLLM's command line takes it")
+        raise Refusal("takes a number, text, true or false; write it like on the command line of vLLM")
     return value
 
 
 EngineValue = Annotated[bool | int | float | str | None, BeforeValidator(_plain)]
 
-ELSEWHERE = {
-    "tensor_parallel_size": "parallelism: {{tensor: {value}}}",
-    "pipeline_parallel_size": "parallelism: {{pipeline: {value}}}",
-    "data_parallel_size": "replicas: {value}",
-    "max_model_len": "context: {value}",
-    "model": "source: {value}",
-    "served_model_name": "remove it: the model's key in the fleet file is the name that clients send",
-    "revision": "revision: {value}   # beside `source`, not under `engine`",
-    "tokenizer_revision": "remove it: `revision`, beside `source`, pins the tokenizer too",
-    "trust_remote_code": "choose a checkpoint that vLLM's own classes load, and remove the key",
+ELSEWHERE: dict[str, tuple[str, ...]] = {
+    "tensor_parallel_size": ("parallelism", "tensor"),
+    "pipeline_parallel_size": ("parallelism", "pipeline"),
+    "data_parallel_size": ("replicas",),
+    "max_model_len": ("context",),
+    "model": ("source",),
+    "revision": ("revision",),
 }
-"""Arguments that the fleet file says in words of its own, with these words."""
+"""Arguments that have a key in the model of the fleet file, with that key."""
+REFUSED = {
+    "served_model_name": "clients send the key of the model in the fleet file",
+    "tokenizer_revision": "`revision` of the model pins the tokenizer too",
+    "trust_remote_code": "the server would run code from the repository of the model",
+}
+"""Arguments that are refused, with the reason."""
 
 
 _LEFT_OUT: Any = None
-"""Not what vLLM does then: only what was written is kept, and nobody may write null."""
+"""Placeholder: only arguments that are written are kept, and null is refused."""
 
 
 def _without_defaults(schema: dict[str, Any]) -> None:
@@ -41,31 +44,31 @@ def _without_defaults(schema: dict[str, Any]) -> None:
 
 
 class KnownArguments(Record):
-    """vLLM engine arguments, spelled as vLLM spells them. Others than these are taken as they are."""
+    """Engine arguments in the spelling of vLLM. Other arguments are passed on unchecked."""
 
     model_config = ConfigDict(extra="allow", alias_generator=None, json_schema_extra=_without_defaults)
     __pydantic_extra__: dict[str, EngineValue]
 
     max_num_seqs: int = Field(default=_LEFT_OUT, ge=1, le=1_000_000, examples=[64])
-    """Requests decoded together."""
+    """Largest number of sequences in a batch."""
     max_num_batched_tokens: int = Field(default=_LEFT_OUT, ge=1, le=10_000_000, examples=[8192])
-    """Tokens of one engine step."""
+    """Largest number of tokens of one engine step."""
     gpu_memory_utilization: float = Field(default=_LEFT_OUT, gt=0, le=1, examples=[0.9])
-    """Share of the whole card's memory that the engine may take."""
+    """Share of the memory of the whole GPU that the engine may use."""
     enforce_eager: bool = Field(default=_LEFT_OUT)
-    """No CUDA graphs: slower, starts sooner, less memory."""
+    """No CUDA graphs: slower, but starts faster and needs less memory."""
     enable_prefix_caching: bool = Field(default=_LEFT_OUT)
-    """Reuse of common beginnings."""
+    """Reuse the KV cache of common prefixes."""
     disable_custom_all_reduce: bool = Field(default=_LEFT_OUT)
-    """Needed where cards of one host do not see each other directly."""
+    """Needed if the GPUs of a host have no direct connection."""
     kv_cache_dtype: Literal["auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2"] = Field(default=_LEFT_OUT)
-    """Type of the KV cache: `fp8` holds twice the tokens."""
+    """Type of the KV cache; `fp8` holds twice as many tokens."""
     dtype: Literal["auto", "bfloat16", "float16", "half", "float32", "float"] = Field(default=_LEFT_OUT)
-    """Type of the activations and of unquantised weights."""
+    """Type of activations and of weights without quantization."""
     quantization: str = Field(default=_LEFT_OUT, min_length=1, examples=["awq"])
-    """Method, where the checkpoint does not tell it."""
+    """Quantization method, if the checkpoint does not name it."""
     load_format: str = Field(default=_LEFT_OUT, min_length=1, examples=["runai_streamer"])
-    """How weights are read."""
+    """Loader of the weights."""
     seed: int = Field(default=_LEFT_OUT, examples=[0])
     """Seed of sampling."""
 

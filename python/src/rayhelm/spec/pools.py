@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.spec.base import ListOf, Record
 from rayhelm.spec.gateway import Gateway
-from rayhelm.spec.labels import ExtendedResource, Image, Labels, Toleration
+from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolToleration
 from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
@@ -65,10 +65,10 @@ class Cluster(Record):
     redis: Redis | None = None
     """Redis for the fault tolerance of the Ray head; without it the loss of the head restarts the service."""
     weights: Weights = Weights()
-    image: Image | None = Field(
+    image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
-    """Image of heads, and of workers of pools without `image`; default: the stock image of Ray."""
+    """FleetImage of heads, and of workers of pools without `image`; default: the stock image of Ray."""
 
 
 class Network(Record):
@@ -138,12 +138,12 @@ class Pool(Record):
     """Memory that pods can use on a node."""
     node_selector: Labels = {}
     """Labels that select the nodes of the pool."""
-    tolerations: ListOf[Toleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
+    tolerations: ListOf[PoolToleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
     """Tolerations for taints of the nodes, in addition to those of the GPU vendor."""
-    image: Image | None = Field(
+    image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
-    """Image of the workers of this pool (AMD and Intel need their own)."""
+    """FleetImage of the workers of this pool (AMD and Intel need their own)."""
     device_groups: ListOf[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(default=(), examples=[[44, 109]])
     """Group ids of the device files of AMD and Intel GPUs on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
     runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])

@@ -1,4 +1,4 @@
-"""The Prometheus of a cluster: who scrapes, and whom autoscaling asks."""
+"""The Prometheus of a cluster: it scrapes the services, and autoscaling queries it."""
 
 from typing import Literal
 
@@ -12,16 +12,16 @@ __all__ = ["Prometheus"]
 
 
 class Prometheus(Record):
-    """A Prometheus that is there already. It scrapes every service and the gateway."""
+    """An existing Prometheus. It scrapes every service and the gateway."""
 
     url: str = Field(
         pattern=r"^https?://[^\s/]+(/\S*)?$", max_length=253, examples=["http://prometheus-operated.monitoring:9090"]
     )
-    """Its address, as pods of the cluster call it."""
+    """Its URL inside the cluster."""
     namespace: Name = "monitoring"
-    """Namespace of its pods: nobody else may scrape."""
+    """Namespace of its pods; only they may scrape."""
     discovery: Literal["PodMonitors", "ScrapeConfigs"] = "PodMonitors"
-    """How it learns what to scrape: by PodMonitors, where the Prometheus operator runs, or by a ConfigMap of the chart
+    """How it finds its targets: by PodMonitors, which need the Prometheus operator, or by a ConfigMap of the chart
     `platform` that you mount into it."""
     pod_monitor_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
     """Labels by which it finds PodMonitors."""

@@ -1,4 +1,4 @@
-"""The Redis that keeps the state of Ray's head, and where pods may find it."""
+"""The Redis for the fault tolerance of the Ray head, and its addresses."""
 
 import re
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
@@ -6,6 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
 
@@ -16,7 +17,7 @@ _LABEL = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", re.IGNORECASE)
 
 
 class SecretKey(Record):
-    """One key of a Secret that exists already; rayhelm never writes a secret."""
+    """One key of an existing Secret; rayhelm never writes Secrets."""
 
     name: SecretName
     """Name of the Secret."""
@@ -28,17 +29,17 @@ def _cidr(text: str) -> str:
     try:
         return str(ip_network(text))
     except ValueError as error:
-        raise Refusal(f"`{short(text)}` is not a block of addresses ({error})", "10.0.0.1/32") from None
+        raise Refusal(f"`{short(text)}` is not a CIDR ({error})", Fix("", "10.0.0.1/32")) from None
 
 
 Cidr = Annotated[str, AfterValidator(_cidr), Field(examples=["10.0.0.1/32"])]
-"""A block of addresses."""
+"""A CIDR."""
 
 
 def _address(text: str) -> str:
     refusal = Refusal(
         f"`{short(text)}` is not the address of a Redis",
-        "address: redis.ray-state:6379   # host:port, [IPv6]:port, or rediss:// in front for TLS",
+        Fix("", "redis.ray-state:6379", "host:port or [IPv6]:port; with rediss:// in front for TLS"),
     )
     found = _ADDRESS.fullmatch(text)
     if not found or not 1 <= int(found["port"]) <= 65535:
@@ -54,25 +55,28 @@ def _address(text: str) -> str:
 
 
 class Redis(Record):
-    """A Redis that keeps the state of Ray's head, so that a lost head loses no service."""
+    """A Redis that keeps the state of the Ray head, so that the service survives the loss of the head."""
 
     address: Annotated[str, AfterValidator(_address)] = Field(examples=["redis.ray-state:6379"])
     """`host:port`, with `rediss://` in front for TLS."""
     namespace: Name | None = Field(default=None, examples=["ray-state"])
-    """Namespace of a Redis in this cluster; with an address outside, leave it out and give `cidrs`."""
+    """Namespace of a Redis in this cluster. For a Redis outside the cluster use `cidrs` instead."""
     cidrs: ListOf[Cidr] = ()
-    """Address blocks of a Redis outside, where `address` is a host name: Ray's head may reach these."""
+    """CIDRs of a Redis outside the cluster, if `address` is a host name; the Ray head may reach these."""
     password_secret: SecretKey | None = None
     """Secret that holds its password."""
 
     @model_validator(mode="after")
-    def _can_be_reached(self) -> Self:
+    def _check_location(self) -> Self:
         if self.namespace and self.cidrs:
-            raise Refusal("`namespace` is for a Redis in this cluster, `cidrs` for one outside", "keep one of the two")
+            raise Refusal(
+                "`namespace` is for a Redis in this cluster, `cidrs` for one outside: keep one", Fix.removal("cidrs")
+            )
         if not (self.peer_namespace or self.blocks):
             raise Refusal(
-                f"nobody can tell from `{short(self.host)}` where the network must let Ray's head out to",
-                "namespace: ray-state     # a Redis in this cluster\ncidrs: [10.0.0.5/32]     # or one outside",
+                f"the NetworkPolicy cannot allow egress to the host name `{short(self.host)}`; use `namespace` or"
+                " `cidrs`",
+                Fix("namespace", "ray-state", "for a Redis in this cluster; or cidrs: [10.0.0.5/32] for one outside"),
             )
         return self
 
@@ -89,7 +93,7 @@ class Redis(Record):
 
     @property
     def peer_namespace(self) -> str:
-        """Namespace of a Redis in this cluster, given or told by `service.namespace[.svc[.domain]]`; else empty."""
+        """Namespace of a Redis in this cluster, from `namespace` or `service.namespace[.svc[.domain]]`; else empty."""
         labels = self.host.split(".")
         if self.namespace or self.cidrs or self._ip or len(labels) < 2 or labels[2:3] not in ([], ["svc"]):
             return self.namespace or ""
@@ -97,7 +101,7 @@ class Redis(Record):
 
     @property
     def blocks(self) -> tuple[str, ...]:
-        """Address blocks of a Redis outside, given or told by an IP address."""
+        """CIDRs of a Redis outside the cluster, from `cidrs` or the IP address in `address`."""
         if self.cidrs or self.namespace or not self._ip:
             return self.cidrs
         return (f"{self._ip}/{self._ip.max_prefixlen}",)

@@ -1,4 +1,4 @@
-"""pydantic's errors in the words of the fleet file, each with its fix."""
+"""Translates the errors of pydantic into problems of the fleet file, each with its fix."""
 
 import re
 from typing import Any
@@ -19,9 +19,10 @@ __all__ = ["problems_of"]
 
 
 def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
-    """One problem per place: a union reports each of its members, and only the one that fits the input is told."""
+    """One problem per key: a union reports an error for each member, and only the one for the type of the input is
+    kept."""
     details = [(_path(detail, document.data), detail) for detail in error.errors(include_url=False)]
-    details.sort(key=lambda told: told[1]["type"].endswith("_type"))
+    details.sort(key=lambda item: item[1]["type"].endswith("_type"))
     problems: dict[tuple[Step, ...], Problem] = {}
     entered = {path[:end] for path, _ in details for end in range(len(path))}
     for path, detail in details:
@@ -32,7 +33,7 @@ def problems_of(error: ValidationError, document: Document, model: type[BaseMode
 
 
 def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
-    """pydantic's location without the names of union members and of `[key]` markers, which are in no file."""
+    """Location without the names of union members and `[key]` markers, which are not in the file."""
     path: list[Step] = []
     for step in detail["loc"]:
         if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
@@ -50,7 +51,7 @@ def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, m
             return document.problem(path, describe_renamed(key, new), Fix(f"../{new}", value))
         parent = model_at(model, path[:-1])
         known = list(fields(parent)) if parent else []
-        fix = did_you_mean(key, known) or "remove it; `rayhelm explain` lists the keys"
+        fix = did_you_mean(key, known) or Fix.removal("", "`rayhelm explain` lists the keys")
         return document.problem(path, f"unknown key `{short(key)}`", fix)
     if kind == "missing":
         return document.problem(path, f"`{key}` is missing", _fix(model, path))
@@ -69,18 +70,18 @@ def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, m
         refusal = context["error"]
         return document.problem(path, str(refusal), refusal.fix if isinstance(refusal, Refusal) else "")
     if kind == "string_type" and isinstance(value, (bool, int, float)):
-        fix = f'{key}: "{short(value)}"   # in quotes, as you wrote it'
-        return document.problem(path, f"YAML reads `{short(value)}` as no text", fix)
+        fix = f'{key}: "{short(value)}"   # in quotes'
+        return document.problem(path, f"YAML does not read `{short(value)}` as text", fix)
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
         what = "a list" if isinstance(value, list) else "a mapping"
-        return document.problem(path, f"{_spoken(detail)}, not {what}", _fix(model, path))
-    return document.problem(path, f"{_spoken(detail)}, not `{short(value)}`", _fix(model, path))
+        return document.problem(path, f"{_plain_message(detail)}, not {what}", _fix(model, path))
+    return document.problem(path, f"{_plain_message(detail)}, not `{short(value)}`", _fix(model, path))
 
 
 def _pattern(key: str, value: object) -> tuple[str, str]:
     if key in _OTHER_FORMS:
         return f"`{short(value)}` {_OTHER_FORMS[key][0]}", _OTHER_FORMS[key][1]
-    fix = "lower-case letters, digits and `-`, beginning with a letter: it becomes a Kubernetes name"
+    fix = "# write lowercase letters, digits and `-`, with a letter first: it becomes a Kubernetes name"
     if isinstance(value, str) and (better := _as_name(value)):
         fix += f"; for example `{better}`"
     return f"`{short(value)}` cannot be a name", fix
@@ -89,9 +90,9 @@ def _pattern(key: str, value: object) -> tuple[str, str]:
 _OTHER_FORMS = {
     "revision": (
         "is not a commit: branches and tags move",
-        "write the 40 hex digits of the commit, as the hub's history page shows them",
+        "# write the 40 hexadecimal digits of the commit, from the history page of the hub",
     ),
-    "digest": ("is not a digest", "write sha256: and 64 hex digits, as the registry shows them"),
+    "digest": ("is not a digest", "# write sha256: and 64 hexadecimal digits, from the registry"),
     "key": ("is not a key of a Secret", "key: token"),
     "host": ("is not a host name", "host: ai.example.com"),
     "storageClass": ("cannot be the name of a storage class", "storageClass: shared-nvme   # kubectl get storageclass"),
@@ -99,11 +100,11 @@ _OTHER_FORMS = {
 
 
 def _as_name(text: str) -> str:
-    """ASCII alone: a letter to Python need not be one to Kubernetes."""
+    """ASCII only: Kubernetes allows no other letters in names."""
     return re.sub("[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:MAX_SERVICE_NAME].rstrip("-")
 
 
-def _spoken(detail: ErrorDetails) -> str:
+def _plain_message(detail: ErrorDetails) -> str:
     message = detail["msg"].replace("Input should be", "must be").replace("should have", "must have")
     for pydantics, ours in _WORDS.items():
         message = message.replace(pydantics, ours)

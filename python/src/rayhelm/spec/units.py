@@ -1,6 +1,6 @@
 """Quantities that carry their unit in the text: `600ms`, `80GiB`, `10Gbit/s`, `2.10 USD/h`.
 
-A bare number is refused: nobody can tell seconds from milliseconds afterwards.
+A number without unit is refused, because seconds and milliseconds would look the same.
 """
 
 import re
@@ -19,7 +19,7 @@ _PRICE = {"USD/h": 1.0}
 
 
 def _quantity(units: dict[str, float], what: str, example: str, most: str, *, free: bool = False) -> Any:
-    """`most` is the largest that is believed; zero only where it may be `free`."""
+    """`most` is the limit; zero is allowed only if it may be `free`."""
     names = "|".join(re.escape(unit) for unit in sorted(units, key=len, reverse=True))
     number_and_unit = re.compile(rf"^\s*([0-9]+(?:\.[0-9]+)?)\s*({names})\s*$")
 
@@ -42,7 +42,7 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
         if number <= 0 and not free:
             raise ValueError(f"{what} must be more than zero; write it like {example}")
         if number > limit:
-            raise ValueError(f"`{short(value)}` is more than {most}, which nobody has; write it like {example}")
+            raise ValueError(f"`{short(value)}` is more than {most}, the limit; write it like {example}")
         return number
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}
@@ -50,7 +50,7 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
 
 
 def _likely(units: dict[str, float]) -> list[str]:
-    """The two units people mean most."""
+    """The two most common units."""
     for pair in (["ms", "s"], ["GiB", "GB"], ["Gbit/s"], ["USD/h"]):
         if pair[0] in units:
             return [f" {unit}" if unit == "USD/h" else unit for unit in pair]
@@ -66,4 +66,4 @@ Bytes = Annotated[
 Bandwidth = Annotated[float, *_quantity(_BITS, "a bandwidth", "10Gbit/s", "100Tbit/s")]
 """Bits per second."""
 PricePerHour = Annotated[float, *_quantity(_PRICE, "a price", "2.10 USD/h", "100000 USD/h", free=True)]
-"""US dollars for one GPU for one hour; 0 for a card that is paid for."""
+"""US dollars per GPU and hour; 0 for a GPU without running costs."""
