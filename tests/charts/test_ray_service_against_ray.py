@@ -1,4 +1,4 @@
-"""The rendered serveConfigV2, read by Ray Serve, Ray Serve LLM and vLLM themselves."""
+"""The rendered serveConfigV2, checked by Ray Serve, Ray Serve LLM and vLLM."""
 
 import json
 from typing import get_args
@@ -13,11 +13,11 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_ray_and_vllm_take_it(example):
+def test_ray_and_vllm_accept_the_serve_config(example):
     assert check_serve_config(ray_service(base=example)["spec"]["serveConfigV2"]) == []
 
 
-def test_every_card_that_can_be_named_is_one_of_rays():
+def test_accelerator_types_are_the_ones_of_ray():
     from ray.util.accelerators import accelerators
 
     assert set(get_args(AcceleratorType)) <= {value for value in vars(accelerators).values() if type(value) is str}
@@ -39,7 +39,7 @@ def test_every_card_that_can_be_named_is_one_of_rays():
         ("server", "x", "Extra inputs are not permitted"),
     ],
 )
-def test_what_they_do_not_take_is_told_with_its_path(path, value, complaint):
+def test_serve_config_check_names_the_path_of_a_bad_value(path, value, complaint):
     config = serve_config()
     put(config["applications"][0]["args"]["llm_configs"][0], path.split("."), value)
     problems = check_serve_config(json.dumps(config))
@@ -60,14 +60,14 @@ def test_what_they_do_not_take_is_told_with_its_path(path, value, complaint):
         ({"deployments": [{"name": "x", "autoscaling_config": {"min": 1}}]}, "would ignore it"),
     ],
 )
-def test_an_application_that_cannot_be_is_told(change, complaint):
+def test_serve_config_check_reports_a_bad_application(change, complaint):
     config = serve_config()
     config["applications"][0] |= change
     (problem, *_) = check_serve_config(json.dumps(config))
     assert complaint in str(problem)
 
 
-def test_text_that_is_no_yaml_is_told():
+def test_serve_config_check_reports_text_that_is_not_yaml():
     assert "no YAML" in check_serve_config("{")[0].message
 
 

@@ -1,4 +1,4 @@
-"""Each value of the chart, changed, changes what is rendered or is refused: none is offered for show."""
+"""Each value of the chart has an effect: a changed value changes the render, or is refused."""
 
 import json
 from functools import cache
@@ -24,7 +24,7 @@ def leaves(node, path=()):
 
 
 def others(value):
-    """Values near this one."""
+    """Return values that differ from this one."""
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int | float):
@@ -33,7 +33,7 @@ def others(value):
         return [{"added": 1}, {"added": "x"}, {"ADDED": "1"}, {"namespace": "added"}]
     if isinstance(value, list):
         return [["added"], [7], [{"key": "added", "operator": "Exists"}], ["10.9.0.0/16"], []]
-    return [f"{value}x", "changed", "", "example.com/card", "1Gi", "7", "1m", "2.61.0", "f" * 40, f"sha256:{'f' * 64}"]
+    return [f"{value}x", "changed", "", "example.com/gpu", "1Gi", "7", "1m", "2.61.0", "f" * 40, f"sha256:{'f' * 64}"]
 
 
 def changed(values, path, value):
@@ -82,8 +82,8 @@ ACTIVE = {
 
 
 @pytest.mark.parametrize(("path", "value"), LEAVES, ids=[".".join(path) for path, _ in LEAVES])
-def test_every_value_acts(path, value):
-    """Each leaf of the fullest example, changed, changes what is rendered or is refused: none is offered for show."""
+def test_every_value_changes_the_render_or_is_refused(path, value):
+    """Each leaf of the fullest example changes the render when it changes, or is refused."""
     values = over(FULLEST, ACTIVE.get(".".join(path), {}))
     before = outcome(values)
     candidates = (changed(values, path, other) for other in choices(path) or others(value))
@@ -91,7 +91,7 @@ def test_every_value_acts(path, value):
 
 
 def choices(path):
-    """Values of a key that has only a few."""
+    """Return the values of a key with an enumeration."""
     model, annotation, parts = RayServiceValues, None, iter(path)
     for part in parts:
         if not model:

@@ -1,4 +1,4 @@
-"""What belongs to the RayService: weights, network, budgets, monitor, aliases, test."""
+"""Objects that belong to the RayService: weights, network, budgets, monitor, aliases, test."""
 
 import json
 
@@ -21,7 +21,7 @@ def job(overlay=None, **options):
     return only(rendered(overlay, **options), "Job")
 
 
-def test_the_job_downloads_a_revision_to_a_path_that_holds_it():
+def test_download_path_contains_the_revision():
     (container,) = job()["spec"]["template"]["spec"]["initContainers"]
     path = "/models/meta-llama/Llama-3.1-8B-Instruct/0e9e39f249a16976918f6564b8830bc894c89659"
     assert container["command"][:5] == ["hf", "download", "meta-llama/Llama-3.1-8B-Instruct", "--local-dir", path]
@@ -38,39 +38,39 @@ def test_the_job_downloads_a_revision_to_a_path_that_holds_it():
         {"weights": {"download": {"backoffLimit": 3}}},
     ],
 )
-def test_whatever_changes_in_the_job_changes_its_name(overlay):
-    """A Job's template is immutable: the same name with other content would stop an upgrade."""
+def test_job_name_changes_with_its_spec(overlay):
+    """A Job is immutable: another spec under the same name would stop an upgrade."""
     assert job(overlay)["spec"] != job()["spec"]
     assert job(overlay)["metadata"]["name"] != job()["metadata"]["name"]
 
 
-def test_the_job_is_the_same_where_only_the_chart_or_the_scale_changes():
+def test_job_name_stays_when_chart_version_or_scale_changes():
     overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {"autoscaling": {"maxReplicas": 2}}}}}}}
     assert job(overlay)["metadata"]["name"] == job()["metadata"]["name"]
     assert "helm.sh/chart" not in json.dumps(job()["spec"])
 
 
-def test_workers_of_an_install_wait_for_what_the_job_writes_last():
+def test_workers_wait_for_the_marker_that_the_job_writes_last():
     (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     (wait,) = group["template"]["spec"]["initContainers"]
     (complete,) = job()["spec"]["template"]["spec"]["containers"]
     assert wait["command"][-1] == complete["command"][-1] == "/models/.chat-complete"
 
 
-def test_a_job_is_no_hook_where_no_cluster_tells_what_is_there():
-    """Hooks that download before an upgrade are tests/cluster's."""
+def test_job_is_not_a_hook_without_a_cluster():
+    """tests/cluster tests the hooks that download before an upgrade."""
     assert job(options=("--is-upgrade",)) == job()
     assert "helm.sh/hook" not in job()["metadata"]["annotations"]
 
 
-def test_another_way_to_the_hub_is_another_job():
-    """One that failed for want of a way would stay failed for ever."""
+def test_job_name_changes_with_the_egress_to_the_hub():
+    """A Job that failed for lack of egress would stay failed under the same name."""
     overlay = {"networkPolicy": {"hub": {"cidrs": ["10.2.0.0/16"]}}}
     assert job(overlay)["spec"] == job()["spec"]
     assert job(overlay)["metadata"]["name"] != job()["metadata"]["name"]
 
 
-def test_argo_makes_the_weights_before_the_service():
+def test_argo_cd_downloads_weights_before_the_service():
     wave = "argocd.argoproj.io/sync-wave"
     waves = {item["kind"]: item["metadata"].get("annotations", {}).get(wave) for item in rendered()}
     assert int(waves["Job"]) < int(waves["RayService"])
@@ -80,14 +80,14 @@ def test_argo_makes_the_weights_before_the_service():
 MIRROR = {"weights": {"download": {"endpoint": "http://mirror.hub:8080"}}}
 
 
-def test_a_mirror_takes_the_hubs_place():
+def test_job_downloads_from_a_mirror_when_endpoint_is_set():
     (fetch,) = job(MIRROR)["spec"]["template"]["spec"]["initContainers"]
     assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in fetch["env"]
     assert "HF_ENDPOINT" not in json.dumps(only(rendered(MIRROR), "RayService")), "offline servers ask nobody"
     assert "HF_ENDPOINT" not in json.dumps(rendered())
 
 
-def test_servers_that_reach_the_hub_reach_the_mirror_instead():
+def test_online_servers_use_the_mirror():
     online = {"weights": {**MIRROR["weights"], "offline": False, "onlineReason": "no shared volume in this cluster"}}
     spec = ray_service(online)["spec"]["rayClusterConfig"]
     for pod in (spec["headGroupSpec"], *spec["workerGroupSpecs"]):
@@ -95,7 +95,7 @@ def test_servers_that_reach_the_hub_reach_the_mirror_instead():
         assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in container["env"]
 
 
-def test_a_mirror_in_the_cluster_can_be_the_only_hub():
+def test_mirror_in_the_cluster_can_be_the_only_egress():
     hub = {"peer": {"namespace": "hub", "podLabels": {"app": "mirror"}}, "cidrs": [], "ports": [8080]}
     way = policies({"networkPolicy": {"hub": hub}})["download"]["egress"][1]
     (peer,) = way["to"]
@@ -104,13 +104,13 @@ def test_a_mirror_in_the_cluster_can_be_the_only_hub():
     assert [port["port"] for port in way["ports"]] == [8080]
 
 
-def test_only_the_job_sees_the_hubs_token():
+def test_only_the_job_mounts_the_hub_token():
     objects = rendered({"weights": {"download": {"tokenSecret": {"name": "hub"}}}})
     assert "secretKeyRef" in json.dumps(only(objects, "Job"))
     assert "HF_TOKEN" not in json.dumps(only(objects, "RayService"))
 
 
-def test_a_tokenizer_of_the_hub_is_fetched_without_weights_and_read_from_its_path():
+def test_hub_tokenizer_is_downloaded_without_weights():
     chat = {"source": "/m", "tokenizer": "Qwen/Qwen3-8B", "tokenizerRevision": "1" * 40}
     overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": {**chat, "revision": ""}}}}}}
     (container,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
@@ -120,21 +120,21 @@ def test_a_tokenizer_of_the_hub_is_fetched_without_weights_and_read_from_its_pat
     assert llm_config(overlay)["model_loading_config"]["tokenizer_source"] == path
 
 
-def test_a_tokenizer_that_a_served_model_brings_along_is_fetched_with_it():
+def test_tokenizer_of_a_served_model_is_downloaded_with_it():
     tokenizer = {"tokenizer": "meta-llama/Llama-3.1-8B-Instruct", "tokenizerRevision": "0" * 40, "revision": "0" * 40}
     overlay = {"serve": {"applications": {"chat": {"models": {"llama-8b": tokenizer}}}}}
     (container,) = job(overlay)["spec"]["template"]["spec"]["initContainers"]
     assert "*.safetensors" not in container["command"]
 
 
-def test_the_job_downloads_for_applications_of_ones_own():
+def test_job_downloads_models_of_custom_applications():
     parts = job(base="homelab")["spec"]["template"]["spec"]["initContainers"]
     path = "/models/microsoft/speecht5_tts/" + "6" * 40
     assert ["hf", "download", "microsoft/speecht5_tts", "--local-dir", path] in [part["command"][:5] for part in parts]
     assert len(parts) == 6
 
 
-def test_servers_read_the_weights_only():
+def test_servers_mount_the_weights_read_only():
     (group,) = ray_service()["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     mount = next(
         item for item in group["template"]["spec"]["containers"][0]["volumeMounts"] if item["name"] == "weights"
@@ -142,35 +142,35 @@ def test_servers_read_the_weights_only():
     assert mount == {"name": "weights", "mountPath": "/models", "readOnly": True}
 
 
-def test_a_claim_that_is_there_is_used():
+def test_existing_claim_is_used():
     objects = rendered(base="tp8-pp4-rdma")
     assert "PersistentVolumeClaim" not in kinds(objects)
     assert '"claimName": "weights-fast"' in json.dumps(only(objects, "RayService"))
 
 
-def test_weights_outlive_the_release_unless_told_otherwise():
+def test_claim_is_kept_unless_keep_is_off():
     policy = "helm.sh/resource-policy"
     assert only(rendered(), "PersistentVolumeClaim")["metadata"]["annotations"][policy] == "keep"
     claim = only(rendered({"weights": {"claim": {"keep": False}}}), "PersistentVolumeClaim")
     assert policy not in claim["metadata"]["annotations"]
 
 
-def test_the_autoscaler_waits_for_workers_that_wait_for_weights():
+def test_autoscaler_waits_for_workers_that_wait_for_weights():
     options = ray_service()["spec"]["rayClusterConfig"]["autoscalerOptions"]
     assert {"name": "RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S", "value": "21600"} in options["env"]
 
 
-def test_without_weights_there_is_neither_claim_nor_job():
+def test_no_claim_and_no_job_when_weights_are_off():
     assert not {"PersistentVolumeClaim", "Job"} & kinds(rendered(base="stand-in"))
 
 
-def test_somebody_else_may_fill_the_claim():
+def test_no_job_when_download_is_off():
     objects = rendered({"weights": {"download": {"enabled": False}}})
     assert "Job" not in kinds(objects)
     assert "wait-for-weights" not in json.dumps(only(objects, "RayService"))
 
 
-def test_everything_is_denied_first():
+def test_all_traffic_is_denied_by_default():
     deny = policies()["default-deny"]
     assert deny["podSelector"] == {"matchLabels": {"rayhelm.dev/service": "chat"}}
     assert set(deny["policyTypes"]) == {"Ingress", "Egress"}
@@ -178,7 +178,7 @@ def test_everything_is_denied_first():
     assert not deny.get("egress")
 
 
-def test_the_operator_reaches_the_dashboard_of_the_head_alone():
+def test_operator_reaches_only_the_dashboard_of_the_head():
     operator = policies()["head"]["ingress"][0]
     assert operator["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kuberay-system"}
     assert ports(operator) == {8265}
@@ -190,7 +190,7 @@ def test_prometheus_reaches_the_three_metrics_ports():
     assert ports(policies()["head"]["ingress"][1]) == {44217, 44227}
 
 
-def test_gateways_reach_the_serve_port_of_workers():
+def test_allowed_gateways_reach_the_serve_port_of_workers():
     overlay = {"networkPolicy": {"allowedGateways": {"door": {"namespace": "gateway", "podLabels": {"app": "door"}}}}}
     (rule,) = policies(overlay)["worker"]["ingress"]
     assert ports(rule) == {8000}
@@ -199,14 +199,14 @@ def test_gateways_reach_the_serve_port_of_workers():
     assert ["namespaceSelector" in peer for peer in policies()["worker"]["ingress"][0]["from"]] == [False]
 
 
-def test_the_head_reaches_the_api_server_for_the_autoscaler_only():
+def test_head_reaches_the_api_server_only_with_the_autoscaler():
     (rule,) = policies()["head"]["egress"]
     assert rule["to"] == [{"ipBlock": {"cidr": "10.96.0.1/32"}}]
     assert ports(rule) == {443, 6443}
     assert not policies(FIXED)["head"].get("egress")
 
 
-def test_the_head_reaches_prometheus_where_autoscaling_asks_it_only():
+def test_head_reaches_prometheus_only_with_the_engine_queue_policy():
     rule = policies(ENGINE_QUEUE)["head"]["egress"][-1]
     (peer,) = rule["to"]
     assert peer == {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}
@@ -215,13 +215,13 @@ def test_the_head_reaches_prometheus_where_autoscaling_asks_it_only():
     assert "9090" not in json.dumps([policies()["head"], others["worker"], others["cluster"]])
 
 
-def test_redis_is_reached_by_the_head_only():
+def test_only_the_head_reaches_redis():
     spec = policies(base="tp8-pp4-rdma")
     assert 6379 in ports(spec["head"]["egress"][1])
     assert "6379" not in json.dumps([spec["worker"], spec["cluster"]])
 
 
-def test_the_pod_that_empties_redis_reaches_it_when_all_other_policies_are_gone():
+def test_redis_cleanup_pod_keeps_its_egress_after_uninstall():
     policy = only(rendered(base="tp8-pp4-rdma"), "NetworkPolicy", "chat-redis-cleanup")
     assert policy["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     assert policy["spec"]["podSelector"]["matchLabels"]["ray.io/node-type"] == "redis-cleanup", "and no other pod"
@@ -231,53 +231,53 @@ def test_the_pod_that_empties_redis_reaches_it_when_all_other_policies_are_gone(
     assert "redis-cleanup" not in policies()
 
 
-def test_the_pod_that_empties_redis_is_no_head_to_any_other_policy():
+def test_redis_cleanup_pod_is_not_selected_as_head():
     for name in ("cluster", "head"):
         excepted = {"key": "ray.io/node-type", "operator": "NotIn", "values": ["redis-cleanup"]}
         assert excepted in policies(base="tp8-pp4-rdma")[name]["podSelector"]["matchExpressions"], name
 
 
-def test_nobody_calls_workers_where_no_gateway_is_named_and_there_is_no_test():
-    """An empty list of peers would be everybody."""
+def test_no_ingress_to_workers_without_gateway_and_test():
+    """An empty list of peers would allow all pods."""
     off = {"test": {"enabled": False}}
     assert policies(off)["worker"]["ingress"] is None
     nobody = off | {"networkPolicy": {"allowedGateways": {"door": {"namespace": ""}}}}
     assert policies(nobody)["worker"]["ingress"] is None
 
 
-def test_offline_servers_reach_nothing_outside():
+def test_offline_servers_have_no_egress():
     assert "ipBlock" not in json.dumps([policies()["worker"], policies()["cluster"]])
     assert ports(policies()["download"]["egress"][1]) == {443}
 
 
-def test_addresses_can_be_taken_out_of_the_hubs():
+def test_hub_cidrs_can_have_exceptions():
     hub = policies({"networkPolicy": {"hub": {"except": ["169.254.169.254/32"]}}})["download"]["egress"][1]
     assert hub["to"] == [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.169.254/32"]}}]
     assert policies()["download"]["egress"][1]["to"] == [{"ipBlock": {"cidr": "0.0.0.0/0"}}]
 
 
-def test_the_test_of_an_incremental_upgrade_reaches_the_gateway_on_its_ports():
+def test_test_pod_reaches_the_gateway_in_incremental_upgrades():
     overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"allowedGateways": {"istio": {"namespace": "models"}}}}
     rule = policies(overlay)["test"]["egress"][2]
     assert ports(rule) == {80}
     assert rule["to"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "models"}
 
 
-def test_an_empty_namespace_is_nobody_and_never_everybody():
+def test_peer_without_namespace_matches_no_pod():
     overlay = {"networkPolicy": {"operator": {"namespace": ""}, "prometheus": {"namespace": ""}}}
     assert not policies(overlay)["head"].get("ingress")
 
 
-def test_every_policy_selects_pods_of_this_release_by_constant_labels():
+def test_policies_select_pods_by_constant_labels():
     for name, spec in policies().items():
         assert spec["podSelector"]["matchLabels"] == {"rayhelm.dev/service": "chat"}, name
 
 
-def test_policies_go_off_with_a_reason():
+def test_policies_can_be_off_with_a_reason():
     assert "NetworkPolicy" not in kinds(rendered({"networkPolicy": {"enabled": False, "reason": "a laptop"}}))
 
 
-def test_budgets_are_integers_that_select_constant_labels():
+def test_budgets_are_integers_and_select_constant_labels():
     budgets = [item for item in rendered(base="homelab") if item["kind"] == "PodDisruptionBudget"]
     assert len(budgets) == 5
     for budget in budgets:
@@ -286,13 +286,13 @@ def test_budgets_are_integers_that_select_constant_labels():
         assert "rayhelm.dev/role" in budget["spec"]["selector"]["matchLabels"]
 
 
-def test_a_budget_of_none_is_no_budget():
+def test_no_budget_when_min_available_is_zero():
     assert "PodDisruptionBudget" not in kinds(rendered({"podDisruptionBudget": {"enabled": False}}))
     names = {item["metadata"]["name"] for item in rendered({"workerGroups": {"gpu": {"minAvailable": 0}}})}
     assert "chat-worker-gpu" not in names
 
 
-def test_the_monitor_scrapes_all_three_ports_and_keeps_service_and_team():
+def test_monitor_scrapes_three_ports_and_keeps_labels():
     monitor = only(rendered(base="single-8b"), "PodMonitor")
     assert [endpoint["port"] for endpoint in monitor["spec"]["podMetricsEndpoints"]] == [
         "metrics",
@@ -303,7 +303,7 @@ def test_the_monitor_scrapes_all_three_ports_and_keeps_service_and_team():
     assert monitor["metadata"]["labels"]["release"] == "prometheus"
 
 
-def test_aliases_are_kserves_names_for_the_serve_service():
+def test_aliases_point_to_the_serve_service():
     aliases = [item for item in rendered(base="homelab", release="ai-inference") if item["kind"] == "Service"]
     assert {item["metadata"]["name"] for item in aliases} == {
         f"{name}-predictor" for name in ("llm", "whisper", "tts", "embeddings", "reranker")
@@ -312,7 +312,7 @@ def test_aliases_are_kserves_names_for_the_serve_service():
     assert {item["spec"]["externalName"] for item in aliases} == {"ai-inference-serve-svc.models.svc.cluster.local"}
 
 
-def test_aliases_and_test_follow_the_gateway_of_an_incremental_upgrade():
+def test_aliases_and_test_use_the_gateway_in_incremental_upgrades():
     gateways = {"allowedGateways": {"istio": {"namespace": "models"}}}
     objects = rendered({"upgrade": INCREMENTAL, "aliases": {"llm-predictor": {}}, "networkPolicy": gateways})
     assert only(objects, "Service")["spec"]["externalName"] == "chat-gateway-istio.models.svc.cluster.local"
@@ -321,7 +321,7 @@ def test_aliases_and_test_follow_the_gateway_of_an_incremental_upgrade():
     )
 
 
-def test_the_test_asks_every_model_for_one_token():
+def test_test_pod_requests_one_token_from_each_model():
     pod = only(rendered(), "Pod")
     assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
     command = pod["spec"]["containers"][0]["command"]
@@ -330,7 +330,7 @@ def test_the_test_asks_every_model_for_one_token():
     assert json.loads(body) == {"model": "llama-8b", "prompt": "ping", "max_tokens": 1}
 
 
-def test_the_test_asks_each_task_what_it_can_answer():
+def test_test_pod_sends_the_request_of_each_task():
     urls = [container["command"][-1] for container in only(rendered(base="homelab"), "Pod")["spec"]["containers"]]
     assert [url.split(":8000")[1] for url in urls] == [
         "/embeddings/v1/embeddings",
@@ -340,13 +340,13 @@ def test_the_test_asks_each_task_what_it_can_answer():
     ]
 
 
-def test_the_service_account_can_be_ones_own():
+def test_existing_service_account_is_used():
     objects = rendered({"serviceAccount": {"create": False, "name": "mine"}})
     assert "ServiceAccount" not in kinds(objects)
     assert '"serviceAccountName": "mine"' in json.dumps(only(objects, "RayService"))
 
 
-def test_pull_secrets_reach_every_pod():
+def test_pull_secrets_are_in_every_pod():
     objects = rendered({"image": {"pullSecrets": ["registry"]}})
     text = json.dumps(objects)
     assert text.count('"imagePullSecrets": [{"name": "registry"}]') == 4

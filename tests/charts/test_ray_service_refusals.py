@@ -1,4 +1,4 @@
-"""Whose each rule is, and what shows it: the table that tests/cluster/test_refused.py proves in a cluster."""
+"""The table of rules that tests/cluster/test_refused.py runs in a cluster."""
 
 import pytest
 
@@ -24,12 +24,12 @@ def unguarded(tmp_path_factory):
     return unguarded_chart(tmp_path_factory.mktemp("unguarded"))
 
 
-def test_every_rule_says_whose_it_is():
+def test_every_rule_has_a_row_in_the_cluster_table():
     assert list(table()) == list(RULES)
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
-def test_the_chart_refuses_what_is_tried_in_a_cluster(rule, case):
+def test_chart_refuses_the_cases_of_the_cluster_table(rule, case):
     version = case.until or RULES[rule].until or case.since or RULES[rule].since or "1.7.0"
     values = over(over(example("stand-in"), {"kuberay": {"version": version}}), case.values)
     with pytest.raises(FleetError) as caught:
@@ -40,14 +40,14 @@ def test_the_chart_refuses_what_is_tried_in_a_cluster(rule, case):
         assert "don't meet the specifications of the schema" in str(caught.value)
 
 
-def test_the_chart_without_its_refusals_is_the_same_chart(unguarded):
+def test_chart_without_validation_renders_the_same(unguarded):
     assert parsed(render(unguarded, "chat", "models", example("stand-in"))) == rendered(base="stand-in")
 
 
 @pytest.mark.serve
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("asked", ASKED)
-def test_ray_and_vllm_refuse_it_too(unguarded, asked):
+def test_ray_and_vllm_refuse_the_same_values(unguarded, asked):
     objects = parsed(render(unguarded, "chat", "models", over(example("minimal"), asked.values)))
     problems = check_serve_config(only(objects, "RayService")["spec"]["serveConfigV2"])
     assert any(asked.says in problem.message for problem in problems), problems

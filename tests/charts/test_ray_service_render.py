@@ -1,4 +1,4 @@
-"""One test for each behaviour of the rendered RayService."""
+"""The rendered RayService, one test for each behavior."""
 
 import json
 from importlib import import_module
@@ -18,21 +18,21 @@ def model(**values):
     return {"serve": {"applications": {"chat": {"models": {"llama-8b": values}}}}}
 
 
-def test_authentication_is_on_in_words():
+def test_token_authentication_is_explicit():
     assert cluster()["authOptions"] == {"mode": "token"}
     assert cluster({"auth": {"secretName": "ray-token"}})["authOptions"] == {"mode": "token", "secretName": "ray-token"}
 
 
-def test_authentication_goes_off_with_a_reason():
+def test_authentication_can_be_off_with_a_reason():
     assert cluster({"auth": {"mode": "disabled", "reason": "a laptop"}})["authOptions"] == {"mode": "disabled"}
 
 
 @pytest.mark.parametrize("strategy", ["NewCluster", "None"])
-def test_the_upgrade_strategy_is_always_written(strategy):
+def test_upgrade_strategy_is_always_rendered(strategy):
     assert ray_service({"upgrade": {"strategy": strategy}})["spec"]["upgradeStrategy"] == {"type": strategy}
 
 
-def test_an_incremental_upgrade_has_its_steps():
+def test_incremental_upgrade_renders_its_steps():
     overlay = {"upgrade": INCREMENTAL, "networkPolicy": {"allowedGateways": {"istio": {"namespace": "models"}}}}
     assert ray_service(overlay)["spec"]["upgradeStrategy"]["clusterUpgradeOptions"] == {
         "gatewayClassName": "istio",
@@ -42,13 +42,13 @@ def test_an_incremental_upgrade_has_its_steps():
     }
 
 
-def test_the_head_takes_no_work_and_no_traffic():
+def test_head_offers_no_resources_and_takes_no_traffic():
     assert ray_service()["spec"]["excludeHeadPodFromServeSvc"] is True
     parameters = cluster()["headGroupSpec"]["rayStartParams"]
     assert (parameters["num-cpus"], parameters["num-gpus"]) == ("0", "0")
 
 
-def test_ports_are_named_and_follow_the_serve_port():
+def test_ports_have_names_and_follow_the_serve_port():
     ports = {port["name"]: port["containerPort"] for port in head_container({"serve": {"port": 8100}})["ports"]}
     assert ports == {
         "gcs-server": 6379,
@@ -62,24 +62,24 @@ def test_ports_are_named_and_follow_the_serve_port():
     assert serve_config({"serve": {"port": 8100}})["http_options"]["port"] == 8100
 
 
-def test_the_autoscaler_is_v2_and_replicas_are_its_own():
+def test_autoscaler_is_v2_and_owns_replicas():
     assert cluster()["autoscalerOptions"]["version"] == "v2"
     assert "replicas" not in worker()
 
 
-def test_without_the_autoscaler_every_group_is_fixed():
+def test_groups_are_fixed_when_the_autoscaler_is_off():
     group = worker({"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 5}}})
     assert (group["replicas"], group["minReplicas"], group["maxReplicas"]) == (2, 2, 2)
     assert "autoscalerOptions" not in cluster(FIXED)
 
 
-def test_only_the_head_with_the_autoscaler_gets_a_token_of_the_api_server():
+def test_only_the_head_mounts_the_token_for_the_autoscaler():
     assert head_spec()["automountServiceAccountToken"] is True
     assert head_spec(FIXED)["automountServiceAccountToken"] is False
     assert worker()["template"]["spec"]["automountServiceAccountToken"] is False
 
 
-def test_redis_is_by_reference():
+def test_redis_password_is_a_reference():
     overlay = {
         "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis:6379", "passwordSecret": {"name": "redis"}},
         "networkPolicy": {"redis": {"peer": {"namespace": "redis"}}},
@@ -92,23 +92,23 @@ def test_redis_is_by_reference():
 
 
 @pytest.mark.parametrize(("base", "policy"), [("tp8-pp4-rdma", "keep"), ("minimal", None)])
-def test_what_the_pod_that_empties_redis_mentions_outlives_the_release(base, policy):
+def test_objects_of_the_redis_cleanup_pod_are_kept(base, policy):
     for kind in ("ServiceAccount", "ConfigMap"):
         annotations = only(rendered(base=base), kind)["metadata"].get("annotations", {})
         assert annotations.get("helm.sh/resource-policy") == policy
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_ray_is_told_every_card_in_words(example):
-    """KubeRay counts resources that end in gpu, and MIG's; and the autoscaler has to know before there is a pod."""
+def test_ray_gets_the_gpu_count_of_every_group(example):
+    """KubeRay counts some resource names only, and the autoscaler needs the count before a pod exists."""
     for group in cluster(base=example)["workerGroupSpecs"]:
         limits = group["template"]["spec"]["containers"][0]["resources"]["limits"]
-        cards = sum(int(count) for name, count in limits.items() if "gpu" in name or "/mig-" in name)
-        assert group["resources"]["GPU"] == str(cards)
+        gpus = sum(int(count) for name, count in limits.items() if "gpu" in name or "/mig-" in name)
+        assert group["resources"]["GPU"] == str(gpus)
         assert "num-gpus" not in group["rayStartParams"]
 
 
-def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
+def test_group_resource_never_ends_in_gpu():
     offered = worker()["resources"]
     assert offered["gpu.worker-group"] == "1"
     assert not [name for name in offered if name != "GPU" and name.lower().endswith("gpu")]
@@ -123,7 +123,7 @@ def test_a_group_offers_its_name_and_no_name_of_it_ends_in_gpu():
         ({"resource": "nvidia.com/mig-1g.10gb", "product": "X"}, "nvidia.com/mig-1g.10gb", "nvidia.com/gpu.product"),
     ],
 )
-def test_each_vendor_has_its_resource_toleration_and_label(gpu, resource, label):
+def test_gpu_vendor_sets_resource_toleration_and_label(gpu, resource, label):
     spec = worker({"workerGroups": {"gpu": {"gpu": gpu}}})["template"]["spec"]
     assert spec["containers"][0]["resources"]["limits"][resource] == "1"
     assert spec["nodeSelector"] == {label: gpu["product"]}
@@ -139,13 +139,13 @@ def test_each_vendor_has_its_resource_toleration_and_label(gpu, resource, label)
         ("aks", {"kubernetes.azure.com/scalesetpriority": "spot"}),
     ],
 )
-def test_spot_selects_and_tolerates_the_providers_nodes(spot, label):
+def test_spot_sets_node_label_and_toleration(spot, label):
     spec = worker({"workerGroups": {"gpu": {"spot": spot}}})["template"]["spec"]
     assert label.items() <= spec["nodeSelector"].items()
     assert set(label) <= {toleration["key"] for toleration in spec["tolerations"]}
 
 
-def test_network_variables_are_per_group_and_stay_in_their_pods():
+def test_network_variables_are_set_per_group():
     groups = cluster(base="unlike-hosts")["workerGroupSpecs"]
     interfaces = {group["groupName"]: env(ray(group))["NCCL_SOCKET_IFNAME"] for group in groups}
     assert interfaces == {"a5000": "eth0", "a4000": "eth1"}
@@ -155,7 +155,7 @@ def test_network_variables_are_per_group_and_stay_in_their_pods():
     assert mounts(ray(groups[0]))[env(ray(groups[0]))["VLLM_CONFIG_ROOT"]] == "vllm-config"
 
 
-def test_streams_tell_that_they_broke_where_the_image_has_rayhelm():
+def test_stream_middleware_is_set_when_the_image_has_rayhelm():
     name = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
     assert name not in env(ray(cluster()["headGroupSpec"]))
     assert name not in env(ray(worker()))
@@ -168,7 +168,7 @@ def test_streams_tell_that_they_broke_where_the_image_has_rayhelm():
     assert name not in env(ray(worker(foreign)))
 
 
-def test_rdma_is_a_device_and_without_one_nccl_keeps_to_sockets():
+def test_nccl_uses_sockets_without_an_rdma_device():
     fast = ray(worker(base="tp8-pp4-rdma"))
     assert fast["resources"]["limits"]["rdma/hca_shared_devices_a"] == "1"
     assert env(fast)["NCCL_IB_HCA"] == "mlx5"
@@ -176,20 +176,20 @@ def test_rdma_is_a_device_and_without_one_nccl_keeps_to_sockets():
     assert env(ray(worker()))["NCCL_IB_DISABLE"] == "1"
 
 
-def test_a_worker_drains_until_just_before_its_grace_ends():
+def test_worker_drains_until_10_seconds_before_sigkill():
     spec = worker({"workerGroups": {"gpu": {"terminationGracePeriodSeconds": 300}}})["template"]["spec"]
     assert spec["terminationGracePeriodSeconds"] == 300
     assert env(spec["containers"][0])["RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S"] == "290"
 
 
-def test_shared_memory_is_a_bounded_volume():
+def test_shared_memory_volume_has_a_size_limit():
     volumes = {volume["name"]: volume for volume in worker()["template"]["spec"]["volumes"]}
     assert volumes["shm"]["emptyDir"] == {"medium": "Memory", "sizeLimit": "8Gi"}
     assert mounts(ray(worker()))["/dev/shm"] == "shm"
 
 
 @pytest.mark.parametrize(("shm", "bytes_"), [("8Gi", "2147483648"), ("1T", "250000000000"), ("100Mi", "78643200")])
-def test_rays_objects_leave_most_of_the_shared_memory_to_nccl_and_vllm(shm, bytes_):
+def test_object_store_is_a_quarter_of_shared_memory(shm, bytes_):
     group = worker({"workerGroups": {"gpu": {"shmSize": shm, "resources": {"limits": {"memory": "2Ti"}}}}})
     assert group["rayStartParams"] == {"object-store-memory": bytes_}
     assert cluster()["headGroupSpec"]["rayStartParams"]["object-store-memory"] == "268435456"
@@ -209,27 +209,27 @@ def test_rays_objects_leave_most_of_the_shared_memory_to_nccl_and_vllm(shm, byte
         ("64Gi", "64Gi"),
     ],
 )
-def test_quantities_are_spelled_as_kubernetes_writes_them_back(written, rendered):
-    """The operator writes the RayService once: what it spells in another way, Helm 4 could never apply again."""
+def test_quantities_have_the_form_that_kubernetes_writes(written, rendered):
+    """The operator writes the RayService back: Helm 4 cannot apply a quantity in another form again."""
     overlay = {"head": {"cacheSize": written}, "workerGroups": {"gpu": {"cacheSize": written}}}
     for pod in (head_spec(overlay), worker(overlay)["template"]["spec"]):
         (size,) = [item["emptyDir"]["sizeLimit"] for item in pod["volumes"] if item["name"] == "cache"]
         assert size == rendered
 
 
-def test_what_is_written_to_disk_is_bounded():
+def test_disk_volumes_have_size_limits():
     for spec in (worker()["template"]["spec"], head_spec()):
         assert all(volume["emptyDir"]["sizeLimit"] for volume in spec["volumes"] if "emptyDir" in volume)
     volumes = {volume["name"]: volume for volume in head_spec({"head": {"tmpSize": "3Gi"}})["volumes"]}
     assert volumes["tmp"]["emptyDir"] == {"sizeLimit": "3Gi"}
 
 
-def test_serve_llm_ends_a_request_when_the_proxy_does():
+def test_serve_llm_and_proxy_have_the_same_timeout():
     for container in (head_container(), ray(worker())):
         assert env(container)["RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT"] == "1200"
 
 
-def test_prompts_are_not_logged_and_nobody_is_told_of_the_use():
+def test_prompt_logs_and_usage_reports_are_off():
     for container in (head_container(), ray(worker())):
         safe = {
             "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS": "0",
@@ -244,19 +244,19 @@ def test_prompts_are_not_logged_and_nobody_is_told_of_the_use():
         assert safe.items() <= env(container).items()
 
 
-def test_every_cache_is_on_a_writable_volume():
+def test_caches_are_on_a_writable_volume():
     container = ray(worker())
     for name in ("HOME", "HF_HOME", "VLLM_CACHE_ROOT", "TORCHINDUCTOR_CACHE_DIR", "TRITON_CACHE_DIR", "XDG_CACHE_HOME"):
         assert env(container)[name].startswith("/cache"), name
     assert mounts(container)["/cache"] == "cache"
 
 
-def test_a_digest_wins_over_the_tag():
+def test_digest_takes_precedence_over_the_tag():
     digest = "sha256:" + "0" * 64
     assert head_container({"image": {"digest": digest}})["image"] == f"rayproject/ray-llm@{digest}"
 
 
-def test_a_groups_own_image_takes_no_digest_of_the_common_one():
+def test_group_image_does_not_take_the_common_digest():
     images = {
         "image": {"digest": "sha256:" + "0" * 64},
         "workerGroups": {"gpu": {"image": {"repository": "rocm/ray", "tag": "1"}}},
@@ -264,15 +264,15 @@ def test_a_groups_own_image_takes_no_digest_of_the_common_one():
     assert ray(worker(images))["image"] == "rocm/ray:1"
 
 
-def test_pod_templates_hold_nothing_that_changes_with_the_chart():
+def test_pod_templates_do_not_depend_on_the_chart_version():
     text = json.dumps(cluster())
     assert "helm.sh/chart" not in text
     assert "app.kubernetes.io/version" not in text
     assert "checksum" not in text
 
 
-def test_another_model_changes_no_pod():
-    """A model is added in place: were a pod template to know of it, KubeRay would build a second cluster."""
+def test_new_model_changes_no_pod_template():
+    """A new model must apply in place; a changed pod template would start a second cluster."""
     more = {
         "source": "Qwen/Qwen3-8B",
         "engine": {"maxModelLen": 8192, "maxNumSeqs": 32, "maxNumBatchedTokens": 4096},
@@ -285,25 +285,25 @@ def test_another_model_changes_no_pod():
     assert serve_config(overlay) != serve_config(room)
 
 
-def test_labels_of_values_are_on_the_service_alone():
+def test_labels_of_values_are_only_on_the_ray_service():
     overlay = {"labels": {"team": "a", "cost": 7}}
     assert ray_service(overlay)["metadata"]["labels"]["cost"] == "7"
     assert cluster(overlay) == cluster()
 
 
-def test_suspend_is_written_only_when_set():
+def test_suspend_is_rendered_only_when_set():
     assert "suspend" not in ray_service()["spec"]
     assert ray_service({"suspend": True})["spec"]["suspend"] is True
 
 
-def test_a_name_of_47_characters_is_taken_and_never_cut():
+def test_name_of_47_characters_is_not_truncated():
     name = "a" * 47
     objects = rendered(release=name)
     assert only(objects, "RayService")["metadata"]["name"] == name
     assert all(len(item["metadata"]["name"]) <= 63 for item in objects)
 
 
-def test_no_monitor_is_made_where_nobody_asked():
+def test_no_monitor_by_default():
     assert "PodMonitor" not in kinds(rendered())
 
 
@@ -323,7 +323,7 @@ def mounts(container):
     return {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
 
 
-def test_pods_may_share_cores_and_ray_counts_them_all():
+def test_cpu_request_can_be_lower_than_the_limit():
     sizes = {"resources": {"limits": {"cpu": 4, "memory": "64Gi"}, "requests": {"cpu": "200m"}}}
     overlay = {"head": sizes, "autoscaler": sizes, "workerGroups": {"gpu": sizes}}
     spec = cluster(overlay)
@@ -333,7 +333,7 @@ def test_pods_may_share_cores_and_ray_counts_them_all():
         assert resources["limits"]["memory"] == resources["requests"]["memory"]
 
 
-def test_pods_ask_for_all_of_their_cores_unless_told_otherwise():
+def test_cpu_request_is_the_limit_by_default():
     resources = _resources(worker())
     assert resources["limits"] == resources["requests"]
 

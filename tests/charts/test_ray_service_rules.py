@@ -1,4 +1,4 @@
-"""What else is refused by the chart ray-service, and what is not, beside the rows that each chart has."""
+"""Refusals of the chart ray-service, in addition to the tests that all charts share."""
 
 import pytest
 import yaml
@@ -11,7 +11,7 @@ SPLIT = {"tensorParallelSize": 2, "pipelineParallelSize": 2}
 
 
 @pytest.mark.parametrize("name", [name for name, rule in CHART.rules.items() if rule.since or rule.until])
-def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
+def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
     rule = CHART.rules[name]
     other = "1.6.2" if rule.since else "1.7.0"
     for bad in rule.bad:
@@ -44,7 +44,7 @@ def test_a_rule_of_one_kuberay_is_silent_with_the_other(name):
         {"networkPolicy": {"allowedGateways": {"door": {"namespace": "1st"}}}},
     ],
 )
-def test_what_is_good_is_not_refused(good):
+def test_good_values_are_accepted(good):
     assert CHART.broken(good) == ""
 
 

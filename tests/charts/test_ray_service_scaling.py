@@ -1,4 +1,4 @@
-"""How the chart has Serve scale replicas, and how pods lie and stay."""
+"""Autoscaling of replicas, and eviction and spreading of pods."""
 
 import json
 
@@ -14,7 +14,7 @@ def scaling(overlay=None):
     return llm_config(overlay)["deployment_config"]["autoscaling_config"]
 
 
-def test_what_is_left_out_is_rays_default_in_words():
+def test_absent_scaling_values_render_the_defaults():
     assert scaling() == {
         "min_replicas": 1,
         "max_replicas": 2,
@@ -25,13 +25,13 @@ def test_what_is_left_out_is_rays_default_in_words():
     }
 
 
-def test_a_sleeping_model_begins_awake_and_falls_asleep_late():
+def test_model_scales_to_zero_after_its_own_delay():
     overlay = chat(autoscaling={"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800})
     assert scaling(overlay)["initial_replicas"] == 2
     assert scaling(overlay)["downscale_to_zero_delay_s"] == 1800
 
 
-def test_a_custom_application_waits_as_long_as_it_is_told():
+def test_custom_application_renders_its_delays():
     speech = {
         "initialReplicas": 1,
         "upscaleDelaySeconds": 15,
@@ -52,7 +52,7 @@ def test_a_custom_application_waits_as_long_as_it_is_told():
     }
 
 
-def test_the_policy_of_the_engines_is_named_with_what_it_needs():
+def test_engine_queue_policy_renders_its_arguments():
     assert scaling(ENGINE_QUEUE)["policy"] == {
         "policy_function": "rayhelm.runtime.engine_queue.policy:EngineQueuePolicy",
         "policy_kwargs": {
@@ -70,8 +70,8 @@ def without_ttft():
     return over(ENGINE_QUEUE, chat(autoscaling={"policy": {"ttftSeconds": 0}}))
 
 
-def test_another_policy_changes_no_pod():
-    """It goes to Serve, so it is an edit in place."""
+def test_policy_change_changes_no_pod_template():
+    """The policy is part of the Serve configuration, so an edit applies in place."""
     assert cluster(ENGINE_QUEUE) == cluster({"image": {"includesRayhelm": True}})
 
 
@@ -82,17 +82,17 @@ def test_ray_imports_the_policy(overlay):
     assert check_serve_config(json.dumps(serve_config(overlay))) == []
 
 
-def test_workers_stay_until_ray_ends_them():
+def test_workers_are_not_evictable_by_default():
     assert worker()["template"]["metadata"]["annotations"] == STAYS
     assert cluster()["headGroupSpec"]["template"]["metadata"]["annotations"] == STAYS
 
 
-def test_workers_that_may_be_moved_say_nothing():
+def test_evictable_workers_have_no_eviction_annotations():
     movable = worker({"workerGroups": {"gpu": {"evictable": True}}})
     assert "annotations" not in movable["template"]["metadata"]
 
 
-def test_pods_are_spread_by_themselves_and_within_one_cluster():
+def test_spread_counts_pods_of_one_ray_cluster():
     overlay = {"workerGroups": {"gpu": {"spread": {"topology.kubernetes.io/zone": {}, "rack": {"maxSkew": 2}}}}}
     template = worker(overlay)["template"]
     rack, zone = template["spec"]["topologySpreadConstraints"]

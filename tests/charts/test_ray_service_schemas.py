@@ -1,4 +1,4 @@
-"""Everything that is rendered is what KubeRay, Prometheus' operator and Kubernetes take, and passes `restricted`."""
+"""All rendered objects match the schemas of KubeRay, Prometheus operator and Kubernetes, and pass `restricted`."""
 
 import copy
 
@@ -25,18 +25,18 @@ OPERATORS = [
 
 
 @pytest.mark.parametrize(("example", "kuberay"), OPERATORS)
-def test_a_ray_service_is_what_the_operators_crd_takes(example, kuberay):
+def test_ray_service_matches_the_crd(example, kuberay):
     service = ray_service({"kuberay": {"version": kuberay}}, base=example)
     assert list(crd_errors(f"kuberay-{kuberay}/ray.io_rayservices.yaml", service)) == []
 
 
-def test_the_crd_notices_a_field_that_its_version_lacks():
+def test_crd_check_finds_a_field_of_another_version():
     service = ray_service({"workerGroups": {"gpu": {"priority": 1}}})
     assert not crd_errors("kuberay-1.7.0/ray.io_rayservices.yaml", service)
     assert crd_errors("kuberay-1.6.2/ray.io_rayservices.yaml", service)
 
 
-def test_a_pod_monitor_is_what_its_crd_takes():
+def test_pod_monitor_matches_the_crd():
     monitors = [item for name in EXAMPLES for item in rendered(base=name) if item["kind"] == "PodMonitor"]
     assert len(monitors) >= 2
     for monitor in monitors:
@@ -45,7 +45,7 @@ def test_a_pod_monitor_is_what_its_crd_takes():
 
 @pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_the_rest_is_what_kubernetes_takes(example, kubernetes):
+def test_other_objects_match_the_kubernetes_schemas(example, kubernetes):
     for item in rendered(base=example):
         if item["kind"] not in OTHERS:
             built_in(item, kubernetes)
@@ -53,18 +53,18 @@ def test_the_rest_is_what_kubernetes_takes(example, kubernetes):
 
 @pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_pod_that_comes_of_it_is_what_kubernetes_takes(example, kubernetes):
+def test_pods_match_the_kubernetes_schemas(example, kubernetes):
     for pod in pods(rendered(base=example)):
         built_in(pod, kubernetes)
 
 
-def test_a_kind_that_nobody_knows_is_an_error():
+def test_schema_check_fails_for_an_unknown_kind():
     with pytest.raises(SchemaNotFoundError):
         built_in({"apiVersion": "v1", "kind": "Nothing", "metadata": {"name": "x"}}, "1.36")
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_every_pod_passes_restricted(example):
+def test_pods_pass_restricted(example):
     found = pods(rendered(base=example))
     assert len(found) >= 2
     for pod in found:
@@ -81,7 +81,7 @@ def test_every_pod_passes_restricted(example):
         (lambda pod: pod["spec"].pop("securityContext"), "ray-head: seccompProfile"),
     ],
 )
-def test_the_check_of_restricted_can_fail(change, found):
+def test_restricted_check_finds_a_violation(change, found):
     pod = next(item for item in copy.deepcopy(pods(rendered())) if item["spec"]["containers"][0]["name"] == "ray-head")
     change(pod)
     assert found in violations(pod)
@@ -105,7 +105,7 @@ def test_helm_lint_passes_for_each_helm_and_kubernetes(helm, kubernetes):
         lint("ray-service", values, kube_version=kubernetes, helm=HELMS[helm])
 
 
-def test_the_examples_render_every_kind_that_the_chart_has():
+def test_examples_render_every_kind_of_the_chart():
     assert set().union(*(kinds(rendered(base=example)) for example in EXAMPLES)) == OTHERS | {
         "ConfigMap",
         "Job",

@@ -1,4 +1,4 @@
-"""What serveConfigV2 says."""
+"""The rendered serveConfigV2."""
 
 import json
 
@@ -15,29 +15,29 @@ def placement(overlay=None, **options):
     return llm_config(overlay, **options)["placement_group_config"]
 
 
-def test_it_is_json_that_people_can_read():
+def test_serve_config_is_indented_json():
     text = ray_service()["spec"]["serveConfigV2"]
     assert json.loads(text)
     assert len(text.splitlines()) > 50
 
 
-def test_a_request_cannot_hang_for_ever():
+def test_requests_have_a_timeout():
     assert serve_config()["http_options"]["request_timeout_s"] == 1200
 
 
-def test_a_model_is_served_under_its_key_from_a_path_that_holds_its_revision():
+def test_model_is_served_by_its_key_from_its_revision_path():
     assert llm_config()["model_loading_config"] == {
         "model_id": "llama-8b",
         "model_source": "/models/meta-llama/Llama-3.1-8B-Instruct/0e9e39f249a16976918f6564b8830bc894c89659",
     }
 
 
-def test_a_path_is_used_as_it_is():
+def test_path_source_is_used_unchanged():
     loading = llm_config(base="stand-in")["model_loading_config"]
     assert loading["model_source"] == "/stand-ins/llama"
 
 
-def test_online_servers_name_the_revision_to_the_engine():
+def test_online_servers_pass_the_revision_to_the_engine():
     overlay = {"weights": {"enabled": False, "offline": False, "onlineReason": "a test"}}
     config = llm_config(overlay)
     assert config["model_loading_config"]["model_source"] == "meta-llama/Llama-3.1-8B-Instruct"
@@ -45,7 +45,7 @@ def test_online_servers_name_the_revision_to_the_engine():
     assert config["engine_kwargs"]["tokenizer_revision"] == config["engine_kwargs"]["revision"]
 
 
-def test_the_tokenizer_of_another_repository_has_its_own_revision():
+def test_tokenizer_of_another_repository_has_its_own_revision():
     overlay = over(
         {"weights": {"enabled": False, "offline": False, "onlineReason": "a test"}},
         model(tokenizer="Qwen/Qwen3-8B", tokenizerRevision="1" * 40),
@@ -56,44 +56,44 @@ def test_the_tokenizer_of_another_repository_has_its_own_revision():
     assert config["engine_kwargs"]["revision"] == "0e9e39f249a16976918f6564b8830bc894c89659"
 
 
-def test_replicas_scale_on_a_target_that_can_be_reached():
+def test_autoscaling_renders_the_target():
     scaling = llm_config()["deployment_config"]["autoscaling_config"]
     assert (scaling["min_replicas"], scaling["max_replicas"], scaling["target_ongoing_requests"]) == (1, 2, 64)
     ingress = serve_config()["applications"][0]["args"]["ingress_deployment_config"]["autoscaling_config"]
     assert ingress["target_ongoing_requests"] == 200
 
 
-def test_an_ingress_outlives_the_requests_of_its_slowest_model():
+def test_ingress_stops_after_its_slowest_model():
     ingress = serve_config(base="tp8-pp4-rdma")["applications"][0]["args"]["ingress_deployment_config"]
     assert ingress["graceful_shutdown_timeout_s"] == 300
 
 
 @pytest.mark.parametrize(("stated", "rendered"), [(None, 96), (200, 200)])
-def test_requests_beyond_the_target_wait_in_serve(stated, rendered):
+def test_max_ongoing_requests_default_is_above_the_target(stated, rendered):
     overlay = model(maxOngoingRequests=stated) if stated else {}
     assert llm_config(overlay)["deployment_config"]["max_ongoing_requests"] == rendered
 
 
-def test_what_the_engine_would_guess_is_stated():
+def test_batch_limits_are_always_rendered():
     kwargs = llm_config()["engine_kwargs"]
     assert (kwargs["max_num_seqs"], kwargs["max_num_batched_tokens"], kwargs["max_model_len"]) == (128, 8192, 16384)
 
 
-def test_further_arguments_pass_through():
+def test_extra_engine_arguments_are_rendered():
     kwargs = llm_config(model(engine={"extra": {"max_logprobs": 5, "hf_overrides": {"a": [1]}}}))["engine_kwargs"]
     assert (kwargs["max_logprobs"], kwargs["hf_overrides"]) == (5, {"a": [1]})
 
 
 @pytest.mark.parametrize(("task", "runner"), [("embed", "pooling"), ("rerank", "pooling"), ("chat", None)])
-def test_the_task_decides_the_runner(task, runner):
+def test_task_sets_the_runner(task, runner):
     assert llm_config(model(task=task))["engine_kwargs"].get("runner") == runner
 
 
-def test_bundles_are_one_for_each_gpu_on_the_group_of_the_model():
+def test_placement_group_has_one_bundle_for_each_gpu():
     assert placement() == {"strategy": "PACK", "bundle_per_worker": {"GPU": 1, "gpu.worker-group": 0.001}}
 
 
-def test_a_model_over_unlike_groups_has_the_bundles_of_each_stage():
+def test_bundles_follow_the_group_of_each_stage():
     assert placement(base="unlike-hosts") == {
         "strategy": "STRICT_SPREAD",
         "bundles": [{"GPU": 1, "a5000.worker-group": 0.001}, {"GPU": 1, "a4000.worker-group": 0.001}],
@@ -111,32 +111,32 @@ def test_each_stage_has_a_bundle_for_each_rank():
     assert groups == ["a5000.worker-group"] * 2 + ["a4000.worker-group"] * 2
 
 
-def test_a_share_of_a_card_is_told_to_ray_and_to_the_engine():
+def test_gpu_fraction_is_passed_to_ray_and_engine():
     config = llm_config(model(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.45}))
     assert config["placement_group_config"]["bundle_per_worker"]["GPU"] == 0.5
     assert config["runtime_env"]["env_vars"] == {"VLLM_RAY_PER_WORKER_GPUS": "0.5"}
     assert config["engine_kwargs"]["gpu_memory_utilization"] == 0.45
 
 
-def test_a_cpu_engine_books_cpus():
+def test_cpu_engine_reserves_cpus():
     config = llm_config(base="stand-in")
     assert config["accelerator_config"] == {"kind": "cpu"}
     assert config["placement_group_config"]["bundle_per_worker"] == {"CPU": 1}
     assert config["runtime_env"]["env_vars"]["VLLM_CPU_KVCACHE_SPACE"] == "1"
 
 
-def test_prefix_affinity_forgets_what_it_cannot_hold():
+def test_prefix_affinity_router_evicts_old_prefixes():
     router = llm_config(model(router={"kind": "PrefixAffinity"}))["deployment_config"]["request_router_config"]
     assert router["request_router_kwargs"]["do_eviction"] is True
     assert "request_router_config" not in llm_config()["deployment_config"]
 
 
-def test_five_applications_stand_side_by_side():
+def test_five_applications_are_rendered():
     routes = {app["name"]: app["route_prefix"] for app in serve_config(base="homelab")["applications"]}
     assert routes == {name: f"/{name}" for name in ("llm", "whisper", "embeddings", "reranker", "tts")}
 
 
-def test_an_application_of_ones_own_is_placed_and_scaled():
+def test_custom_application_is_placed_and_scaled():
     apps = {app["name"]: app for app in serve_config(base="homelab")["applications"]}
     (speech,) = apps["tts"]["deployments"]
     assert speech["ray_actor_options"] == {
@@ -148,7 +148,7 @@ def test_an_application_of_ones_own_is_placed_and_scaled():
     assert apps["tts"]["args"]["model"] == "speecht5"
 
 
-def test_shares_of_one_card_add_up_to_no_more_than_the_card():
+def test_gpu_fractions_add_up_to_at_most_one_gpu():
     apps = serve_config(base="homelab")["applications"]
     booked = [
         bundle["GPU"]

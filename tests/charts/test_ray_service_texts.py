@@ -1,4 +1,4 @@
-"""What people write as text comes out as that text, whatever YAML and Helm's templates would take it for."""
+"""Strings of the values are rendered as the same strings, also when YAML or Helm read another type."""
 
 import json
 import re
@@ -14,11 +14,11 @@ from rayhelm.errors import FleetError
 from rayhelm.values.ray_service import RayServiceValues
 
 WHOLE = over(example("everything"), {"networkPolicy": {"redis": {"peer": {"namespace": "redis"}}}})
-"""Every map of texts is rendered of it."""
+"""Example that renders every string map."""
 
 
 def text_maps(model=RayServiceValues, values=WHOLE, path=()):
-    """Paths of all maps of texts in the values, by way of one entry of each map of entries."""
+    """Return the paths of all string maps in the values, through one entry of each map of entries."""
     for key in keys(model):
         here, below = (*path, key.name), values.get(key.name) or {}
         if key.section:
@@ -55,7 +55,7 @@ def nested(path, value):
 
 
 def told(node, found=None):
-    """What is rendered under the name of each probe: of a key, of a variable, and in JSON inside of texts."""
+    """Return what is rendered under each probe: as a key, as a variable, and in JSON inside of strings."""
     found = {probe: set() for probe in PROBES} if found is None else found
     if isinstance(node, str) and node.startswith("{"):
         node = json.loads(node)
@@ -69,7 +69,7 @@ def told(node, found=None):
     return found
 
 
-def test_the_maps_of_texts_are_found():
+def test_string_maps_are_found():
     found = {".".join(path) for path in MAPS}
     assert {"labels", "annotations", "head.env", "workerGroups.fast.nodeSelector", "podMonitor.labels"} < found
     assert {"networkPolicy.allowedGateways.istio.podLabels", "serve.customApplications.own.env"} < found
@@ -78,13 +78,13 @@ def test_the_maps_of_texts_are_found():
 
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize(("value", "text"), [(1234567, "1234567"), (0.5, "0.5"), ("1e3", "1e3"), ("no", "no")])
-def test_a_value_in_a_map_of_texts_is_that_text(value, text, helm):
+def test_string_map_value_is_rendered_unchanged(value, text, helm):
     found = told(rendered(in_every_map(value), base="everything", helm=helm))
     assert {PROBES[probe]: values for probe, values in found.items()} == {path: {text} for path in MAPS}
 
 
-def test_a_truth_is_refused_where_a_text_is_meant():
-    """YAML takes `yes` for one too: it would come out as `true`."""
+def test_boolean_is_refused_in_a_string_map():
+    """YAML reads `yes` as a boolean too, which would be rendered as `true`."""
     with pytest.raises(FleetError) as caught:
         rendered(in_every_map(True), base="everything")
     for probe, path in PROBES.items():
@@ -106,7 +106,7 @@ NAMES = {
     "elsewhere": ("plain-elsewhere", "0x1f"),
     "alias": ("plain-alias", "true"),
 }
-"""A plain name, and one that YAML takes for something else."""
+"""A plain name, and one that YAML reads as another type."""
 
 
 def named(which):
@@ -138,7 +138,7 @@ def named(which):
     return render("ray-service", name["release"], name["namespace"], over(WHOLE, values))
 
 
-def test_a_name_that_yaml_takes_for_something_else_is_still_a_name():
+def test_names_that_yaml_reads_as_other_types_stay_names():
     plain, other = (json.dumps(parsed(named(which)), sort_keys=True) for which in (0, 1))
     for before, after in NAMES.values():
         assert before in plain
@@ -179,14 +179,14 @@ LARGE = {
 
 
 @pytest.mark.parametrize("helm", HELMS)
-def test_a_large_number_is_written_out(helm):
+def test_large_numbers_are_rendered_without_exponent(helm):
     text = render("ray-service", "chat", "models", over(WHOLE, LARGE), helm=HELMS[helm])
     assert not re.findall(r".*[0-9]e[+-]?[0-9]+\b.*", text)
     assert {"1234567", "12345670001", "1234567000001"} <= set(re.findall(r"\b[0-9]+\b", text))
 
 
 @pytest.mark.parametrize("helm", HELMS)
-def test_a_toleration_keeps_its_seconds_a_number_and_its_value_a_text(helm):
+def test_toleration_keeps_the_types_of_its_fields(helm):
     cluster = only(rendered(LARGE, base="everything", helm=helm), "RayService")["spec"]["rayClusterConfig"]
     first, second = cluster["headGroupSpec"]["template"]["spec"]["tolerations"]
     assert first["tolerationSeconds"] == 1234567
@@ -194,6 +194,6 @@ def test_a_toleration_keeps_its_seconds_a_number_and_its_value_a_text(helm):
     assert second in cluster["workerGroupSpecs"][0]["template"]["spec"]["tolerations"]
 
 
-def test_a_number_that_helm_would_round_is_refused_in_a_label():
+def test_label_number_above_2_53_is_refused():
     with pytest.raises(FleetError, match="at '/labels/account': maximum"):
         rendered({"labels": {"account": 12345678901234567890}})

@@ -1,4 +1,4 @@
-"""Values, versions and documents of the chart ray-service say the same, beside what is so of each chart."""
+"""Values, versions and documents of the chart ray-service agree, in addition to the tests that all charts share."""
 
 import re
 
@@ -12,7 +12,7 @@ from rayhelm.versions import versions
 CHART = charts_dir() / "ray-service"
 
 
-def test_the_chart_and_its_values_name_the_one_ray():
+def test_chart_and_values_have_the_same_ray_version():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
     values = yaml.safe_load((CHART / "values.yaml").read_text())
     assert chart["appVersion"] == values["ray"]["version"] == versions().ray
@@ -21,12 +21,12 @@ def test_the_chart_and_its_values_name_the_one_ray():
     assert {**values["image"], **image.model_dump()} == values["image"]
 
 
-def test_every_supported_kuberay_can_be_named():
+def test_supported_kuberay_versions_are_accepted():
     for version in versions().kuberay.supported:
         RayServiceValues.model_validate({"kuberay": {"version": version}})
 
 
-def test_the_smallest_values_of_the_readme_serve_their_model():
+def test_smallest_values_of_the_readme_serve_their_model():
     (values,) = re.findall(r"## The smallest values\n\n```yaml\n(.*?)```", (CHART / "README.md").read_text(), re.DOTALL)
     service = only(parsed(render("ray-service", "chat", "models", yaml.safe_load(values))), "RayService")
     assert "qwen3-8b" in service["spec"]["serveConfigV2"]
@@ -41,7 +41,7 @@ def test_overlays_merge_by_name():
     assert [group["groupName"] for group in groups["workerGroupSpecs"]] == ["gpu", "more"]
 
 
-def test_a_section_that_is_given_in_part_keeps_the_rest_of_its_default():
+def test_partial_section_keeps_its_other_defaults():
     values = RayServiceValues.model_validate(
         {
             "gcsFaultTolerance": {"passwordSecret": {"name": "redis"}},

@@ -1,4 +1,4 @@
-"""From the plan to the chart's values."""
+"""Values of the chart ray-service, built from a plan."""
 
 import pytest
 import yaml
@@ -25,12 +25,12 @@ def one(pool: str, model: str, more: str = CLUSTER) -> RayServiceValues:
     return only
 
 
-def test_the_group_is_named_after_the_pool_and_has_the_replica_s_cards() -> None:
+def test_group_has_the_name_of_the_pool_and_the_gpus_of_a_replica() -> None:
     found = one("{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}", f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}")
     assert {name: group.gpu.count for name, group in found.worker_groups.items()} == {"pool": 2}
 
 
-def test_a_replica_over_two_nodes_needs_two_pods_of_whole_nodes_and_rdma() -> None:
+def test_replica_on_two_nodes_gets_two_pods_with_rdma() -> None:
     found = one(
         "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}",
         "{source: meta-llama/Llama-3.1-405B-Instruct, context: 16384}",
@@ -40,12 +40,12 @@ def test_a_replica_over_two_nodes_needs_two_pods_of_whole_nodes_and_rdma() -> No
     assert group.rdma.resource == "rdma/hca"
 
 
-def test_one_node_asks_for_no_rdma() -> None:
+def test_replica_on_one_node_gets_no_rdma() -> None:
     pool = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}"
     assert one(pool, f"{{source: {LLAMA}}}").worker_groups["pool"].rdma.resource == ""
 
 
-def test_unlike_hosts_get_a_group_each_and_the_model_names_them_by_stage() -> None:
+def test_unlike_hosts_get_one_group_for_each_stage() -> None:
     found = one(
         "{hosts: [{name: a, gpu: RTX-A5000-24GB, nodeSelector: {host: a}}, {name: b, gpu: RTX-A4000-16GB}],"
         " network: ethernet-1g}",
@@ -57,7 +57,7 @@ def test_unlike_hosts_get_a_group_each_and_the_model_names_them_by_stage() -> No
     assert model.worker_groups == ["pool-a", "pool-b"]
 
 
-def test_an_uneven_split_is_told_to_vllm() -> None:
+def test_uneven_layer_partition_is_passed_to_vllm() -> None:
     found = one(
         "{hosts: [{name: a, gpu: RTX-A5000-24GB}, {name: b, gpu: RTX-A4000-16GB}], network: ethernet-1g}",
         "{source: Qwen/Qwen3-14B, context: 4096}",
@@ -68,7 +68,7 @@ def test_an_uneven_split_is_told_to_vllm() -> None:
     assert model.worker_groups[0] == "pool-a"
 
 
-def test_shares_are_packed_into_cards() -> None:
+def test_gpu_fractions_are_packed_into_gpus() -> None:
     found = values(
         f"""
         fleet: shares
@@ -84,13 +84,13 @@ def test_shares_are_packed_into_cards() -> None:
     assert found.serve.applications["a"].models["a"].gpu_fraction == 0.6
 
 
-def test_a_worker_takes_its_part_of_the_node() -> None:
+def test_worker_gets_its_share_of_the_node() -> None:
     pool = "{gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8, cpusPerNode: 96, memoryPerNode: 960GiB}"
     resources = one(pool, f"{{source: {LLAMA}, parallelism: {{tensor: 2}}}}").worker_groups["pool"].resources
     assert (resources.limits.cpu, resources.limits.memory) == ("24", "240Gi")
 
 
-def test_the_pool_s_image_taints_and_spot_reach_the_group() -> None:
+def test_group_gets_image_taints_and_spot_of_the_pool() -> None:
     pool = (
         "{gpu: L4-24GB, nodes: 1, spot: gke, price: 0.2 USD/h, image: {repository: registry.example/ray, tag: '1'},"
         " tolerations: [{key: gpu, effect: NoSchedule}]}"
@@ -100,7 +100,7 @@ def test_the_pool_s_image_taints_and_spot_reach_the_group() -> None:
     assert group.tolerations == [Toleration(key="gpu", operator="Exists", effect="NoSchedule")]
 
 
-def test_a_cluster_without_the_api_server_s_address_is_refused_with_the_command_that_finds_it() -> None:
+def test_missing_api_server_cidrs_are_refused_with_a_command() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", "clusters: {main: {}}")
     (problem,) = caught.value.problems
@@ -113,7 +113,7 @@ def test_a_cluster_without_the_api_server_s_address_is_refused_with_the_command_
     ("address", "namespace", "cidrs", "port"),
     [("redis.state:6380", "state", [], 6380), ("10.1.2.3:6379", "", ["10.1.2.3/32"], 6379)],
 )
-def test_the_head_may_reach_its_redis(address: str, namespace: str, cidrs: list[str], port: int) -> None:
+def test_head_gets_egress_to_its_redis(address: str, namespace: str, cidrs: list[str], port: int) -> None:
     cluster = f"clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, redis: {{address: '{address}'}}}}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", cluster)
     assert found.gcs_fault_tolerance.enabled
@@ -121,19 +121,19 @@ def test_the_head_may_reach_its_redis(address: str, namespace: str, cidrs: list[
     assert (redis.peer.namespace, redis.cidrs, redis.port) == (namespace, cidrs, port)
 
 
-def test_weights_that_do_not_come_from_the_hub_need_no_volume() -> None:
+def test_no_volume_for_weights_outside_the_hub() -> None:
     model = f"{{source: /mnt/llama, architecture: {LLAMA}, context: 4096}}"
     assert not one("{gpu: L4-24GB, nodes: 1}", model).weights.enabled
 
 
-def test_engine_arguments_without_a_value_of_their_own_are_handed_on() -> None:
+def test_other_engine_arguments_are_in_extra() -> None:
     model = f"{{source: {LLAMA}, context: 4096, engine: {{swap_space: 4, dtype: half}}}}"
     engine = one("{gpu: L4-24GB, nodes: 1}", model).serve.applications["model"].models["model"].engine
     assert engine.extra == {"swap_space": 4}
     assert engine.dtype == "float16"
 
 
-def test_yaml_holds_only_what_differs_and_reads_back_to_the_same_values() -> None:
+def test_yaml_has_only_changed_values_and_reads_back() -> None:
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}")
     text = dump_yaml(found, "Written by a test.")
     assert text.startswith("# Written by a test.\n")
@@ -142,7 +142,7 @@ def test_yaml_holds_only_what_differs_and_reads_back_to_the_same_values() -> Non
     assert RayServiceValues.model_validate(yaml.safe_load(text)) == found
 
 
-def test_hosts_with_the_same_card_are_one_group_with_the_labels_that_all_of_them_have() -> None:
+def test_hosts_with_the_same_gpu_share_a_group_and_labels() -> None:
     found = one(
         "{network: ethernet-1g, hosts: [{gpu: RTX-3090-24GB, nodeSelector: {room: a, host: x}},"
         " {gpu: RTX-3090-24GB, nodeSelector: {room: a, host: y}}, {name: big, gpu: RTX-4090-24GB}]}",
@@ -152,7 +152,7 @@ def test_hosts_with_the_same_card_are_one_group_with_the_labels_that_all_of_them
     assert groups == {"pool-rtx-3090-24gb": (2, {"room": "a"})}
 
 
-def test_a_worker_has_the_cpus_that_ray_books_on_it() -> None:
+def test_worker_has_the_cpus_that_ray_reserves() -> None:
     found = values(
         f"""
         fleet: many
@@ -168,7 +168,7 @@ def test_a_worker_has_the_cpus_that_ray_books_on_it() -> None:
     assert int(group.resources.limits.cpu) >= 3 * (1 + 1) + 1
 
 
-def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
+def test_nodes_with_too_few_cpus_are_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1, cpusPerNode: 2}", f"{{source: {LLAMA}, context: 4096}}")
     (problem,) = caught.value.problems
@@ -176,7 +176,7 @@ def test_nodes_with_too_few_cpus_are_refused_in_the_fleet_s_words() -> None:
     assert problem.fix == "cpusPerNode: 3"
 
 
-def test_groups_whose_names_would_be_the_same_stay_two() -> None:
+def test_groups_with_colliding_names_stay_separate() -> None:
     found = values(
         f"""
         fleet: names
@@ -192,7 +192,7 @@ def test_groups_whose_names_would_be_the_same_stay_two() -> None:
     assert len(found.worker_groups) == 2
 
 
-def test_stages_on_several_hosts_of_one_card_are_counted_as_pods_of_one_group() -> None:
+def test_stages_on_hosts_with_one_gpu_type_share_a_group() -> None:
     hosts = ", ".join(["{gpu: RTX-3090-24GB}"] * 3)
     found = one(
         f"{{network: ethernet-10g, hosts: [{hosts}]}}",
@@ -202,7 +202,7 @@ def test_stages_on_several_hosts_of_one_card_are_counted_as_pods_of_one_group() 
     assert (group.min_replicas, group.gpu.count) == (2, 1)
 
 
-def test_a_custom_task_is_served_by_the_application_that_the_fleet_names() -> None:
+def test_custom_task_uses_the_application_of_the_fleet() -> None:
     own = "application: {importPath: 'mymodels.ocr:build_app', deployment: Ocr, args: {pages: 4}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: Qwen/Qwen3-8B, task: custom, {own}}}")
     application = found.serve.custom_applications["model"]
@@ -211,13 +211,13 @@ def test_a_custom_task_is_served_by_the_application_that_the_fleet_names() -> No
     assert application.deployments["Ocr"].worker_group == "pool"
 
 
-def test_a_custom_task_without_an_application_is_refused() -> None:
+def test_custom_task_without_an_application_is_refused() -> None:
     with pytest.raises(FleetError) as caught:
         one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-8B, task: custom}")
     assert "application: {importPath:" in str(caught.value.problems[0].fix)
 
 
-def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:
+def test_small_model_on_a_shared_gpu_changes_no_pod() -> None:
     text = f"""
         fleet: grow
         {CLUSTER}
@@ -230,31 +230,31 @@ def test_a_small_model_is_added_to_a_shared_card_without_other_pods() -> None:
     assert values(text)["ai"].worker_groups == values(more)["ai"].worker_groups
 
 
-def test_callers_in_the_namespace_of_an_alias_are_let_in() -> None:
+def test_clients_in_the_namespace_of_an_alias_are_allowed() -> None:
     more = f"{CLUSTER}\nservices: {{model: {{aliases: {{namespace: apps, names: [llm-predictor]}}}}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
     assert {peer.namespace for peer in found.network_policy.allowed_gateways.values()} == {"gateway", "apps"}
 
 
 @pytest.mark.parametrize(("nodes", "strategy"), [(1, "None"), (2, "NewCluster")])
-def test_a_second_cluster_is_only_asked_for_where_there_are_cards_for_it(nodes: int, strategy: str) -> None:
+def test_upgrade_strategy_depends_on_free_gpus(nodes: int, strategy: str) -> None:
     found = one(f"{{gpu: L4-24GB, nodes: {nodes}}}", f"{{source: {LLAMA}, context: 4096}}")
     assert found.upgrade.strategy == strategy
 
 
-def test_the_volume_has_the_size_that_the_fleet_pins() -> None:
+def test_volume_has_the_size_of_the_fleet_file() -> None:
     more = f"{CLUSTER}\nservices: {{model: {{weightsSize: 500GiB}}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", more)
     assert found.weights.claim.size == "500Gi"
 
 
-def test_the_fleet_says_where_its_gateway_runs() -> None:
+def test_allowed_gateway_is_the_namespace_of_the_fleet_file() -> None:
     cluster = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {namespace: edge}}}"
     found = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}", cluster)
     assert {peer.namespace for peer in found.network_policy.allowed_gateways.values()} == {"edge"}
 
 
-def test_one_pod_that_is_never_upgraded_beside_itself_needs_no_shared_volume() -> None:
+def test_single_pod_without_upgrade_gets_read_write_once() -> None:
     alone = one("{gpu: L4-24GB, nodes: 1}", f"{{source: {LLAMA}, context: 4096}}")
     beside = one("{gpu: L4-24GB, nodes: 2}", f"{{source: {LLAMA}, context: 4096}}")
     modes = (alone.weights.claim.access_mode, beside.weights.claim.access_mode)
@@ -262,7 +262,7 @@ def test_one_pod_that_is_never_upgraded_beside_itself_needs_no_shared_volume() -
 
 
 @pytest.mark.parametrize(("replicas", "ingresses"), [("1", (1, 1)), ("2", (2, 2)), ("{min: 1, max: 4}", (1, 2))])
-def test_as_many_ingresses_as_replicas_may_be_lost_with_a_worker(replicas: str, ingresses: tuple[int, int]) -> None:
+def test_ingress_replicas_follow_model_replicas(replicas: str, ingresses: tuple[int, int]) -> None:
     found = one("{gpu: L4-24GB, nodes: 4}", f"{{source: {LLAMA}, context: 4096, replicas: {replicas}}}")
     (application,) = found.serve.applications.values()
     assert (application.ingress.min_replicas, application.ingress.max_replicas) == ingresses

@@ -1,4 +1,4 @@
-"""Values as YAML that people read: what differs from the chart's defaults, in the order of the types."""
+"""Values as YAML: what differs from the chart's defaults, in the order of the types."""
 
 import re
 from collections.abc import Mapping
@@ -12,8 +12,8 @@ __all__ = ["dump_yaml", "select_changed"]
 
 
 def select_changed(values: Closed, usual: Closed | None = None) -> dict[str, Any]:
-    """Plain data of what differs from the defaults, in the spelling of YAML. `usual` is what stands in the chart where
-    that is not what the values' own type says: any peer is nobody, but Prometheus is somebody."""
+    """Return what differs from the defaults as plain data with YAML keys. `usual` is the chart's default if it differs
+    from the type's default: a peer is empty, but the chart's Prometheus peer is not."""
     plain = values.model_dump(by_alias=True, mode="json")
     found: dict[str, Any] = {}
     for (name, field), key in zip(type(values).model_fields.items(), plain, strict=True):
@@ -29,7 +29,7 @@ def _difference(value: object, there: object, plain: Any) -> Any:
         return select_changed(value, there if isinstance(there, type(value)) else None)
     if isinstance(value, Mapping):
         default = there if isinstance(there, Mapping) else {}
-        # Helm merges maps: what the chart has and these values have not is taken out by a null.
+        # Helm merges maps: a null removes a key of the default that these values lack.
         return {str(key): None for key in default if key not in value} | {
             name: _difference(value[key], default.get(key), plain[name]) for key, name in zip(value, plain, strict=True)
         }
@@ -39,14 +39,14 @@ def _difference(value: object, there: object, plain: Any) -> Any:
 
 
 def dump_yaml(values: Closed, header: str) -> str:
-    """YAML with a comment in front."""
+    """Return YAML with a comment at the top."""
     lines = "".join(f"# {line}\n" for line in header.splitlines())
     return lines + yaml.dump(select_changed(values), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Indents lists below their key, as Helm charts do, writes whole numbers without a fraction, and quotes what Helm
-    would read as something else than text."""
+    """YAML dumper that indents lists below their key, writes whole numbers without a fraction, and quotes strings that
+    Helm would read as another type."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         return super().increase_indent(flow, False)
@@ -58,7 +58,7 @@ def _number(dumper: _Dumper, value: float) -> yaml.Node:
 
 _Dumper.add_representer(float, _number)
 
-# Helm's parser and Python's differ in these: a model may be called `n`, and a tag may be `1e3`.
+# Helm's parser and Python's differ for these: a model may have the name `n`, a tag may be `1e3`.
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:int", re.compile("^[-+]?0o[0-7]+$"), list("-+0"))
 _Dumper.add_implicit_resolver(

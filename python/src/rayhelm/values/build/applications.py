@@ -1,4 +1,4 @@
-"""Serve applications out of the plan: one for each model, on a route of its own."""
+"""Serve applications of a plan: one for each model, each with its own route."""
 
 import re
 from typing import Any
@@ -25,21 +25,22 @@ __all__ = ["build_application", "build_custom_application", "count_ingress_repli
 MOUNT = WeightsVolume().mount_path
 
 _SPELLINGS = {"half": "float16", "float": "float32"}
-"""vLLM's other words for dtypes."""
+"""Other names of vLLM for data types."""
 
 
 def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
-    """An application of Ray Serve LLM with one model."""
+    """Build an application of Ray Serve LLM with one model."""
     most = count_ingress_replicas(plan)
     return ServeApplication(
         models={plan.served_as: _model(plan, groups)},
-        # Where a replica may be lost, the only way to the others must not be lost with it.
+        # As many as replicas, because the loss of one worker must not take the only ingress.
         ingress=IngressDeployment(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
     )
 
 
 def count_ingress_replicas(plan: ModelPlan) -> int:
-    """Most replicas of the deployment that parses requests; one suffices for a model that never grows."""
+    """Count the maximum replicas of the deployment that parses requests: one if the model has at most one replica, else
+    two."""
     if get_task(plan.task).server == "application":
         return 0
     return 1 if plan.max_replicas == 1 else 2
@@ -48,7 +49,7 @@ def count_ingress_replicas(plan: ModelPlan) -> int:
 def build_custom_application(
     plan: ModelPlan, architecture: Checkpoint, own: OwnApplication | None, groups: list[str]
 ) -> CustomApplication:
-    """An application beside vLLM, the user's or ours. It reads its model and what belongs to it from the volume."""
+    """Build a custom application, the user's or rayhelm's. It reads its models from the volume."""
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
     revisions = {plan.source: plan.revision or ""}
     from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
@@ -74,12 +75,12 @@ def build_custom_application(
 
 
 def is_hub_id(source: str) -> bool:
-    """`owner/name`, and not a path or a URL."""
+    """Return whether a source is a hub id: `owner/name`, not a path or a URL."""
     return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None
 
 
 def _path(source: str, revision: str | None) -> str:
-    """Where the download Job puts a hub model; anything else is where it says."""
+    """Return the path to which the download Job writes a hub model; another source stays as it is."""
     return source if revision is None else f"{MOUNT}/{source}/{revision or 'main'}"
 
 

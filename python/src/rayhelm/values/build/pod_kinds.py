@@ -1,4 +1,4 @@
-"""What makes worker pods alike: the pool, the card, and how many of it one pod takes. Each kind is a worker group."""
+"""Kinds of worker pods: pool, GPU, and number of GPUs. Each kind becomes a worker group."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,17 +13,17 @@ __all__ = ["PodKind", "find_hosts", "list_pod_kinds", "name_pod_kinds"]
 
 @dataclass(frozen=True)
 class PodKind:
-    """Pods of one shape."""
+    """One kind of worker pods."""
 
     pool: str
     gpu: str
-    """As the fleet file spells it; a part of a card as the plan does."""
+    """Name in the fleet file; for a GPU partition, the name in the plan."""
     gpus: int
-    """Of one pod."""
+    """GPUs of one pod."""
 
 
 def list_pod_kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
-    """One for all stages; in a pool of unlike hosts, one for each stage."""
+    """Return one kind for all stages, or one for each stage in a pool of unlike hosts."""
     pool = loaded.fleet.pools[plan.pool]
     if plan.hosts:
         by_name = {_name(plan.pool, index, host): host for index, host in enumerate(pool.hosts)}
@@ -34,13 +34,13 @@ def list_pod_kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
 
 
 def find_hosts(kind: PodKind, pool: Pool) -> list[Host]:
-    """Hosts of an unlike pool that such pods can stand on."""
+    """Return the hosts of a pool of unlike hosts that can run such pods."""
     return [host for host in pool.hosts if host.gpu == kind.gpu]
 
 
 def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, str]:
-    """The pool's name; behind it the host, card or MIG profile, and the number of cards, where a pool has several kinds
-    of pods."""
+    """Name each kind after its pool, followed by host, GPU or MIG profile and number of GPUs if the pool has several
+    kinds."""
     kinds = list(dict.fromkeys(kind for plan in models for kind in list_pod_kinds(plan, loaded)))
     shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
     names: dict[PodKind, str] = {}

@@ -1,4 +1,4 @@
-"""From a plan to the typed values of the chart `ray-service`, one release for each service. Pure."""
+"""Values of the chart `ray-service`, one release for each service of a plan."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -31,13 +31,13 @@ from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, We
 __all__ = ["build_ray_service_values"]
 
 GATEWAY_PODS = {"rayhelm.dev/gateway": "gateway"}
-"""Labels of the pods of the release `gateway`."""
+"""Pod labels of the release `gateway`."""
 
 
 def build_ray_service_values(
     plan: Plan, loaded: LoadedFleet, known: Catalog | None = None
 ) -> dict[str, RayServiceValues]:
-    """Values by service. Raises FleetError where the fleet lacks something that no default can know."""
+    """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
     known = known or load_catalog()
     problems = _missing(plan, loaded)
     try:
@@ -95,7 +95,8 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
 
 
 def _allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
-    """The pods of our gateway; all of its namespace where somebody else brings one, and of the namespace of aliases."""
+    """Return the allowed clients: pods of rayhelm's gateway, or all pods of the namespace of another gateway, and of
+    the namespace of aliases."""
     labels = GATEWAY_PODS if ours else {}
     gateway = cluster.gateway.namespace
     peers = {gateway: Peer(namespace=gateway, pod_labels=labels)}
@@ -119,7 +120,7 @@ def _custom(plan: ModelPlan) -> bool:
 
 
 def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
-    """What only the user's cluster can tell."""
+    """Return a problem for each value that only the user's cluster can provide."""
     used = {model.cluster for model in plan.models.values()}
     addresses = [
         loaded.document.problem(
@@ -156,7 +157,7 @@ def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
 
 
 def _redis(cluster: Cluster) -> RedisEgress:
-    """Where the head may go to its Redis."""
+    """Return the egress of the head to its Redis."""
     redis = cluster.redis
     if not redis:
         return RedisEgress()
@@ -164,7 +165,7 @@ def _redis(cluster: Cluster) -> RedisEgress:
 
 
 def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> WeightsVolume:
-    """A volume for what comes from the hub: the pinned size, or room for the next revision beside this one."""
+    """Return the volume for hub models: with the pinned size, or room for the current and the next revision."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
         return WeightsVolume(enabled=False)

@@ -1,4 +1,4 @@
-"""From a plan to how Serve scales its models: where it begins, how long it waits, and who decides. Pure."""
+"""Autoscaling of a plan: initial replicas, delays, policy, and egress to Prometheus."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,7 +22,7 @@ __all__ = [
 
 
 def build_delays(plan: ModelPlan) -> dict[str, Any]:
-    """Where autoscaling begins and how long it waits; nothing where replicas are fixed."""
+    """Return initial replicas and delays; empty if the number of replicas is fixed."""
     scaling = plan.scaling
     if plan.min_replicas == plan.max_replicas:
         return {}
@@ -42,12 +42,13 @@ def build_policy(plan: ModelPlan) -> AutoscalingPolicy:
 
 
 def build_prometheus_source(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusSource:
-    """Whom the policies of these models ask; nobody where none does."""
+    """Return the Prometheus that the policies of these models query; empty if none does."""
     return PrometheusSource(url=cluster.prometheus.url) if cluster.prometheus and _ask(models) else PrometheusSource()
 
 
 def build_prometheus_egress(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusEgress:
-    """Where the head may go for it. The port is the Service's, which the pods of the Prometheus operator share."""
+    """Return the egress of the head to Prometheus. The port is the one of the Service, which is the same for pods of
+    the Prometheus operator."""
     if not cluster.prometheus or not _ask(models):
         return PrometheusEgress()
     port = urlsplit(cluster.prometheus.url).port or PrometheusEgress().port
@@ -55,7 +56,7 @@ def build_prometheus_egress(models: Iterable[ModelPlan], cluster: Cluster) -> Pr
 
 
 def find_missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
-    """What the policy of a model needs of its cluster."""
+    """Return a problem for each requirement of a policy that the cluster lacks."""
     for name, model in plan.models.items():
         if model.scaling.policy == "engine-queue":
             for why, fix in _lacking(model, plan, loaded):
@@ -63,7 +64,7 @@ def find_missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Probl
 
 
 def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, str]]:
-    """What is lacking, and what would fix it."""
+    """Return each missing requirement with its fix."""
     name, cluster = model.cluster, loaded.fleet.clusters[model.cluster]
     if not cluster.prometheus:
         url = "http://prometheus-operated.monitoring:9090"

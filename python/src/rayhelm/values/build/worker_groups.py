@@ -22,20 +22,21 @@ __all__ = ["build_worker_groups", "get_gpu_resource", "name_groups_by_model"]
 
 CPUS_PER_GPU, CPUS_BESIDE_RAY, CPUS_STEP = 4, 1, 8
 MEMORY_GIB_PER_GPU, MEMORY_GIB_BASE = 16, 16
-"""What a worker asks for when the pool does not say what its nodes have: room to load weights, and `/dev/shm`."""
+"""Resources of a worker if the pool does not state those of its nodes: memory for loading weights and for
+`/dev/shm`."""
 
 
 DEFAULT_GPU_RESOURCES = {"nvidia": "nvidia.com/gpu", "amd": "amd.com/gpu", "intel": "gpu.intel.com/xe"}
-"""Extended resource of a vendor's cards, where the values name none."""
+"""Default extended resource of a GPU vendor."""
 
 
 def get_gpu_resource(group: WorkerGroup) -> str:
-    """Extended resource that a group's pods ask for."""
+    """Return the extended resource that the pods of a group request."""
     return group.gpu.resource or DEFAULT_GPU_RESOURCES[group.gpu.vendor]
 
 
 def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[str, list[str]]:
-    """Names of the groups that each model runs on, one per stage where its hosts are unlike."""
+    """Return the group names of each model: one, or one for each stage on unlike hosts."""
     names = name_pod_kinds(models, loaded)
     return {plan.model: [names[kind] for kind in list_pod_kinds(plan, loaded)] for plan in models}
 
@@ -47,15 +48,15 @@ def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known:
 
 def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
-    card = known.gpu(kind.gpu)
+    gpu = known.gpu(kind.gpu)
     here = [plan for plan in models if kind in list_pod_kinds(plan, loaded)]
-    if card.vendor == "google":
-        message = f"{card.id} can be planned for, but the chart has no worker groups of TPUs"
+    if gpu.vendor == "google":
+        message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
         raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
     most = max(1, _pods(here, kind, [plan.max_replicas for plan in here], loaded))
     booked = ceil(_cpus_booked(here, kind, loaded) / most)
     return WorkerGroup(
-        gpu=_gpu(card, kind.gpus),
+        gpu=_gpu(gpu, kind.gpus),
         min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
         max_replicas=most,
         resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
@@ -74,29 +75,30 @@ def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, know
 
 
 def _node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
-    """The pool's labels, and those that all hosts with this card have."""
+    """Return the labels of the pool, and those that all hosts with this GPU have."""
     hosts = find_hosts(kind, pool)
     common = set.intersection(*(set(host.node_selector.items()) for host in hosts)) if hosts else set()
     return {**pool.node_selector, **dict(sorted(common))}
 
 
 def _spread(models: Sequence[ModelPlan], most: int) -> dict[str, Spread]:
-    """Over zones where each replica is a pod of its own: a zone that is lost takes its share, and no more. A wish only,
-    for the cards may stand in one zone."""
+    """Spread over zones if each replica is one pod, so that the loss of a zone stops only a part of the replicas. Not
+    required, because all GPUs may be in one zone."""
     if most == 1 or any(plan.hosts or plan.nodes_per_replica > 1 for plan in models):
         return {}
     return {"topology.kubernetes.io/zone": Spread()}
 
 
 def _min_available(models: Sequence[ModelPlan]) -> int:
-    """Pods that a drain leaves: one replica, on all of its nodes."""
+    """Count the pods that a drain keeps: one replica, on all of its nodes."""
     if any(plan.min_replicas == 0 for plan in models):
         return 0
     return max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
 
 
 def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
-    """What Ray books on these pods: a CPU for each replica, and for each ingress, which may stand anywhere."""
+    """Count the CPUs that Ray reserves on these pods: one for each replica and for each ingress, which may run on any
+    pod."""
     first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
     return sum(plan.max_replicas + count_ingress_replicas(plan) for plan in first)
 
@@ -108,7 +110,8 @@ def _gpu(kind: GpuKind, count: int) -> WorkerGpu:
 
 
 def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
-    """Pods for so many replicas: whole ones take pods of their own, shares are packed into cards."""
+    """Count the pods for these replicas: replicas with whole GPUs take pods of their own, fractions are packed into
+    GPUs."""
     counted = list(zip(models, replicas, strict=True))
     whole = sum(count * _pods_of_one(plan, kind, loaded) for plan, count in counted if plan.gpu_fraction == 1)
     shares = [plan.gpu_fraction for plan, count in counted for _ in range(count) if plan.gpu_fraction < 1]
@@ -116,12 +119,12 @@ def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], l
 
 
 def _pods_of_one(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
-    """Pods of this kind that one replica takes."""
+    """Count the pods of this kind that one replica takes."""
     return list_pod_kinds(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
 
 
 def _packed(shares: Sequence[float]) -> int:
-    """Cards that hold these shares, each put on the first card with room."""
+    """Count the GPUs for these fractions, each placed on the first GPU with room."""
     used_shares: list[float] = []
     for share in shares:
         room = next((index for index, used in enumerate(used_shares) if used + share <= 1 + 1e-9), None)
@@ -135,13 +138,13 @@ def _packed(shares: Sequence[float]) -> int:
 def _resources(
     kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog
 ) -> ContainerResources:
-    """A part of the node as large as its part of the cards, where the pool says what a node has."""
+    """Return the resources of a pod: its share of the node by GPUs, if the pool states what a node has."""
     hosts = find_hosts(kind, pool)
     there = min(host.gpus for host in hosts) if hosts else pool.gpus_per_node or 1
     held = kind.gpus * known.gpu(kind.gpu).part
     part = held / there
     needed = booked + CPUS_BESIDE_RAY
-    # In steps, because more CPUs are other pods, and other pods are a second cluster: a small model is added without.
+    # In steps: another CPU count changes the pods and starts a second cluster, which a small new model must not do.
     cpus = max(CPUS_PER_GPU * kind.gpus, ceil(needed / CPUS_STEP) * CPUS_STEP if shared else needed)
     memory = MEMORY_GIB_BASE + ceil(MEMORY_GIB_PER_GPU * held)
     if pool.memory_per_node:
@@ -162,7 +165,7 @@ def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: Lo
 
 
 def _shm_gib(gpus: int) -> int:
-    """NCCL's buffers between the cards of a host."""
+    """Size of `/dev/shm` in GiB, which NCCL uses between the GPUs of a host."""
     return 8 if gpus == 1 else 16
 
 

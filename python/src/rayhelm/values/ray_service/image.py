@@ -9,7 +9,7 @@ __all__ = ["ImageOverride", "RayImage"]
 
 
 class ImageOverride(Values):
-    """Another image for one worker group: AMD and Intel cards need their own builds.
+    """Image of one worker group: AMD and Intel GPUs need their own builds.
 
     All images of one Ray cluster need the same Ray and the same Python minor version.
     """
