@@ -53,7 +53,7 @@ def check_reachable(body: bytes, *, status: int = 200, promised: int = 0) -> Ite
 
 def find_error(target: LoadTarget, kind: str) -> str:
     """Return the error that the client finds."""
-    request = load_client._stream if kind == "stream" else load_client._REQUESTS[kind]
+    request = load_client._request_stream if kind == "stream" else load_client._REQUESTS[kind]
     with load_client._open_client(target, timeout=10) as client:
         error, _ = load_client._try_request(lambda: request(client, target))
     return error

@@ -20,9 +20,9 @@ from rayhelm.forecast.edits import (
     FieldEffect,
     KubeRayEffect,
     SuspendedEffect,
+    find_strongest,
     list_changed_paths,
     match_path,
-    strongest,
 )
 
 __all__ = ["FILE", "build_table", "changed_paths", "is_plain", "render_table"]
@@ -93,7 +93,7 @@ def _effect_at(path: str, below: Mapping[str, Mapping[str, Effects]], version: s
     if path in ROOTS:
         counts = Counter(effect for entry in below.values() for effect in entry.get(version, {}).values())
         return counts.most_common(1)[0][0]
-    return strongest(below[path].get(version, {}).values())
+    return find_strongest(below[path].get(version, {}).values())
 
 
 def _explained(
@@ -117,7 +117,7 @@ def _strategy_none(tables: list[ObservationTable]) -> Iterator[SuspendedEffect]:
             paths = changed_paths(observed)
             if not _has_strategy_none(row) or len(paths) != 1 or paths == {STRATEGY}:
                 continue
-            usual = strongest(fields[paths.pop()][table.kuberay].values())
+            usual = find_strongest(fields[paths.pop()][table.kuberay].values())
             effects, ids = found.setdefault(usual, ({}, set()))
             effects[table.kuberay] = observed.outcome  # type: ignore[assignment]
             ids.add(row.id)

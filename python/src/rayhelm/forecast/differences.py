@@ -25,7 +25,7 @@ def list_changes(before: Any, after: Any, path: str = "") -> dict[str, FieldChan
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         keys = [*before, *(key for key in after if key not in before)]
         return _merge(list_changes(before.get(key), after.get(key), _join(path, key)) for key in keys)
-    if isinstance(before, list) and isinstance(after, list) and (named := _by_name(before, after)):
+    if isinstance(before, list) and isinstance(after, list) and (named := _index_by_name(before, after)):
         return _compare_lists(*named, path)
     return {path: (_shorten(before), _shorten(after))}
 
@@ -38,7 +38,7 @@ def _compare_lists(before: Mapping[str, Any], after: Mapping[str, Any], path: st
     return {**found, f"{path} (order)": (list(before), list(after))} if is_moved else found
 
 
-def _by_name(before: Sequence[Any], after: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
+def _index_by_name(before: Sequence[Any], after: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]] | None:
     for key in ("groupName", "name", "key"):
         lists = [
             {item[key]: item for item in items if isinstance(item, Mapping) and key in item}

@@ -21,12 +21,12 @@ __all__ = [
     "KubeRayEffect",
     "SuspendedEffect",
     "are_equal",
+    "find_strongest",
     "forecast_edit",
     "generalize_path",
     "list_changed_paths",
     "load_edit_table",
     "match_path",
-    "strongest",
 ]
 
 KubeRayEffect = Literal[
@@ -77,7 +77,7 @@ class EditTable(Closed):
     def predict(self, paths: Iterable[str], kuberay: str, *, strategy: str = "NewCluster") -> KubeRayEffect:
         """Return the effect of a change of `paths`, as `list_changes` names them. Raises KeyError for an unknown
         version of KubeRay."""
-        effect = strongest(self.find_field(path).effects[kuberay] for path in paths)
+        effect = find_strongest(self.find_field(path).effects[kuberay] for path in paths)
         if strategy != "None":
             return effect
         rows = {row.effect: row.effects[kuberay] for row in self.strategy_none}
@@ -100,7 +100,7 @@ def forecast_edit(
     paths = list_changed_paths(list_changes({"spec": before}, {"spec": after}))
     strategy = str(after.get("upgradeStrategy", {}).get("type", "NewCluster"))
     table = load_edit_table()
-    old, new = ([group["groupName"] for group in _groups(spec)] for spec in (before, after))
+    old, new = ([group["groupName"] for group in _list_groups(spec)] for spec in (before, after))
     added = tuple(name for name in new if name not in old)
     return table.predict(paths, kuberay, strategy=strategy), table.predict(paths, kuberay), added
 
@@ -131,7 +131,7 @@ def match_path(pattern: str, path: str) -> bool:
     return path == pattern or path.startswith((f"{pattern}.", f"{pattern}[", f"{pattern} "))
 
 
-def strongest(effects: Iterable[KubeRayEffect]) -> KubeRayEffect:
+def find_strongest(effects: Iterable[KubeRayEffect]) -> KubeRayEffect:
     order: tuple[KubeRayEffect, ...] = get_args(KubeRayEffect)
     return max(effects, key=order.index, default="nothing")
 
@@ -155,5 +155,5 @@ def _parse_quantity(value: Any) -> float | None:
     return float(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS else None
 
 
-def _groups(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+def _list_groups(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return list(spec.get("rayClusterConfig", {}).get("workerGroupSpecs", []))

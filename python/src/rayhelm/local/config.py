@@ -75,15 +75,15 @@ def count_gpus(config: Mapping[str, Any]) -> float:
     """Count the GPUs that the minimum number of replicas request."""
     llms = [llm for application in config["applications"] for llm in application["args"].get("llm_configs", [])]
     own = [item for application in config["applications"] for item in application.get("deployments", [])]
-    requested = [item["ray_actor_options"].get("num_gpus", 0) * _replicas(item) for item in own]
-    return sum([_per_replica(llm) * _replicas(llm["deployment_config"]) for llm in llms] + requested)
+    requested = [item["ray_actor_options"].get("num_gpus", 0) * _get_min_replicas(item) for item in own]
+    return sum([_count_gpus_per_replica(llm) * _get_min_replicas(llm["deployment_config"]) for llm in llms] + requested)
 
 
-def _per_replica(llm: Mapping[str, Any]) -> float:
+def _count_gpus_per_replica(llm: Mapping[str, Any]) -> float:
     engine, placement = llm["engine_kwargs"], llm["placement_group_config"]
     workers = engine["tensor_parallel_size"] * engine["pipeline_parallel_size"]
     return float(placement["bundle_per_worker"].get("GPU", 0) * workers)
 
 
-def _replicas(deployment: Mapping[str, Any]) -> int:
+def _get_min_replicas(deployment: Mapping[str, Any]) -> int:
     return int(deployment["autoscaling_config"]["min_replicas"])

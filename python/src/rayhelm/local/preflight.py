@@ -168,12 +168,12 @@ def _refuse_too_few_gpus(requested: float, gpus: LocalGpus | None) -> None:
 
 def _check_disk(state: EndpointState) -> None:
     for folder in (state.folder, state.session):
-        free = shutil.disk_usage(_existing(folder)).free
+        free = shutil.disk_usage(_find_existing(folder)).free
         if free < DISK:
             raise MissingError(
                 f"{folder} has {free // MIB} MiB of free space; {DISK // MIB} MiB are needed", "free some space"
             )
 
 
-def _existing(folder: Path) -> Path:
-    return folder if folder.is_dir() else _existing(folder.parent)
+def _find_existing(folder: Path) -> Path:
+    return folder if folder.is_dir() else _find_existing(folder.parent)

@@ -199,7 +199,7 @@ def _wait(ready: Callable[[], bool | None], what: str, timeout: float, ray: _Ray
 
 def _check_status(status: ServeStatus, state: EndpointState, report_progress: ProgressReporter) -> bool | None:
     if status.failed:
-        log = _newest(state.keep_logs(), "worker-*.err")
+        log = _find_newest(state.keep_logs(), "worker-*.err")
         text = f"application `{status.failed}` failed to start:\n{status.messages[status.failed].strip()}"
         raise StartFailed(f"{text}\n{processes.tail(log)}" if log else text)
     running, target = status.replicas
@@ -234,7 +234,7 @@ def _wait_for_first_token(client: httpx.Client, model: EndpointModel) -> None:
         time.sleep(0.3)
 
 
-def _newest(folder: Path, pattern: str) -> Path | None:
+def _find_newest(folder: Path, pattern: str) -> Path | None:
     """Return the non-empty log that was written last: it belongs to what failed last."""
     logs = [log for log in folder.glob(pattern) if log.stat().st_size]
     return max(logs, key=lambda log: log.stat().st_mtime, default=None)

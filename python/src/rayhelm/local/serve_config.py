@@ -56,18 +56,18 @@ def _list_ignored(node: Any, model: Any, path: str) -> Iterator[Problem]:
         if key not in model.model_fields:
             yield Problem("Ray Serve has no such key and would ignore it", path=where)
             continue
-        below = _model_in(model.model_fields[key].annotation)
+        below = _find_model(model.model_fields[key].annotation)
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             if below and isinstance(item, dict):
                 yield from _list_ignored(item, below, f"{where}.{number}" if isinstance(value, list) else where)
 
 
-def _model_in(annotation: Any) -> Any:
+def _find_model(annotation: Any) -> Any:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
     if get_origin(annotation) is dict:
         return None
-    return next((found for part in get_args(annotation) if (found := _model_in(part))), None)
+    return next((found for part in get_args(annotation) if (found := _find_model(part))), None)
 
 
 def _check_applications(config: dict[str, Any]) -> Iterator[Problem]:
@@ -134,13 +134,13 @@ def _ask_parser(kwargs: dict[str, Any]) -> str:
             raise ValueError(message)
 
     try:
-        AsyncEngineArgs.from_cli_args(make_arg_parser(Parser()).parse_args(_as_arguments(kwargs)))
+        AsyncEngineArgs.from_cli_args(make_arg_parser(Parser()).parse_args(_build_arguments(kwargs)))
     except (ValueError, TypeError) as error:
         return str(error)
     return ""
 
 
-def _as_arguments(kwargs: dict[str, Any]) -> list[str]:
+def _build_arguments(kwargs: dict[str, Any]) -> list[str]:
     arguments: list[str] = []
     for key, value in kwargs.items():
         option = key.replace("_", "-")

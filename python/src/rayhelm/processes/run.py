@@ -65,7 +65,7 @@ def start(
         )
     _CHILDREN.append(child)
     time.sleep(_MOMENT)
-    return Process(child.pid, _created(child.pid), log)
+    return Process(child.pid, _read_start_time(child.pid), log)
 
 
 def stop_run(run: str, *, grace: float = 5.0) -> int:
@@ -78,7 +78,7 @@ def stop_run(run: str, *, grace: float = 5.0) -> int:
     shared: set[Path] = set()
     patience = grace
     for _ in range(10):
-        alive = list_members(run) or _second_look(run)
+        alive = list_members(run) or _list_members_again(run)
         if not alive:
             for block in shared:
                 block.unlink(missing_ok=True)
@@ -92,20 +92,20 @@ def stop_run(run: str, *, grace: float = 5.0) -> int:
     )
 
 
-def _second_look(run: str) -> list[psutil.Process]:
+def _list_members_again(run: str) -> list[psutil.Process]:
     """List the members again: a process has no readable environment for a moment while it executes a program."""
     time.sleep(_MOMENT)
     return list_members(run)
 
 
 def _terminate(processes: Sequence[psutil.Process], grace: float) -> None:
-    _signal(processes, kill=False)
+    _send_signal(processes, kill=False)
     _, alive = psutil.wait_procs(processes, timeout=grace)
-    _signal(alive, kill=True)
+    _send_signal(alive, kill=True)
     psutil.wait_procs(alive, timeout=5)
 
 
-def _signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
+def _send_signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
     # psutil compares start times before it sends a signal, so a reused pid is left alone.
     for process in processes:
         try:
@@ -114,7 +114,7 @@ def _signal(processes: Sequence[psutil.Process], *, kill: bool) -> None:
             continue
 
 
-def _created(pid: int) -> float:
+def _read_start_time(pid: int) -> float:
     try:
         return float(psutil.Process(pid).create_time())
     except psutil.Error:

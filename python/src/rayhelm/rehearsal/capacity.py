@@ -89,10 +89,10 @@ def _request(container: Mapping[str, Any]) -> Capacity:
 
 
 def _read_capacity(resources: Mapping[str, Any]) -> Capacity:
-    return Capacity(_number(resources.get("memory", 0)), _number(resources.get("cpu", 0)))
+    return Capacity(_parse_quantity(resources.get("memory", 0)), _parse_quantity(resources.get("cpu", 0)))
 
 
-def _number(quantity: str | float) -> float:
+def _parse_quantity(quantity: str | float) -> float:
     text = str(quantity)
     unit = next((unit for unit in sorted(_UNITS, key=len, reverse=True) if text.endswith(unit)), "")
     return float(text.removesuffix(unit)) * _UNITS.get(unit, 1)

@@ -116,9 +116,9 @@ def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues
     if is_reconfigured and effect != "new cluster":
         names = ", ".join(sorted({*(model for models in applications.values() for model in models), *scaling}))
         details.append(f"Ray Serve receives another configuration{f' of {names}' if names else ''}")
-    if old.weights != new.weights or _sources(old) != _sources(new):
+    if old.weights != new.weights or _list_sources(old) != _list_sources(new):
         details.append("a rehearsal does not download weights")
-    if scaling or _replica_bounds(old) != _replica_bounds(new):
+    if scaling or _list_replica_limits(old) != _list_replica_limits(new):
         details.append("each stand-in has one replica: changed replica limits have no effect in a rehearsal")
     return ServiceEdit(
         effect, tuple(details), mark, applications, frozenset(scaling), added if effect == "in place" else ()
@@ -131,7 +131,7 @@ def mirror_edits(old: StandInSet, new: StandInSet) -> tuple[StandInSet, StandInS
     Also returns the edit of each service that is in both.
     """
     edits: dict[str, ServiceEdit] = {}
-    olds, news = _services(old), _services(new)
+    olds, news = _select_services(old), _select_services(new)
     for key in olds.keys() & news.keys():
         name = news[key].name
         edit = edits[name] = classify_edit(news[key], old.services[name], new.services[name])
@@ -143,13 +143,13 @@ def mirror_edits(old: StandInSet, new: StandInSet) -> tuple[StandInSet, StandInS
             before, after = _unify_cluster(before, after)
         olds[key] = replace(olds[key], values=before)
         news[key] = replace(news[key], values=_repeat_edit(before, after, edit))
-    return _with(old, olds), _with(new, news), edits
+    return _replace_services(old, olds), _replace_services(new, news), edits
 
 
 def plan_steps(old: StandInSet, new: StandInSet, edits: Mapping[str, ServiceEdit]) -> list[ChangeStep]:
     """List the steps in their order: installs and upgrades from the platform up, then uninstalls in reverse."""
-    installed = {_key(release): release for release in old.releases}
-    wanted = {_key(release): release for release in new.releases}
+    installed = {_get_key(release): release for release in old.releases}
+    wanted = {_get_key(release): release for release in new.releases}
     return [
         *(step for key, release in wanted.items() for step in _plan_step(installed.get(key), release, edits)),
         *(ChangeStep(release, "uninstall") for key, release in reversed(installed.items()) if key not in wanted),
@@ -168,16 +168,20 @@ def _plan_step(installed: Release | None, wanted: Release, edits: Mapping[str, S
         yield ChangeStep(wanted, edit.effect if edit else "values", edit.details if edit else (), restarted)
 
 
-def _key(release: Release) -> tuple[str, str, str]:
+def _get_key(release: Release) -> tuple[str, str, str]:
     return release.chart, release.namespace, release.name
 
 
-def _services(stand_ins: StandInSet) -> dict[tuple[str, str, str], Any]:
-    return {_key(release): release for release in stand_ins.releases if isinstance(release.values, RayServiceValues)}
+def _select_services(stand_ins: StandInSet) -> dict[tuple[str, str, str], Any]:
+    return {
+        _get_key(release): release for release in stand_ins.releases if isinstance(release.values, RayServiceValues)
+    }
 
 
-def _with(stand_ins: StandInSet, services: Mapping[tuple[str, str, str], Release]) -> StandInSet:
-    return replace(stand_ins, releases=tuple(services.get(_key(release), release) for release in stand_ins.releases))
+def _replace_services(stand_ins: StandInSet, services: Mapping[tuple[str, str, str], Release]) -> StandInSet:
+    return replace(
+        stand_ins, releases=tuple(services.get(_get_key(release), release) for release in stand_ins.releases)
+    )
 
 
 def _render_ray_service(release: Release, values: RayServiceValues) -> dict[str, Any]:
@@ -199,22 +203,24 @@ def _list_applications(
         previous = old_applications.get(wanted["name"])
         if previous is None or previous == wanted or "llm_configs" not in wanted.get("args", {}):
             continue
-        old, new = _models(previous), _models(wanted)
-        edited = {name for name in new if name in old and _unscaled(old[name]) != _unscaled(new[name])}
+        old, new = _list_models(previous), _list_models(wanted)
+        edited = {
+            name for name in new if name in old and _remove_autoscaling(old[name]) != _remove_autoscaling(new[name])
+        }
         scaled = {name for name in new if name in old and old[name] != new[name]} - edited
-        is_changed_around = _unscaled(previous, models=False) != _unscaled(wanted, models=False)
+        is_changed_around = _remove_autoscaling(previous, models=False) != _remove_autoscaling(wanted, models=False)
         # If only the application around the models changes, Serve deploys all of it again.
         changed[wanted["name"]] = frozenset(edited or (new if is_changed_around and not scaled else ()))
         scaling |= scaled
     return {name: models for name, models in changed.items() if models}, frozenset(scaling)
 
 
-def _models(application: Mapping[str, Any]) -> dict[str, Any]:
+def _list_models(application: Mapping[str, Any]) -> dict[str, Any]:
     configs = application.get("args", {}).get("llm_configs", [])
     return {config["model_loading_config"]["model_id"]: config for config in configs}
 
 
-def _unscaled(part: Mapping[str, Any], *, models: bool = True) -> Any:
+def _remove_autoscaling(part: Mapping[str, Any], *, models: bool = True) -> Any:
     """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
     left = deepcopy(dict(part))
     if not models:
@@ -223,7 +229,7 @@ def _unscaled(part: Mapping[str, Any], *, models: bool = True) -> Any:
     return left
 
 
-def _sources(values: RayServiceValues) -> dict[str, tuple[str, str]]:
+def _list_sources(values: RayServiceValues) -> dict[str, tuple[str, str]]:
     return {
         name: (model.source, model.revision)
         for application in values.serve.applications.values()
@@ -231,7 +237,7 @@ def _sources(values: RayServiceValues) -> dict[str, tuple[str, str]]:
     }
 
 
-def _replica_bounds(values: RayServiceValues) -> dict[str, tuple[int, int]]:
+def _list_replica_limits(values: RayServiceValues) -> dict[str, tuple[int, int]]:
     return {
         name: (model.autoscaling.min_replicas, model.autoscaling.max_replicas)
         for application in values.serve.applications.values()
@@ -279,7 +285,7 @@ def _repeat_edit(before: RayServiceValues, after: RayServiceValues, edit: Servic
     def set_seed(application: str, name: str, model: ServedModel) -> ServedModel:
         if name in edit.applications.get(application, ()):
             return model.model_copy(update={"engine": model.engine.model_copy(update={"seed": seed})})
-        if name in edit.scaling and _autoscaling(before, application, name) == model.autoscaling:
+        if name in edit.scaling and _find_autoscaling(before, application, name) == model.autoscaling:
             later = model.autoscaling.downscale_delay_seconds + 1
             update = {"autoscaling": model.autoscaling.model_copy(update={"downscale_delay_seconds": later})}
             return model.model_copy(update=update)
@@ -297,7 +303,7 @@ def _repeat_edit(before: RayServiceValues, after: RayServiceValues, edit: Servic
     return marked
 
 
-def _autoscaling(values: RayServiceValues, application: str, name: str) -> ModelAutoscaling | None:
+def _find_autoscaling(values: RayServiceValues, application: str, name: str) -> ModelAutoscaling | None:
     found = values.serve.applications.get(application)
     model = found.models.get(name) if found else None
     return model.autoscaling if model else None

@@ -61,7 +61,7 @@ def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
         where = f"{server} (context {context})" if context else server or "the current cluster of kubectl"
         fix = f"is it up, and may you use it?  kubectl {f'--context {context} ' if context else ''}version"
         raise MissingError(
-            f"{where} does not answer: {_last(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
+            f"{where} does not answer: {_get_last_line(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
         ) from None
     return server, context
 
@@ -167,14 +167,14 @@ def _find_kuberay_version(kubectl: Kubectl) -> str:
 
 def _check_operator(kubectl: Kubectl, version: str) -> None:
     deployments = kubectl.get("deployments", "--all-namespaces")["items"]
-    operators = [item for item in deployments if "kuberay-operator" in _names(item)]
+    operators = [item for item in deployments if "kuberay-operator" in _list_names(item)]
     if not any(item.get("status", {}).get("availableReplicas") for item in operators):
         where = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in operators)
         state = f"{where} has no available pod" if where else "there is no Deployment kuberay-operator"
         raise MissingError(f"the KubeRay operator does not run on the cluster: {state}", how_to_get_kuberay(version))
 
 
-def _names(deployment: Object) -> set[str]:
+def _list_names(deployment: Object) -> set[str]:
     meta = deployment["metadata"]
     return {meta["name"], meta.get("labels", {}).get("app.kubernetes.io/name", "")}
 
@@ -249,6 +249,6 @@ def _list_capacity_problems(
     )
 
 
-def _last(output: str) -> str:
+def _get_last_line(output: str) -> str:
     """Return the last line: kubectl tries several times and prints an error each time."""
     return output.splitlines()[-1] if output else "kubectl printed no error"

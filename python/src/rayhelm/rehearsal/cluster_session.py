@@ -58,10 +58,10 @@ class ClusterSession:
         self.report_progress(f"{release.chart} {release.name}: install")
         self.installed[f"{release.chart}/{release.name}"] = release
         if release.chart == "ray-service":
-            self._ensure_namespace(release.namespace)
+            self._create_namespace(release.namespace)
         if isinstance(release.values, GatewayValues):
-            self._ensure_namespace(release.namespace)
-            self._ensure_keys(release.namespace, release.values)
+            self._create_namespace(release.namespace)
+            self._create_keys(release.namespace, release.values)
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
         # Helm 4 would remove the tenant's labels from the namespaces of services.
         options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
@@ -89,7 +89,7 @@ class ClusterSession:
         Kubernetes takes up to five minutes if the CRD is newer than the quota.
         """
 
-        def in_force() -> bool:
+        def is_in_force() -> bool:
             quotas = self.kubectl.get("resourcequota", namespace=namespace)["items"]
             return all(
                 _SERVICES in quota.get("status", {}).get("used", {})
@@ -97,12 +97,12 @@ class ClusterSession:
                 if _SERVICES in quota["spec"]["hard"]
             )
 
-        self.wait(in_force, f"the quotas of {namespace}", namespace)
+        self.wait(is_in_force, f"the quotas of {namespace}", namespace)
 
     def wait_until_ready(self, release: Release) -> None:
         """Wait for the RayService. The error has the pods and events of its namespace."""
         self.wait(
-            lambda: _condition(self.get_service(release), "Ready"), f"RayService {release.name}", release.namespace
+            lambda: _has_condition(self.get_service(release), "Ready"), f"RayService {release.name}", release.namespace
         )
 
     def wait_until_reconciled(self, release: Release) -> None:
@@ -126,8 +126,8 @@ class ClusterSession:
         applications = active.get("applicationStatuses", {}).values()
         return (
             status.get("observedGeneration") == item["metadata"]["generation"]
-            and _condition(item, "Ready")
-            and not _condition(item, "UpgradeInProgress")
+            and _has_condition(item, "Ready")
+            and not _has_condition(item, "UpgradeInProgress")
             and bool(applications)
             and all(each["status"] == "RUNNING" for each in applications)
             and self.list_ray_clusters(release) == {active["rayClusterName"]}
@@ -187,43 +187,47 @@ class ClusterSession:
         assert isinstance(release.values, GatewayValues)
         key = token_urlsafe(24)
         keys = release.values.tenants[tenant].keys
-        lines = [_line(self.keys[tenant], "first"), _line(key, "second")]
-        self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, lines))
+        lines = [_build_key_line(self.keys[tenant], "first"), _build_key_line(key, "second")]
+        self.kubectl.apply_objects(_build_secret(release.namespace, keys.secret_name, keys.secret_key, lines))
         return key
 
     def remove_other_keys(self, release: Release, tenant: str, key: str) -> None:
         """Remove all keys of a tenant except this one."""
         assert isinstance(release.values, GatewayValues)
         keys = release.values.tenants[tenant].keys
-        self.kubectl.apply_objects(_secret(release.namespace, keys.secret_name, keys.secret_key, [_line(key, "only")]))
+        self.kubectl.apply_objects(
+            _build_secret(release.namespace, keys.secret_name, keys.secret_key, [_build_key_line(key, "only")])
+        )
         self.keys[tenant] = key
 
-    def _ensure_namespace(self, name: str) -> None:
+    def _create_namespace(self, name: str) -> None:
         there = {item["metadata"]["name"] for item in self.kubectl.get("namespaces")["items"]}
         if name not in there:
             self.kubectl.apply_objects(build_namespace(name))
 
-    def _ensure_keys(self, where: str, values: GatewayValues) -> None:
+    def _create_keys(self, where: str, values: GatewayValues) -> None:
         for name, tenant in values.tenants.items():
             if name not in self.keys:
                 self.keys[name] = token_urlsafe(24)
-                line = _line(self.keys[name], "rehearsal")
-                self.kubectl.apply_objects(_secret(where, tenant.keys.secret_name, tenant.keys.secret_key, [line]))
+                line = _build_key_line(self.keys[name], "rehearsal")
+                self.kubectl.apply_objects(
+                    _build_secret(where, tenant.keys.secret_name, tenant.keys.secret_key, [line])
+                )
 
 
 def build_namespace(name: str, labels: Mapping[str, str] = RESTRICTED) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}}
 
 
-def _line(key: str, name: str) -> str:
+def _build_key_line(key: str, name: str) -> str:
     return f"{sha256(key.encode()).hexdigest()} {name}\n"
 
 
-def _secret(where: str, name: str, entry: str, lines: Collection[str]) -> dict[str, Any]:
+def _build_secret(where: str, name: str, entry: str, lines: Collection[str]) -> dict[str, Any]:
     meta = {"name": name, "namespace": where}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": {entry: "".join(lines)}}
 
 
-def _condition(item: Mapping[str, Any], name: str) -> bool:
+def _has_condition(item: Mapping[str, Any], name: str) -> bool:
     conditions = item.get("status", {}).get("conditions", ())
     return any(each["type"] == name and each["status"] == "True" for each in conditions)

@@ -35,13 +35,13 @@ def remove_external(stand_ins: StandInSet) -> StandInSet:
 def _remove_from(release: Release, removals: _Removals) -> Release:
     match release.values:
         case RayServiceValues() as values:
-            return replace(release, values=_service(values, removals))
+            return replace(release, values=_remove_from_service(values, removals))
         case GatewayValues() as values:
-            return replace(release, values=_gateway(values, removals))
+            return replace(release, values=_remove_from_gateway(values, removals))
     return release
 
 
-def _service(values: RayServiceValues, removals: _Removals) -> RayServiceValues:
+def _remove_from_service(values: RayServiceValues, removals: _Removals) -> RayServiceValues:
     redis = values.gcs_fault_tolerance.enabled
     removals.add(redis, False, "no Redis: a rehearsal loses the Ray cluster if its head fails")
     removals.add(values.pod_monitor.enabled, False, "no Prometheus: PodMonitors are left out")
@@ -57,7 +57,7 @@ def _service(values: RayServiceValues, removals: _Removals) -> RayServiceValues:
     )
 
 
-def _gateway(values: GatewayValues, removals: _Removals) -> GatewayValues:
+def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayValues:
     removals.add(
         values.exposure, Exposure(), "the load runs inside the cluster: Ingress, HTTPRoute and TLS are left out"
     )

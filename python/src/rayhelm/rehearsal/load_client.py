@@ -99,7 +99,7 @@ def _wait_for_answer(target: LoadTarget, deadline: float, stopped: threading.Eve
 def _send_requests(target: LoadTarget, number: int, settings: Mapping[str, Any], stopped: threading.Event) -> None:
     """Send requests until `stopped`. Every second client of a chat model requests streams."""
     is_stream = target.task == "chat" and number % 2 == 1
-    request = _stream if is_stream else _REQUESTS[target.task]
+    request = _request_stream if is_stream else _REQUESTS[target.task]
     kind = "stream" if is_stream else "short"
     with _open_client(target, timeout=settings["timeout"]) as client:
         while not stopped.wait(settings["pause"]):
@@ -124,20 +124,20 @@ def _try_request(send: Callable[[], tuple[str, str]]) -> tuple[str, str]:
         return repr(error)[:300], ""
 
 
-def _chat(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+def _request_chat(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     """Return the error of the answer, and the version that gave it."""
-    answer = client.post("/v1/chat/completions", json=_body(target))
-    if error := _status_error(answer):
-        return error, _version(answer)
+    answer = client.post("/v1/chat/completions", json=_build_body(target))
+    if error := _describe_status(answer):
+        return error, _read_version(answer)
     tokens = answer.json()["usage"]["completion_tokens"]
-    return "" if tokens == target.tokens else f"{tokens} tokens in place of {target.tokens}", _version(answer)
+    return "" if tokens == target.tokens else f"{tokens} tokens in place of {target.tokens}", _read_version(answer)
 
 
-def _stream(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
-    with client.stream("POST", "/v1/chat/completions", json={**_body(target), "stream": True}) as answer:
+def _request_stream(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+    with client.stream("POST", "/v1/chat/completions", json={**_build_body(target), "stream": True}) as answer:
         if answer.status_code != 200:
             answer.read()
-            return _status_error(answer), _version(answer)
+            return _describe_status(answer), _read_version(answer)
         body = b""
         try:
             for chunk in answer.iter_bytes():
@@ -146,57 +146,57 @@ def _stream(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
             # A stream without data, or with a timeout, is not one that lost its replica.
             is_silent = not body or isinstance(error, httpx.TimeoutException)
             what = "no data" if is_silent else _INTERRUPTED
-            return f"{what} after {len(_lines(body))} chunks: {error!r}"[:300], _version(answer)
-    lines = _lines(body)
+            return f"{what} after {len(_split_lines(body))} chunks: {error!r}"[:300], _read_version(answer)
+    lines = _split_lines(body)
     chunks = [json.loads(line) for line in lines if line != "[DONE]"]
     if errors := [chunk["error"] for chunk in chunks if "error" in chunk]:
-        return f"{_INTERRUPTED} after {len(chunks)} chunks: {errors[0]}"[:300], _version(answer)
+        return f"{_INTERRUPTED} after {len(chunks)} chunks: {errors[0]}"[:300], _read_version(answer)
     if not lines:
-        return "an empty stream", _version(answer)
+        return "an empty stream", _read_version(answer)
     if lines[-1] != "[DONE]":
-        return f"{_INTERRUPTED} after {len(lines)} chunks, without an error", _version(answer)
+        return f"{_INTERRUPTED} after {len(lines)} chunks, without an error", _read_version(answer)
     is_complete = any(choice["finish_reason"] for chunk in chunks for choice in chunk["choices"])
-    return "" if is_complete else "a stream without finish_reason", _version(answer)
+    return "" if is_complete else "a stream without finish_reason", _read_version(answer)
 
 
-def _lines(body: bytes) -> list[str]:
+def _split_lines(body: bytes) -> list[str]:
     """Split at line feeds only: httpx also splits at Unicode line separators, which models generate."""
     return [line.removeprefix("data: ") for line in body.decode(errors="replace").split("\n") if line]
 
 
-def _embed(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+def _request_embedding(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/embeddings", json={"model": target.model, "input": "hello"})
-    if error := _status_error(answer):
-        return error, _version(answer)
+    if error := _describe_status(answer):
+        return error, _read_version(answer)
     (entry,) = answer.json()["data"]
-    return "" if entry["embedding"] else "an empty embedding", _version(answer)
+    return "" if entry["embedding"] else "an empty embedding", _read_version(answer)
 
 
-def _rerank(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
+def _request_score(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
     answer = client.post("/v1/score", json={"model": target.model, "text_1": "hello", "text_2": "world"})
-    if error := _status_error(answer):
-        return error, _version(answer)
+    if error := _describe_status(answer):
+        return error, _read_version(answer)
     (entry,) = answer.json()["data"]
-    return "" if isinstance(entry["score"], float) else f"no score: {entry}", _version(answer)
+    return "" if isinstance(entry["score"], float) else f"no score: {entry}", _read_version(answer)
 
 
 _REQUESTS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] = {
-    "chat": _chat,
-    "embed": _embed,
-    "rerank": _rerank,
+    "chat": _request_chat,
+    "embed": _request_embedding,
+    "rerank": _request_score,
 }
 
 
-def _body(target: LoadTarget) -> dict[str, Any]:
+def _build_body(target: LoadTarget) -> dict[str, Any]:
     messages = [{"role": "user", "content": "hi"}]
     return {"model": target.model, "messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
 
 
-def _status_error(answer: httpx.Response) -> str:
+def _describe_status(answer: httpx.Response) -> str:
     return "" if answer.status_code == 200 else f"{answer.status_code} {answer.text[:200]}"
 
 
-def _version(answer: httpx.Response) -> str:
+def _read_version(answer: httpx.Response) -> str:
     return str(answer.headers.get("x-model-version", ""))
 
 

@@ -110,7 +110,7 @@ def write(kubectl: Kubectl, record: RehearsalRecord) -> None:
     """Write the record. Raises RayhelmError if there is one already: a cluster has at most one rehearsal."""
     kubectl.apply_objects(build_namespace(NAMESPACE))
     try:
-        kubectl("create", "--filename=-", text=json.dumps(_config_map(record)))
+        kubectl("create", "--filename=-", text=json.dumps(_build_config_map(record)))
     except KubectlError as error:
         if "AlreadyExists" in error.said:
             raise RayhelmError(f"another rehearsal has just started on this cluster\n    {CLEAN_COMMAND}") from None
@@ -119,7 +119,7 @@ def write(kubectl: Kubectl, record: RehearsalRecord) -> None:
 
 def mark_kept(kubectl: Kubectl, record: RehearsalRecord) -> None:
     """Record that the rehearsal is complete and keeps running."""
-    kubectl.apply_objects(_config_map(record.model_copy(update={"kept": True})))
+    kubectl.apply_objects(_build_config_map(record.model_copy(update={"kept": True})))
 
 
 def is_left_behind(kubectl: Kubectl) -> bool:
@@ -154,6 +154,6 @@ def _remove_namespaces(session: ClusterSession, names: Sequence[str]) -> None:
     session.wait(is_removed, f"the removal of {', '.join(names)}", names[0], timeout=REMOVAL_TIMEOUT)
 
 
-def _config_map(record: RehearsalRecord) -> dict[str, object]:
+def _build_config_map(record: RehearsalRecord) -> dict[str, object]:
     meta = {"name": NAME, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {_ENTRY: record.model_dump_json()}}

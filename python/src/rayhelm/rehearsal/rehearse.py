@@ -82,7 +82,7 @@ def _run(
         _count_service_gpus(scenario.new, new or old),
         namespaces,
     )
-    targets = _with_keys(scenario.kept_targets, session)
+    targets = _add_keys(scenario.kept_targets, session)
     error, changes = "", []
     with monitor, run_load(session.kubectl, options.image, targets, timeout=READY) as generator:
         session.report_progress(f"steady load for {options.seconds:.0f} s")
@@ -99,7 +99,7 @@ def _run(
         after = monitor.observe()
     outcome = generator.outcome
     if scenario.added_targets and not error:
-        added = _with_keys(scenario.added_targets, session)
+        added = _add_keys(scenario.added_targets, session)
         with run_load(session.kubectl, options.image, added, timeout=READY, clients=1, name="added-models") as first:
             pass
         outcome = LoadResult(outcome.answered + first.outcome.answered, outcome.failed + first.outcome.failed)
@@ -176,7 +176,7 @@ def _finish(
         raise RayhelmError(f"{first}not everything could be removed: {left}\n    {record.CLEAN_COMMAND}") from error
 
 
-def _with_keys(targets: Sequence[LoadTarget], session: ClusterSession) -> list[LoadTarget]:
+def _add_keys(targets: Sequence[LoadTarget], session: ClusterSession) -> list[LoadTarget]:
     return [replace(target, key=session.keys.get(LOAD_CLIENT, "")) for target in targets]
 
 

@@ -51,7 +51,7 @@ def build_report(
         for step in scenario.steps
         if (step.release.chart, step.release.name) not in done
     ]
-    first_requests, then = _split(measured.outcome, measured.moment if scenario.steps else None)
+    first_requests, then = _split_requests(measured.outcome, measured.moment if scenario.steps else None)
     pools = _summarize_pools(new or old, options.cluster, measured)
     return Report(
         fleet=old.plan.fleet,
@@ -61,7 +61,7 @@ def build_report(
         server=scenario.found.server,
         context=scenario.found.context,
         kuberay=scenario.found.kuberay,
-        services=tuple(_service(release, session) for release in _services(scenario)),
+        services=tuple(_build_service_report(release, session) for release in _list_services(scenario)),
         changes=(*measured.changes, *rest),
         gpus=pools,
         peak_clusters=measured.monitor.peak_clusters,
@@ -85,7 +85,7 @@ def build_report(
     )
 
 
-def _split(outcome: LoadResult, moment: float | None) -> tuple[RequestSummary, RequestSummary | None]:
+def _split_requests(outcome: LoadResult, moment: float | None) -> tuple[RequestSummary, RequestSummary | None]:
     """Summarize the requests that ended before `moment` and after it."""
     if moment is None:
         return RequestSummary.summarize(outcome.answered, outcome.failed), None
@@ -97,12 +97,12 @@ def _split(outcome: LoadResult, moment: float | None) -> tuple[RequestSummary, R
     return RequestSummary.summarize(answered, failed), RequestSummary.summarize(then.answered, then.failed)
 
 
-def _services(scenario: Scenario) -> list[Release]:
+def _list_services(scenario: Scenario) -> list[Release]:
     both = {release.name: release for stand_ins in (scenario.old, scenario.new) for release in stand_ins.releases}
     return [release for release in both.values() if isinstance(release.values, RayServiceValues)]
 
 
-def _service(release: Release, session: ClusterSession) -> ServiceReport:
+def _build_service_report(release: Release, session: ClusterSession) -> ServiceReport:
     assert isinstance(release.values, RayServiceValues)
     models = [name for application in release.values.serve.applications.values() for name in application.models]
     return ServiceReport(name=release.name, models=tuple(models), ready_seconds=session.seconds.get(release.name))

@@ -27,9 +27,9 @@ class _Table:
 
 def print_report(report: Report, out: Console) -> None:
     color = "green" if report.ok else "red"
-    out.print(f"[bold {color}]{escape(_verdict(report))}[/bold {color}]", soft_wrap=True)
-    out.print(_where(report), soft_wrap=True, markup=False)
-    for rows in _tables(report):
+    out.print(f"[bold {color}]{escape(_describe_result(report))}[/bold {color}]", soft_wrap=True)
+    out.print(_describe_cluster(report), soft_wrap=True, markup=False)
+    for rows in _build_tables(report):
         table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
         for index, column in enumerate(rows.columns):
             figure = index >= len(rows.columns) - rows.figures
@@ -38,7 +38,7 @@ def print_report(report: Report, out: Console) -> None:
             table.add_row(*map(escape, row))
         out.print()
         out.print(table)
-    for title, lines in _lists(report):
+    for title, lines in _build_lists(report):
         out.print(f"\n[bold]{title}[/bold]")
         for line in lines:
             out.print(f"  {line}", soft_wrap=True, markup=False)
@@ -46,8 +46,8 @@ def print_report(report: Report, out: Console) -> None:
 
 def format_markdown(report: Report) -> str:
     """Return the report as Markdown, with a line break at the end."""
-    parts = [f"### {_verdict(report)}", _where(report)]
-    for rows in _tables(report):
+    parts = [f"### {_describe_result(report)}", _describe_cluster(report)]
+    for rows in _build_tables(report):
         kinds = ["---"] * (len(rows.columns) - rows.figures) + ["---:"] * rows.figures
         lines = [
             rows.columns,
@@ -55,13 +55,13 @@ def format_markdown(report: Report) -> str:
             *([cell.replace("|", "\\|").replace("\n", " ") for cell in row] for row in rows.rows),
         ]
         parts.append("\n".join(f"| {' | '.join(line)} |" for line in lines))
-    for title, lines_ in _lists(report):
+    for title, lines_ in _build_lists(report):
         if title != KEPT:  # it has an API key
             parts.append("\n".join([f"**{title.capitalize()}**", "", *(f"* {line}" for line in lines_)]))
     return "\n\n".join(parts) + "\n"
 
 
-def _verdict(report: Report) -> str:
+def _describe_result(report: Report) -> str:
     what = f"{report.fleet}, changed to {report.change}" if report.change else report.fleet
     if report.error:
         return f"{what}: the change is incomplete"
@@ -70,7 +70,7 @@ def _verdict(report: Report) -> str:
     return f"{what}: {failed or 'no'} of {failed + answered} requests failed"
 
 
-def _where(report: Report) -> str:
+def _describe_cluster(report: Report) -> str:
     context = f" (context {report.context})" if report.context else ""
     clusters = f"{report.peak_clusters} Ray cluster{'s' if report.peak_clusters > 1 else ''}"
     return (
@@ -79,12 +79,19 @@ def _where(report: Report) -> str:
     )
 
 
-def _tables(report: Report) -> Iterator[_Table]:
-    services = tuple((each.name, ", ".join(each.models), _seconds(each.ready_seconds)) for each in report.services)
+def _build_tables(report: Report) -> Iterator[_Table]:
+    services = tuple(
+        (each.name, ", ".join(each.models), _format_seconds(each.ready_seconds)) for each in report.services
+    )
     yield _Table(("service", "models", "ready after"), 1, services)
     if report.changes:
         changes = tuple(
-            (f"{each.chart} {each.name}", each.effect, _seconds(each.switched_seconds), _seconds(each.seconds))
+            (
+                f"{each.chart} {each.name}",
+                each.effect,
+                _format_seconds(each.switched_seconds),
+                _format_seconds(each.seconds),
+            )
             for each in report.changes
         )
         yield _Table(("changed", "effect", "switched after", "complete after"), 2, changes)
@@ -92,8 +99,8 @@ def _tables(report: Report) -> Iterator[_Table]:
         (each.pool, each.gpu, *map(str, (each.before, each.peak, each.after, each.capacity))) for each in report.gpus
     )
     yield _Table(("pool", "GPUs of the real fleet", "before", "peak", "after", "capacity"), 4, gpus)
-    requests = [_row("before" if report.during else "steady load", report.before)]
-    requests += [_row("during the change", report.during)] if report.during else []
+    requests = [_build_row("before" if report.during else "steady load", report.before)]
+    requests += [_build_row("during the change", report.during)] if report.during else []
     yield _Table(("requests", "answered", "failed", "p50", "p99", "slowest"), 5, tuple(requests))
     if report.failures:
         failures = tuple(
@@ -102,7 +109,7 @@ def _tables(report: Report) -> Iterator[_Table]:
         yield _Table(("failed at", "model", "kind", "error", "after"), 1, failures)
 
 
-def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
+def _build_lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     meaning = [f"{each.chart} {each.name}: {sentence}" for each in report.changes for sentence in each.details]
     error = report.error.splitlines()
     lists = {
@@ -115,10 +122,10 @@ def _lists(report: Report) -> Iterator[tuple[str, Sequence[str]]]:
     yield from ((title, lines) for title, lines in lists.items() if lines)
 
 
-def _row(name: str, requests: RequestSummary) -> tuple[str, ...]:
+def _build_row(name: str, requests: RequestSummary) -> tuple[str, ...]:
     times = (requests.p50_seconds, requests.p99_seconds, requests.slowest_seconds)
     return (name, str(requests.answered), str(requests.failed), *("-" if t is None else f"{t:.2f} s" for t in times))
 
 
-def _seconds(value: float | None) -> str:
+def _format_seconds(value: float | None) -> str:
     return "-" if value is None else f"{value:.0f} s"

@@ -72,19 +72,19 @@ def build_stand_ins(
                 notes += small.notes
                 if small.values.serve.applications:
                     own[release.name] = values
-                    releases.append(replace(release, values=_service(small.values)))
+                    releases.append(replace(release, values=_adapt_service(small.values)))
             case GatewayValues():
                 releases.append(
-                    replace(release, values=_gateway(adapt_gateway(values, stand_in_cluster, replicas=gateways)))
+                    replace(release, values=_adapt_gateway(adapt_gateway(values, stand_in_cluster, replicas=gateways)))
                 )
             case TenantValues():
                 releases.append(replace(release, values=adapt_tenant(values)))
             case PlatformValues():
                 releases.append(replace(release, values=adapt_platform(values, stand_in_cluster)))
-    return StandInSet(tuple(releases), tuple(_targets(releases, rendered)), tuple(notes), own)
+    return StandInSet(tuple(releases), tuple(_list_targets(releases, rendered)), tuple(notes), own)
 
 
-def _service(values: RayServiceValues) -> RayServiceValues:
+def _adapt_service(values: RayServiceValues) -> RayServiceValues:
     """Allow the load if there is no gateway, and shorten the deletion delay."""
     policy = values.network_policy
     delay = min(DELETION_DELAY, values.upgrade.deletion_delay_seconds)
@@ -97,7 +97,7 @@ def _service(values: RayServiceValues) -> RayServiceValues:
     )
 
 
-def _gateway(values: GatewayValues) -> GatewayValues:
+def _adapt_gateway(values: GatewayValues) -> GatewayValues:
     """Allow the load, with its own key and limits that it cannot reach."""
     policy = values.network_policy
     clients = {**policy.allowed_clients, LOAD_CLIENT: AllowedClient(namespace=NAMESPACE)}
@@ -117,7 +117,7 @@ def _gateway(values: GatewayValues) -> GatewayValues:
     )
 
 
-def _targets(releases: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
+def _list_targets(releases: list[Release], rendered: Rendered) -> Iterator[LoadTarget]:
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     gateways = [release for release in releases if isinstance(release.values, GatewayValues)]
     seen: set[str] = set()
@@ -130,10 +130,12 @@ def _targets(releases: list[Release], rendered: Rendered) -> Iterator[LoadTarget
                 if model in seen:
                     continue
                 seen.add(model)
-                yield LoadTarget(name=model, url=_url(release, name, values, gateways), model=model, task=tasks[model])
+                yield LoadTarget(
+                    name=model, url=_build_url(release, name, values, gateways), model=model, task=tasks[model]
+                )
 
 
-def _url(release: Release, application: str, values: RayServiceValues, gateways: list[Release]) -> str:
+def _build_url(release: Release, application: str, values: RayServiceValues, gateways: list[Release]) -> str:
     if gateways:
         return f"http://{gateways[0].name}.{gateways[0].namespace}.svc.{values.cluster_domain}"
     prefix = values.serve.applications[application].route_prefix or f"/{application}"

@@ -86,7 +86,7 @@ def answer_speech(request: SpeechRequest, served: str, engine: Voice) -> Respons
     except KeyError:
         raise HTTPException(400, f"the voice `{request.voice}` does not exist") from None
     if request.response_format == "pcm":
-        return Response(_pcm(samples), media_type=f"audio/pcm;rate={engine.rate}")
+        return Response(_encode_pcm(samples), media_type=f"audio/pcm;rate={engine.rate}")
     return Response(encode_wav(samples, engine.rate), media_type="audio/wav")
 
 
@@ -97,11 +97,11 @@ def encode_wav(samples: Samples, rate: int) -> bytes:
         file.setnchannels(1)
         file.setsampwidth(2)
         file.setframerate(rate)
-        file.writeframes(_pcm(samples))
+        file.writeframes(_encode_pcm(samples))
     return buffer.getvalue()
 
 
-def _pcm(samples: Samples) -> bytes:
+def _encode_pcm(samples: Samples) -> bytes:
     return (numpy.clip(samples, -1, 1) * 32767).astype("<i2").tobytes()
 
 

@@ -19,17 +19,17 @@ def write_checkpoint(family: str, folder: Path) -> Path:
     """Write the tiny model of `family` below `folder`, only files that differ, and return its folder."""
     target = folder / family
     target.mkdir(parents=True, exist_ok=True)
-    for name, content in _files(family).items():
+    for name, content in _build_files(family).items():
         path, text = target / name, json.dumps(content, indent=2)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
     return target
 
 
-def _files(family: str) -> dict[str, dict[str, Any]]:
+def _build_files(family: str) -> dict[str, dict[str, Any]]:
     return {
         "config.json": build_config(family),
-        "tokenizer.json": _tokenizer(),
+        "tokenizer.json": _build_tokenizer(),
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_max_length": POSITIONS,
@@ -43,9 +43,9 @@ def _files(family: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _tokenizer() -> dict[str, Any]:
+def _build_tokenizer() -> dict[str, Any]:
     """A tokenizer with one token per byte and no merges: it encodes any text and decodes to any bytes."""
-    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_byte_letters()])}
+    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_list_byte_letters()])}
     return {
         "version": "1.0",
         "truncation": None,
@@ -70,7 +70,7 @@ def _tokenizer() -> dict[str, Any]:
     }
 
 
-def _byte_letters() -> list[str]:
+def _list_byte_letters() -> list[str]:
     """The letter of byte-level tokenizers for each byte: the byte itself if printable, else one from U+0100."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = iter(range(0x100, 0x200))

@@ -74,7 +74,7 @@ def adapt_service(
     small = make_stand_in(values, architectures, MODELS)
     models = [model for application in small.values.serve.applications.values() for model in application.models]
     applications = {
-        name: _copies(application, workers) for name, application in small.values.serve.applications.items()
+        name: _set_replicas(application, workers) for name, application in small.values.serve.applications.items()
     }
     policy = values.network_policy
     api = policy.api_server.model_copy(update={"cidrs": list(cluster.api_servers) or policy.api_server.cidrs})
@@ -82,10 +82,10 @@ def adapt_service(
         update={
             "kuberay": KubeRay.model_validate({"version": cluster.kuberay}),
             "image": cluster.image,
-            "head": _head(values.head),
+            "head": _build_head(values.head),
             "serve": small.values.serve.model_copy(update={"applications": applications}),
-            "worker_groups": {GROUP: _group(values, models=len(models), workers=workers)},
-            "autoscaler": _autoscaler(values.autoscaler),
+            "worker_groups": {GROUP: _build_group(values, models=len(models), workers=workers)},
+            "autoscaler": _adapt_autoscaler(values.autoscaler),
             "network_policy": policy.model_copy(update={"api_server": api}),
         }
     )
@@ -125,7 +125,7 @@ def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformV
     return values.model_copy(update={**off, "policies": Policies.model_validate(policies)})
 
 
-def _head(head: HeadPod) -> HeadPod:
+def _build_head(head: HeadPod) -> HeadPod:
     return HeadPod(
         resources=build_resources(cpu="2", cpu_request=_CPU_REQUEST, memory="3Gi"),
         shm_size="512Mi",
@@ -136,7 +136,7 @@ def _head(head: HeadPod) -> HeadPod:
     )
 
 
-def _copies(application: ServeApplication, count: int) -> ServeApplication:
+def _set_replicas(application: ServeApplication, count: int) -> ServeApplication:
     """Set `count` replicas of everything. Each model replica requests a slot, so Ray puts one on each worker."""
     models = {
         name: model.model_copy(
@@ -152,7 +152,7 @@ def _copies(application: ServeApplication, count: int) -> ServeApplication:
     )
 
 
-def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
+def _build_group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
     """Size a worker for all models. Two CPUs per model and one per application are Ray's logical CPUs only."""
     groups = list(values.worker_groups.values())
     ingresses = max(1, len(values.serve.applications))
@@ -174,6 +174,6 @@ def _group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGrou
     )
 
 
-def _autoscaler(autoscaler: RayAutoscaler) -> RayAutoscaler:
+def _adapt_autoscaler(autoscaler: RayAutoscaler) -> RayAutoscaler:
     resources = build_resources(cpu="1", cpu_request="50m", memory="768Mi")
     return autoscaler.model_copy(update={"resources": resources})

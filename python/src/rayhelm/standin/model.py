@@ -64,11 +64,11 @@ def make_stand_in(values: RayServiceValues, architectures: Mapping[str, str], fo
     for name, application in values.serve.applications.items():
         models: dict[str, ServedModel] = {}
         for model_id, model in application.models.items():
-            family, note = _family(architectures.get(model_id, ""))
+            family, note = _choose_family(architectures.get(model_id, ""))
             notes.append(f"{model_id}: {note}")
             if family:
                 families.add(family)
-                models[model_id] = _tiny(model, folder / family)
+                models[model_id] = _build_tiny_model(model, folder / family)
         if models:
             applications[name] = application.model_copy(
                 update={"models": models, "ingress": IngressDeployment(max_replicas=1)}
@@ -90,7 +90,7 @@ def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
     """Change values to use the GPUs of this computer: no worker groups, and weights directly from their source."""
     applications = {
         name: application.model_copy(
-            update={"models": {key: _unplaced(model) for key, model in application.models.items()}}
+            update={"models": {key: _remove_worker_groups(model) for key, model in application.models.items()}}
         )
         for name, application in values.serve.applications.items()
     }
@@ -99,7 +99,7 @@ def adapt_for_local_gpus(values: RayServiceValues) -> RayServiceValues:
     return values.model_copy(update={"serve": serve, "weights": hub})
 
 
-def _family(architecture: str) -> tuple[str, str]:
+def _choose_family(architecture: str) -> tuple[str, str]:
     if is_family(architecture):
         return architecture, f"a tiny {architecture} with random weights replaces it"
     if architecture in _NEAREST:
@@ -109,7 +109,7 @@ def _family(architecture: str) -> tuple[str, str]:
     return "", f"left out: {why}"
 
 
-def _tiny(model: ServedModel, source: Path) -> ServedModel:
+def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
     context = min(model.engine.max_model_len, POSITIONS)
     sequences = min(model.engine.max_num_seqs, SEQUENCES)
     return ServedModel(
@@ -132,5 +132,5 @@ def _tiny(model: ServedModel, source: Path) -> ServedModel:
     )
 
 
-def _unplaced(model: ServedModel) -> ServedModel:
+def _remove_worker_groups(model: ServedModel) -> ServedModel:
     return model.model_copy(update={"worker_groups": [], "resources": {}})
