@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from rayhelm.closed import fields_of
+
 __all__ = ["Key", "default_of", "entry_models", "entry_paths", "keys", "summary"]
 
 
@@ -34,7 +36,7 @@ class Key:
 
 
 def keys(model: type[BaseModel]) -> Iterator[Key]:
-    for name, field in model.model_fields.items():
+    for name, field in fields_of(model).items():
         found = _model_in(field.annotation)
         origin = get_origin(field.annotation)
         yield Key(

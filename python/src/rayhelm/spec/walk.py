@@ -7,6 +7,8 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from rayhelm.closed import fields_of
+
 __all__ = ["Step", "alternatives", "field_at", "fields", "model_at", "unwrap"]
 
 Step = str | int
@@ -31,7 +33,7 @@ def alternatives(annotation: Any) -> Iterator[Any]:
 
 def fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
     """Fields by the key that people write."""
-    return {info.alias or name: info for name, info in model.model_fields.items()}
+    return {info.alias or name: info for name, info in fields_of(model).items()}
 
 
 def field_at(model: type[BaseModel], path: tuple[Step, ...]) -> tuple[str, FieldInfo] | None:
