@@ -238,6 +238,7 @@ def up(folder: Path, *, share_imports: bool = True) -> LocalEndpoint:
 def test_up_retries_without_shared_imports_when_a_worker_dies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(serving, "_serve", attempts := Serving("worker exit type: SYSTEM_ERROR"))
     assert up(tmp_path).ready
+    EndpointState(tmp_path).clear()
     assert attempts.shared == [True, False]
 
 
