@@ -1,4 +1,4 @@
-"""What `helm install` of the chart platform says at its end."""
+"""NOTES of the chart platform."""
 
 import json
 import subprocess
@@ -25,11 +25,11 @@ def notes(tmp_path: Path) -> Any:
     return say
 
 
-def test_they_show_who_comes_before_whom(notes: Any) -> None:
+def test_notes_show_the_order_of_priority_classes(notes: Any) -> None:
     assert "rayhelm-gateway > rayhelm-head > rayhelm-workers > rayhelm-batch" in notes()
 
 
-def test_they_say_what_nodes_need_for_a_runtime_class(notes: Any) -> None:
+def test_notes_name_the_handler_of_a_runtime_class(notes: Any) -> None:
     assert "runtime class" not in notes()
     assert "runtime class nvidia, handler nvidia" in notes({"runtimeClasses": {"nvidia": {"handler": "nvidia"}}})
 
@@ -45,14 +45,14 @@ GPUS = {
 }
 
 
-def test_they_have_the_line_that_labels_the_nodes_of_each_pool(notes: Any) -> None:
+def test_notes_have_the_command_that_labels_the_nodes_of_each_pool(notes: Any) -> None:
     said = notes(GPUS)
     assert "kubectl label nodes --overwrite --selector pool=a nvidia.com/mig.config=cut" in said
     assert "kubectl label nodes --overwrite --selector pool=b,tier=2 nvidia.com/device-plugin.config=lab" in said
     assert "kubectl label" not in notes()
 
 
-def test_they_point_nvidia_s_chart_to_what_is_made_here_or_tell_it_to_make_no_cluster_policy(notes: Any) -> None:
+def test_notes_have_the_settings_of_the_chart_of_nvidia(notes: Any) -> None:
     assert "--set migManager.config.name=platform-mig" in notes(GPUS)
     assert "deployCR" not in notes(GPUS)
     managed = notes(over(GPUS, {"nvidia": {"clusterPolicy": {"manage": True}}}))
@@ -60,36 +60,36 @@ def test_they_point_nvidia_s_chart_to_what_is_made_here_or_tell_it_to_make_no_cl
     assert "migManager.config.name" not in managed
 
 
-def test_they_warn_that_nothing_bounds_the_memory_of_a_time_slice(notes: Any) -> None:
-    assert "Nothing bounds what each takes of the memory" in notes(GPUS)
+def test_notes_warn_that_time_slices_do_not_limit_memory(notes: Any) -> None:
+    assert "Their memory is not limited" in notes(GPUS)
     assert "Each gets an equal part" in notes(over(GPUS, {"nvidia": {"pools": {"lab": {"strategy": "mps"}}}}))
 
 
-def test_they_have_the_line_that_cuts_amd_s_cards(notes: Any) -> None:
+def test_notes_have_the_command_that_partitions_amd_gpus(notes: Any) -> None:
     cut = {"mode": "CPX_NPS4", "gpusPerNode": 8, "nodeSelector": {"pool": "d"}}
     said = notes({"amd": {"enabled": True, "partitions": {"eighths": cut}}})
     assert "--selector pool=d dcm.amd.com/gpu-config-profile=eighths" in said
 
 
-def test_they_say_that_it_goes_last(notes: Any) -> None:
+def test_notes_say_to_uninstall_this_release_last(notes: Any) -> None:
     assert "uninstall this release last" in notes()
 
 
-def test_they_say_which_numbers_there_are_and_how_to_ask_for_them(notes: Any) -> None:
-    assert "Numbers" not in notes()
+def test_notes_list_metrics_and_how_to_query_them(notes: Any) -> None:
+    assert "Metrics for autoscaling" not in notes()
     said = notes({"metrics": {"services": {"chat": {"namespace": "search"}}}})
-    assert "Numbers that scale: rayhelm_kv_cache_usage, rayhelm_queue_length, rayhelm_ttft_seconds\n" in said
+    assert "Metrics for autoscaling: rayhelm_kv_cache_usage, rayhelm_queue_length, rayhelm_ttft_seconds\n" in said
     assert "namespaces/search/rayhelm_queue_length?labelSelector=rayhelm_dev_service%3Dchat" in said
     assert "custom.metrics.k8s.io" not in said
 
 
-def test_they_tell_the_way_to_an_adapter_that_is_there(notes: Any) -> None:
+def test_notes_have_the_command_for_an_existing_adapter(notes: Any) -> None:
     gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
     get = "kubectl get configmap platform-metrics --namespace monitoring"
     assert get in notes({"metrics": {**gateway, "adapter": {"namespace": "monitoring"}}})
     assert "configmap" not in notes({"metrics": {**gateway, "adapter": {"kind": "None"}}})
 
 
-def test_they_say_where_prometheus_reads_what_to_scrape(notes: Any) -> None:
+def test_notes_name_the_configmap_of_scrape_configurations(notes: Any) -> None:
     gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
     assert "ConfigMap platform-scrape" in notes({"metrics": {**gateway, "scrapeConfigs": True}})

@@ -3,7 +3,7 @@
 {{- $nvidia := $v.nvidia }}
 {{- if not $nvidia.clusterPolicy.manage }}
 
-Point NVIDIA's GPU operator to what is made here in {{ $nvidia.namespace }}:
+Point NVIDIA's GPU operator to the ConfigMaps of this release in {{ $nvidia.namespace }}:
 
   helm upgrade gpu-operator nvidia/gpu-operator --namespace {{ $nvidia.namespace }} --reuse-values \
     --set mig.strategy=mixed \
@@ -12,24 +12,24 @@ Point NVIDIA's GPU operator to what is made here in {{ $nvidia.namespace }}:
     --set dcgmExporter.config.name={{ include "platform.name" (list . "dcgm") }}
 {{- else }}
 
-NVIDIA's GPU operator must not make a ClusterPolicy itself: its chart takes `--set clusterPolicy.deployCR=false`.
+NVIDIA's chart must not create a ClusterPolicy: install it with `--set clusterPolicy.deployCR=false`.
 {{- end }}
 {{- range $name, $pool := $nvidia.pools }}
 {{- if $pool.mig }}
 
-Cut the cards of pool {{ $name }}. Drain its nodes first: pods on them lose their cards.
+Partition the GPUs of pool {{ $name }}. Drain its nodes first, because pods on them lose their GPUs:
   kubectl label nodes --overwrite --selector {{ include "platform.selector" $pool.nodeSelector }} nvidia.com/mig.config={{ $name }}
-Each card then is:{{ range $profile, $count := $pool.mig }} {{ int $count }} x nvidia.com/mig-{{ $profile }}{{ end }}
+Each GPU then provides:{{ range $profile, $count := $pool.mig }} {{ int $count }} x nvidia.com/mig-{{ $profile }}{{ end }}
 {{- else }}
 
-Share the cards of pool {{ $name }}, {{ int $pool.replicas }} pods to a card:
+Share the GPUs of pool {{ $name }}, {{ int $pool.replicas }} pods per GPU:
   kubectl label nodes --overwrite --selector {{ include "platform.selector" $pool.nodeSelector }} nvidia.com/device-plugin.config={{ $name }}
-Pods ask for nvidia.com/gpu.shared. {{ if eq $pool.strategy "mps" }}Each gets an equal part of the memory.{{ else }}Nothing bounds what each takes of the memory: keep the sum of gpuMemoryUtilization below 1.{{ end }}
+Pods request nvidia.com/gpu.shared. {{ if eq $pool.strategy "mps" }}Each gets an equal part of the memory.{{ else }}Their memory is not limited: keep the sum of gpuMemoryUtilization below 1.{{ end }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{- /* Entries of a ConfigMap, and the nodes that each is for. Take the pools. */ -}}
+{{- /* Entries of a ConfigMap with the node selector of each, as text. Take the pools. */ -}}
 {{- define "platform.slicedNodes" -}}
 {{- $found := list }}
 {{- range $name, $pool := . }}
@@ -40,7 +40,7 @@ Pods ask for nvidia.com/gpu.shared. {{ if eq $pool.strategy "mps" }}Each gets an
 {{- join "; " $found }}
 {{- end }}
 
-{{- define "platform.cutNodes" -}}
+{{- define "platform.migNodes" -}}
 {{- $found := list }}
 {{- range $name, $pool := . }}
 {{- if $pool.mig }}

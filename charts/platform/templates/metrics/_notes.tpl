@@ -7,9 +7,9 @@
 {{- $name := include "platform.name" (list $root "metrics") }}
 {{- if or $m.services $m.gateways }}
 
-Numbers that scale: {{ include "platform.metricRules" (dict "root" $root "metrics" $m) | fromJson | keys | sortAlpha | join ", " }}
+Metrics for autoscaling: {{ include "platform.metricRules" (dict "root" $root "metrics" $m) | fromJson | keys | sortAlpha | join ", " }}
 {{- if eq $adapter.kind "ConfigMap" }}
-  as values of prometheus-adapter's own chart; where it has rules already, add these to them:
+  as values of prometheus-adapter's own chart; add them to rules that it already has:
     kubectl get configmap {{ $name }} --namespace {{ $namespace }} --output 'jsonpath={.data.values\.yaml}' >rules.yaml
 {{- end }}
 {{- if ne $adapter.kind "None" }}
@@ -24,6 +24,6 @@ Numbers that scale: {{ include "platform.metricRules" (dict "root" $root "metric
 {{- end }}
 {{- if $m.scrapeConfigs }}
 
-Mount the ConfigMap {{ include "platform.name" (list $root "scrape") }} into Prometheus, and name its file in `scrape_config_files`.
+Mount the ConfigMap {{ include "platform.name" (list $root "scrape") }} into Prometheus, and add its file to `scrape_config_files`.
 {{- end }}
 {{- end }}
