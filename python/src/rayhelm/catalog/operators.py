@@ -50,7 +50,7 @@ class NvidiaOperator(Closed):
     """Counters that not every GPU has."""
 
 
-class AmdPartition(Closed):
+class AmdPartitionMode(Closed):
     """A partition mode of an AMD GPU."""
 
     compute: Literal["SPX", "CPX"]
@@ -67,7 +67,7 @@ class AmdOperator(Closed):
     version: str
     source: str
     resource: str
-    partitions: Annotated[dict[str, AmdPartition], Field(min_length=1)]
+    partitions: Annotated[dict[str, AmdPartitionMode], Field(min_length=1)]
     label: str
     """Node label with the partition profile."""
 

@@ -1,0 +1,1 @@
+"""Access: services, tenants and gateways of the plan."""

@@ -49,16 +49,16 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
 
 def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
     """Versions of the model that clients call `name`, with their weights in percent; `stable` gets what is left."""
-    held: dict[str, list[str]] = {}
+    by_version: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
     for model in fleet.served_as(name):
         version, other = fleet.version_of(model), fleet.models[model].served_as
-        held.setdefault(version, []).append(model)
+        by_version.setdefault(version, []).append(model)
         weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
     weights[STABLE] = 100 - sum(weights.values())
     return {
-        version: VersionPlan(weight=weights[version], models=_shares([models[model] for model in held[version]]))
-        for version in held
+        version: VersionPlan(weight=weights[version], models=_shares([models[model] for model in by_version[version]]))
+        for version in by_version
     }
 
 

@@ -43,8 +43,8 @@ def warn_gated_models(
 
 def count_service_gpus(service: str, inventory: PoolInventory) -> int | float:
     """GPUs of a pool that the pods of a service request, in whole GPUs or parts of partitioned ones."""
-    held = round(sum(host.owners.count(service) * host.gpu.part for host in inventory.hosts), 4)
-    return int(held) if held == int(held) else held
+    used = round(sum(host.owners.count(service) * host.gpu.part for host in inventory.hosts), 4)
+    return int(used) if used == int(used) else used
 
 
 def _service(
@@ -53,16 +53,16 @@ def _service(
     declared = loaded.fleet.services.get(name) or Service()
     members = [plan for plan in models.values() if plan.service == name]
     upgrade, because = _upgrade(name, declared, inventories)
-    held = sum(count_service_gpus(name, inventory) for inventory in inventories.values())
+    used = sum(count_service_gpus(name, inventory) for inventory in inventories.values())
     return ServicePlan(
         cluster=members[0].cluster,
         namespace=loaded.fleet.namespace_of(name),
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
-        gpus=held,
+        gpus=used,
         gpu_resources=_by_resource(name, inventories),
         upgrade=upgrade,
-        upgrade_surge_gpus=held if upgrade == "NewCluster" else 0,
+        upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
     )
 

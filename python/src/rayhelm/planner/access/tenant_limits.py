@@ -15,9 +15,10 @@ def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
     """Warnings: parts of GPUs that no model uses. Pods request whole GPUs, and services do not share them."""
     for inventory in inventories:
         for service, left in inventory.idle_shares.items():
+            verb = "are" if left > 1 else "is"
             yield (
                 f"pool `{inventory.name}`: {left:g} GPU{'s' if left > 1 else ''} allocated to service `{service}`"
-                f" stay unused. Only models of service `{service}` can use them"
+                f" {verb} unused. Only models of this service can use the rest of its GPUs"
             )
 
 
@@ -35,8 +36,8 @@ def check_tenant_limits(plan: Plan, inventories: dict[str, PoolInventory], loade
         problems.append(
             loaded.document.problem(
                 ("tenants", name, "gpus"),
-                f"the services of tenant `{name}` use {used} GPU{'s' if used != 1 else ''} ({parts}), and its limit is"
-                f" {tenant.gpus:g}",
+                f"the services of tenant `{name}` use {used} GPU{'s' if used != 1 else ''} ({parts}), and its limit"
+                f" is {tenant.gpus:g}",
                 Fix(value=used),
             )
         )

@@ -1,0 +1,1 @@
+"""Explanation: reasons, warnings and refusals, and the plan of each model."""

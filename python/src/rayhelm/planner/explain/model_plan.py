@@ -87,10 +87,10 @@ def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StageP
     split, model = chosen.split, chosen.model_spec.model
     names = [""] * split.pp if split.inventory.is_uniform or len(hosts) != split.pp else [host.name for host in hosts]
     if chosen.memory is None:
-        held = round(count_weights(model).bytes / 2**30 / split.gpu_count, 2)
+        weights_gib_per_gpu = round(count_weights(model).bytes / 2**30 / split.gpu_count, 2)
         layers = split_layers(model.layers, split.pp)
         return tuple(
-            StagePlan(gpu=gpu.id, host=name, layers=count, weights_gib=held, kv_gib=0.0)
+            StagePlan(gpu=gpu.id, host=name, layers=count, weights_gib=weights_gib_per_gpu, kv_gib=0.0)
             for gpu, name, count in zip(split.gpus, names, layers, strict=True)
         )
     return tuple(

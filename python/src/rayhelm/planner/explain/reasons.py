@@ -49,7 +49,7 @@ def _pool(choice: Choice) -> Reason:
     if chosen.model_spec.declared.pool:
         because = "pinned in the fleet file"
     elif other is None:
-        because = "no other pool or split holds the model"
+        because = "the model fits in no other pool or split"
     else:
         because = f"{choice.advantage}; second choice: {_shape(other)} on pool `{other.split.inventory.name}`"
     if choice.cramped:
@@ -114,7 +114,7 @@ def _tensor(chosen: Candidate) -> Reason:
     if pin and pin.tensor:
         because = "pinned in the fleet file"
     elif split.tp == 1:
-        because = "one GPU holds a stage; a larger size would only add communication"
+        because = "one GPU has enough memory for a stage; a larger size would add communication"
     elif link.fast and joined:
         because = f"{link.kind} joins the GPUs of a host and is fast enough for two all-reduces per layer"
     else:
@@ -138,7 +138,7 @@ def _pipeline(chosen: Candidate) -> Reason:
     if pin and pin.pipeline:
         because = "pinned in the fleet file"
     elif split.pp == 1:
-        because = "the GPUs of one stage hold the whole model"
+        because = "the GPUs of one stage have enough memory for the whole model"
     elif split.nodes > 1:
         because = (
             f"the model is larger than one host. Pipeline stages send activations over {split.inventory.network} once"
@@ -201,8 +201,8 @@ def _why_this_share(chosen: Candidate) -> str:
 
 
 def _context(chosen: Candidate) -> Reason:
-    model, asked = chosen.model_spec.model, chosen.model_spec.declared.context
-    if asked:
+    model, requested = chosen.model_spec.model, chosen.model_spec.declared.context
+    if requested:
         because = "set in the fleet file"
     elif chosen.context == model.max_context:
         because = "the longest context of the model; it fits"
@@ -291,6 +291,6 @@ def _price(chosen: Candidate) -> Iterator[Reason]:
     yield Reason(
         decision="price_per_hour",
         chosen=f"{chosen.price_per_hour:.2f} USD",
-        because=f"{chosen.gpus:.4g} GPUs, {pool.price_source}",
+        because=f"{chosen.gpus:.4g} GPU{'s' if chosen.gpus > 1 else ''}, {pool.price_source}",
         numbers={"usd_per_gpu_hour": pool.price} if pool.price is not None else {},
     )

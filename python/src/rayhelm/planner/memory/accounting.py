@@ -152,18 +152,18 @@ def evaluate(config: EngineConfig) -> MemoryResult:
 
 
 def _stages(config: EngineConfig) -> Iterator[StageMemory]:
-    held = count_stage_weights(config.model, config.tp, config.layers, config.engine)
+    weights = count_stage_weights(config.model, config.tp, config.layers, config.engine)
     for stage, gpu in enumerate(config.gpus):
         work, outside, graphs = _terms(config, stage)
         yield StageMemory(
             gpu=gpu,
             layers=config.layers[stage],
             budget=(gpu.usable_gib or 0.0) * GIB * config.share,
-            weights=held[stage],
+            weights=weights[stage],
             activation=work.bytes,
             non_torch=outside.bytes,
             cuda_graphs=graphs.bytes,
-            error=hypot(held[stage] * _WEIGHTS_ERROR, *_errors((work, outside, graphs))),
+            error=hypot(weights[stage] * _WEIGHTS_ERROR, *_errors((work, outside, graphs))),
             block=config.cache.block_bytes(stage) if config.cache else 0,
         )
 

@@ -91,8 +91,8 @@ def estimate_activation(
     if not last_stage or model.output != "vocabulary":
         return Term(forward, forward_error)
     logits = min(seqs, tokens) * _padded(model.vocab, engine.vocabulary_padding)
-    held = _experts(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
-    sampler = constants.sampler_bytes.value * logits + held
+    workspace = _experts(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
+    sampler = constants.sampler_bytes.value * logits + workspace
     peak_error = forward_error if forward > sampler else constants.sampler_bytes.error * logits
     kept = constants.sampler_state_bytes
     return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)

@@ -1,8 +1,8 @@
-"""The largest counts that are taken for meant. They stand alone, because the command line must not import more."""
+"""Largest accepted counts. A module without imports, because the command line reads it at start."""
 
 __all__ = ["MOST_RANKS", "MOST_TOKENS"]
 
 MOST_RANKS = 1024
-"""Of tensor or of pipeline parallelism."""
+"""Largest tensor or pipeline parallel size."""
 MOST_TOKENS = 2**24
-"""Of a context, a batch, or sequences at a time; the longest context published is 10 million tokens."""
+"""Largest context, batch or number of sequences; the longest published context has 10 million tokens."""

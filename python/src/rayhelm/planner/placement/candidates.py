@@ -94,8 +94,8 @@ def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> 
 
 def _may_share(model_spec: ResolvedModelSpec) -> bool:
     """Whether the planner may choose a GPU fraction. Not for other applications, whose working memory is unknown."""
-    asked = model_spec.declared.gpu_fraction is not None or model_spec.declared.parallelism is not None
-    return model_spec.has_shared_service and not asked and not model_spec.has_own_engine
+    is_pinned = model_spec.declared.gpu_fraction is not None or model_spec.declared.parallelism is not None
+    return model_spec.has_shared_service and not is_pinned and not model_spec.has_own_engine
 
 
 def _shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:

@@ -40,7 +40,7 @@ def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
     memory = split.memory_gib * candidate.share * candidate.replicas
     yield "meets the SLO by the estimate", not capacity.meets_slo
     yield "starts with certainty; the second choice is tight", candidate.tight
-    yield "holds the requested context", candidate.context < candidate.model_spec.context
+    yield "has the requested context", candidate.context < candidate.model_spec.context
     yield "official vLLM builds run on it", split.gpu.engine != "vllm"
     yield "keeps CUDA graphs", candidate.eager
     if by_price:

@@ -42,5 +42,5 @@ def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
 def count_weights_per_node(stages: Sequence[StagePlan], tensor_parallel_size: int, nodes: int) -> float:
     """GiB of the node that reads most."""
     each = len(stages) // nodes
-    held = [stage.weights_gib * tensor_parallel_size for stage in stages]
-    return max(sum(held[first : first + each]) for first in range(0, len(held), each))
+    per_stage = [stage.weights_gib * tensor_parallel_size for stage in stages]
+    return max(sum(per_stage[first : first + each]) for first in range(0, len(per_stage), each))
