@@ -121,6 +121,9 @@ def named(model: Any, path: str = "") -> Iterator[tuple[str, str]]:
             yield from named(below, f"{path}{key.name}.")
 
 
+REMOVED = ("pod-label", "pod-annotation")
+"""Rules whose fix leaves out a key of a map, which a merge does not remove."""
+
 CHARTS = [
     Chart(
         name="ray-service",
@@ -142,6 +145,7 @@ CHARTS = [
         ),
         needs_a_choice=frozenset(
             {
+                *REMOVED,
                 "engine-extra",
                 "reserved-env",
                 "resource-name",
@@ -171,7 +175,7 @@ CHARTS = [
             "resources.limits.cpu=1",
             "resources.limits.memory=4294967296",
         ),
-        needs_a_choice=frozenset({"weights-sum", "route-duplicate"}),
+        needs_a_choice=frozenset({"weights-sum", "route-duplicate", *REMOVED}),
     ),
     Chart(
         name="tenant",
@@ -200,7 +204,7 @@ CHARTS = [
             {to_camel(name.replace("-", "_")) for name in load_policy_catalog()}
             | {name for about in load_policy_catalog().values() for name in about.lists}
         ),
-        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-of-others"}),
+        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-of-others", *REMOVED}),
     ),
 ]
 """A new chart is a new row."""

@@ -17,6 +17,7 @@ from rayhelm.charts.docs import readme_table
 from rayhelm.charts.generate import BEGIN, stale
 from rayhelm.charts.generate import CHARTS as MODELS
 from rayhelm.charts.helm import render
+from rayhelm.charts.rules import POD_PATHS
 from rayhelm.charts.shape import default_of, entry_models, keys
 
 UNUSED = {"global"}
@@ -79,9 +80,11 @@ def test_every_use_of_a_value_exists(chart: Chart) -> None:
 
 @each_chart
 def test_every_rule_that_the_chart_claims_has_its_condition(chart: Chart) -> None:
-    used = set(
-        re.findall(rf'"{chart.name}\.refuse" \(dict "v" (?:\S+|\(index \S+ 0\)) "id" "([a-z0-9-]+)"', chart.templates)
-    )
+    call = rf'"{chart.name}\.refuse" \(dict "v" (?:\S+|\(index \S+ 0\)) "id" "([a-z0-9-]+)"'
+    used = set(re.findall(call, chart.templates))
+    if chart.name in POD_PATHS:
+        pod = (chart.folder / "templates/lib/_pod.tpl").read_text()
+        used |= set(re.findall(r'refusePod" \(dict "args" \S+ "id" "([a-z0-9-]+)"', pod))
     assert used == {name for name, rule in chart.rules.items() if "chart" in rule.layers}
 
 

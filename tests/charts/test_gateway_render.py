@@ -90,7 +90,7 @@ def test_init_container_checks_the_configuration() -> None:
 
 def test_keys_are_mounted_as_a_projected_volume() -> None:
     """A subPath is never updated, and a missing Secret stops the pod unless it is optional."""
-    (volume,) = pod(base="gateway/everything")["volumes"]
+    volume, *_ = pod(base="gateway/everything")["volumes"]
     first, *secrets = volume["projected"]["sources"]
     assert first == {"configMap": {"name": "main-gateway"}}
     assert [source["secret"] for source in secrets] == [

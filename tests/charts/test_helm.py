@@ -1,5 +1,7 @@
 """Finding and running helm."""
 
+import json
+
 import pytest
 
 from charts.kit import HELMS, example
@@ -58,3 +60,14 @@ def test_a_broken_rule_names_the_file_it_was_written_in(tmp_path):
     with pytest.raises(FleetError) as caught:
         helm.template("ray-service", "chat", "models", [file])
     assert caught.value.problems[0].file == str(file)
+
+
+@pytest.mark.parametrize("version", HELMS)
+@pytest.mark.parametrize("size", [4096, 8192])
+def test_values_of_any_size_are_read(version, size):
+    """Helm 4.2 ignores a JSON file of a multiple of 4096 bytes that does not end in a newline."""
+    values = {"nameOverride": "a" * 48, "auth": {"reason": ""}}
+    values["auth"]["reason"] = "x" * (size - len(json.dumps(values)))
+    with pytest.raises(FleetError) as caught:
+        helm.template("ray-service", "chat", "models", values, helm=HELMS[version])
+    assert caught.value.problems[0].rule == "name-length"

@@ -347,7 +347,7 @@ def test_existing_service_account_is_used():
 
 
 def test_pull_secrets_are_in_every_pod():
-    objects = rendered({"image": {"pullSecrets": ["registry"]}})
+    objects = rendered({"imagePullSecrets": [{"name": "registry"}]})
     text = json.dumps(objects)
     assert text.count('"imagePullSecrets": [{"name": "registry"}]') == 4
 

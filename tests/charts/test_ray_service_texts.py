@@ -115,7 +115,7 @@ def named(which):
     values = {
         "nameOverride": "",
         "tenant": name["tenant"],
-        "image": {"pullSecrets": [name["secret"]]},
+        "imagePullSecrets": [{"name": name["secret"]}],
         "auth": {"secretName": name["secret"]},
         "kuberay": {"version": "1.7.0"},
         "upgrade": {"strategy": "NewCluster"},

@@ -1,5 +1,6 @@
 """Old keys are refused with the new key, in each chart and by both Helms."""
 
+import copy
 import shutil
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ PLANTED_ROWS = [
 
 
 def fullest(chart: Chart) -> Values:
-    return example("everything" if chart.name == "ray-service" else f"{chart.name}/everything")
+    return copy.deepcopy(example("everything" if chart.name == "ray-service" else f"{chart.name}/everything"))
 
 
 def with_old_key(chart: Chart, row: Renamed, *, both: bool = False) -> tuple[Values, str, str]:

@@ -18,10 +18,3 @@ namespace: {{ .Release.Namespace }}
 labels:
   {{- include "gateway.labels" . | nindent 2 }}
 {{- end }}
-
-{{- /* A map of labels or annotations; every value becomes a string. */ -}}
-{{- define "gateway.texts" -}}
-{{- range $key, $value := . }}
-{{ $key }}: {{ $value | quote }}
-{{- end }}
-{{- end }}

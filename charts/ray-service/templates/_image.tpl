@@ -18,10 +18,8 @@
 {{- end }}
 
 {{- define "ray-service.pullSecrets" -}}
-{{- with .Values.image.pullSecrets -}}
+{{- with .Values.imagePullSecrets -}}
 imagePullSecrets:
-  {{- range . }}
-  - name: {{ . | quote }}
-  {{- end }}
+  {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- end }}

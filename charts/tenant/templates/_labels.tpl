@@ -22,10 +22,3 @@ labels:
 helm.sh/resource-policy: keep
 argocd.argoproj.io/sync-options: Prune=false,Delete=false
 {{- end }}
-
-{{- /* A map of labels or annotations, every value a text. */ -}}
-{{- define "tenant.texts" -}}
-{{- range $key, $value := . }}
-{{ $key }}: {{ $value | quote }}
-{{- end }}
-{{- end }}

@@ -7,7 +7,7 @@
   {{- with .podLabels }}
   podSelector:
     matchLabels:
-      {{- include "gateway.texts" . | trim | nindent 6 }}
+      {{- include "gateway.textMap" . | nindent 6 }}
   {{- end }}
 {{- end }}
 {{- end }}

@@ -19,4 +19,7 @@ volumeMounts:
   - name: config
     mountPath: /etc/gateway
     readOnly: true
+  {{- with $v.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}

@@ -43,13 +43,17 @@ projected:
 {{- define "gateway.scheduling" -}}
 {{- with .nodeSelector }}
 nodeSelector:
-  {{- include "gateway.texts" . | trim | nindent 2 }}
+  {{- include "gateway.textMap" . | nindent 2 }}
 {{- end }}
 {{- with .tolerations }}
 tolerations:
+  {{- include "gateway.tolerations" . | nindent 2 }}
+{{- end }}
+{{- with .affinity }}
+affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .priorityClassName }}
+{{- with .scheduling.priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- end }}

@@ -53,6 +53,10 @@
 {{- mulf ($number | float64) $factor }}
 {{- end }}
 
+{{- define "gateway.validatePods" -}}
+{{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "env" dict "volumes" (list "config") "mounts" (list "/dev" "/proc" "/sys" "/etc/gateway" "/var/run/secrets")) }}
+{{- end }}
+
 {{- define "gateway.validateScaling" -}}
 {{- $v := . }}
 {{- $scaling := .autoscaling }}

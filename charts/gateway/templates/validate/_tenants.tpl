@@ -9,6 +9,7 @@
 {{- include "gateway.validateSizes" . }}
 {{- include "gateway.validateScaling" . }}
 {{- include "gateway.validateNetwork" . }}
+{{- include "gateway.validatePods" . }}
 {{- end }}
 
 {{- define "gateway.validateNames" -}}

@@ -53,6 +53,7 @@
 
 {{- define "platform.validateAdapter" -}}
 {{- $v := . }}
+{{- include "platform.validatePod" (dict "v" . "path" "metrics.adapter" "pod" .metrics.adapter "env" dict "volumes" (list "config" "certificate") "mounts" (list "/dev" "/proc" "/sys" "/etc/adapter" "/var/run/secrets" "/var/run/serving-cert")) }}
 {{- $m := .metrics }}
 {{- $adapter := $m.adapter }}
 {{- if eq $adapter.kind "Managed" }}

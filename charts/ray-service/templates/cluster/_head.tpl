@@ -13,8 +13,14 @@ template:
   metadata:
     labels:
       {{- include "ray-service.podLabels" (list $root "head") | nindent 6 }}
+      {{- with $head.podLabels }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
+      {{- end }}
     annotations:
       {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
+      {{- with $head.podAnnotations }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
+      {{- end }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: {{ $v.autoscaler.enabled }}
@@ -26,6 +32,13 @@ template:
     {{- with $head.tolerations }}
     tolerations:
       {{- include "ray-service.tolerations" . | nindent 6 }}
+    {{- end }}
+    {{- with $head.affinity }}
+    affinity:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with include "ray-service.spread" (dict "root" $root "role" "head" "name" "" "pod" $head) | trim }}
+    {{- . | nindent 4 }}
     {{- end }}
     containers:
       - name: ray-head
@@ -42,8 +55,21 @@ template:
           {{- include "ray-service.resources" (list $head.resources dict) | trim | nindent 10 }}
         env:
           {{- include "ray-service.env" (list $v $head.env (include "ray-service.imageEnv" (list $v.image dict) | fromJson)) | trim | nindent 10 }}
+          {{- with include "ray-service.extraEnv" $head | trim }}
+          {{- . | nindent 10 }}
+          {{- end }}
+        {{- with $head.extraEnvFrom }}
+        envFrom:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
         volumeMounts:
           {{- include "ray-service.mounts" . | nindent 10 }}
+          {{- with $head.extraVolumeMounts }}
+          {{- toYaml . | nindent 10 }}
+          {{- end }}
     volumes:
       {{- include "ray-service.volumes" (list $root $head) | nindent 6 }}
+      {{- with $head.extraVolumes }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
 {{- end }}

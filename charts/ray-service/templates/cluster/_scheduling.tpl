@@ -6,20 +6,22 @@ cluster-autoscaler.kubernetes.io/safe-to-evict: "false"
 karpenter.sh/do-not-disrupt: "true"
 {{- end }}
 
-{{- /* Takes (list root name group). `ray.io/cluster` is KubeRay's label: pods of another cluster do not count. */ -}}
+{{- /* `ray.io/cluster` is KubeRay's label: pods of another cluster do not count. Takes a dict: root, role, name (of a worker
+       group, or empty), pod. */ -}}
 {{- define "ray-service.spread" -}}
-{{- $root := index . 0 }}
-{{- $name := index . 1 }}
-{{- with (index . 2).spread }}
+{{- $selector := include "ray-service.selector" (compact (list .root .role .name)) }}
+{{- $spread := get .pod "spread" | default dict }}
+{{- if or $spread .pod.topologySpreadConstraints }}
 topologySpreadConstraints:
-  {{- range $place, $spread := . }}
+  {{- range $place, $spread := $spread }}
   - topologyKey: {{ $place | quote }}
     maxSkew: {{ int $spread.maxSkew }}
     whenUnsatisfiable: {{ $spread.unsatisfiable }}
     labelSelector:
       matchLabels:
-        {{- include "ray-service.selector" (list $root "worker" $name) | nindent 8 }}
+        {{- $selector | nindent 8 }}
     matchLabelKeys: [ray.io/cluster]
   {{- end }}
+  {{- include "ray-service.spreadConstraints" (dict "pod" .pod "selector" $selector) | trim | nindent 2 }}
 {{- end }}
 {{- end }}

@@ -33,9 +33,17 @@ template:
   metadata:
     labels:
       {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
-    {{- if not $group.evictable }}
+      {{- with $group.podLabels }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
+      {{- end }}
+    {{- if or (not $group.evictable) $group.podAnnotations }}
     annotations:
+      {{- if not $group.evictable }}
       {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
+      {{- end }}
+      {{- with $group.podAnnotations }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
+      {{- end }}
     {{- end }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
@@ -47,8 +55,12 @@ template:
     {{- with include "ray-service.nodes" $group | trim }}
     {{- . | nindent 4 }}
     {{- end }}
-    {{- with include "ray-service.spread" (list $root $name $group) | trim }}
+    {{- with include "ray-service.spread" (dict "root" $root "role" "worker" "name" $name "pod" $group) | trim }}
     {{- . | nindent 4 }}
+    {{- end }}
+    {{- with $group.affinity }}
+    affinity:
+      {{- toYaml . | nindent 6 }}
     {{- end }}
     {{- if and $v.weights.enabled $v.weights.download.enabled }}
     initContainers:
@@ -69,6 +81,13 @@ template:
           {{- include "ray-service.resources" (list $group.resources (include "ray-service.devices" $group | fromJson)) | trim | nindent 10 }}
         env:
           {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)) | trim | nindent 10 }}
+          {{- with include "ray-service.extraEnv" $group | trim }}
+          {{- . | nindent 10 }}
+          {{- end }}
+        {{- with $group.extraEnvFrom }}
+        envFrom:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
         volumeMounts:
           {{- include "ray-service.mounts" . | nindent 10 }}
           {{- if $v.weights.enabled }}
@@ -76,11 +95,17 @@ template:
             mountPath: {{ $v.weights.mountPath }}
             readOnly: true
           {{- end }}
+          {{- with $group.extraVolumeMounts }}
+          {{- toYaml . | nindent 10 }}
+          {{- end }}
     volumes:
       {{- include "ray-service.volumes" (list $root $group) | nindent 6 }}
       {{- if $v.weights.enabled }}
       - name: weights
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}
+      {{- end }}
+      {{- with $group.extraVolumes }}
+      {{- toYaml . | nindent 6 }}
       {{- end }}
 {{- end }}

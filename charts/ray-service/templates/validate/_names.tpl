@@ -12,6 +12,7 @@
 {{- include "ray-service.validateNetwork" . }}
 {{- include "ray-service.validateImages" . }}
 {{- include "ray-service.validateEnv" . }}
+{{- include "ray-service.validatePods" . }}
 {{- end }}
 
 {{- define "ray-service.validateNames" -}}

@@ -21,10 +21,9 @@
 {{- end }}
 {{- end }}
 
-{{- /* Refuse variables that another key sets, that have no effect, or that contain a secret. */ -}}
-{{- define "ray-service.validateEnv" -}}
-{{- $v := . }}
-{{- $reasons := dict
+{{- /* Variables that no value may set, and why. */ -}}
+{{- define "ray-service.reservedEnv" -}}
+{{- dict
       "RAY_REDIS_ADDRESS" "gcsFaultTolerance sets it"
       "REDIS_PASSWORD" "gcsFaultTolerance.passwordSecret sets it"
       "REDIS_USERNAME" "KubeRay refuses it after the API server accepted it"
@@ -40,7 +39,13 @@
       "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"
       "VLLM_RAY_PER_WORKER_GPUS" "gpuFraction sets it"
       "VLLM_HOST_IP" "its value differs by pod, and vLLM detects it"
-      "NVIDIA_VISIBLE_DEVICES" "the device plugin sets it" }}
+      "NVIDIA_VISIBLE_DEVICES" "the device plugin sets it" | toJson }}
+{{- end }}
+
+{{- /* Refuse variables that another key sets, that have no effect, or that contain a secret. */ -}}
+{{- define "ray-service.validateEnv" -}}
+{{- $v := . }}
+{{- $reasons := include "ray-service.reservedEnv" . | fromJson }}
 {{- $envs := list (list (list "head") .head.env) }}
 {{- range $name, $group := .workerGroups }}
 {{- $envs = append $envs (list (list "workerGroups" $name) $group.env) }}
@@ -62,4 +67,27 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* The settings that head, worker groups and download Job share with the pods of other charts. */ -}}
+{{- define "ray-service.validatePods" -}}
+{{- $v := . }}
+{{- $reserved := include "ray-service.reservedEnv" . | fromJson }}
+{{- $own := dict "volumes" (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem") "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/home/ray/anaconda3" "/var/run/secrets" $v.weights.mountPath) }}
+{{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (list $v .head.env (include "ray-service.imageEnv" (list .image dict) | fromJson)))) }}
+{{- range $name, $group := .workerGroups }}
+{{- $pods = append $pods (dict "path" (printf "workerGroups.%s" $name) "pod" $group "set" (include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)))) }}
+{{- end }}
+{{- $pods = append $pods (dict "path" "weights.download" "pod" .weights.download "set" (include "ray-service.envList" (include "ray-service.downloadEnv" . | fromJson))) }}
+{{- range $pods }}
+{{- $env := dict }}
+{{- if .pod.extraEnv }}
+{{- $env = deepCopy $reserved }}
+{{- range .set | fromYamlArray }}
+{{- $_ := set $env .name "the chart or `env` sets it" }}
+{{- end }}
+{{- end }}
+{{- include "ray-service.validatePod" (merge (dict "v" $v "path" .path "pod" .pod "env" $env) $own) }}
+{{- end }}
+{{- include "ray-service.validateTolerations" (list $v "weights.download" .weights.download.tolerations) }}
 {{- end }}

@@ -9,6 +9,13 @@ template:
   metadata:
     labels:
       {{- include "ray-service.podLabels" (list $root "download") | nindent 6 }}
+      {{- with $download.podLabels }}
+      {{- include "ray-service.textMap" . | nindent 6 }}
+      {{- end }}
+    {{- with $download.podAnnotations }}
+    annotations:
+      {{- include "ray-service.textMap" . | nindent 6 }}
+    {{- end }}
   spec:
     restartPolicy: OnFailure
     automountServiceAccountToken: false
@@ -18,6 +25,21 @@ template:
     {{- end }}
     securityContext:
       {{- include "ray-service.podSecurity" $root | nindent 6 }}
+    {{- with $download.nodeSelector }}
+    nodeSelector:
+      {{- include "ray-service.textMap" . | nindent 6 }}
+    {{- end }}
+    {{- with $download.tolerations }}
+    tolerations:
+      {{- include "ray-service.tolerations" . | nindent 6 }}
+    {{- end }}
+    {{- with $download.affinity }}
+    affinity:
+      {{- toYaml . | nindent 6 }}
+    {{- end }}
+    {{- with include "ray-service.spread" (dict "root" $root "role" "download" "name" "" "pod" $download) | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with include "ray-service.hubModels" $v | fromJsonArray }}
     initContainers:
       {{- range $i, $model := . }}
@@ -33,8 +55,15 @@ template:
           {{- end }}
           {{- toYaml $command | nindent 10 }}
         env:
-          {{- include "ray-service.envList" (dict "HOME" "/tmp" "HF_HOME" "/tmp/huggingface" "HF_HUB_DISABLE_TELEMETRY" "1") | trim | nindent 10 }}
+          {{- include "ray-service.envList" (include "ray-service.downloadEnv" . | fromJson) | trim | nindent 10 }}
           {{- include "ray-service.hubEnv" $download | nindent 10 }}
+          {{- with include "ray-service.extraEnv" $download | trim }}
+          {{- . | nindent 10 }}
+          {{- end }}
+        {{- with $download.extraEnvFrom }}
+        envFrom:
+          {{- toYaml . | nindent 10 }}
+        {{- end }}
       {{- end }}
     {{- end }}
     containers:
@@ -47,6 +76,13 @@ template:
       - name: weights
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}
+      {{- with $download.extraVolumes }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
+{{- end }}
+
+{{- define "ray-service.downloadEnv" -}}
+{{- dict "HOME" "/tmp" "HF_HOME" "/tmp/huggingface" "HF_HUB_DISABLE_TELEMETRY" "1" | toJson }}
 {{- end }}
 
 {{- define "ray-service.downloadContainer" -}}
@@ -61,4 +97,7 @@ volumeMounts:
     mountPath: /tmp
   - name: weights
     mountPath: {{ .weights.mountPath }}
+  {{- with .weights.download.extraVolumeMounts }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
 {{- end }}

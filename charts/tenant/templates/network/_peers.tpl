@@ -7,7 +7,7 @@
   {{- with .podLabels }}
   podSelector:
     matchLabels:
-      {{- include "tenant.texts" . | trim | nindent 6 }}
+      {{- include "tenant.textMap" . | nindent 6 }}
   {{- end }}
 {{- end }}
 {{- end }}
@@ -29,5 +29,5 @@
 {{- /* Pods of this namespace by their labels; none for all of them. */ -}}
 {{- define "tenant.selected" -}}
 matchLabels:
-  {{- include "tenant.texts" . | trim | default "{}" | nindent 2 }}
+  {{- include "tenant.textMap" . | default "{}" | nindent 2 }}
 {{- end }}

@@ -107,7 +107,8 @@ def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], h
     with tempfile.TemporaryDirectory(prefix="rayhelm-") as folder:
         files = list(values) if not isinstance(values, Mapping) else [Path(folder, "values.json")]
         if isinstance(values, Mapping):
-            files[0].write_text(json.dumps(values))
+            # Helm 4.2 ignores a JSON file of a multiple of 4096 bytes that does not end in a newline.
+            files[0].write_text(json.dumps(values) + "\n")
         command = [str(helm or find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
         done = run_helm(command, _environment(folder))
     if done.returncode:

@@ -8,7 +8,14 @@ import yaml
 
 from rayhelm.closed import Closed
 
-__all__ = ["Rule", "rules"]
+__all__ = ["POD_PATHS", "Rule", "rules"]
+
+POD_PATHS = {
+    "ray-service": ("head", "workerGroups.gpu", "weights.download"),
+    "gateway": ("",),
+    "platform": ("metrics.adapter",),
+}
+"""Charts that make pods, and the paths of the pods' settings in the smallest values."""
 
 
 class Rule(Closed):
@@ -37,6 +44,25 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
 
 @cache
 def rules(chart: str) -> dict[str, Rule]:
-    """Rules of a chart by id."""
-    text = files("rayhelm").joinpath(f"data/rules/{chart}.yaml").read_text()
-    return {name: Rule.model_validate(rule) for name, rule in yaml.load(text, Loader=LOADER).items()}
+    """Rules of a chart by id, those of its pods last."""
+    return {name: Rule.model_validate(rule) for name, rule in (_read(chart) | _pod_rules(chart)).items()}
+
+
+def _pod_rules(chart: str) -> dict[str, Any]:
+    if chart not in POD_PATHS:
+        return {}
+    return {
+        name: {**rule, "bad": [_below(path, bad) for bad in rule["bad"] for path in POD_PATHS[chart]]}
+        for name, rule in _read("pods").items()
+    }
+
+
+def _below(path: str, values: dict[str, Any]) -> dict[str, Any]:
+    for part in reversed(path.split(".") if path else []):
+        values = {part: values}
+    return values
+
+
+def _read(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load(files("rayhelm").joinpath(f"data/rules/{name}.yaml").read_text())
+    return found

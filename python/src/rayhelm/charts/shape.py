@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rayhelm.closed import fields_of
+from rayhelm.values.common.pods import PodSettings
 
 __all__ = ["Key", "default_of", "entry_models", "entry_paths", "keys", "summary"]
 
@@ -36,7 +37,11 @@ class Key:
 
 
 def keys(model: type[BaseModel]) -> Iterator[Key]:
-    for name, field in fields_of(model).items():
+    """Keys in the order of the model; the settings that all pods have come last."""
+    fields = fields_of(model)
+    shared = PodSettings.model_fields if issubclass(model, PodSettings) and model is not PodSettings else {}
+    own = {name: field for name, field in fields.items() if name not in shared}
+    for name, field in (own | fields).items():
         found = _model_in(field.annotation)
         origin = get_origin(field.annotation)
         yield Key(

@@ -65,7 +65,7 @@ class ClusterSession:
         where = [release.name, str(charts_dir() / release.chart), f"--namespace={release.namespace}", "--values=-"]
         # Helm 4 would remove the tenant's labels from the namespaces of services.
         options = ["--create-namespace"] if release.chart in ("platform", "tenant") else []
-        self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(select_changed(release.values)))
+        self.run_helm("upgrade", "--install", *where, *options, text=json.dumps(select_changed(release.values)) + "\n")
 
     def install_all(self, releases: Collection[Release]) -> None:
         """Install releases in order, and wait until services and gateways are ready."""

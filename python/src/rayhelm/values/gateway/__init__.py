@@ -9,7 +9,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Name, Text, Values
+from rayhelm.values.common.base import Name, Text
+from rayhelm.values.common.labels import Labels, Toleration
+from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
@@ -29,7 +31,7 @@ from rayhelm.values.gateway.tenants import GatewayTenant
 __all__ = ["GatewayValues"]
 
 
-class GatewayValues(Values):
+class GatewayValues(PodSettings):
     """HAProxy in front of RayServices: API keys, allowed models, limits, routing, versions and an access log."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
@@ -66,6 +68,12 @@ class GatewayValues(Values):
     """Autoscaling of the pods."""
     drain: Drain = Drain()
     """Shutdown of a pod."""
+    image_pull_secrets: list[ImagePullSecret] = []
+    """Secrets with registry credentials."""
+    node_selector: Labels = {}
+    """Labels of the nodes. Keep the gateway off GPU nodes."""
+    tolerations: list[Toleration] = []
+    """Tolerations of the pods."""
     scheduling: Scheduling = Scheduling()
     """Scheduling of the pods."""
     service: GatewayService = GatewayService()

@@ -1,6 +1,6 @@
 """Pods of the gateway: number, scheduling, shutdown and scraping."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -89,10 +89,6 @@ class Drain(Values):
 class Scheduling(Values):
     """Scheduling of the pods. They are spread over nodes and zones."""
 
-    node_selector: dict[str, Text] = {}
-    """Labels of the nodes. Keep the gateway off GPU nodes."""
-    tolerations: list[dict[str, Any]] = []
-    """Tolerations of the pods."""
     priority_class_name: str = ""
     """PriorityClass of the pods. Without the gateway no model is reachable."""
     spread: Literal["Preferred", "Required"] = "Preferred"

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Name, Values
+from rayhelm.values.common.base import Values
 from rayhelm.values.common.image import Digest, PullPolicy
 from rayhelm.versions import versions
 
@@ -24,8 +24,6 @@ class HaproxyImage(Values):
     """Digest `sha256:...`; it overrides the tag. Empty: the tag is used."""
     pull_policy: PullPolicy = "IfNotPresent"
     """Image pull policy."""
-    pull_secrets: list[Name] = []
-    """Names of Secrets with registry credentials."""
 
 
 class Listen(Values):

@@ -6,6 +6,8 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Name, Port, Quantity, Values
 from rayhelm.values.common.image import Digest
+from rayhelm.values.common.labels import Labels, Toleration
+from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.versions import versions
 
 __all__ = ["PrometheusAdapter"]
@@ -44,7 +46,7 @@ class AdapterResources(Values):
     """Memory."""
 
 
-class PrometheusAdapter(Values):
+class PrometheusAdapter(PodSettings):
     """Serves metrics to Kubernetes."""
 
     kind: Literal["ConfigMap", "Managed", "None"] = "ConfigMap"
@@ -61,6 +63,12 @@ class PrometheusAdapter(Values):
     """Pods of a managed adapter."""
     resources: AdapterResources = AdapterResources()
     """Resources of its pods."""
+    image_pull_secrets: list[ImagePullSecret] = []
+    """Secrets with registry credentials."""
+    node_selector: Labels = {}
+    """Labels of the nodes for a managed adapter."""
+    tolerations: list[Toleration] = []
+    """Tolerations of its pods."""
     port: Port = 6443
     """Port of its pods and its Service."""
     relist_seconds: Annotated[int, Field(ge=10, le=600)] = 30

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.common.labels import Annotations, Labels, ObjectName
+from rayhelm.values.common.pods import ImagePullSecret
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
@@ -45,6 +46,8 @@ class RayServiceValues(Values):
     """Ray in the image."""
     image: RayImage = RayImage()
     """Image of head and workers."""
+    image_pull_secrets: list[ImagePullSecret] = []
+    """Secrets with registry credentials, for every pod."""
     auth: Auth = Auth()
     """Authentication of Ray's dashboard, jobs and GCS."""
     upgrade: Upgrade = Upgrade()

@@ -14,13 +14,14 @@ from rayhelm.values.common.labels import (
     ObjectName,
     Toleration,
 )
+from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.image import ImageOverride
 from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
 __all__ = ["HeadPod", "Rdma", "Spread", "WorkerGpu", "WorkerGroup"]
 
 
-class HeadPod(Values):
+class HeadPod(PodSettings):
     """Head pod. It runs control processes only: it offers no CPU and no GPU to Ray and takes no Serve traffic."""
 
     resources: ContainerResources = build_resources(cpu="2", memory="8Gi")
@@ -83,7 +84,7 @@ class Spread(Values):
     """What the scheduler does when it cannot satisfy `maxSkew`. With `DoNotSchedule` a replica can wait forever."""
 
 
-class WorkerGroup(Values):
+class WorkerGroup(PodSettings):
     """Worker pods of one shape, on one kind of GPU. Each pod offers the Ray resource `<name>.worker-group`."""
 
     gpu: WorkerGpu = WorkerGpu()

@@ -2,7 +2,6 @@
 
 from rayhelm.values.common.base import Values
 from rayhelm.values.common.image import Digest, PullPolicy
-from rayhelm.values.common.labels import ObjectName
 from rayhelm.versions import versions
 
 __all__ = ["ImageOverride", "RayImage"]
@@ -40,5 +39,3 @@ class RayImage(Values):
     lacks it."""
     pull_policy: PullPolicy = "IfNotPresent"
     """When the kubelet pulls the image."""
-    pull_secrets: list[ObjectName] = []
-    """Names of Secrets with registry credentials."""

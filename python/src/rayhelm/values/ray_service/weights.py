@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Quantity, Values
-from rayhelm.values.common.labels import ObjectName
+from rayhelm.values.common.labels import Labels, ObjectName, Toleration
+from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.cluster import SecretKeyRef
 from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
@@ -29,7 +30,7 @@ class WeightsClaim(Values):
     changed later."""
 
 
-class WeightsDownload(Values):
+class WeightsDownload(PodSettings):
     """Job that downloads each hub model into `<mountPath>/<source>/<revision>`."""
 
     enabled: bool = True
@@ -45,6 +46,10 @@ class WeightsDownload(Values):
     """Hub token for gated models. Only this Job mounts it."""
     resources: ContainerResources = build_resources(cpu="2", memory="8Gi")
     """Resources of the container."""
+    node_selector: Labels = {}
+    """Labels of the nodes for the Job."""
+    tolerations: list[Toleration] = []
+    """Tolerations of the Job's pod."""
     backoff_limit: int = Field(default=6, ge=0)
     """Retries of the Job. A retry continues the download where the last one stopped."""
 
