@@ -63,7 +63,7 @@ def test_a_worker_comes_with_the_load_and_goes_again_and_no_request_is_lost(serv
     for outcome in (constant.outcome, rush.outcome):
         print(f"{len(outcome.answered)} answered, the slowest after {outcome.slowest:.1f} s")
         assert len(outcome.answered) > 20
-        assert outcome.lost == ()
+        assert outcome.failed == ()
 
 
 def workers(service: Service) -> set[str]:

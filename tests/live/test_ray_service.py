@@ -172,7 +172,7 @@ def test_another_cluster_takes_over_under_load_and_no_request_is_lost(product: P
         session.wait_for_switch(service, before)
         session.wait_until_removed(service, before)
     assert len(load.outcome.answered) > 50
-    assert load.outcome.lost == ()
+    assert load.outcome.failed == ()
 
 
 def greedy(namespace: str) -> dict[str, Any]:

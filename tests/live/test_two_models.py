@@ -32,7 +32,7 @@ def test_each_answers_under_its_own_path(service: Service) -> None:
             "answers of both",
             service.release.namespace,
         )
-    assert seen.outcome.lost == ()
+    assert seen.outcome.failed == ()
 
 
 def test_helm_asks_both(service: Service) -> None:
