@@ -54,7 +54,7 @@ def fleet(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("path", FLEETS)
-def test_plan_as_json_keeps_its_contract(rayhelm: Rayhelm, path: str) -> None:
+def test_plan_json_has_the_documented_fields(rayhelm: Rayhelm, path: str) -> None:
     answer = rayhelm("plan", path, "--format", "json")
     assert answer.code == 0
     models = json.loads(answer.out)["models"]
@@ -64,7 +64,7 @@ def test_plan_as_json_keeps_its_contract(rayhelm: Rayhelm, path: str) -> None:
         assert {"gpu", "layers", "weights_gib", "kv_gib"} <= model["stages"][0].keys()
 
 
-def test_plan_shows_a_table_and_the_reasons(rayhelm: Rayhelm) -> None:
+def test_plan_prints_a_table_and_reasons(rayhelm: Rayhelm) -> None:
     answer = rayhelm("plan", str(VALUES / "two-workstations"))
     assert answer.code == 0
     assert "TP 1 x PP 2" in answer.out
@@ -72,7 +72,7 @@ def test_plan_shows_a_table_and_the_reasons(rayhelm: Rayhelm) -> None:
     assert "reasons" not in rayhelm("plan", str(VALUES / "two-workstations"), "--no-reasons").out
 
 
-def test_fit_as_json_keeps_its_contract(rayhelm: Rayhelm) -> None:
+def test_fit_json_has_the_documented_fields(rayhelm: Rayhelm) -> None:
     arguments = ("fit", "--model", "Qwen/Qwen3-32B-AWQ", "--gpu", "RTX-A5000-24GB", "--gpu", "RTX-A4000-16GB")
     answer = rayhelm(*arguments, "--pp", "2", "--max-model-len", "16384", "--format", "json")
     assert answer.code == 0
@@ -82,13 +82,13 @@ def test_fit_as_json_keeps_its_contract(rayhelm: Rayhelm) -> None:
     assert [stage["layers"] for stage in fit["stages"]] == [32, 32]
 
 
-def test_fit_ends_with_0_also_when_it_does_not_fit(rayhelm: Rayhelm) -> None:
+def test_fit_ends_with_0_when_the_model_does_not_fit(rayhelm: Rayhelm) -> None:
     answer = rayhelm("fit", "--model", "Qwen/Qwen3-32B-AWQ", "--gpu", "RTX A4000", "--format", "json")
     assert answer.code == 0
     assert json.loads(answer.out)["fits"] is False
 
 
-def test_render_writes_what_differs_and_says_so(rayhelm: Rayhelm, fleet: Path, tmp_path: Path) -> None:
+def test_render_writes_only_files_that_differ(rayhelm: Rayhelm, fleet: Path, tmp_path: Path) -> None:
     first = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     second = rayhelm("render", str(fleet), "-o", str(tmp_path / "out"))
     assert (first.code, second.code) == (0, 0)
@@ -108,7 +108,7 @@ def test_render_check_fails_on_a_stale_file(rayhelm: Rayhelm, fleet: Path) -> No
 
 
 @pytest.mark.parametrize("kind", ["file", "device", "process", "folder"])
-def test_a_place_that_cannot_be_written_is_told(rayhelm: Rayhelm, fleet: Path, kind: str) -> None:
+def test_render_reports_a_path_that_cannot_be_written(rayhelm: Rayhelm, fleet: Path, kind: str) -> None:
     out = {"device": Path("/dev/null"), "process": Path("/proc/rayhelm")}.get(kind, fleet.parent / "out")
     if kind == "file":
         out.write_text("")
@@ -121,26 +121,26 @@ def test_a_place_that_cannot_be_written_is_told(rayhelm: Rayhelm, fleet: Path, k
     assert not list(fleet.parent.rglob(".*"))
 
 
-def test_a_plan_that_is_no_text_is_written_anew(rayhelm: Rayhelm, fleet: Path) -> None:
+def test_render_replaces_a_plan_that_is_not_text(rayhelm: Rayhelm, fleet: Path) -> None:
     (fleet.parent / "plan.md").write_bytes(b"\xff")
     assert rayhelm("render", str(fleet)).code == 0
     assert (fleet.parent / "plan.md").read_text().startswith("<!--")
 
 
 @pytest.mark.parametrize("path", FLEETS)
-def test_the_published_schema_accepts_the_reference_fleets(rayhelm: Rayhelm, path: str) -> None:
+def test_schema_accepts_the_reference_fleets(rayhelm: Rayhelm, path: str) -> None:
     schema = json.loads(rayhelm("schema", "fleet").out)
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(yaml.safe_load(Path(path).read_text()), schema)
 
 
-def test_the_published_schema_is_closed(rayhelm: Rayhelm) -> None:
+def test_schema_refuses_unknown_keys(rayhelm: Rayhelm) -> None:
     schema = json.loads(rayhelm("schema").out)
     with pytest.raises(jsonschema.ValidationError, match="pols"):
         jsonschema.validate({"fleet": "a", "pols": {}}, schema)
 
 
-def test_the_published_schema_bounds_engine_pins(rayhelm: Rayhelm) -> None:
+def test_schema_has_limits_of_engine_arguments(rayhelm: Rayhelm) -> None:
     schema = json.loads(rayhelm("schema", "fleet", "--format", "json").out)
     engine = {"engine": {"max_num_seqs": 0}}
     fleet = {"fleet": "a", "pools": {"p": {}}, "models": {"m": {"source": "a/b", **engine}}}
@@ -148,14 +148,14 @@ def test_the_published_schema_bounds_engine_pins(rayhelm: Rayhelm) -> None:
         jsonschema.validate(fleet, schema)
 
 
-def test_explain_tells_type_default_and_meaning(rayhelm: Rayhelm) -> None:
+def test_explain_prints_type_and_meaning(rayhelm: Rayhelm) -> None:
     answer = rayhelm("explain", "models.slo.ttft")
     assert answer.code == 0
     assert "text like 600ms" in answer.out
     assert "Time to first token." in answer.out
 
 
-def test_a_wrong_fleet_ends_with_1_and_its_line(rayhelm: Rayhelm, fleet: Path) -> None:
+def test_plan_of_a_wrong_fleet_ends_with_1_and_names_the_line(rayhelm: Rayhelm, fleet: Path) -> None:
     fleet.write_text(fleet.read_text().replace("ttft: 2s", "ttft: 2"))
     answer = rayhelm("plan", str(fleet))
     assert answer.code == 1
@@ -163,7 +163,7 @@ def test_a_wrong_fleet_ends_with_1_and_its_line(rayhelm: Rayhelm, fleet: Path) -
     assert "Traceback" not in answer.err
 
 
-def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> None:
+def test_plan_of_a_wrong_fleet_prints_json_when_asked(rayhelm: Rayhelm, fleet: Path) -> None:
     fleet.write_text(fleet.read_text().replace("L4-24GB", "L5-24GB"))
     answer = rayhelm("plan", str(fleet), "--format", "json")
     assert answer.code == 1
@@ -187,7 +187,7 @@ def test_a_wrong_fleet_as_json_is_json_too(rayhelm: Rayhelm, fleet: Path) -> Non
         (["fit", "--gpu", "L4-24GB"], 2, "error"),
     ],
 )
-def test_errors_are_json_where_json_was_asked_for(
+def test_errors_are_json_when_format_is_json(
     rayhelm: Rayhelm, arguments: list[str], code: int, key: str, words: list[str]
 ) -> None:
     answer = rayhelm(*arguments, *words)
@@ -197,14 +197,14 @@ def test_errors_are_json_where_json_was_asked_for(
 
 
 @pytest.mark.parametrize("arguments", [["plan", "json", "--format", "text"], ["plan", "json"], ["schema", "json"]])
-def test_a_file_called_json_is_no_format(rayhelm: Rayhelm, arguments: list[str]) -> None:
+def test_file_with_name_json_does_not_set_the_format(rayhelm: Rayhelm, arguments: list[str]) -> None:
     answer = rayhelm(*arguments)
     assert answer.code
     assert answer.out == ""
     assert "json" in answer.err
 
 
-def test_figures_survive_a_narrow_terminal() -> None:
+def test_plan_table_keeps_numbers_whole_in_a_narrow_terminal() -> None:
     plan = plan_fleet(load_fleet(VALUES / "three-tiers" / "fleet.yaml"))
     out = io.StringIO()
     Console(width=60, file=out).print(plan_table(plan))
@@ -221,7 +221,7 @@ RAYHELM = [sys.executable, "-c", "from rayhelm.cli import main; main()"]
 @pytest.mark.parametrize(
     "arguments", [["plan", "values/homelab"], ["schema"], ["plan", "values/homelab", "--format=json"]]
 )
-def test_a_reader_that_has_seen_enough_ends_it_quietly(arguments: list[str]) -> None:
+def test_command_ends_quietly_when_the_pipe_is_closed(arguments: list[str]) -> None:
     reader, writer = os.pipe()
     os.close(reader)
     ended = subprocess.run(
@@ -232,14 +232,14 @@ def test_a_reader_that_has_seen_enough_ends_it_quietly(arguments: list[str]) -> 
 
 
 @pytest.mark.parametrize("format", ["text", "json"])
-def test_a_full_disk_is_told(format: str) -> None:
+def test_command_reports_a_full_disk(format: str) -> None:
     with Path("/dev/full").open("w") as full:
         command = [*RAYHELM, "plan", str(VALUES / "single-gpu"), "--format", format]
         ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (3, "rayhelm: standard output: No space left on device\n")
 
 
-def test_a_path_of_300_letters_is_told(rayhelm: Rayhelm) -> None:
+def test_plan_reports_a_file_name_that_is_too_long(rayhelm: Rayhelm) -> None:
     answer = rayhelm("plan", "f" * 300)
     assert answer.code == 1
     assert "cannot be read: File name too long" in answer.err
@@ -252,7 +252,7 @@ def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None
     assert rayhelm(*arguments).code == 2
 
 
-def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
+def test_render_ends_with_3_and_advice_when_helm_is_missing(fleet: Path) -> None:
     environment = {**os.environ, "HELM": "/nowhere/helm"}
     command = [*RAYHELM, "render", str(fleet), "--manifests"]
     ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
@@ -261,17 +261,17 @@ def test_a_missing_helm_ends_with_3_and_says_how_to_get_it(fleet: Path) -> None:
     assert "Traceback" not in ended.stderr
 
 
-def test_manifests_are_what_helm_makes_of_the_values(rayhelm: Rayhelm, fleet: Path) -> None:
+def test_render_manifests_writes_the_objects_of_helm(rayhelm: Rayhelm, fleet: Path) -> None:
     assert rayhelm("render", str(fleet), "--manifests").code == 0
     objects = list(yaml.safe_load_all((fleet.parent / "manifests/ray-service/llama-8b.yaml").read_text()))
     assert {"RayService", "NetworkPolicy", "PodDisruptionBudget"} <= {item["kind"] for item in objects if item}
 
 
-def test_the_version_is_printed(rayhelm: Rayhelm) -> None:
+def test_version_option_prints_the_version(rayhelm: Rayhelm) -> None:
     assert rayhelm("--version").out.count(".") == 2
 
 
-def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
+def test_rayhelm_lists_commands_without_arguments(rayhelm: Rayhelm) -> None:
     answer = rayhelm()
     assert answer.code == 2
     assert "plan" in answer.out + answer.err
@@ -282,12 +282,12 @@ def test_without_arguments_the_commands_are_listed(rayhelm: Rayhelm) -> None:
     ("shelf", "entry"),
     [("gpus", "H100-SXM-80GB"), ("mig", "h100-80gb"), ("models", "Qwen/Qwen3-32B-AWQ"), ("networks", "rdma-400g")],
 )
-def test_the_catalog_can_be_listed(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
+def test_catalog_lists_entries_of_each_kind(rayhelm: Rayhelm, shelf: str, entry: str) -> None:
     assert entry in rayhelm("catalog", shelf).out
     assert entry in {item["id"] for item in json.loads(rayhelm("catalog", shelf, "--format", "json").out)}
 
 
-def test_lint_says_what_the_plan_warns_of(rayhelm: Rayhelm, fleet: Path) -> None:
+def test_lint_prints_warnings_of_the_plan(rayhelm: Rayhelm, fleet: Path) -> None:
     answer = rayhelm("lint", str(fleet), "--no-serve")
     assert answer.code == 0
     assert "no `revision`" in answer.err

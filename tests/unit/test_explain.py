@@ -15,38 +15,38 @@ from rayhelm.spec.sample import as_yaml, sample
 from rayhelm.spec.walk import fields
 
 
-def test_a_field_tells_type_default_and_meaning() -> None:
+def test_explain_has_type_default_and_meaning_of_a_field() -> None:
     told = explain("models.slo.ttft")
     assert told.type == "text like 600ms"
     assert told.description == "Time to first token."
     assert told.default == "left out"
 
 
-def test_names_in_maps_may_stand_in_the_path() -> None:
+def test_explain_accepts_names_of_maps_in_the_path() -> None:
     assert explain("models.chat.slo.ttft").description == explain("models.slo.ttft").description
 
 
-def test_bounds_are_told() -> None:
+def test_explain_has_bounds() -> None:
     assert explain("pools.gpusPerNode").bounds == {"minimum": 1, "maximum": 64}
 
 
-def test_a_record_lists_its_fields() -> None:
+def test_explain_lists_fields_of_a_record() -> None:
     assert set(explain("models.traffic").fields) == {"requestsPerSecond", "inputTokens", "outputTokens", "sharedPrefix"}
 
 
-def test_the_root_is_the_fleet() -> None:
+def test_explain_without_path_explains_the_fleet() -> None:
     assert "pools" in explain("").fields
 
 
-def test_a_default_that_is_a_record_is_told_as_yaml_would_be() -> None:
+def test_explain_prints_a_default_record_as_json() -> None:
     assert '"kuberay": "1.7.0"' in explain("clusters").default
 
 
-def test_a_choice_of_types_names_each() -> None:
+def test_explain_names_each_type_of_a_union() -> None:
     assert explain("models.replicas").type == "integer or Replicas"
 
 
-def test_a_field_without_words_of_its_own_tells_those_of_its_record() -> None:
+def test_explain_uses_the_description_of_the_record() -> None:
     assert explain("models.m.slo").description == "Latency objectives."
     assert explain("models.m").fields["slo"] == "Latency objectives."
 
@@ -60,7 +60,7 @@ def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.parametrize("path", every_path(Fleet))
-def test_every_field_is_described(path: str) -> None:
+def test_explain_describes_every_field(path: str) -> None:
     told = explain(path)
     assert told.description
     assert all(told.fields.values())
@@ -82,7 +82,7 @@ def errors(record: type[BaseModel], data: object) -> list[ErrorDetails]:
 
 
 @pytest.mark.parametrize(("record", "key"), [pytest.param(*rest, id=path) for path, *rest in every_field(Fleet)])
-def test_the_sample_that_fixes_a_field_is_taken_by_it(record: type[BaseModel], key: str) -> None:
+def test_sample_of_each_field_is_accepted(record: type[BaseModel], key: str) -> None:
     fix = yaml.safe_load(as_yaml(key, sample(fields(record)[key])))
     assert fix[key] is not None
     # What has to stand beside the field is missing; the field itself has to be right.
@@ -90,17 +90,17 @@ def test_the_sample_that_fixes_a_field_is_taken_by_it(record: type[BaseModel], k
 
 
 @pytest.mark.parametrize("path", ["..", ".", "models..slo", "models."])
-def test_dots_alone_are_no_path(path: str) -> None:
+def test_explain_refuses_a_path_with_empty_steps(path: str) -> None:
     with pytest.raises(UsageError, match="not a dotted path"):
         explain(path)
 
 
-def test_an_unknown_field_names_the_near_one() -> None:
+def test_explain_names_the_nearest_field() -> None:
     with pytest.raises(UsageError, match="did you mean `ttft`"):
         explain("models.slo.tfft")
 
 
-def test_there_is_nothing_below_a_plain_value() -> None:
+def test_explain_refuses_a_field_below_a_plain_value() -> None:
     with pytest.raises(UsageError, match="has no fields below it"):
         explain("models.slo.ttft.x")
 

@@ -36,7 +36,7 @@ from unit.small_fleet import SMALL, read, the_problem
         ("tokenizer_revision: abc", "pins the tokenizer too", "# remove `tokenizer_revision`"),
     ],
 )
-def test_each_wrong_engine_pin_is_told_with_its_fix(pin: str, says: str, fix: str) -> None:
+def test_fleet_refuses_each_wrong_engine_argument_with_a_fix(pin: str, says: str, fix: str) -> None:
     problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{pin}}}"))
     assert problem.path == f"models.chat.engine.{pin.split(':')[0]}"
     assert problem.line == 5
@@ -44,7 +44,7 @@ def test_each_wrong_engine_pin_is_told_with_its_fix(pin: str, says: str, fix: st
     assert fix in str(problem.fix)
 
 
-def test_engine_pins_stay_the_map_that_was_written() -> None:
+def test_engine_arguments_keep_only_written_keys() -> None:
     pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, swap_space: 2.5, enable_lora: true, other: null"
     engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
     assert engine == {
@@ -57,6 +57,6 @@ def test_engine_pins_stay_the_map_that_was_written() -> None:
     }
 
 
-def test_layers_may_stand_without_or_with_their_own_count() -> None:
+def test_layers_are_accepted_with_and_without_pipeline() -> None:
     for pin in ("layers: [14, 14]", "pipeline: 2, layers: [14, 14]"):
         assert read(SMALL.replace("context: 4096", f"parallelism: {{{pin}}}")).models["chat"].parallelism

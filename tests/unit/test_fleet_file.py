@@ -5,7 +5,7 @@ import pytest
 from unit.small_fleet import SMALL, problems, read, the_problem
 
 
-def test_a_small_fleet_needs_three_keys() -> None:
+def test_fleet_with_three_keys_is_accepted() -> None:
     fleet = read(SMALL)
     assert fleet.clusters["main"].kuberay == "1.7.0"
     assert fleet.service_names == ("chat",)
@@ -14,7 +14,7 @@ def test_a_small_fleet_needs_three_keys() -> None:
 @pytest.mark.parametrize(
     ("text", "seconds"), [("600ms", 0.6), ("1s", 1.0), ("1.5s", 1.5), ("2m", 120.0), ("50us", 5e-5), ("1 s", 1.0)]
 )
-def test_durations_carry_their_unit(text: str, seconds: float) -> None:
+def test_durations_are_parsed_with_units(text: str, seconds: float) -> None:
     fleet = read(SMALL.replace("context: 4096", f"slo: {{ttft: {text}}}"))
     assert fleet.models["chat"].slo.ttft == pytest.approx(seconds)
 
@@ -25,22 +25,22 @@ def test_bandwidths_are_bits_per_second(text: str, bits: float) -> None:
     assert fleet.networks["lan"].bandwidth == pytest.approx(bits)
 
 
-def test_memory_is_in_bytes_by_its_own_prefix() -> None:
+def test_memory_is_parsed_with_binary_and_decimal_prefixes() -> None:
     fleet = read(SMALL.replace("nodes: 2", "nodes: 2, memoryPerNode: 80GiB"))
     assert fleet.pools["gpu"].memory_per_node == 80 * 2**30
 
 
-def test_yes_and_on_stay_text() -> None:
+def test_yaml_yes_and_on_are_text() -> None:
     assert read(SMALL.replace("source: Qwen/Qwen2.5-7B-Instruct", "source: on")).models["chat"].source == "on"
 
 
-def test_models_of_one_service_share_it() -> None:
+def test_models_with_the_same_service_share_it() -> None:
     text = SMALL.replace("context: 4096}", "service: ai}\n  embed: {source: BAAI/bge-m3, task: embed, service: ai}")
     assert read(text).service_names == ("ai",)
     assert read(text).models_of("ai") == ("chat", "embed")
 
 
-def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
+def test_unknown_key_names_the_nearest_key_and_line() -> None:
     problem = the_problem(SMALL.replace("nodes: 2", "nodes: 2, gpuPerNode: 8"))
     assert (problem.file, problem.line, problem.path) == ("fleet.yaml", 3, "pools.gpu.gpuPerNode")
     assert "did you mean `gpusPerNode`" in str(problem.fix)
@@ -134,7 +134,7 @@ def test_a_typo_in_a_key_names_the_near_one_and_its_line() -> None:
         ("nodes: 2", "nodes: 2, image: {repository: a/b, tag: 2.60}", "pools.gpu.image.tag", "YAML does not read"),
     ],
 )
-def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, says: str) -> None:
+def test_wrong_value_is_reported_with_path_and_line(old: str, new: str, path: str, says: str) -> None:
     assert old in SMALL
     problem = the_problem(SMALL.replace(old, new, 1))
     assert problem.path == path
@@ -143,11 +143,11 @@ def test_each_wrong_value_is_told_with_its_place(old: str, new: str, path: str, 
     assert str(problem.fix) or "write it like" in problem.message or "; write " in problem.message
 
 
-def test_owned_hardware_may_cost_nothing() -> None:
+def test_price_zero_is_accepted() -> None:
     assert read(SMALL.replace("nodes: 2", "nodes: 2, price: 0 USD/h")).pools["gpu"].price == 0
 
 
-def test_good_labels_images_and_tolerations_are_taken() -> None:
+def test_valid_labels_images_and_tolerations_are_accepted() -> None:
     pool = read(
         SMALL.replace(
             "nodes: 2",
@@ -160,7 +160,7 @@ def test_good_labels_images_and_tolerations_are_taken() -> None:
     assert pool.image.repository == "reg.example:5000/team/ray"
 
 
-def test_an_alias_stands_once_in_a_service_and_a_namespace() -> None:
+def test_alias_used_twice_is_refused() -> None:
     twice = "services: {chat: {aliases: {namespace: ai, names: [a, a]}}}\n"
     assert "listed twice" in the_problem(SMALL + twice).message
     both = (
@@ -174,7 +174,7 @@ def test_an_alias_stands_once_in_a_service_and_a_namespace() -> None:
     assert read(both.replace("two: {aliases: {namespace: ai", "two: {aliases: {namespace: other"))
 
 
-def test_a_worker_group_is_named_after_pool_and_host_within_63_characters() -> None:
+def test_worker_group_name_above_63_characters_is_refused() -> None:
     pool, host = "p" * 47, "h" * 47
     text = SMALL.replace("gpu: {gpu: L4-24GB, nodes: 2}", f"{pool}: {{hosts: [{{gpu: L4-24GB, name: {host}}}]}}")
     problem = the_problem(text)
@@ -183,48 +183,48 @@ def test_a_worker_group_is_named_after_pool_and_host_within_63_characters() -> N
     assert read(text.replace(host, "h" * 12))
 
 
-def test_a_name_of_other_scripts_is_never_its_own_fix() -> None:
+def test_name_in_other_scripts_is_not_its_own_fix() -> None:
     assert "for example" not in str(the_problem(SMALL.replace("chat:", "模型:")).fix)
     assert str(the_problem(SMALL.replace("chat:", "Modèle 7:")).fix).endswith("for example `mod-le-7`")
 
 
-def test_a_fix_is_yaml_with_a_value() -> None:
+def test_fix_is_yaml_with_a_value() -> None:
     clusters = "clusters: {main: {apiServer: {cidrs: 10.0.0.1/32}}}\n"
     assert str(the_problem(SMALL + clusters).fix).startswith("cidrs: [10.0.0.1/32]   # ")
     assert str(the_problem(SMALL.replace("nodes: 2", "nodes: two")).fix).startswith("nodes: 4   # ")
 
 
-def test_every_problem_is_told_at_once_in_the_order_of_lines() -> None:
+def test_problems_are_reported_together_by_line() -> None:
     found = problems(SMALL.replace("nodes: 2", "nodes: 0").replace("context: 4096", "contxt: 4096"))
     assert [problem.line for problem in found] == [3, 5]
 
 
-def test_a_name_is_never_cut() -> None:
+def test_name_above_47_characters_is_refused() -> None:
     problem = the_problem(SMALL.replace("chat:", f"{'c' * 48}:"))
     assert "48 characters" in problem.message
     assert f"write for example `{'c' * 47}`" in problem.message
 
 
-def test_tenants_cannot_claim_more_gpus_than_there_are() -> None:
+def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {gpus: 2, models: [chat]}\n  b: {gpus: 1}\n")
     assert "add up to 3 (a 2, b 1), and the pools have 2" in problem.message
     assert problem.line == 6
 
 
-def test_a_tenant_may_only_call_models_that_exist() -> None:
+def test_tenant_with_an_unknown_model_is_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {models: [chap]}\n")
     assert problem.path == "tenants.a.models[0]"
     assert "did you mean `chat`" in str(problem.fix)
 
 
-def test_a_context_below_the_mean_request_is_refused() -> None:
+def test_context_below_the_mean_request_is_refused() -> None:
     text = SMALL.replace(
         "context: 4096", "context: 100, traffic: {requestsPerSecond: 1, inputTokens: 90, outputTokens: 20}"
     )
     assert "prompt and answer have 110 tokens on average" in the_problem(text).message
 
 
-def test_a_service_stands_on_one_cluster() -> None:
+def test_service_on_two_clusters_is_refused() -> None:
     text = """\
 fleet: two
 clusters: {main: {}, edge: {}}

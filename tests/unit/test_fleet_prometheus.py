@@ -27,7 +27,7 @@ def values(rendered: Rendered) -> dict[str, Any]:
     return {release.chart: release.values for release in rendered.releases}
 
 
-def test_without_one_nothing_is_scraped() -> None:
+def test_fleet_without_prometheus_has_no_pod_monitors() -> None:
     found = values(of(""))
     assert not found["ray-service"].pod_monitor.enabled
     assert not found["gateway"].pod_monitor.enabled
@@ -35,7 +35,7 @@ def test_without_one_nothing_is_scraped() -> None:
     assert not found["platform"].metrics.scrape_configs
 
 
-def test_it_finds_services_and_the_gateway_by_pod_monitors_with_its_labels() -> None:
+def test_pod_monitors_have_the_labels_of_prometheus() -> None:
     found = values(of(f", prometheus: {{url: '{URL}', podMonitorLabels: {{release: stack}}}}"))
     for chart in ("ray-service", "gateway"):
         assert found[chart].pod_monitor.enabled
@@ -43,14 +43,14 @@ def test_it_finds_services_and_the_gateway_by_pod_monitors_with_its_labels() -> 
     assert not found["platform"].metrics.scrape_configs
 
 
-def test_without_the_prometheus_operator_it_gets_scrape_configurations_instead() -> None:
+def test_scrape_configs_replace_pod_monitors_without_operator() -> None:
     found = values(of(f", prometheus: {{url: '{URL}', discovery: ScrapeConfigs}}"))
     assert not found["ray-service"].pod_monitor.enabled
     assert not found["gateway"].pod_monitor.enabled
     assert found["platform"].metrics.scrape_configs
 
 
-def test_only_its_namespace_may_scrape_and_its_address_is_the_platforms() -> None:
+def test_only_the_namespace_of_prometheus_may_scrape() -> None:
     found = values(of(f", prometheus: {{url: '{URL}', namespace: metrics}}"))
     for chart in ("ray-service", "gateway"):
         assert found[chart].network_policy.prometheus.namespace == "metrics"
@@ -58,26 +58,26 @@ def test_only_its_namespace_may_scrape_and_its_address_is_the_platforms() -> Non
 
 
 @pytest.mark.parametrize("replicas", ["", ", replicas: {min: 3, max: 9}"])
-def test_the_gateway_aims_at_requests_in_flight(replicas: str) -> None:
+def test_gateway_scales_by_requests_in_flight(replicas: str) -> None:
     rendered = of(f", prometheus: {{url: '{URL}'}}, gateway: {{requestsInFlight: 80{replicas}}}")
     scaling = values(rendered)["gateway"].autoscaling
     assert (scaling.kind, scaling.target_requests_in_flight) == ("HPA", 80)
     assert (scaling.min_replicas, scaling.max_replicas) == ((3, 9) if replicas else (2, 6))
 
 
-def test_requests_in_flight_need_somebody_who_counts_them() -> None:
+def test_requests_in_flight_without_prometheus_is_refused() -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{gateway: {{requestsInFlight: 80}}}}}}\n")
     assert problem.path == "clusters.main.gateway.requestsInFlight"
     assert "has no `prometheus`" in problem.message
     assert problem.fix_text.startswith("clusters:\n  main:\n    prometheus: {url: ")
 
 
-def test_a_fixed_number_of_pods_aims_at_nothing() -> None:
+def test_requests_in_flight_with_fixed_replicas_is_refused() -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{gateway: {{replicas: 2, requestsInFlight: 80}}}}}}\n")
     assert "`replicas` is a fixed number" in problem.message
     assert str(problem.fix) == "replicas: {min: 2, max: 6}"
 
 
 @pytest.mark.parametrize("url", ["prometheus:9090", "ftp://prometheus", "'http://a b'", "http://"])
-def test_an_address_is_one_of_the_web(url: str) -> None:
+def test_prometheus_url_that_is_not_http_is_refused(url: str) -> None:
     assert "url" in the_problem(f"{SMALL}clusters: {{main: {{prometheus: {{url: {url}}}}}}}\n").path

@@ -24,7 +24,9 @@ def redis_of(text: str) -> Redis:
         ("address: '[fd00::1]:6379'", "fd00::1", 6379, "", ("fd00::1/128",)),
     ],
 )
-def test_redis_tells_where_it_is(text: str, host: str, port: int, namespace: str, blocks: tuple[str, ...]) -> None:
+def test_redis_location_is_read_from_its_address(
+    text: str, host: str, port: int, namespace: str, blocks: tuple[str, ...]
+) -> None:
     redis = redis_of(text)
     assert (redis.host, redis.port, redis.peer_namespace, redis.blocks) == (host, port, namespace, blocks)
 
@@ -47,7 +49,7 @@ def test_redis_tells_where_it_is(text: str, host: str, port: int, namespace: str
         ("address: cache.example.com:6379, cidrs: [10.0.0.1/8]", "not a CIDR"),
     ],
 )
-def test_a_redis_that_cannot_be_reached_is_refused(text: str, says: str) -> None:
+def test_redis_without_location_is_refused(text: str, says: str) -> None:
     problem = the_problem(f"{SMALL}clusters: {{main: {{redis: {{{text}}}}}}}\n")
     assert says in problem.message
     assert str(problem.fix)

@@ -42,7 +42,7 @@ def door(text: str) -> GatewayValues:
 # -- the fleet file ----------------------------------------------------------------------------------------------------
 
 
-def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
+def test_served_as_gives_models_one_name() -> None:
     fleet = read(BASE + PLACE + NEXT)
     assert fleet.served_as("chat") == ("chat", "chat-big", "chat-next")
     assert [fleet.version_of(model) for model in fleet.models] == ["stable", "stable", "next"]
@@ -102,28 +102,28 @@ def test_clients_send_one_name_for_all_that_answers_to_it() -> None:
         ),
     ],
 )
-def test_what_cannot_answer_for_another_is_refused(model: str, path: str, message: str, fix: str) -> None:
+def test_wrong_served_as_is_refused(model: str, path: str, message: str, fix: str) -> None:
     problem = the_problem(BASE + f"  other: {model}\n")
     assert (problem.path, problem.line) == (path, 9)
     assert message in problem.message
     assert fix in str(problem.fix)
 
 
-def test_who_answers_for_another_is_not_answered_for() -> None:
+def test_served_as_of_a_served_model_is_refused() -> None:
     text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat-next, version: v3}}\n"
     problem = the_problem(BASE + NEXT + text)
     assert "`chat-next` is itself served as `chat`" in problem.message
     assert str(problem.fix) == "model: chat"
 
 
-def test_versions_have_no_more_than_all_requests() -> None:
+def test_version_weights_above_100_are_refused() -> None:
     text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat, version: v3, weight: 90}}\n"
     problem = the_problem(BASE + NEXT + text)
     assert problem.path == "models.third.servedAs.weight"
     assert "add up to 110 (next 20, v3 90)" in problem.message
 
 
-def test_a_version_has_one_weight() -> None:
+def test_version_with_two_weights_is_refused() -> None:
     text = "  third: {source: Qwen/Qwen3-8B, servedAs: {model: chat, version: next, weight: 30}}\n"
     problem = the_problem(BASE + NEXT + text)
     assert (problem.path, str(problem.fix)) == (
@@ -132,14 +132,14 @@ def test_a_version_has_one_weight() -> None:
     )
 
 
-def test_one_name_stands_on_one_cluster() -> None:
+def test_served_name_on_two_clusters_is_refused() -> None:
     text = BASE.replace("clusters: {main:", "clusters: {edge: {}, main:").replace("gpu: RTX", "cluster: edge, gpu: RTX")
     problem = the_problem(text + PLACE)
     assert problem.path == "models.chat-big.pool"
     assert "the gateway of cluster `main` reaches only services of `main`" in problem.message
 
 
-def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their_names() -> None:
+def test_service_and_served_names_share_one_cluster() -> None:
     """Of three models one is bound to the edge, one shares its service, and that one answers for the third."""
     clusters = "clusters: {edge: {apiServer: {cidrs: [10.0.0.1/32]}}, main:"
     text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
@@ -151,7 +151,7 @@ def test_a_service_takes_its_models_to_one_cluster_with_all_that_answer_to_their
     assert {model.cluster for model in plan(text + search % "" + beside).models.values()} == {"main"}
 
 
-def test_an_application_has_the_paths_of_the_one_that_it_served_as() -> None:
+def test_application_with_other_paths_than_its_served_model_is_refused() -> None:
     text = (
         BASE.replace("models: [chat]", "models: [chat, ocr]")
         + """\
@@ -167,7 +167,7 @@ def test_an_application_has_the_paths_of_the_one_that_it_served_as() -> None:
     assert (problem.path, str(problem.fix)) == ("models.new.application", "paths: {/v1/ocr: POST}")
 
 
-def test_tenants_name_what_clients_send() -> None:
+def test_tenant_with_a_model_that_is_served_as_another_is_refused() -> None:
     problem = the_problem(BASE.replace("models: [chat]", "models: [chat-next]") + NEXT)
     assert (problem.path, str(problem.fix)) == ("tenants.a.models[0]", "models: [chat]")
 
@@ -180,7 +180,7 @@ def test_tenants_name_what_clients_send() -> None:
         ("{chat-next: next}", "clients call `chat-next` as `chat`"),
     ],
 )
-def test_a_tenant_is_pinned_to_a_version_that_is_there(pins: str, message: str) -> None:
+def test_pinned_version_that_does_not_exist_is_refused(pins: str, message: str) -> None:
     (problem,) = problems(BASE.replace("[chat]}", f"[chat], pinnedVersions: {pins}}}") + NEXT)
     assert problem.path.startswith("tenants.a.pinnedVersions.")
     assert message in problem.message
@@ -193,7 +193,7 @@ def shares(planned: Plan) -> dict[str, int]:
     return planned.gateways["main"].versions["chat"]["stable"].models
 
 
-def test_unlike_places_get_shares_by_what_they_can_answer() -> None:
+def test_different_placements_get_weights_by_capacity() -> None:
     text = (BASE + PLACE).replace("context: 4096, ", f"context: 4096, {LOAD}")
     found = shares(plan(text))
     assert found["chat-big"] == 100
@@ -201,7 +201,7 @@ def test_unlike_places_get_shares_by_what_they_can_answer() -> None:
     assert shares(plan(BASE + PLACE)) == {"chat": 100, "chat-big": 100}, "nothing is known of their speed under load"
 
 
-def test_a_place_that_takes_less_is_warned_of() -> None:
+def test_plan_warns_of_a_shorter_context_under_one_name() -> None:
     text = PLACE.replace("4096", "2048")
     assert any(
         "`chat-big` has a context of 2048 tokens and `chat` of 4096" in warning
@@ -209,7 +209,7 @@ def test_a_place_that_takes_less_is_warned_of() -> None:
     )
 
 
-def test_a_model_is_planned_on_the_cluster_of_the_name_that_it_answers_to() -> None:
+def test_model_is_planned_on_the_cluster_of_its_served_name() -> None:
     clusters = "clusters: {edge: {apiServer: {cidrs: [10.0.0.1/32]}}, main:"
     text = BASE.replace("clusters: {main:", clusters).replace("gpu: RTX", "cluster: edge, gpu: RTX")
     assert plan(text + NEXT).models["chat-next"].cluster == "main"
@@ -217,14 +217,14 @@ def test_a_model_is_planned_on_the_cluster_of_the_name_that_it_answers_to() -> N
         plan(text + NEXT.replace("Qwen/Qwen3-8B", "Qwen/Qwen2.5-72B-Instruct"))  # it fits on the other one alone
 
 
-def test_the_plan_tells_who_answers_to_a_name() -> None:
+def test_plan_lists_the_models_of_a_served_name() -> None:
     assert list(joined_names(plan(BASE + PLACE + NEXT))) == [
         "chat: stable 80 % by chat (100) and chat-big (100), next 20 % by chat-next (100)"
     ]
     assert list(joined_names(plan(BASE))) == []
 
 
-def test_a_tenant_s_pin_is_told_where_it_says_what_the_tenant_may_call() -> None:
+def test_plan_lists_pinned_versions_of_tenants() -> None:
     rendered = rendered_of(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
     assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants)
     shown = StringIO()
@@ -235,7 +235,7 @@ def test_a_tenant_s_pin_is_told_where_it_says_what_the_tenant_may_call() -> None
 # -- the values --------------------------------------------------------------------------------------------------------
 
 
-def test_the_door_joins_places_and_versions_under_one_name() -> None:
+def test_gateway_values_join_versions_under_one_name() -> None:
     (name,), (model,) = zip(*door(BASE + PLACE + NEXT).models.items(), strict=True)
     assert name == "chat"
     assert {version: found.weight for version, found in model.versions.items()} == {"stable": 80, "next": 20}
@@ -243,17 +243,17 @@ def test_the_door_joins_places_and_versions_under_one_name() -> None:
     assert set(model.versions["next"].endpoints) == {"chat-next"}
 
 
-def test_a_rollback_is_one_number() -> None:
+def test_rollback_changes_one_weight() -> None:
     model = door(BASE + NEXT.replace("weight: 20", "weight: 0")).models["chat"]
     assert {version: found.weight for version, found in model.versions.items()} == {"stable": 100, "next": 0}
 
 
-def test_a_tenant_s_pin_reaches_the_door() -> None:
+def test_gateway_values_have_the_pinned_version() -> None:
     text = BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
     assert door(text + NEXT).tenants["a"].pinned_versions == {"chat": "next"}
 
 
-def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
+def test_services_serve_the_name_that_clients_send() -> None:
     text = BASE + PLACE + NEXT
     values = build_ray_service_values(plan(text), load(text))
     for service in ("chat", "chat-big", "chat-next"):
@@ -265,7 +265,7 @@ def test_every_service_serves_it_under_the_name_that_clients_send() -> None:
 # -- on this computer --------------------------------------------------------------------------------------------------
 
 
-def test_up_leaves_out_what_answers_for_a_model_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
+def test_up_skips_models_served_as_one_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
     rendered = rendered_of(load(BASE + PLACE + NEXT))
     assert up_services(rendered, None) == ["chat"]
     assert "chat-next: left out: it serves chat" in capsys.readouterr().err

@@ -28,25 +28,25 @@ from unit.small_fleet import the_problem
         ("a:\n\tb: 1\n", "not valid YAML", 2),
     ],
 )
-def test_yaml_that_is_no_fleet_is_told_in_a_sentence(text: str, says: str, line: int | None) -> None:
+def test_yaml_that_is_not_a_fleet_is_refused(text: str, says: str, line: int | None) -> None:
     problem = the_problem(text)
     assert says in problem.message
     assert problem.line == line
     assert str(problem.fix)
 
 
-def test_tabs_are_named_in_the_fix() -> None:
+def test_fix_of_a_tab_names_spaces() -> None:
     assert "never with tabs" in str(the_problem("a:\n\tb: 1\n").fix)
 
 
-def test_an_alias_bomb_is_refused() -> None:
+def test_yaml_alias_bomb_is_refused() -> None:
     text = "a: &a [1,1,1,1,1,1,1,1,1,1]\n"
     for before, here in zip("abcdef", "bcdefg", strict=True):
         text += f"{here}: &{here} [{','.join([f'*{before}'] * 10)}]\n"
     assert "aliases unfold" in the_problem(text).message
 
 
-def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
+def test_file_above_1_mib_is_refused_before_parsing(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     path.write_text("a: b\n" * 2_200_000)
     with pytest.raises(FleetError, match="at most 1 MiB") as caught:
@@ -56,7 +56,7 @@ def test_a_large_file_is_refused_before_it_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
-def test_a_path_that_cannot_be_read_is_told(tmp_path: Path, kind: str) -> None:
+def test_path_that_cannot_be_read_is_reported(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "fleet.yaml"
     says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8", "long": "too long"}[kind]
     if kind == "folder":

@@ -16,7 +16,7 @@ def doors(text: str) -> Plan:
 # -- the fleet file ----------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_nobody_may_call_beside_one_that_somebody_may_is_refused() -> None:
+def test_model_that_no_tenant_may_call_is_refused() -> None:
     more = SMALL + "  other: {source: Qwen/Qwen2.5-7B-Instruct, context: 4096}\n"
     problem = the_problem(more + "tenants: {a: {models: [chat]}}\n")
     assert (problem.path, problem.line) == ("models.other", 6)
@@ -26,19 +26,19 @@ def test_a_model_that_nobody_may_call_beside_one_that_somebody_may_is_refused() 
     read(more + "tenants: {a: {models: [chat]}}\nservices: {other: {aliases: {namespace: apps, names: [llm]}}}\n")
 
 
-def test_the_secret_with_a_tenant_s_keys_is_named_after_it() -> None:
+def test_secret_of_keys_is_named_after_the_tenant() -> None:
     fleet = read(SMALL + "tenants: {a: {models: [chat]}, b: {models: [chat], keys: {secret: mine}}}")
     assert (fleet.keys_of("a"), fleet.keys_of("b")) == ("gateway-keys-a", "mine")
 
 
 @pytest.mark.parametrize("limit", ["requestsPerMinute", "concurrency"])
-def test_a_limit_of_zero_is_refused_where_it_stands(limit: str) -> None:
+def test_tenant_limit_of_zero_is_refused(limit: str) -> None:
     problem = the_problem(SMALL + f"tenants:\n  a:\n    models: [chat]\n    {limit}: 0\n")
     assert (problem.path, problem.line) == (f"tenants.a.{limit}", 9)
     assert f"{limit}: " in str(problem.fix)
 
 
-def test_a_model_that_is_named_twice_is_refused() -> None:
+def test_model_listed_twice_is_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {models: [chat, chat]}\n")
     assert (problem.path, str(problem.fix)) == ("tenants.a.models[1]", "models: [chat]")
 
@@ -50,7 +50,7 @@ def test_a_model_that_is_named_twice_is_refused() -> None:
         ("a: {keys: {secret: gateway-keys-b}}, b: {}", "tenants.a.keys.secret"),
     ],
 )
-def test_two_tenants_with_the_same_keys_are_refused(tenants: str, at: str) -> None:
+def test_tenants_with_the_same_keys_are_refused(tenants: str, at: str) -> None:
     problem = the_problem(SMALL + f"tenants: {{{tenants}}}\n")
     assert problem.path == at
     assert "a key has to identify one tenant" in problem.message
@@ -77,7 +77,7 @@ def test_gateway_namespace_of_a_service_is_refused() -> None:
         ("a: {}, b: {namespace: models}", "namespace `models` has service `other`, which has no owner"),
     ],
 )
-def test_a_namespace_has_one_owner(tenants: str, why: str) -> None:
+def test_namespace_with_two_owners_is_refused(tenants: str, why: str) -> None:
     text = f"""\
 fleet: three
 pools: {{gpu: {{gpu: L4-24GB, nodes: 3}}}}
@@ -91,7 +91,7 @@ tenants: {{{tenants}}}
     assert str(problem.fix).startswith("namespace: b-models")
 
 
-def test_a_service_of_a_tenant_that_is_not_there_is_one_problem() -> None:
+def test_service_of_an_unknown_tenant_is_one_problem() -> None:
     assert the_problem(SMALL + "services: {chat: {tenant: b}}\ntenants: {a: {}}\n").path == "services.chat.tenant"
 
 
@@ -116,12 +116,12 @@ def test_gateway_with_an_incomplete_route_is_refused(gateway: str, why: str, fix
     assert fix in str(problem.fix)
 
 
-def test_keys_never_pass_an_ingress_in_clear_text() -> None:
+def test_ingress_without_tls_is_refused() -> None:
     problem = the_problem(SMALL + "clusters: {main: {gateway: {host: x, ingress: {className: nginx}}}}\n")
     assert (problem.path, str(problem.fix)[:17]) == ("clusters.main.gateway.ingress.tlsSecret", "tlsSecret: ai-tls")
 
 
-def test_a_service_account_is_named_with_its_namespace() -> None:
+def test_service_account_without_namespace_is_refused() -> None:
     problem = the_problem(SMALL + "tenants: {a: {access: {deployers: {serviceAccounts: [deployer]}}}}\n")
     assert str(problem.fix) == "serviceAccounts: [pipelines/deployer]   # namespace/name"
 
@@ -138,7 +138,7 @@ tenants: {a: {models: [ocr]}}
 """
 
 
-def test_an_application_of_one_s_own_says_which_paths_are_open() -> None:
+def test_custom_application_without_paths_is_refused() -> None:
     problem = the_problem(CUSTOM % "")
     assert (problem.path, problem.line) == ("models.ocr.application", 7)
     assert str(problem.fix) == "paths: {/v1/ocr: POST}"
@@ -146,11 +146,11 @@ def test_an_application_of_one_s_own_says_which_paths_are_open() -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/../ocr", "//ocr", "v1/ocr", "/v1/%2e"])
-def test_a_path_with_tricks_is_refused(path: str) -> None:
+def test_application_path_with_special_characters_is_refused(path: str) -> None:
     assert "not a path" in the_problem(CUSTOM % f", paths: {{'{path}': POST}}").message
 
 
-def test_every_tenant_s_problem_is_told_at_once() -> None:
+def test_problems_of_all_tenants_are_reported_together() -> None:
     found = problems(SMALL + "tenants:\n  a: {models: [chap]}\n  b: {models: [chat, chat]}\n")
     assert [problem.line for problem in found] == [7, 8]
 
@@ -158,7 +158,7 @@ def test_every_tenant_s_problem_is_told_at_once() -> None:
 # -- the plan ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_has_a_door_where_somebody_may_call_something() -> None:
+def test_cluster_has_a_gateway_when_tenants_may_call_a_model() -> None:
     found = doors("tenants: {a: {models: [chat]}, b: {}}\n").gateways
     assert {name: (door.models, door.tenants, door.url) for name, door in found.items()} == {
         "main": (("chat",), ("a",), "http://gateway.gateway")
@@ -166,7 +166,7 @@ def test_a_cluster_has_a_door_where_somebody_may_call_something() -> None:
     assert not doors("tenants: {a: {}}\n").gateways
 
 
-def test_the_address_of_a_door_is_its_host() -> None:
+def test_gateway_url_is_its_host() -> None:
     gateway = (
         "clusters: {main: {gateway: {host: ai.example.com, ingress: {tlsSecret: tls}, allowedClients: [nginx]}}}\n"
     )
@@ -191,11 +191,11 @@ def test_the_address_of_a_door_is_its_host() -> None:
         ("tenants: {a: {models: [chat]}}\n", "no client can reach the gateway of cluster `main`"),
     ],
 )
-def test_what_is_left_open_or_shut_is_warned_of(more: str, warning: str) -> None:
+def test_plan_warns_of_open_and_unreachable_services(more: str, warning: str) -> None:
     assert any(warning in told for told in doors(more).warnings)
 
 
-def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
+def test_complete_fleet_has_no_warnings() -> None:
     callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     assert (
         doors(callers + OWNED + "tenants: {a: {models: [chat], gpus: 1, access: {editors: {groups: [a]}}}}\n").warnings
@@ -211,7 +211,7 @@ def test_a_fleet_with_everything_in_its_place_is_warned_of_nothing() -> None:
         ("requestsPerMinute: 60", ""),
     ],
 )
-def test_limits_below_the_planned_load_are_warned_of(limit: str, warning: str) -> None:
+def test_plan_warns_of_limits_below_the_planned_load(limit: str, warning: str) -> None:
     text = SMALL.replace("4096", "4096, traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}")
     callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     warnings = plan(text + callers + f"tenants: {{a: {{models: [chat], {limit}}}}}\n").warnings
