@@ -229,7 +229,7 @@ def test_model_version_header_must_name_an_existing_version(send, version, statu
     assert [header_values(request, "x-model-version") for request in found.requests] == ([[]] if status == 200 else [])
 
 
-def test_duplicate_host_is_handled(send):
+def test_invalid_or_second_host_is_refused(send):
     for header in (b"Host: y", b"Host: x, y", b"Host: "):
         found = send(build(header))
         assert (found.statuses, found.in_sync, found.requests) == ([400], False, [])

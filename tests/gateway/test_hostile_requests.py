@@ -147,7 +147,7 @@ def test_invalid_target_is_refused_and_connection_closed(send, path):
         b"http://user:password@x" + PATH + b"?x",
     ],
 )
-def test_query_and_fragment_are_not_forwarded(send, path):
+def test_query_scheme_and_user_of_a_url_are_not_forwarded(send, path):
     found = send(build(path=path))
     assert found.statuses == [200]
     assert [request.path for request in found.requests] == ["/app/v1/chat/completions"]
