@@ -109,15 +109,19 @@ def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> 
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
-    fixes = [_convert(found, split, root) for found in answer.fixes]
+    ordered = sorted(answer.fixes, key=lambda found: bool(_lacking_gpus(found, split)))
+    fixes = [_convert(found, split, root, is_pinned=model_spec.declared.pool is not None) for found in ordered]
     if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
         return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
     return fixes
 
 
-def _convert(found: FitFix, split: ModelSplit, root: str) -> Fix:
+def _convert(found: FitFix, split: ModelSplit, root: str, *, is_pinned: bool) -> Fix:
     """The settings of `fit` as a key of the fleet file."""
-    if gpu := found.settings.get("gpu"):
+    gpu = found.settings.get("gpu")
+    if gpu and is_pinned and split.inventory.is_uniform:
+        return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
+    if gpu:
         pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.tp} if split.tp > 1 else {})
         name = str(gpu).lower()
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
@@ -128,7 +132,17 @@ def _convert(found: FitFix, split: ModelSplit, root: str) -> Fix:
     if not below:
         return Fix(f"{root}.{key}", value, found.why)
     plain = {below: list(value) if isinstance(value, tuple) else value for _, below, value in keys}
-    return Fix(f"{root}.{key}", plain, found.why)
+    return Fix(f"{root}.{key}", plain, "; ".join(part for part in (found.why, _lacking_gpus(found, split)) if part))
+
+
+def _lacking_gpus(found: FitFix, split: ModelSplit) -> str:
+    """What the pool lacks for the split of a fix; empty if it has enough GPUs."""
+    pool = split.inventory
+    tp, pp = (found.settings.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline"))
+    per_host, total = int(str(tp or split.tp)), int(str(tp or split.tp)) * int(str(pp or split.pp))
+    if per_host > _largest_host(pool):
+        return f"pool `{pool.name}` has {_largest_host(pool)} per host"
+    return f"pool `{pool.name}` has {pool.gpu_count}" if total > pool.gpu_count else ""
 
 
 def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
