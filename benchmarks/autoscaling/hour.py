@@ -15,7 +15,7 @@ from rayhelm.catalog import load_catalog
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 
 __all__ = ["SHARES", "TRACES", "TTFT_S", "list_jobs", "plan_trace", "run"]
 
@@ -65,7 +65,7 @@ def plan_trace(name: str) -> ModelPlan:
     """Plan for the minute with the most requests, with the mean lengths of the trace."""
     of = load_trace(name)
     text = FLEET.format(rate=of.peak, prompt=of.prompt, answer=of.answer, ttft=TTFT_S)
-    return plan_fleet(fleet_of(parse_document(text, "fleet.yaml"))).models["model"]
+    return plan_fleet(parse_fleet(parse_document(text, "fleet.yaml"))).models["model"]
 
 
 def build_terms(plan: ModelPlan, of: Trace) -> DeploymentTerms:

@@ -8,9 +8,9 @@ from network.kit.compare import differences, reached
 from network.kit.releases import installed, one
 from network.kit.world import Pod, World, world_of
 from rayhelm.charts.helm import charts_dir
-from rayhelm.render.files import rendered_of
+from rayhelm.render.files import render_loaded_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 
 FLEET = charts_dir().parent / "values/two-workstations/fleet.yaml"
 """Its one tenant, `lab`, owns the service."""
@@ -20,7 +20,7 @@ def edited(old: str, new: str) -> World:
     """The fleet after an edit of its file."""
     text = Path(FLEET).read_text()
     assert old in text
-    rendered = rendered_of(fleet_of(parse_document(text.replace(old, new), str(FLEET))))
+    rendered = render_loaded_fleet(parse_fleet(parse_document(text.replace(old, new), str(FLEET))))
     return world_of(pair for release in rendered.releases for pair in installed(release))
 
 

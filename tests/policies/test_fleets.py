@@ -12,7 +12,7 @@ from policies.kit.cases import namespace
 from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, index_namespaces
 from rayhelm.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.charts.helm import charts_dir, template
-from rayhelm.render.files import Rendered, render_fleet, rendered_of
+from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
 from rayhelm.render.releases import Release
 from rayhelm.spec.load import load_fleet
 from rayhelm.values.emit import select_changed
@@ -87,7 +87,7 @@ def test_a_model_without_a_commit_and_without_a_reason_is_refused() -> None:
     loaded = load_fleet(charts_dir().parent / "values/single-gpu/fleet.yaml")
     for model in loaded.fleet.models.values():
         model.__dict__["unpinned_reason"] = None
-    rendered = rendered_of(loaded)
+    rendered = render_loaded_fleet(loaded)
     found = tuple(item for one in rendered.releases for item in objects(one))
     assert {violation.rule for violation in violations(found, list(read_policies(found)))} == {"model-revision"}
 

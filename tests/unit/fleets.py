@@ -6,13 +6,13 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import LoadedFleet, fleet_of
+from rayhelm.spec.load import LoadedFleet, parse_fleet
 
 __all__ = ["load", "one", "plan", "refused"]
 
 
 def load(text: str) -> LoadedFleet:
-    return fleet_of(parse_document(textwrap.dedent(text), "fleet.yaml"))
+    return parse_fleet(parse_document(textwrap.dedent(text), "fleet.yaml"))
 
 
 def plan(text: str) -> Plan:

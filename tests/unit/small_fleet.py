@@ -5,7 +5,7 @@ import pytest
 from rayhelm.errors import FleetError, Problem
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 
 __all__ = ["SMALL", "problems", "read", "the_problem"]
 
@@ -19,7 +19,7 @@ models:
 
 
 def read(text: str) -> Fleet:
-    return fleet_of(parse_document(text, "fleet.yaml")).fleet
+    return parse_fleet(parse_document(text, "fleet.yaml")).fleet
 
 
 def problems(text: str) -> list[Problem]:

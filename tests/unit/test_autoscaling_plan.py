@@ -6,7 +6,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.ray_service import RayServiceValues
 
@@ -30,7 +30,7 @@ models:
 
 
 def plan(text: str) -> Plan:
-    return plan_fleet(fleet_of(parse_document(text, "fleet.yaml")))
+    return plan_fleet(parse_fleet(parse_document(text, "fleet.yaml")))
 
 
 def chat(more: str, speed: str = "1GB/s") -> ModelPlan:
@@ -155,7 +155,7 @@ IMAGE = "image: {repository: registry.example/ray, tag: ours, includesRayhelm: t
 
 
 def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> RayServiceValues:
-    loaded = fleet_of(parse_document(ASKING.format(prometheus=prometheus, image=image, pool=pool), "fleet.yaml"))
+    loaded = parse_fleet(parse_document(ASKING.format(prometheus=prometheus, image=image, pool=pool), "fleet.yaml"))
     return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rayhelm.errors import FleetError
 from rayhelm.lint.fleet import lint_fleet
-from rayhelm.render.files import Rendered, files_of, render_fleet, rendered_of
+from rayhelm.render.files import Rendered, build_files, render_fleet, render_loaded_fleet
 from rayhelm.render.releases import Release
 from rayhelm.spec.tenants import Tenant as Declared
 from rayhelm.values.build.worker_groups import get_gpu_resource
@@ -34,7 +34,7 @@ tenants:
 
 
 def of(text: str) -> Rendered:
-    return rendered_of(load(text))
+    return render_loaded_fleet(load(text))
 
 
 def release(rendered: Rendered, file: str) -> Release:
@@ -275,7 +275,7 @@ def test_cards_are_told_by_the_names_that_a_quota_counts() -> None:
 
 
 def test_the_page_tells_who_may_call_and_what_tenants_may_hold() -> None:
-    page = files_of(of(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
+    page = build_files(of(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
     assert "| main | http://gateway.gateway | gateway | chat, embed |" in page
     assert "| guest | chat | 7 | 2 | theirs |" in page
     assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 baseline + 2 upgrade surge |" in page

@@ -14,7 +14,7 @@ import yaml
 from rich.console import Console
 
 from rayhelm.charts.helm import find_helm
-from rayhelm.cli.fleet_commands import plan_table
+from rayhelm.cli.fleet_commands import build_plan_table
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.load import load_fleet
 from unit.command import Answer, run
@@ -207,7 +207,7 @@ def test_file_with_name_json_does_not_set_the_format(rayhelm: Rayhelm, arguments
 def test_plan_table_keeps_numbers_whole_in_a_narrow_terminal() -> None:
     plan = plan_fleet(load_fleet(VALUES / "three-tiers" / "fleet.yaml"))
     out = io.StringIO()
-    Console(width=60, file=out).print(plan_table(plan))
+    Console(width=60, file=out).print(build_plan_table(plan))
     for model in plan.models.values():
         assert f" {model.max_model_len} " in out.getvalue()
         assert f" {model.price_per_hour:.2f} " in out.getvalue()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rayhelm.render.files import Rendered, rendered_of
+from rayhelm.render.files import Rendered, render_loaded_fleet
 from unit.fleets import load
 from unit.small_fleet import SMALL, the_problem
 
@@ -20,7 +20,7 @@ URL = "http://prometheus.metrics:9090"
 
 
 def of(cluster: str) -> Rendered:
-    return rendered_of(load(FLEET % cluster))
+    return render_loaded_fleet(load(FLEET % cluster))
 
 
 def values(rendered: Rendered) -> dict[str, Any]:

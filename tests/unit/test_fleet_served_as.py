@@ -5,11 +5,11 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from rayhelm.cli.tenant_table import joined_names, tenant_table
+from rayhelm.cli.tenant_table import build_tenant_table, joined_names
 from rayhelm.cli.up import up_services
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
-from rayhelm.render.files import rendered_of
+from rayhelm.render.files import render_loaded_fleet
 from rayhelm.render.plan_page import plan_page
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
@@ -225,10 +225,10 @@ def test_plan_lists_the_models_of_a_served_name() -> None:
 
 
 def test_plan_lists_pinned_versions_of_tenants() -> None:
-    rendered = rendered_of(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
+    rendered = render_loaded_fleet(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
     assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants)
     shown = StringIO()
-    Console(width=200, file=shown).print(tenant_table(rendered.plan))
+    Console(width=200, file=shown).print(build_tenant_table(rendered.plan))
     assert "chat (next)" in shown.getvalue()
 
 
@@ -266,7 +266,7 @@ def test_services_serve_the_name_that_clients_send() -> None:
 
 
 def test_up_skips_models_served_as_one_that_it_serves(capsys: pytest.CaptureFixture[str]) -> None:
-    rendered = rendered_of(load(BASE + PLACE + NEXT))
+    rendered = render_loaded_fleet(load(BASE + PLACE + NEXT))
     assert up_services(rendered, None) == ["chat"]
     assert "chat-next: left out: it serves chat" in capsys.readouterr().err
     assert up_services(rendered, "chat-next") == ["chat-next"]

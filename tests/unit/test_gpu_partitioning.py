@@ -4,7 +4,7 @@ import pytest
 
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.render.files import Rendered, rendered_of
+from rayhelm.render.files import Rendered, render_loaded_fleet
 from rayhelm.values.platform import PlatformValues
 from unit.fleets import load
 
@@ -31,7 +31,7 @@ def of(
 ) -> Rendered:
     usual = {"source: Qwen/Qwen2.5-7B-Instruct, context: 8192": chat, "source: Qwen/Qwen3-0.6B, context: 4096": small}
     both = [said if "source" in said else f"{model}, {said}".removesuffix(", ") for model, said in usual.items()]
-    return rendered_of(load(FLEET % (gpu, nodes, per_node, sharing, *both)))
+    return render_loaded_fleet(load(FLEET % (gpu, nodes, per_node, sharing, *both)))
 
 
 def models(rendered: Rendered) -> tuple[ModelPlan, ModelPlan]:
@@ -159,7 +159,7 @@ def test_pinned_utilization_within_the_time_slice_is_kept() -> None:
 
 
 def test_models_of_one_service_share_a_whole_gpu() -> None:
-    rendered = rendered_of(
+    rendered = render_loaded_fleet(
         load(
             "fleet: f\nclusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}\npools: {p: {gpu: L4-24GB, nodes: 1}}\n"
             "models:\n  a: {source: Qwen/Qwen3-0.6B, context: 4096, service: s}\n"
@@ -214,7 +214,7 @@ def test_sharing_of_different_hosts_is_refused() -> None:
     text = FLEET % ("X", 1, 1, "{shares: 2}", SMALL, SMALL)
     text = text.replace("gpu: X, nodes: 1, gpusPerNode: 1", "hosts: [{gpu: L4-24GB}, {gpu: T4-16GB}]")
     with pytest.raises(FleetError) as caught:
-        rendered_of(load(text))
+        render_loaded_fleet(load(text))
     assert "with `hosts`" in caught.value.problems[0].message
 
 
@@ -227,7 +227,7 @@ def test_replica_over_several_parts_is_refused() -> None:
 
 
 def platform(text: str) -> PlatformValues:
-    (release,) = [one for one in rendered_of(load(text)).releases if one.chart == "platform"]
+    (release,) = [one for one in render_loaded_fleet(load(text)).releases if one.chart == "platform"]
     assert isinstance(release.values, PlatformValues)
     return release.values
 
@@ -284,5 +284,5 @@ def test_services_use_the_priority_classes_of_the_platform() -> None:
 
 
 def test_pods_have_the_runtime_class_of_their_pool() -> None:
-    rendered = rendered_of(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
+    rendered = render_loaded_fleet(load(PLAIN % ("", "L4-24GB", ", runtimeClass: nvidia", "")))
     assert rendered.values["a"].worker_groups["p"].runtime_class_name == "nvidia"

@@ -16,7 +16,7 @@ from rayhelm.local.config import list_prefixes
 from rayhelm.local.gateway import GatewayFailed, LocalGateway
 from rayhelm.local.serve import down
 from rayhelm.local.state import EndpointState
-from rayhelm.render.files import rendered_of
+from rayhelm.render.files import render_loaded_fleet
 from rayhelm.values.gateway.models import Model
 from unit.fleets import load
 
@@ -120,7 +120,7 @@ models:
 
 
 def test_application_without_paths_is_left_out_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
-    rendered = rendered_of(load(OWN % ""))
+    rendered = render_loaded_fleet(load(OWN % ""))
     assert list(select_models(rendered, {"chat": "/chat", "ocr": "/ocr"})) == ["chat"]
     assert "ocr: not reachable through the gateway" in capsys.readouterr().err
     with pytest.raises(FleetError, match="--no-gateway"):
@@ -128,7 +128,7 @@ def test_application_without_paths_is_left_out_with_a_warning(capsys: pytest.Cap
 
 
 def test_custom_applications_are_reachable_through_the_gateway() -> None:
-    rendered = rendered_of(load(OWN % ", paths: {/v1/ocr: POST}"))
+    rendered = render_loaded_fleet(load(OWN % ", paths: {/v1/ocr: POST}"))
     config = {
         "applications": [
             {

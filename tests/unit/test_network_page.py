@@ -10,7 +10,7 @@ from rayhelm.charts.helm import charts_dir
 from rayhelm.network import AllowedFlow, NetworkRelease, find_allowed_flows, load_chart_flows
 from rayhelm.network.flows import ChartFlows
 from rayhelm.network.table import format_flows_table
-from rayhelm.render.files import files_of, render_fleet
+from rayhelm.render.files import build_files, render_fleet
 from rayhelm.render.network_page import build_network_page
 from rayhelm.render.releases import Release
 
@@ -137,7 +137,7 @@ def test_a_chart_without_pods_has_no_part() -> None:
 @pytest.mark.parametrize("fleet", sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml")))
 def test_each_release_of_a_fleet_has_its_part(fleet: str) -> None:
     rendered = render_fleet(VALUES / fleet / "fleet.yaml")
-    text = files_of(rendered)["network.md"]
+    text = build_files(rendered)["network.md"]
     for release in rendered.releases:
         assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in load_chart_flows())
 

@@ -9,9 +9,9 @@ from rayhelm.catalog import load_catalog
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
-from rayhelm.render.files import Rendered, files_of, render_fleet
+from rayhelm.render.files import Rendered, build_files, render_fleet
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 
 VALUES = Path(__file__).parents[2] / "values"
 FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))
@@ -27,7 +27,7 @@ def without(name: str, *lines: str) -> dict[str, ModelPlan]:
     text = (VALUES / name / "fleet.yaml").read_text()
     kept = [line for line in text.splitlines() if not line.strip().startswith(lines)]
     assert len(kept) < len(text.splitlines())
-    return plan_fleet(fleet_of(parse_document("\n".join(kept), "fleet.yaml"))).models
+    return plan_fleet(parse_fleet(parse_document("\n".join(kept), "fleet.yaml"))).models
 
 
 def test_reference_fleets_are_complete() -> None:
@@ -36,7 +36,7 @@ def test_reference_fleets_are_complete() -> None:
 
 @pytest.mark.parametrize("name", FLEETS)
 def test_committed_files_are_what_render_writes(name: str) -> None:
-    files = files_of(rendered(name))
+    files = build_files(rendered(name))
     for path, text in files.items():
         assert (VALUES / name / path).read_text() == text, f"stale: rayhelm render values/{name}"
     there = {str(path.relative_to(VALUES / name)) for path in (VALUES / name).rglob("*.yaml")} - {"fleet.yaml"}

@@ -9,7 +9,7 @@ import pytest
 from rayhelm.rehearsal.change import EDIT_VARIABLE, ServiceEdit, classify_edit, mirror_edits, plan_steps
 from rayhelm.rehearsal.external import remove_external
 from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
-from rayhelm.render.files import Rendered, rendered_of
+from rayhelm.render.files import Rendered, render_loaded_fleet
 from rayhelm.standin.cluster import GROUP, StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import RayImage
@@ -42,7 +42,7 @@ def wider(service: str) -> str:
 
 
 def rendered(text: str = FLEET) -> Rendered:
-    return rendered_of(load(text))
+    return render_loaded_fleet(load(text))
 
 
 def stand_ins(text: str = FLEET) -> StandInSet:

@@ -13,7 +13,7 @@ from rayhelm.catalog import load_catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.charts.helm import template
 from rayhelm.errors import FleetError, UsageError
-from rayhelm.render.files import Rendered, render_fleet, rendered_of
+from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
 from rayhelm.spec.labels import Labels
 from rayhelm.values.build.pod_kinds import name_pod_kinds
 from rayhelm.values.emit import select_changed
@@ -83,7 +83,7 @@ def rendered(fleet: str) -> Rendered:
 
 
 def of_text(text: str) -> Rendered:
-    return rendered_of(load(text))
+    return render_loaded_fleet(load(text))
 
 
 def groups(found: Rendered, cluster: str) -> Iterator[tuple[str, int, Object]]:

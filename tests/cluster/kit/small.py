@@ -8,7 +8,7 @@ from charts.kit import example, over
 from cluster.kit.cluster import Object
 from cluster.kit.place import Testbed
 from rayhelm.spec.document import parse_document
-from rayhelm.spec.load import fleet_of
+from rayhelm.spec.load import parse_fleet
 from testbed.nodes import cpu_nodes, simulated, volumes
 
 __all__ = ["Small"]
@@ -34,7 +34,7 @@ class Small:
     name: str
 
     def machines(self) -> list[Object]:
-        loaded = fleet_of(parse_document(FLEET.replace("NAME", self.name), "fleet.yaml"))
+        loaded = parse_fleet(parse_document(FLEET.replace("NAME", self.name), "fleet.yaml"))
         return [*simulated(loaded), *cpu_nodes(2), *volumes(loaded, count=32)]
 
     def values(self, place: Testbed, *overlays: Mapping[str, Any]) -> dict[str, Any]:

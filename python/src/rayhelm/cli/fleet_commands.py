@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, warn
-from rayhelm.cli.tenant_table import joined_names, tenant_table
+from rayhelm.cli.tenant_table import build_tenant_table, joined_names
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rayhelm.lint.fleet import Checked
     from rayhelm.planner.plan import ModelPlan, Plan
 
-__all__ = ["FleetArgument", "fleet_file", "lint_command", "plan_command", "plan_table"]
+__all__ = ["FleetArgument", "build_plan_table", "fleet_file", "lint_command", "plan_command"]
 
 FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")]
 
@@ -46,9 +46,9 @@ def plan_command(
         previewed = {"problems": [problem.as_dict() for problem in problems]}
         print(json.dumps(plan.model_dump(mode="json") | previewed, indent=2))
         return
-    console().print(plan_table(plan))
+    console().print(build_plan_table(plan))
     if plan.tenants:
-        console().print(tenant_table(plan))
+        console().print(build_tenant_table(plan))
         for text in joined_names(plan):
             console().print(text, soft_wrap=True, highlight=False)
     if reasons:
@@ -133,7 +133,7 @@ def fleet_file(path: Path) -> Path:
     return path
 
 
-def plan_table(plan: "Plan") -> "Table":
+def build_plan_table(plan: "Plan") -> "Table":
     """The models of a plan. In a narrow terminal words fold, and numbers stay whole."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

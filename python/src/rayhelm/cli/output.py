@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Format", "FormatOption", "PageFormat", "PageFormatOption", "console", "format_of", "shown", "warn"]
+__all__ = ["Format", "FormatOption", "PageFormat", "PageFormatOption", "console", "format_of", "show_progress", "warn"]
 
 _KEY = "rayhelm.format"
 Chosen = TypeVar("Chosen", bound=enum.StrEnum)
@@ -80,7 +80,7 @@ def warn(text: str) -> None:
 
 
 @contextmanager
-def shown(format: enum.StrEnum) -> Iterator[Callable[[str], None]]:
+def show_progress(format: enum.StrEnum) -> Iterator[Callable[[str], None]]:
     """Show on standard error what the command waits for: one changing line in a terminal, plain lines elsewhere."""
     import time
 

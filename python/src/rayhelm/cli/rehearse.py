@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rayhelm.cli.fleet_commands import fleet_file
-from rayhelm.cli.output import PageFormat, PageFormatOption, console, shown
+from rayhelm.cli.output import PageFormat, PageFormatOption, console, show_progress
 
 if TYPE_CHECKING:
     from rayhelm.rehearsal.cluster_session import ClusterSession
@@ -86,7 +86,7 @@ def rehearse_command(
     if clean:
         if fleet or change:
             raise UsageError("--clean takes no fleet: the record on the cluster names what to remove")
-        with shown(format) as report_progress:
+        with show_progress(format) as report_progress:
             _print_cleaned(remove_all(_open_session(kubeconfig, context, report_progress)), format)
         return
     if fleet is None:
@@ -105,7 +105,7 @@ def rehearse_command(
     )
     if new:
         refuse_identical(old, new, options)
-    with shown(format) as report_progress:
+    with show_progress(format) as report_progress:
         report = rehearse(_open_session(kubeconfig, context, report_progress), old, new, options)
     _print(report, format)
     if not report.ok:

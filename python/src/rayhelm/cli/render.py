@@ -35,13 +35,13 @@ def render_command(
     no longer has. It never touches other files, and it never removes a file that was edited since.
     """
     from rayhelm.errors import FleetError
-    from rayhelm.render.files import files_of, manifests_of, render_fleet
+    from rayhelm.render.files import build_files, build_manifests, render_fleet
     from rayhelm.render.folder import compare, write
 
     path = fleet_file(fleet)
     folder = output or path.parent
     rendered = render_fleet(path)
-    files = files_of(rendered) | (manifests_of(rendered) if manifests else {})
+    files = build_files(rendered) | (build_manifests(rendered) if manifests else {})
     difference = compare(folder, files, rendered)
     command = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
     problems = list(_stale(difference, folder, command)) if check else []

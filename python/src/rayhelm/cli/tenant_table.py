@@ -9,10 +9,10 @@ if TYPE_CHECKING:
 
     from rayhelm.planner.plan import Plan, TenantPlan, VersionPlan
 
-__all__ = ["joined_names", "tenant_table"]
+__all__ = ["build_tenant_table", "joined_names"]
 
 
-def tenant_table(plan: "Plan") -> "Table":
+def build_tenant_table(plan: "Plan") -> "Table":
     """A row for each tenant: what it may call, its limits, its services, and their GPUs with the upgrade surge."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table

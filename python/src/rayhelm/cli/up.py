@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
-from rayhelm.cli.output import Format, FormatOption, console, shown, warn
+from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 
 if TYPE_CHECKING:
     from rayhelm.local.state import EndpointState, LocalEndpoint
@@ -79,7 +79,7 @@ def up_command(
         pids = ", ".join(str(process.pid) for process in others)
         warn(f"another Ray runs on this computer (pid {pids}). It is left alone; this one uses other ports")
     local_gateway = render_gateway(behind, routes, port) if gateway else None
-    with shown(format) as report_progress:
+    with show_progress(format) as report_progress:
         endpoint = up(
             config,
             models,

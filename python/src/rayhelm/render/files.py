@@ -13,7 +13,7 @@ from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.problems import find_problems_of_values
-from rayhelm.render.releases import Release, releases_of
+from rayhelm.render.releases import Release, build_releases
 from rayhelm.spec.load import LoadedFleet, load_fleet
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
@@ -26,12 +26,12 @@ from rayhelm.values.tenant import TenantValues
 __all__ = [
     "CHART",
     "Rendered",
-    "files_of",
-    "manifests_of",
-    "mark_of",
-    "names_of",
+    "build_files",
+    "build_manifests",
+    "format_mark",
+    "list_paths",
     "render_fleet",
-    "rendered_of",
+    "render_loaded_fleet",
 ]
 
 CHART = "ray-service"
@@ -62,10 +62,10 @@ class Rendered:
 
 def render_fleet(path: Path) -> Rendered:
     """Plan and value the fleet file at `path`. Raises FleetError."""
-    return rendered_of(load_fleet(path))
+    return render_loaded_fleet(load_fleet(path))
 
 
-def rendered_of(loaded: LoadedFleet) -> Rendered:
+def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
     """Plan and value a fleet. Raises FleetError."""
     plan = plan_fleet(loaded)
     try:
@@ -75,11 +75,11 @@ def rendered_of(loaded: LoadedFleet) -> Rendered:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
     tenants = build_tenant_values(plan, loaded.fleet, values)
     gateways = build_gateways(plan, loaded.fleet, values)
-    releases = releases_of(loaded, plan, values, tenants, gateways, platforms)
+    releases = build_releases(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases)
 
 
-def files_of(rendered: Rendered) -> dict[str, str]:
+def build_files(rendered: Rendered) -> dict[str, str]:
     """Text of each file, by its path below the fleet's folder."""
     from rayhelm.render.network_page import build_network_page
     from rayhelm.render.plan_page import plan_page
@@ -98,21 +98,21 @@ def _header(release: Release, rendered: Rendered) -> str:
     return (
         f"Values of chart {release.chart}: release `{release.name}` ({release.about}), namespace"
         f" `{release.namespace}`{cluster}.\n"
-        f"{mark_of(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
+        f"{format_mark(rendered)}; edit the fleet file, not this one. plan.md has the reasons."
     )
 
 
-def mark_of(rendered: Rendered) -> str:
+def format_mark(rendered: Rendered) -> str:
     """Text in the header of each file that marks it as rendered."""
     return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
 
 
-def names_of(rendered: Rendered) -> set[str]:
+def list_paths(rendered: Rendered) -> set[str]:
     """Paths of all files with values or objects, whether they are asked for or not."""
     return {name for release in rendered.releases for name in (release.file, _manifest(release))}
 
 
-def manifests_of(rendered: Rendered) -> dict[str, str]:
+def build_manifests(rendered: Rendered) -> dict[str, str]:
     """What Helm makes of the values, by path. FleetError carries the rule that was broken: one of a chart, or of the
     admission policies that would refuse the fleet's own objects."""
     import yaml
@@ -128,7 +128,7 @@ def manifests_of(rendered: Rendered) -> dict[str, str]:
     made = list(zip(rendered.releases, objects, strict=True))
     if problems := check_releases(made, rendered.loaded).problems:
         raise FleetError(problems)
-    header = f"# {mark_of(rendered)}; edit the fleet file, not this one.\n"
+    header = f"# {format_mark(rendered)}; edit the fleet file, not this one.\n"
     return {_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
 
 

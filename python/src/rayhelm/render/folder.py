@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError, Problem
-from rayhelm.render.files import Rendered, mark_of, names_of
+from rayhelm.render.files import Rendered, format_mark, list_paths
 from rayhelm.render.manifest import MANIFEST, FolderManifest, checksum, manifest_text, read_manifest
 
 __all__ = ["EDITED", "Difference", "compare", "write"]
@@ -59,7 +59,7 @@ def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Diffe
     there = {name: _read(folder / name) for name in (*files, *earlier.files)}
     current = tuple(name for name, text in files.items() if there[name] == text.encode())
     stale = tuple(name for name in files if name not in current)
-    optional = names_of(rendered) - files.keys()
+    optional = list_paths(rendered) - files.keys()
     gone = [name for name in earlier.files if name not in files and name not in optional and there[name] is not None]
     removed = tuple(name for name in gone if _is_unedited(folder, name, there[name], earlier))
     unlisted = _find_unlisted(folder, rendered) if not earlier.fleet else ()
@@ -118,7 +118,7 @@ def _find_unlisted(folder: Path, rendered: Rendered) -> tuple[str, ...]:
     """Files of a render without a manifest (rayhelm 0.1) that the fleet no longer has, by their header."""
     if f"# Plan of `{rendered.plan.fleet}`".encode() not in (_read(folder / "plan.md") or b"").splitlines():
         return ()
-    mark, known = f"# {mark_of(rendered)};".encode(), names_of(rendered)
+    mark, known = f"# {format_mark(rendered)};".encode(), list_paths(rendered)
     return tuple(
         name
         for kind in KINDS

@@ -15,7 +15,7 @@ from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.tenant import TenantValues
 
-__all__ = ["Release", "releases_of"]
+__all__ = ["Release", "build_releases"]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Release:
     """Version of Kubernetes that it is for, as helm takes it."""
 
 
-def releases_of(
+def build_releases(
     loaded: LoadedFleet,
     plan: Plan,
     services: Mapping[str, RayServiceValues],

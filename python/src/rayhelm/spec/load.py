@@ -9,7 +9,7 @@ from rayhelm.errors import FleetError
 from rayhelm.spec.checks import check
 from rayhelm.spec.document import Document, read_document
 from rayhelm.spec.fleet import Fleet
-from rayhelm.spec.translate import problems_of
+from rayhelm.spec.translate import translate_errors
 
 __all__ = ["LoadedFleet", "load_fleet"]
 
@@ -24,14 +24,14 @@ class LoadedFleet:
 
 def load_fleet(path: Path) -> LoadedFleet:
     """Read and check the fleet file at `path`. Raises FleetError."""
-    return fleet_of(read_document(path))
+    return parse_fleet(read_document(path))
 
 
-def fleet_of(document: Document) -> LoadedFleet:
+def parse_fleet(document: Document) -> LoadedFleet:
     try:
         fleet = Fleet.model_validate(document.data)
     except ValidationError as error:
-        raise FleetError(problems_of(error, document, Fleet)) from None
+        raise FleetError(translate_errors(error, document, Fleet)) from None
     if problems := check(fleet, document):
         raise FleetError(problems)
     return LoadedFleet(fleet, document)

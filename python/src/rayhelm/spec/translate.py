@@ -15,10 +15,10 @@ from rayhelm.spec.renamed import describe_renamed, new_key
 from rayhelm.spec.sample import as_yaml, sample
 from rayhelm.spec.walk import Step, field_at, fields, model_at
 
-__all__ = ["problems_of"]
+__all__ = ["translate_errors"]
 
 
-def problems_of(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
+def translate_errors(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
     """One problem per key: a union reports an error for each member, and only the one for the type of the input is
     kept."""
     details = [(_path(detail, document.data), detail) for detail in error.errors(include_url=False)]
