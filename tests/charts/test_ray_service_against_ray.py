@@ -26,7 +26,7 @@ def test_accelerator_types_are_the_ones_of_ray():
 @pytest.mark.parametrize(
     ("path", "value", "complaint"),
     [
-        ("engine_kwargs.max_modle_len", 1, "Unknown engine argument: max_modle_len"),
+        ("engine_kwargs.max_model_length", 1, "Unknown engine argument: max_model_length"),
         ("engine_kwargs.model", "x", "model or served_model_name is not allowed"),
         ("engine_kwargs.dtype", "float12", "invalid choice: 'float12'"),
         ("engine_kwargs.max_num_seqs", "many", "--max-num-seqs"),

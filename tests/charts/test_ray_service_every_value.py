@@ -74,7 +74,7 @@ ACTIVE = {
     f"{MODEL}.router.matchRateThreshold": AFFINE,
     "clusterDomain": {
         "upgrade": {"strategy": "NewCluster"},
-        "networkPolicy": {"allowedGateways": {"callers": {"namespace": "ai-ml"}}},
+        "networkPolicy": {"allowedGateways": {"clients": {"namespace": "ai-ml"}}},
     },
     "workerGroups.fast.rdma.hca": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},
     "workerGroups.fast.rdma.count": {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}},

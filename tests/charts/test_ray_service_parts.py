@@ -83,7 +83,7 @@ MIRROR = {"weights": {"download": {"endpoint": "http://mirror.hub:8080"}}}
 def test_job_downloads_from_a_mirror_when_endpoint_is_set():
     (fetch,) = job(MIRROR)["spec"]["template"]["spec"]["initContainers"]
     assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in fetch["env"]
-    assert "HF_ENDPOINT" not in json.dumps(only(rendered(MIRROR), "RayService")), "offline servers ask nobody"
+    assert "HF_ENDPOINT" not in json.dumps(only(rendered(MIRROR), "RayService")), "offline servers use no endpoint"
     assert "HF_ENDPOINT" not in json.dumps(rendered())
 
 
@@ -191,7 +191,8 @@ def test_prometheus_reaches_the_three_metrics_ports():
 
 
 def test_allowed_gateways_reach_the_serve_port_of_workers():
-    overlay = {"networkPolicy": {"allowedGateways": {"door": {"namespace": "gateway", "podLabels": {"app": "door"}}}}}
+    gateway = {"namespace": "gateway", "podLabels": {"app": "gateway"}}
+    overlay = {"networkPolicy": {"allowedGateways": {"gateway": gateway}}}
     (rule,) = policies(overlay)["worker"]["ingress"]
     assert ports(rule) == {8000}
     namespaces = [peer["namespaceSelector"]["matchLabels"] for peer in rule["from"] if "namespaceSelector" in peer]
@@ -241,8 +242,8 @@ def test_no_ingress_to_workers_without_gateway_and_test():
     """An empty list of peers would allow all pods."""
     off = {"test": {"enabled": False}}
     assert policies(off)["worker"]["ingress"] is None
-    nobody = off | {"networkPolicy": {"allowedGateways": {"door": {"namespace": ""}}}}
-    assert policies(nobody)["worker"]["ingress"] is None
+    no_peer = off | {"networkPolicy": {"allowedGateways": {"gateway": {"namespace": ""}}}}
+    assert policies(no_peer)["worker"]["ingress"] is None
 
 
 def test_offline_servers_have_no_egress():

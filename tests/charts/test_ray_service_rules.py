@@ -41,7 +41,7 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"resource": "nvidia.com/mig-1g.5gb", "product": "NVIDIA-H100-80GB-HBM3"}}}},
         {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}}}},
         {"imagePullSecrets": [{"name": "registry.example"}, {"name": "1st"}]},
-        {"networkPolicy": {"allowedGateways": {"door": {"namespace": "1st"}}}},
+        {"networkPolicy": {"allowedGateways": {"gateway": {"namespace": "1st"}}}},
     ],
 )
 def test_good_values_are_accepted(good):

@@ -54,7 +54,7 @@ def nested(path, value):
     return {path[0]: nested(path[1:], value)} if path else value
 
 
-def told(node, found=None):
+def collect(node, found=None):
     """Return what is rendered under each probe: as a key, as a variable, and in JSON inside of strings."""
     found = {probe: set() for probe in PROBES} if found is None else found
     if isinstance(node, str) and node.startswith("{"):
@@ -65,7 +65,7 @@ def told(node, found=None):
         for key in PROBES.keys() & node.keys():
             found[key].add(node[key])
     for item in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        told(item, found)
+        collect(item, found)
     return found
 
 
@@ -79,7 +79,7 @@ def test_string_maps_are_found():
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize(("value", "text"), [(1234567, "1234567"), (0.5, "0.5"), ("1e3", "1e3"), ("no", "no")])
 def test_string_map_value_is_rendered_unchanged(value, text, helm):
-    found = told(rendered(in_every_map(value), base="everything", helm=helm))
+    found = collect(rendered(in_every_map(value), base="everything", helm=helm))
     assert {PROBES[probe]: values for probe, values in found.items()} == {path: {text} for path in MAPS}
 
 

@@ -27,7 +27,7 @@
 {{- range $name, $alias := .aliases }}
 {{- $namespace := $alias.namespace | default $v.root.Release.Namespace }}
 {{- if not (has $namespace $namespaces) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "alias-callers" "words" (dict "alias" $name "namespace" $namespace)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "alias-clients" "words" (dict "alias" $name "namespace" $namespace)) }}
 {{- end }}
 {{- end }}
 {{- end }}
