@@ -119,7 +119,7 @@ def test_pods_are_spread_over_nodes_and_zones() -> None:
     nodes, zones = pod()["topologySpreadConstraints"]
     assert (nodes["topologyKey"], zones["topologyKey"]) == ("kubernetes.io/hostname", "topology.kubernetes.io/zone")
     assert nodes["whenUnsatisfiable"] == zones["whenUnsatisfiable"] == "ScheduleAnyway"
-    required, _ = pod({"scheduling": {"spread": "Required"}})["topologySpreadConstraints"]
+    required, _ = pod({"nodeSpread": "Required"})["topologySpreadConstraints"]
     assert required["whenUnsatisfiable"] == "DoNotSchedule"
     assert nodes["labelSelector"]["matchLabels"].items() <= spec("Deployment")["template"]["metadata"]["labels"].items()
 

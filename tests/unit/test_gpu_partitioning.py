@@ -280,7 +280,7 @@ def test_services_use_the_priority_classes_of_the_platform() -> None:
         assert values.head.priority_class_name == classes.head.name
         assert {group.priority_class_name for group in values.worker_groups.values()} == {classes.workers.name}
     gateway = next(one.values for one in rendered.releases if one.chart == "gateway")
-    assert gateway.scheduling.priority_class_name == classes.gateway.name  # type: ignore[attr-defined]
+    assert gateway.priority_class_name == classes.gateway.name  # type: ignore[attr-defined]
 
 
 def test_pods_have_the_runtime_class_of_their_pool() -> None:

@@ -27,7 +27,7 @@ projected:
 {{- end }}
 
 {{- define "gateway.spread" -}}
-{{- $required := ternary "DoNotSchedule" "ScheduleAnyway" (eq (index . 1).scheduling.spread "Required") }}
+{{- $required := ternary "DoNotSchedule" "ScheduleAnyway" (eq (index . 1).nodeSpread "Required") }}
 {{- range $key, $unsatisfiable := dict "kubernetes.io/hostname" $required "topology.kubernetes.io/zone" "ScheduleAnyway" }}
 - topologyKey: {{ $key }}
   maxSkew: 1
@@ -53,7 +53,7 @@ tolerations:
 affinity:
   {{- toYaml . | nindent 2 }}
 {{- end }}
-{{- with .scheduling.priorityClassName }}
+{{- with .priorityClassName }}
 priorityClassName: {{ . }}
 {{- end }}
 {{- end }}

@@ -61,6 +61,8 @@ def _opened(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
         holder, key = _any_name(node)
     else:
         holder, key = node["properties"], part
+        # A section whose keys all have new names elsewhere.
+        holder.setdefault(key, {"type": "object", "properties": {}, "additionalProperties": False})
     holder[key] = copy.deepcopy(holder[key])
     if name := _ref(holder[key]):
         beside = {key: value for key, value in holder[key].items() if key != "$ref"}

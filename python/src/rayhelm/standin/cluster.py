@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rayhelm.standin.model import StandIn, make_stand_in
 from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayLimits, GatewayResources, Scheduling
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayLimits, GatewayResources
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.policies import Policies
 from rayhelm.values.ray_service import RayServiceValues
@@ -105,7 +105,9 @@ def adapt_gateway(values: GatewayValues, cluster: StandInCluster, *, replicas: i
             "autoscaling": GatewayAutoscaling(kind="None"),
             "limits": values.limits.model_copy(update={"connections": 100}),
             "resources": GatewayResources(limits=GatewayLimits(cpu="200m", memory="256Mi")),
-            "scheduling": Scheduling(priority_class_name=values.scheduling.priority_class_name),
+            "node_selector": {},
+            "tolerations": [],
+            "node_spread": "Preferred",
         }
     )
 

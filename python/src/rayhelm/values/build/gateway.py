@@ -12,7 +12,7 @@ from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
 from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
-from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayPodMonitor, Scheduling
+from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayPodMonitor
 from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
@@ -41,7 +41,7 @@ def _values(
         models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
         replicas=fixed or defaults.replicas,
         autoscaling=_autoscaling(declared),
-        scheduling=Scheduling(priority_class_name=PriorityClasses().gateway.name),
+        priority_class_name=PriorityClasses().gateway.name,
         exposure=_exposure(declared),
         network_policy=NetworkPolicy(
             allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},

@@ -5,7 +5,7 @@ default and is in values.yaml. Entries of maps (`tenants.*`, `models.*`) can hav
 defaults of the others.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,6 @@ from rayhelm.values.gateway.operations import (
     GatewayPodMonitor,
     GatewayResources,
     GatewayServiceAccount,
-    Scheduling,
 )
 from rayhelm.values.gateway.pod import HaproxyImage, Listen
 from rayhelm.values.gateway.tenants import GatewayTenant
@@ -74,8 +73,11 @@ class GatewayValues(PodSettings):
     """Labels of the nodes. Keep the gateway off GPU nodes."""
     tolerations: list[Toleration] = []
     """Tolerations of the pods."""
-    scheduling: Scheduling = Scheduling()
-    """Scheduling of the pods."""
+    priority_class_name: str = ""
+    """PriorityClass of the pods. Without the gateway no model is reachable."""
+    node_spread: Literal["Preferred", "Required"] = "Preferred"
+    """Spread of the pods over nodes. `Required`: no node gets two pods more than another. `Preferred`: if possible. The
+    pods are spread over zones if possible, too."""
     service: GatewayService = GatewayService()
     """Service of the gateway."""
     exposure: Exposure = Exposure()

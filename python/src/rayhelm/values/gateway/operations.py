@@ -14,7 +14,6 @@ __all__ = [
     "GatewayPodMonitor",
     "GatewayResources",
     "GatewayServiceAccount",
-    "Scheduling",
 ]
 
 Count = Annotated[int, Field(ge=1)]
@@ -84,15 +83,6 @@ class Drain(Values):
     """Seconds in which a terminating pod still accepts connections, until its removal from the Service is known."""
     seconds: Annotated[int, Field(ge=1)] = 1320
     """Seconds for the last requests to finish; at least `timeouts.serverSeconds`."""
-
-
-class Scheduling(Values):
-    """Scheduling of the pods. They are spread over nodes and zones."""
-
-    priority_class_name: str = ""
-    """PriorityClass of the pods. Without the gateway no model is reachable."""
-    spread: Literal["Preferred", "Required"] = "Preferred"
-    """`Required`: the scheduler never puts more pods on one node than on another plus one. `Preferred`: if possible."""
 
 
 class GatewayPodMonitor(Values):
