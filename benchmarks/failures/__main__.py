@@ -16,9 +16,9 @@ from typing import Any
 import psutil
 from rich.console import Console
 
+from failures.installation import Installation, install, open_session
 from failures.page import PAGE, build_table, replace_table
 from failures.rows import ROWS, Row
-from failures.scene import Scene, open_session, scene
 from rayhelm.errors import RayhelmError
 from rayhelm.rehearsal.checks import inspect_cluster
 from rayhelm.rehearsal.load import CLIENTS, PAUSE, LoadResult
@@ -62,7 +62,7 @@ def _measure(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
     for setting, group in groupby(rows, lambda row: row.setting):
         session = open_session(kubeconfig)
         console.print(f"==> {setting}")
-        with scene(setting, session) as installed:
+        with install(setting, session) as installed:
             for row in group:
                 made = _measure_row(row, installed)
                 counts = ", ".join(f"{made[name]} {name}" for name in ("answered", "failed", "interrupted"))
@@ -70,17 +70,20 @@ def _measure(rows: list[Row], kubeconfig: Path) -> Iterator[dict[str, Any]]:
                 yield made
 
 
-def _measure_row(row: Row, scene: Scene) -> dict[str, Any]:
-    """Measure one event under steady load."""
-    service = scene.service.name
-    namespaces = {release.namespace for release in scene.stand_ins.releases}
-    with UsageMonitor(scene.session.kubectl, {service: Counter()}, {}, namespaces) as monitor, scene.run_load() as load:
-        scene.load, scene.switched = load, None
+def _measure_row(row: Row, installation: Installation) -> dict[str, Any]:
+    """Measure one event under constant load."""
+    service = installation.service.name
+    namespaces = {release.namespace for release in installation.stand_ins.releases}
+    with (
+        UsageMonitor(installation.session.kubectl, {service: Counter()}, {}, namespaces) as monitor,
+        installation.run_load() as load,
+    ):
+        installation.load, installation.switched = load, None
         used = MemoryMonitor()
         time.sleep(BEFORE)
         moment = begin = time.time()
         with used:
-            row.run(scene)
+            row.run(installation)
         seconds = time.time() - begin
         time.sleep(AFTER)
     outcome = load.outcome
@@ -95,7 +98,7 @@ def _measure_row(row: Row, scene: Scene) -> dict[str, Any]:
         "failed": sum(not result.interrupted for result in outcome.failed),
         "interrupted": sum(result.interrupted for result in outcome.failed),
         "slowest_seconds": round(outcome.slowest, 1),
-        "switched_seconds": None if scene.switched is None else round(scene.switched - begin, 1),
+        "switched_seconds": None if installation.switched is None else round(installation.switched - begin, 1),
         "seconds": round(seconds, 1),
         "peak_clusters": monitor.peak_clusters,
         "peak_pods": monitor.peak_pods,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from failures import changes, gateways, pods
-from failures.scene import Scene, Setting
+from failures.installation import Installation, Setting
 
 __all__ = ["ROWS", "Row"]
 
@@ -23,7 +23,7 @@ class Row:
     event: str
     """Description."""
     setting: Setting
-    run: Callable[[Scene], None]
+    run: Callable[[Installation], None]
     """Returns when everything is ready again."""
 
 

@@ -13,7 +13,7 @@ from cluster.kit.helm import Helm, Refused
 from cluster.kit.policies import Answer, Asked, in_force
 from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
-from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, befores, case, documents
+from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents, objects_before
 from rayhelm.charts.helm import template
 from rayhelm.kube.kubectl import KubectlError
 
@@ -44,11 +44,11 @@ def _surroundings() -> list[Object]:
     """What cases name: namespaces, and classes that pods are refused without."""
     made = template("platform", "platform", "rayhelm-system", {})
     classes = [item for item in made if item["kind"] == "PriorityClass"]
-    return [*_namespaces(), *(item for name in NAMES for item in befores(name)), *classes]
+    return [*_namespaces(), *(item for name in NAMES for item in objects_before(name)), *classes]
 
 
 def _namespaces() -> list[Object]:
-    named = [name for name in NAMES if not befores(name)]
+    named = [name for name in NAMES if not objects_before(name)]
     files = [FOLDER / name / f"{which}.yaml" for name in named for which in ("good", "bad")]
     found = {
         item["metadata"]["name"]: item for file in files for item in documents(file) if item["kind"] == "Namespace"
@@ -268,6 +268,6 @@ def _action(under: Asked, name: str, action: str) -> None:
 
 
 def test_the_namespaces_of_kubernetes_are_left_alone(under: Asked) -> None:
-    bad = case("host-namespaces", "pod-with-a-card", "Pod")
+    bad = case("host-namespaces", "pod-with-a-gpu", "Pod")
     bad["metadata"]["namespace"] = "kube-system"
     assert not under.create(bad).rules

@@ -33,7 +33,7 @@ VALUES = charts_dir().parent / "values"
 FLEET = VALUES / "two-workstations" / "fleet.yaml"
 OPERATOR = "kuberay-operator"
 COMMAND = """
-# Whoever runs the tests in the background may have them ignore ctrl-C.
+# Tests that run in the background may ignore ctrl-C.
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from rayhelm.cli import main
@@ -101,7 +101,7 @@ def test_a_cluster_without_kuberay_is_refused_and_nothing_is_made() -> None:
         assert other.names("namespaces") == before
 
 
-def test_an_operator_that_nobody_sees_is_refused(rehearse: Rehearsal, cluster: Cluster) -> None:
+def test_rehearse_refuses_a_cluster_without_an_operator(rehearse: Rehearsal, cluster: Cluster) -> None:
     code, said = rehearse(str(FLEET))
     assert code == 3
     assert "operator does not run on the cluster" in said
@@ -109,9 +109,7 @@ def test_an_operator_that_nobody_sees_is_refused(rehearse: Rehearsal, cluster: C
 
 
 @pytest.mark.usefixtures("nodes")
-def test_cards_foreign_services_taken_names_and_no_room_are_told_together(
-    rehearse: Rehearsal, cluster: Cluster
-) -> None:
+def test_rehearse_reports_all_refusals_together(rehearse: Rehearsal, cluster: Cluster) -> None:
     service = ray_service("foreign")
     with cluster.machines(uniform(nodes=1)), cluster.namespace() as name, cluster.namespace({}, name="gateway"):
         cluster.apply(service, namespace=name)
@@ -162,7 +160,7 @@ def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster
 
 
 @pytest.mark.usefixtures("nodes")
-def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
+def test_clean_removes_what_the_record_lists_and_nothing_else(rehearse: Rehearsal, cluster: Cluster) -> None:
     kubectl = Kubectl(program("kubectl"), cluster.place.kubeconfig)
     place = StandInCluster(
         kuberay=cluster.place.kuberay, image=RayImage(repository="here.example/ray", tag="cpu", includes_rayhelm=True)
@@ -186,7 +184,7 @@ def test_all_that_the_record_tells_is_taken_away_and_nothing_else(rehearse: Rehe
 
 def begun(rehearse: Rehearsal, cluster: Cluster) -> subprocess.Popen[str]:
     """One that has written its record, and waits for a pod that no simulated node completes."""
-    # Services of tests before this one may still be on their way out.
+    # Services of tests before this one may still be terminating.
     process = rehearse.start(str(FLEET), "--allow-existing")
     ended = lambda: process.poll() is not None  # noqa: E731
     eventually(lambda: ended() or cluster.find("ConfigMap", "rehearsal", NAMESPACE), "the record")

@@ -133,7 +133,7 @@ SCALED = {
         "minReplicas": 2,
         "maxReplicas": 6,
         "targetRequestsInFlight": IN_FLIGHT,
-        "targetCpuPercent": 0,  # no metrics server tells it here
+        "targetCpuPercent": 0,  # no metrics server here
         "scaleDownSeconds": 2,
     }
 }

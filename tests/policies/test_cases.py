@@ -53,10 +53,10 @@ def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_each_rule_of_a_policy_is_broken_by_one_of_its_cases(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
-    told = {found[1] for each in policy.validations if (found := MESSAGE.fullmatch(each.message))}
+    reported = {found[1] for each in policy.validations if (found := MESSAGE.fullmatch(each.message))}
     tried = {rule for one in CASES if one.policy == name for rule in one.rules}
-    assert told - {"serve-config-size"} <= tried
-    assert told == set(policy.fields)
+    assert reported - {"serve-config-size"} <= tried
+    assert reported == set(policy.fields)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -244,7 +244,7 @@ def test_each_case_says_which_rules_it_breaks_and_only_bad_ones_do() -> None:
     assert all((BREAKS in one.item["metadata"].get("annotations", {})) != one.good for one in CASES)
 
 
-def test_the_policy_for_kyverno_is_told_apart_and_says_what_to_write_too() -> None:
+def test_the_policy_for_kyverno_is_reported_apart_and_says_what_to_write_too() -> None:
     """Its schema is not at hand; that it was not run is said where people read of it."""
     (policy,) = documents(FOLDER / "image-signature/kyverno.yaml")
     assert (policy["apiVersion"], policy["kind"]) == ("policies.kyverno.io/v1", "ImageValidatingPolicy")

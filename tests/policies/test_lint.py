@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.kit.cases import CASES, FOLDER, NAMES, befores, case, documents, rules_of
+from policies.kit.cases import CASES, FOLDER, NAMES, case, documents, objects_before, rules_of
 from rayhelm.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError, Problem
 from rayhelm.lint.fleet import lint_fleet
@@ -45,24 +45,24 @@ def test_good_objects_have_no_problem(name: str) -> None:
     assert said.endswith(f"objects pass {len(NAMES)} policies")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if befores(name)])
-def test_of_a_change_only_the_end_is_seen_and_nothing_told(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if objects_before(name)])
+def test_of_a_change_only_the_end_is_seen_and_nothing_reported(name: str) -> None:
     assert lint_manifests(FOLDER / name / "bad.yaml").done
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not befores(name)])
-def test_each_bad_object_is_told_with_the_rules_that_it_breaks(name: str) -> None:
+@pytest.mark.parametrize("name", [name for name in NAMES if not objects_before(name)])
+def test_each_bad_object_is_reported_with_the_rules_that_it_breaks(name: str) -> None:
     found = problems(FOLDER / name / "bad.yaml")
     starts = [number for number, text in enumerate((FOLDER / name / "bad.yaml").read_text().splitlines(), 1)
               if text.startswith("apiVersion:")]  # fmt: skip
-    told: dict[int, set[str]] = {}
+    reported: dict[int, set[str]] = {}
     for problem in found:
         assert problem.line
         assert problem.fix
-        told.setdefault(max(start for start in starts if start <= problem.line), set()).add(problem.rule)
+        reported.setdefault(max(start for start in starts if start <= problem.line), set()).add(problem.rule)
     items = documents(FOLDER / name / "bad.yaml")
     wanted = {start: rules_of(item) for start, item in zip(starts, items, strict=True)}
-    assert told == {start: rules for start, rules in wanted.items() if rules}
+    assert reported == {start: rules for start, rules in wanted.items() if rules}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_each_bad_object_is_told_with_the_rules_that_it_breaks(name: str) -> Non
         ("request-timeout", "no-options", "RayService", "serveConfigV2: |"),
     ],
 )
-def test_a_problem_is_told_at_the_line_of_its_field(
+def test_a_problem_is_reported_at_the_line_of_its_field(
     tmp_path: Path, policy: str, name: str, kind: str, stands: str
 ) -> None:
     text = next(part for part in (FOLDER / policy / "bad.yaml").read_text().split("---\n")
@@ -106,7 +106,7 @@ def _is(item: Object, name: str, kind: str) -> bool:
     return (item["metadata"]["name"], item["kind"]) == (name, kind)
 
 
-def test_of_several_fields_alike_the_one_is_told_that_is_wrong(tmp_path: Path) -> None:
+def test_of_several_fields_alike_the_one_is_reported_that_is_wrong(tmp_path: Path) -> None:
     item = case("image-source", "worker")
     groups = item["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     good = case("gpu-owner", "owned", good=True)["spec"]["rayClusterConfig"]["workerGroupSpecs"][0]
@@ -116,7 +116,7 @@ def test_of_several_fields_alike_the_one_is_told_that_is_wrong(tmp_path: Path) -
 
 
 def test_pods_that_controllers_will_make_are_judged_in_their_templates(tmp_path: Path) -> None:
-    pod = case("host-namespaces", "pod-with-a-card", "Pod")
+    pod = case("host-namespaces", "pod-with-a-gpu", "Pod")
     template = {"metadata": {"labels": pod["metadata"]["labels"]}, "spec": pod["spec"]}
     notebook: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "notebook"}}
     nightly: Object = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {"name": "nightly"}}
@@ -189,7 +189,7 @@ def test_what_render_writes_for_one_cluster_passes_and_for_two_is_asked_apart(
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n---\nname: x\n", "not an object of Kubernetes", 5),
     ],
 )
-def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path, text: str, says: str, at: int) -> None:
+def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path, text: str, says: str, at: int) -> None:
     path = tmp_path / "broken.yaml"
     path.write_text(text)
     (problem,) = problems(path)
@@ -200,13 +200,13 @@ def test_what_cannot_be_read_is_told_with_its_line(tmp_path: Path, text: str, sa
 # -- fleets ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_fleet_is_told_which_policies_let_it_pass() -> None:
+def test_a_fleet_is_reported_which_policies_let_it_pass() -> None:
     assert (
         f"cluster `main`: {len(NAMES)} admission policies accept every object" in lint_fleet(SINGLE, ask_ray=False).done
     )
 
 
-def test_a_model_without_commit_and_reason_is_told_at_its_line_of_the_fleet_file(tmp_path: Path) -> None:
+def test_a_model_without_commit_and_reason_is_reported_at_its_line_of_the_fleet_file(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     rows = [row for row in SINGLE.read_text().splitlines() if "unpinnedReason" not in row]
     path.write_text("\n".join(rows) + "\n")
@@ -226,10 +226,10 @@ def test_the_command_ends_with_1_and_tells_all_as_json(
 ) -> None:
     answer = run(capsys, monkeypatch, "lint", str(FOLDER / "request-timeout/bad.yaml"), "--format", "json")
     assert answer.code == 1
-    told = json.loads(answer.out)["problems"]
-    assert len(told) == len([one for one in CASES if one.policy == "request-timeout" and not one.good])
-    assert {each["rule"] for each in told} == {"request-timeout"}
-    assert all(each["line"] and each["fix"] and each["file"] for each in told)
+    reported = json.loads(answer.out)["problems"]
+    assert len(reported) == len([one for one in CASES if one.policy == "request-timeout" and not one.good])
+    assert {each["rule"] for each in reported} == {"request-timeout"}
+    assert all(each["line"] and each["fix"] and each["file"] for each in reported)
 
 
 def test_the_command_ends_with_0_where_all_is_well(

@@ -6,9 +6,9 @@ import pytest
 
 from cluster.edits.build_observation import build_observation
 from cluster.edits.normalize import rename_all, strip_status
+from cluster.edits.reconciled import is_done, is_reconciled
 from cluster.edits.recorder import Event
 from cluster.edits.service_state import get_state
-from cluster.edits.settled import is_done, is_settled
 from rayhelm.forecast.differences import list_changes
 from testbed.ray_stand_in.memory import Put
 
@@ -194,41 +194,41 @@ def test_refused_edit_has_the_message(history: History) -> None:
     assert (found.outcome, found.messages) == ("refused", ('RayService "<rs>" is invalid',))
 
 
-# -- when the operator has settled ------------------------------------------------------------------------------------
+# -- when the operator has reconciled ----------------------------------------------------------------------------------
 
 
 def test_ready_service_is_done(history: History) -> None:
-    assert is_settled(get_state(history.events))
+    assert is_reconciled(get_state(history.events))
     assert is_done(get_state(history.events))
 
 
 @pytest.mark.parametrize("what", ["pod", "gpu", "head"])
-def test_cluster_without_its_pods_is_not_settled(history: History, what: str) -> None:
+def test_cluster_without_its_pods_is_not_reconciled(history: History, what: str) -> None:
     if what == "pod":
         history.cluster("rs-fghij")
     elif what == "gpu":
         history.cluster("rs-abcde", least=2)
     else:
         history.pod("rs-abcde", "head", 0, removed=True)
-    assert not is_settled(get_state(history.events))
+    assert not is_reconciled(get_state(history.events))
 
 
-def test_invalid_cluster_is_settled_without_pods(history: History) -> None:
+def test_invalid_cluster_is_reconciled_without_pods(history: History) -> None:
     history.cluster("rs-fghij")
-    assert is_settled(get_state(history.events), invalid={"rs-fghij"})
+    assert is_reconciled(get_state(history.events), invalid={"rs-fghij"})
 
 
-def test_pods_of_a_removed_cluster_are_not_settled(history: History) -> None:
+def test_pods_of_a_removed_cluster_are_not_reconciled(history: History) -> None:
     history.cluster("rs-abcde", removed=True)
-    assert not is_settled(get_state(history.events))
+    assert not is_reconciled(get_state(history.events))
 
 
-def test_upgrade_with_an_unschedulable_pod_is_settled_but_not_done(history: History) -> None:
+def test_upgrade_with_an_unschedulable_pod_is_reconciled_but_not_done(history: History) -> None:
     history.service("rs-abcde", "rs-fghij")
     history.cluster("rs-fghij")
     history.pod("rs-fghij", "head", 0)
     history.pod("rs-fghij", "gpu", 1, node="")
-    assert is_settled(get_state(history.events))
+    assert is_reconciled(get_state(history.events))
     assert not is_done(get_state(history.events))
 
 

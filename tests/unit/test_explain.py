@@ -16,10 +16,10 @@ from rayhelm.spec.walk import fields
 
 
 def test_explain_has_type_default_and_meaning_of_a_field() -> None:
-    told = explain("models.slo.ttft")
-    assert told.type == "text like 600ms"
-    assert told.description == "Time to first token."
-    assert told.default == "left out"
+    reported = explain("models.slo.ttft")
+    assert reported.type == "text like 600ms"
+    assert reported.description == "Time to first token."
+    assert reported.default == "left out"
 
 
 def test_explain_accepts_names_of_maps_in_the_path() -> None:
@@ -61,9 +61,9 @@ def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:
 
 @pytest.mark.parametrize("path", every_path(Fleet))
 def test_explain_describes_every_field(path: str) -> None:
-    told = explain(path)
-    assert told.description
-    assert all(told.fields.values())
+    reported = explain(path)
+    assert reported.description
+    assert all(reported.fields.values())
 
 
 def every_field(record: type[BaseModel], seen: str = "") -> Iterator[tuple[str, type[BaseModel], str]]:
@@ -86,7 +86,7 @@ def test_sample_of_each_field_is_accepted(record: type[BaseModel], key: str) -> 
     fix = yaml.safe_load(as_yaml(key, sample(fields(record)[key])))
     assert fix[key] is not None
     # What has to stand beside the field is missing; the field itself has to be right.
-    assert not [told for told in errors(record, fix) if told["loc"][:1] == (key,)]
+    assert not [reported for reported in errors(record, fix) if reported["loc"][:1] == (key,)]
 
 
 @pytest.mark.parametrize("path", ["..", ".", "models..slo", "models."])

@@ -23,7 +23,7 @@ VALUE_DECIDES = {
     "cluster-suspend-back": "KubeRay 1.6.2 hashes `suspend`, but creates pods in place when it is removed",
     "cluster-suspend-and-label": "KubeRay 1.6.2 suspends before it compares",
     "none-to-new-cluster": "the edit makes a pending edit effective",
-    "field-nobody-knows": "the API server drops the field",
+    "field-unknown": "the API server drops the field",
     "incremental-gate-off": "KubeRay 1.6.2 treats NewClusterWithIncrementalUpgrade as None without its feature gate",
 }
 """Edits whose effect depends on more than the changed fields."""

@@ -50,7 +50,7 @@ def run(tmp_path: Path, helm: Path, chart: Path) -> Run:
     def run_helm(command: list[str], environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
-    def run(release: str = "door", values: str = "{}", *options: str, **environment: str) -> Done:
+    def run(release: str = "chat", values: str = "{}", *options: str, **environment: str) -> Done:
         cache = HelmCache(tmp_path / "cache")
         cache.run_helm = run_helm
         file = tmp_path / f"values-{time.monotonic_ns()}.json"
@@ -68,7 +68,7 @@ def calls(helm: Path) -> int:
 
 
 def test_helm_cache_answers_the_same_command_without_helm(run: Run, helm: Path) -> None:
-    assert run().stdout == run().stdout == "rendered door with {}\n"
+    assert run().stdout == run().stdout == "rendered chat with {}\n"
     assert calls(helm) == 1
 
 
@@ -79,7 +79,7 @@ def test_helm_cache_answers_failures_too(run: Run, helm: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "environment"),
-    [(("other",), {}), (("door", '{"a": 1}'), {}), (("door", "{}", "--set", "a=1"), {}), ((), {"HELM_DEBUG": "1"})],
+    [(("other",), {}), (("chat", '{"a": 1}'), {}), (("chat", "{}", "--set", "a=1"), {}), ((), {"HELM_DEBUG": "1"})],
 )
 def test_helm_cache_runs_helm_for_another_command(
     run: Run, helm: Path, arguments: tuple[str, ...], environment: dict[str, str]
@@ -100,8 +100,8 @@ def test_helm_cache_runs_helm_when_a_template_changed(run: Run, helm: Path, char
 
 
 def test_helm_cache_keeps_no_answer_to_options_that_read_files(run: Run, helm: Path) -> None:
-    run("door", "{}", "--set-file", "a=b")
-    run("door", "{}", "--set-file", "a=b")
+    run("chat", "{}", "--set-file", "a=b")
+    run("chat", "{}", "--set-file", "a=b")
     assert calls(helm) == 2
 
 
@@ -109,14 +109,14 @@ def test_helm_cache_runs_helm_when_an_entry_is_damaged(run: Run, helm: Path, tmp
     run()
     (entry,) = (tmp_path / "cache").glob("*/*")
     entry.write_bytes(entry.read_bytes()[:10])
-    assert run().stdout == "rendered door with {}\n"
+    assert run().stdout == "rendered chat with {}\n"
     assert calls(helm) == 2
 
 
 def test_helm_cache_serves_concurrent_sessions(run: Run, helm: Path, tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         outputs = {done.stdout for done in pool.map(lambda _: run(), range(40))}
-    assert outputs == {"rendered door with {}\n"}
+    assert outputs == {"rendered chat with {}\n"}
     assert calls(helm) <= 8
     assert len(list((tmp_path / "cache").glob("*/*"))) == 1
 

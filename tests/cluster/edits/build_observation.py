@@ -32,7 +32,7 @@ def build_observation(
     """Build what happened after `mark`, a resource version.
 
     `puts` are those that Ray received after it, `messages` those of the API server on the edit, `errors` those of the
-    operator when it has settled.
+    operator when it has reconciled.
     """
     before, after = get_state(events, mark), get_state(events)
     names = _names(events, mark, before)

@@ -2,7 +2,7 @@
 
     python -m cluster.edits.compact [--check]
 
-A field's effect is that of the edits that change this field alone, in a RayService that has settled, with a running
+A field's effect is that of the edits that change this field alone, in a RayService that has reconciled, with a running
 operator and upgrade strategy NewCluster. Fields with the effect of their parent have no entry of their own.
 """
 
@@ -68,9 +68,9 @@ def render_table(table: EditTable) -> str:
 
 
 def is_plain(row: ObservedEdit, observed: Observation) -> bool:
-    """Whether one step edits a RayService that has settled while the operator runs."""
-    has_settled = observed.clusters.before == 1 and not any(step.ray for step in row.before)
-    return row.operator == "runs" and len(row.steps) == 1 and has_settled and observed.outcome not in UNPREDICTED
+    """Whether one step edits a RayService that has reconciled while the operator runs."""
+    has_reconciled = observed.clusters.before == 1 and not any(step.ray for step in row.before)
+    return row.operator == "runs" and len(row.steps) == 1 and has_reconciled and observed.outcome not in UNPREDICTED
 
 
 def changed_paths(observed: Observation) -> set[str]:

@@ -48,7 +48,7 @@ another version replaces the one under test, or the one under test replaces the 
 
 
 class EditStep(Closed):
-    """One action. The next one follows when the operator has settled."""
+    """One action. The next one follows when the operator has reconciled."""
 
     patch: dict[str, Any] | list[dict[str, Any]] | None = None
     """Patch of the RayService: a merge patch, or a JSON patch if it is a list."""
@@ -80,7 +80,7 @@ class EditCase(Closed):
 
 
 class Progression(Closed):
-    """A count before the edit, its extreme value during the edit, and its value when the operator has settled."""
+    """A count before the edit, its extreme value during the edit, and its value when the operator has reconciled."""
 
     before: int
     during: int

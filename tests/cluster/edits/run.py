@@ -69,7 +69,7 @@ class EditRun:
             self._ready[service.edit.id].result()
             service.mark()
             service.make_steps(service.edit.steps)
-            service.wait_until_settled()
+            service.wait_until_reconciled()
             self.results[service.edit.id] = service.observe()
 
         self._each(operator, edit)
@@ -79,11 +79,11 @@ class EditRun:
 
         def prepare(service: EditedService) -> None:
             self._ready[service.edit.id].result()
-            service.wait_until_settled()  # the operator may have changed since
+            service.wait_until_reconciled()  # the operator may have changed since
             service.mark()
 
         def note(service: EditedService) -> None:
-            service.wait_until_settled()
+            service.wait_until_reconciled()
             self.results[service.edit.id] = service.observe()
 
         if not self._each(operator, prepare):

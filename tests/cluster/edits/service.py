@@ -1,4 +1,4 @@
-"""The RayService of one edit: make the steps, and wait until it has settled."""
+"""The RayService of one edit: make the steps, and wait until it has reconciled."""
 
 import json
 import re
@@ -12,9 +12,9 @@ from cluster.edits.build_observation import build_observation
 from cluster.edits.normalize import rename_all
 from cluster.edits.observation import EditCase, EditStep, Observation
 from cluster.edits.reconcile_log import ReconcileLog
+from cluster.edits.reconciled import is_done, is_reconciled
 from cluster.edits.recorder import Event, Recorder
 from cluster.edits.service_state import ServiceState, get_state
-from cluster.edits.settled import is_done, is_settled
 from cluster.kit.cluster import Cluster
 from cluster.kit.wait import eventually
 
@@ -73,7 +73,7 @@ class EditedService:
         for step in steps:
             self._do(step)
             if step.ray != "fails":
-                self.wait_until_settled()
+                self.wait_until_reconciled()
 
     def make_steps_without_operator(self, steps: Iterable[EditStep]) -> None:
         """Make the steps while no operator runs."""
@@ -144,11 +144,11 @@ class EditedService:
 
     def wait_until_ready(self) -> None:
         eventually(lambda: self._is("Ready", "True"), f"{self.name} to be Ready", shows=self.describe)
-        self.wait_until_settled()
+        self.wait_until_reconciled()
 
-    def wait_until_settled(self) -> None:
+    def wait_until_reconciled(self) -> None:
         """Wait until nothing is left to do, or the operator has reconciled several times without a change."""
-        eventually(self._is_settled, f"{self.name} to settle", shows=self.describe)
+        eventually(self._is_reconciled, f"{self.name} to reconcile", shows=self.describe)
 
     def describe(self) -> str:
         now = get_state(self.events)
@@ -159,12 +159,12 @@ class EditedService:
         events = self.events
         return bool(events) and get_state(events).conditions.get(name, "").startswith(status)
 
-    def _is_settled(self) -> bool:
+    def _is_reconciled(self) -> bool:
         now, log, namespace = get_state(self.events), self.place.log, self.place.namespace
         invalid = {
             name for item in now.list_all("RayCluster") if log.is_invalid(namespace, name := item["metadata"]["name"])
         }
-        if now.version < self._version or not is_settled(now, invalid):
+        if now.version < self._version or not is_reconciled(now, invalid):
             return False
         if now.conditions.get("Ready", "").endswith("ValidationFailed") and now.version > self._version:
             return True  # the operator has stopped reconciling it

@@ -25,7 +25,7 @@ def values_of(name: str, kuberay: str, elsewhere: str) -> dict[str, Any]:
     older = OF_1_7_0.get(name, {}) if kuberay < "1.7.0" else {}
     values = over(over(example(name), {"kuberay": {"version": kuberay}}), older)
     aliases = {alias: {"namespace": elsewhere} for alias in values.get("aliases", {})}
-    gateways = {"callers": {"namespace": elsewhere}} if aliases else {}
+    gateways = {"clients": {"namespace": elsewhere}} if aliases else {}
     return dict(over(values, {"aliases": aliases, "networkPolicy": {"allowedGateways": gateways}}))
 
 

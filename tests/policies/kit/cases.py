@@ -20,10 +20,10 @@ __all__ = [
     "NAMES",
     "Case",
     "asked",
-    "befores",
     "case",
     "documents",
     "namespace",
+    "objects_before",
     "policies",
     "rules_of",
 ]
@@ -82,7 +82,7 @@ def asked(item: Object, within: Object | None = None, old: Object | None = None)
     return evaluate_policies(policies(), item, within or namespace(), old)
 
 
-def befores(name: str) -> list[Object]:
+def objects_before(name: str) -> list[Object]:
     """What a policy's cases were before, where they are changes."""
     file = FOLDER / name / "before.yaml"
     return documents(file) if file.exists() else []
@@ -90,7 +90,7 @@ def befores(name: str) -> list[Object]:
 
 def _cases() -> Iterator[Case]:
     for name in NAMES:
-        before = {item["metadata"]["name"]: item for item in befores(name)}
+        before = {item["metadata"]["name"]: item for item in objects_before(name)}
         for good in (True, False):
             items = documents(FOLDER / name / f"{'good' if good else 'bad'}.yaml")
             known = {each: namespace(each, **_noted(found)) for each, found in index_namespaces(items).items()}

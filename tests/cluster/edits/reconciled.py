@@ -1,4 +1,4 @@
-"""Whether a RayService has settled: its pods, and the operator's status of them."""
+"""Whether a RayService has reconciled: its pods, and the operator's status of them."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -6,10 +6,10 @@ from collections.abc import Collection
 from cluster.edits.service_state import ServiceState
 from cluster.kit.cluster import Object, condition, reason
 
-__all__ = ["is_done", "is_settled"]
+__all__ = ["is_done", "is_reconciled"]
 
 
-def is_settled(now: ServiceState, invalid: Collection[str] = ()) -> bool:
+def is_reconciled(now: ServiceState, invalid: Collection[str] = ()) -> bool:
     """Whether every RayCluster has its pods, and no pod will change.
 
     The operator creates no pods for RayClusters that it reports as `invalid`.
@@ -18,7 +18,7 @@ def is_settled(now: ServiceState, invalid: Collection[str] = ()) -> bool:
     pods: dict[str, list[Object]] = {name: [] for name in clusters}
     for pod in now.list_all("Pod"):
         name = pod["metadata"]["labels"]["ray.io/cluster"]
-        if name not in clusters or not _is_settled(pod):
+        if name not in clusters or not _is_reconciled(pod):
             return False
         pods[name].append(pod)
     return all(name in invalid or _has_its_pods(cluster, pods[name]) for name, cluster in clusters.items())
@@ -49,7 +49,7 @@ def _wanted(group: Object) -> int:
     return int(min(replicas, group.get("maxReplicas", replicas)) * group.get("numOfHosts", 1))
 
 
-def _is_settled(pod: Object) -> bool:
+def _is_reconciled(pod: Object) -> bool:
     if "deletionTimestamp" in pod["metadata"]:
         return False
     if reason(pod, "PodScheduled") in ("Unschedulable", "SchedulingGated"):

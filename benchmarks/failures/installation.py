@@ -21,7 +21,7 @@ from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.image import RayImage
 
-__all__ = ["IMAGE", "Scene", "Setting", "scene"]
+__all__ = ["IMAGE", "Installation", "Setting", "install"]
 
 IMAGE, GATEWAY_IMAGE = "rayhelm.local/ray:cpu", "rayhelm.local/ray:haproxy"
 FLEETS = Path(__file__).parent / "fleets"
@@ -41,7 +41,7 @@ class Setting:
 
 
 @dataclass
-class Scene:
+class Installation:
     """The fleet that runs."""
 
     setting: Setting
@@ -104,7 +104,7 @@ class Scene:
 
 
 @contextmanager
-def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
+def install(setting: Setting, session: ClusterSession) -> Iterator[Installation]:
     """Install the fleet, and remove it on exit."""
     rendered = render_fleet(FLEETS / f"{setting.fleet}.yaml")
     found = inspect_cluster(session.kubectl)
@@ -129,7 +129,7 @@ def scene(setting: Setting, session: ClusterSession) -> Iterator[Scene]:
                 session, [release.namespace for release in stand_ins.releases if release.chart == "ray-service"]
             )
         session.install_all(stand_ins.releases)
-        installed = Scene(setting, session, stand_ins)
+        installed = Installation(setting, session, stand_ins)
         installed.wait_until_ready()
         yield installed
     finally:
