@@ -16,7 +16,7 @@ topologySpreadConstraints:
   {{- range $place, $spread := $spread }}
   - topologyKey: {{ $place | quote }}
     maxSkew: {{ int $spread.maxSkew }}
-    whenUnsatisfiable: {{ $spread.unsatisfiable }}
+    whenUnsatisfiable: {{ $spread.whenUnsatisfiable }}
     labelSelector:
       matchLabels:
         {{- $selector | nindent 8 }}

@@ -80,7 +80,7 @@ class Spread(Values):
 
     max_skew: Annotated[int, Field(ge=1)] = 1
     """Largest difference in the number of pods between two topology domains."""
-    unsatisfiable: Literal["ScheduleAnyway", "DoNotSchedule"] = "ScheduleAnyway"
+    when_unsatisfiable: Literal["ScheduleAnyway", "DoNotSchedule"] = "ScheduleAnyway"
     """What the scheduler does when it cannot satisfy `maxSkew`. With `DoNotSchedule` a replica can wait forever."""
 
 
