@@ -15,7 +15,7 @@ from testbed.nodes.manifest import POOL, node
 
 __all__ = ["cluster_of", "cpu_nodes", "pool_of", "simulated", "uniform"]
 
-WITHOUT_GPUS = "without-GPUs"
+WITHOUT_GPUS = "without-gpus"
 
 
 def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:

@@ -127,7 +127,7 @@ def test_the_documented_pod_health_values_are_those_of_the_stages() -> None:
 def test_the_manifests_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(VALUES / "single-gpu" / "fleet.yaml"), "-o", "yaml", "--cpu-nodes", "1"]) == 0
     printed = list(yaml.safe_load_all(capsys.readouterr().out))
-    assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-GPUs-0"]
+    assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-gpus-0"]
     assert {item["kind"] for item in printed} == {"Node", "PersistentVolume"}
 
 
