@@ -17,7 +17,7 @@ def rendered(overlay: Object | None = None, base: str = "platform/minimal") -> l
 # -- classes ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_gateway_comes_before_heads_heads_before_workers_and_workers_before_batch() -> None:
+def test_priority_classes_order_gateway_heads_workers_and_batch() -> None:
     classes = {item["metadata"]["name"]: item for item in rendered() if item["kind"] == "PriorityClass"}
     values = [classes[f"rayhelm-{role}"]["value"] for role in ("gateway", "head", "workers", "batch")]
     assert values == sorted(values, reverse=True)

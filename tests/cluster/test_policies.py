@@ -207,7 +207,7 @@ def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
         under.cluster.kubectl("patch", "pod", "ray", "--patch", json.dumps(debug), *where)
 
 
-def test_helm_4_cannot_write_a_tenants_namespace_again_and_its_own_chart_can_still_change_it(
+def test_policy_refuses_a_helm_4_rewrite_of_a_tenant_namespace_but_not_its_chart(
     under: Asked, helm: Helm
 ) -> None:
     with tenant(under.cluster, helm, under.namespace) as team:
@@ -223,7 +223,7 @@ def test_helm_4_cannot_write_a_tenants_namespace_again_and_its_own_chart_can_sti
 # -- bounds ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_longest_config_that_policies_read_costs_no_more_than_the_api_server_allows(under: Asked) -> None:
+def test_policies_read_the_longest_config_within_the_cost_limit(under: Asked) -> None:
     item = case("serve-config-form", "json", good=True)
     config = json.loads(item["spec"]["serveConfigV2"])
     (model,) = config["applications"][0]["args"]["llm_configs"]

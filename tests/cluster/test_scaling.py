@@ -311,7 +311,7 @@ def test_the_queue_of_a_service_raises_and_lowers_the_pods_that_scale_with_it(wo
     world.becomes("edge", world.services, 1)
 
 
-def test_kinds_that_an_autoscaler_may_name_have_a_scale_subresource_and_others_have_none(cluster: Cluster) -> None:
+def test_exactly_the_kinds_that_an_autoscaler_may_name_have_a_scale_subresource(cluster: Cluster) -> None:
     def scaled(version: str) -> set[str]:
         found = json.loads(cluster.kubectl("get", "--raw", f"/apis/{version}"))["resources"]
         kinds = {item["name"]: item["kind"] for item in found if "/" not in item["name"]}

@@ -51,7 +51,7 @@ def test_both_stages_are_processes_in_the_pod_of_the_replica(service: Service) -
     assert engines == {"first": ["VLLM::Worker_PP0", "VLLM::Worker_PP1"], "second": []}
 
 
-def test_an_engine_that_dies_of_its_first_request_is_found_by_helm_where_kuberay_calls_it_ready(
+def test_helm_test_fails_for_an_engine_that_dies_at_its_first_request(
     service: Service,
 ) -> None:
     """vLLM 0.29's CPU engine has no room for what the first stage sends on, unless it is compiled."""

@@ -85,7 +85,7 @@ def test_no_packet_of_a_pod_is_given_the_hosts_address() -> None:
     assert [[IPv4Network(part["subnet"]) for part in parts] for parts in bridge["ipam"]["ranges"]] == [[NETWORK.pods]]
 
 
-def test_the_kubelet_asks_nothing_outside_for_names_and_lets_nothing_in_without_a_certificate() -> None:
+def test_kubelet_asks_no_dns_outside_and_requires_a_client_certificate() -> None:
     config = settings.kubelet(NETWORK, Path("/certificates"), "group", Path("/empty"))
     assert config["resolvConf"] == "/empty"
     assert config["authentication"]["anonymous"] == {"enabled": False}
@@ -98,7 +98,7 @@ def test_kube_proxy_leaves_limits_of_the_kernel_alone() -> None:
     assert settings.kube_proxy(NETWORK, Path("/kubeconfig"))["conntrack"]["maxPerCore"] == 0
 
 
-def test_settings_of_the_whole_computer_are_files_of_the_node_and_none_of_its_network_is() -> None:
+def test_kernel_settings_of_the_computer_are_files_of_the_node() -> None:
     assert SETTINGS
     assert not [name for name in SETTINGS if name.startswith("net/")]
 

@@ -17,7 +17,7 @@ def small(tmp_path: Path) -> SmallCheckout:
     return SmallCheckout.open(tmp_path)
 
 
-def test_a_program_is_looked_for_in_its_variable_then_path_then_assets_then_what_was_built(
+def test_a_program_is_searched_in_variable_path_assets_and_build_in_this_order(
     small: SmallCheckout,
 ) -> None:
     built = small.built()

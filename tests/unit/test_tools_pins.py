@@ -44,7 +44,7 @@ def test_a_folder_pins_the_minor_version_that_its_name_says(folder: Path) -> Non
     assert f"{pinned.name}-{minor(pinned.version)}".startswith(folder.name)
 
 
-def test_the_control_plane_is_of_the_default_kubernetes_and_of_one_patch_with_kubectl() -> None:
+def test_control_plane_has_the_default_kubernetes_version_and_kubectls_patch() -> None:
     pinned = module("kubernetes", DEFAULT).version
     assert minor(pinned) == versions().kubernetes.default
     assert versions().binaries["kubectl"].version == pinned
