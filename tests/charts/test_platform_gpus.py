@@ -60,23 +60,23 @@ POLICY = "nvidia.com_clusterpolicies.yaml"
 PLUGIN = "deviceplugin.intel.com_gpudeviceplugins.yaml"
 
 
-def test_the_cluster_policy_is_what_nvidia_s_operator_took_four_years_ago() -> None:
+def test_cluster_policy_matches_the_crd_of_the_pinned_module() -> None:
     assert complaints(only(rendered(), "ClusterPolicy"), from_module("gpu-operator", POLICY)) == []
 
 
-def test_the_cluster_policy_is_what_nvidia_s_operator_takes_today() -> None:
+def test_cluster_policy_matches_the_crd_of_the_current_operator() -> None:
     file = from_folder(f"gpu-operator-{load_nvidia().version}/{POLICY}")
     assert complaints(only(rendered(), "ClusterPolicy"), file) == []
 
 
-def test_the_schema_notices_a_wrong_field_of_a_cluster_policy() -> None:
+def test_crd_refuses_a_wrong_field_of_a_cluster_policy() -> None:
     policy, file = only(rendered(), "ClusterPolicy"), from_module("gpu-operator", POLICY)
     assert complaints(over(policy, {"spec": {"devicePlugin": {"config": {"names": "x"}}}}), file)
     assert complaints(over(policy, {"spec": {"mig": {"strategy": "both"}}}), file)
     assert complaints(over(policy, {"spec": {"driver": None}}), file)
 
 
-def test_intel_s_plugins_are_what_intel_s_operator_takes() -> None:
+def test_intel_plugins_match_the_crd() -> None:
     plugins = [item for item in rendered() if item["kind"] == "GpuDevicePlugin"]
     assert len(plugins) == 2
     for plugin in plugins:
@@ -84,7 +84,7 @@ def test_intel_s_plugins_are_what_intel_s_operator_takes() -> None:
     assert complaints(over(plugins[0], {"spec": {"sharedDevNumber": 2}}), from_module("intel-device-plugins", PLUGIN))
 
 
-def test_amd_s_device_config_is_what_amd_s_operator_takes() -> None:
+def test_amd_device_config_matches_the_crd() -> None:
     file = from_folder(f"amd-gpu-operator-{load_amd().version}/amd.com_deviceconfigs.yaml")
     device = only(rendered(), "DeviceConfig")
     assert complaints(device, file) == []

@@ -44,19 +44,19 @@ def spec_of(name: str) -> tuple[Object, Object]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_chart_carries_a_copy_of_each_policy(name: str) -> None:
+def test_chart_has_a_copy_of_each_policy(name: str) -> None:
     copied = (charts_dir() / f"platform/files/policies/{name}.yaml").read_text()
     assert copied.startswith("# Generated")
     assert copied == (FOLDER / name / "policy.yaml").read_text()
 
 
-def test_the_chart_carries_no_other_file() -> None:
+def test_chart_has_no_other_policy_file() -> None:
     assert sorted(file.stem for file in (charts_dir() / "platform/files/policies").iterdir()) == NAMES
 
 
 @pytest.mark.parametrize("helm", HELMS)
 @pytest.mark.parametrize("name", NAMES)
-def test_what_it_renders_is_what_the_folder_says(name: str, helm: str) -> None:
+def test_rendered_policy_equals_the_policy_of_the_folder(name: str, helm: str) -> None:
     spec, bound = spec_of(name)
     assert policy(rendered(helm=helm), name)["spec"] == spec
     made = binding(rendered(helm=helm), name)["spec"]
@@ -99,7 +99,7 @@ def test_a_namespace_is_excluded_from_all_or_from_one_with_its_reason() -> None:
     assert notes["rayhelm.dev/excluded-lab"] == "trials only"
 
 
-def test_no_value_brings_a_policy_into_the_namespaces_of_kubernetes() -> None:
+def test_no_value_makes_a_policy_judge_namespaces_of_kubernetes() -> None:
     objects = rendered({"excludedNamespaces": {"kube-system": "said twice"}})
     for name in NAMES:
         selector = binding(objects, name)["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"][0]

@@ -107,7 +107,7 @@ def test_pods_that_name_no_account_get_no_token() -> None:
         ({"planned": 0, "baseline": 6, "upgradeSurge": 1}, "7"),
     ],
 )
-def test_the_quota_of_cards_is_what_is_held_and_what_an_upgrade_needs(cards: Object, sum_: str) -> None:
+def test_gpu_quota_is_baseline_plus_upgrade_surge(cards: Object, sum_: str) -> None:
     overlay = {"quota": {"gpus": {"nvidia.com/gpu": None, "amd.com/gpu": cards}}}
     quota = only(rendered(overlay), "ResourceQuota", "research")
     assert quota["spec"]["hard"]["requests.amd.com/gpu"] == sum_
@@ -117,7 +117,7 @@ def test_the_quota_of_cards_is_what_is_held_and_what_an_upgrade_needs(cards: Obj
     )
 
 
-def test_cards_of_several_vendors_have_a_quota_each() -> None:
+def test_each_gpu_resource_has_its_own_quota() -> None:
     more = {"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "upgradeSurge": 0}}}}
     assert hard(overlay=more)["requests.nvidia.com/gpu"] == "4"
     assert hard(overlay=more)["requests.amd.com/gpu"] == "1"
@@ -138,7 +138,7 @@ def test_cards_of_several_vendors_have_a_quota_each() -> None:
         ("100G", "20G", "120G"),
     ],
 )
-def test_sums_of_quantities_are_spelled_as_kubernetes_writes_them(baseline: Any, upgrade_surge: Any, sum_: str) -> None:
+def test_sums_of_quantities_have_the_form_of_kubernetes(baseline: Any, upgrade_surge: Any, sum_: str) -> None:
     overlay = {"quota": {"compute": {"cpu": {"baseline": baseline, "upgradeSurge": upgrade_surge}}}}
     assert hard(overlay=overlay)["requests.cpu"] == sum_
 
@@ -164,7 +164,7 @@ def test_nothing_is_denied_and_bounded_at_once() -> None:
         assert not plain[0] & plain[1]
 
 
-def test_a_quota_that_denies_nothing_is_still_there() -> None:
+def test_denied_quota_exists_when_it_denies_nothing() -> None:
     all_given = {
         "quota": {
             "gpuResources": ["nvidia.com/gpu"],
@@ -317,7 +317,7 @@ def test_extra_policy_opens_the_peer_too_when_it_is_in_the_same_namespace() -> N
 
 
 @pytest.mark.parametrize("example", SERVICES)
-def test_the_denial_takes_nothing_from_a_service(example: str) -> None:
+def test_default_deny_does_not_change_what_a_service_may_reach(example: str) -> None:
     """Each of its pods is denied by its own chart already, both ways, and opened by its own chart alone."""
     found = kit.rendered(base=example)
     denials = [item["spec"] for item in found if item["kind"] == "NetworkPolicy" and selects_no_more(item["spec"])]

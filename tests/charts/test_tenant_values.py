@@ -12,7 +12,7 @@ def rendered(values: dict[str, Any], **options: Any) -> list[dict[str, Any]]:
     return parsed(render("tenant", "research", "tenants", values, **options))
 
 
-def test_every_card_of_the_catalog_is_denied_where_it_is_not_given() -> None:
+def test_every_gpu_resource_of_the_catalog_is_denied_without_an_entry() -> None:
     assert {gpu.resource for gpu in load_catalog().gpus()} <= set(GPU_RESOURCES)
     (denied,) = [item for item in rendered(example("tenant/minimal")) if item["metadata"]["name"] == "research-denied"]
     given = {"nvidia.com/gpu"}

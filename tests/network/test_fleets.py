@@ -12,21 +12,21 @@ OTHERS = sorted(str(path.relative_to(VALUES).with_suffix("")) for path in VALUES
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_a_reference_fleet_lets_through_what_the_list_says_and_nothing_else(fleet: Fleet) -> None:
+def test_reference_fleet_allows_exactly_the_listed_flows(fleet: Fleet) -> None:
     assert differences(fleet_world(fleet)) == []
 
 
 @pytest.mark.parametrize("release", RELEASES)
-def test_each_release_does_so_by_itself_whatever_others_close(release: str) -> None:
+def test_single_release_allows_exactly_the_listed_flows(release: str) -> None:
     assert differences(alone(RELEASES[release])) == []
 
 
 @pytest.mark.parametrize("base", [name for name in EXAMPLES if name not in SERVICES])
-def test_a_service_lets_through_what_the_list_says_and_nothing_else(base: str) -> None:
+def test_ray_service_allows_exactly_the_listed_flows(base: str) -> None:
     assert differences(world_of([one("ray-service", base=base)])) == []
 
 
 @pytest.mark.parametrize("base", [name for name in OTHERS if name.startswith(("gateway/", "tenant/"))])
-def test_a_gateway_or_a_tenant_lets_through_what_the_list_says_and_nothing_else(base: str) -> None:
+def test_gateway_and_tenant_allow_exactly_the_listed_flows(base: str) -> None:
     chart = base.split("/")[0]
     assert differences(world_of([one(chart, base=base, name="research", namespace="doors")])) == []

@@ -140,20 +140,20 @@ TOO_LITTLE = {
 
 
 @pytest.mark.parametrize("name", TOO_MUCH)
-def test_what_is_open_and_should_not_be_is_told(name: str) -> None:
+def test_comparison_reports_connections_that_are_not_listed(name: str) -> None:
     hole = TOO_MUCH[name]
     assert f"open, but no flow says so: {hole.said}" in spoiled(fleet_world(hole.fleet), hole.policy, hole.edit)
 
 
 @pytest.mark.parametrize("name", TOO_LITTLE)
-def test_what_is_closed_and_should_not_be_is_told_by_its_flow(name: str) -> None:
+def test_comparison_reports_listed_flows_that_are_denied(name: str) -> None:
     hole, flow = TOO_LITTLE[name], name.split(",")[0]
     assert f"closed, but open by flow `{flow}` of {hole.said}" in spoiled(
         fleet_world(hole.fleet), hole.policy, hole.edit
     )
 
 
-def test_what_the_other_end_s_own_policy_closes_is_found_where_a_release_is_looked_at_by_itself() -> None:
+def test_comparison_of_a_single_release_ignores_policies_of_the_other_end() -> None:
     """The gateway goes out to port 8000 only, so that workers let it in to another one shows nowhere else."""
 
     def too_much(spec: Object) -> None:

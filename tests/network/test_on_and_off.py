@@ -53,7 +53,7 @@ ON_AND_OFF: dict[str, tuple[Values, list[Values]]] = {
 """Values of chart ray-service with which a flow is open, and some with each of which it is closed."""
 
 
-def test_each_flow_that_a_value_opens_is_tried() -> None:
+def test_every_conditional_flow_has_a_case() -> None:
     flows = load_chart_flows()
     assert {name for name, flow in flows["ray-service"].flows.items() if flow.while_} == set(ON_AND_OFF)
     assert not [flow for chart in ("gateway", "tenant") for flow in flows[chart].flows.values() if flow.while_]
@@ -62,7 +62,7 @@ def test_each_flow_that_a_value_opens_is_tried() -> None:
 
 
 @pytest.mark.parametrize("flow", ON_AND_OFF)
-def test_a_flow_is_open_while_its_values_say_so(flow: str) -> None:
+def test_flow_is_allowed_when_its_conditions_hold(flow: str) -> None:
     opened = world(ON_AND_OFF[flow][0])
     assert differences(opened) == []
     assert ways_of(flow, opened)
@@ -70,7 +70,7 @@ def test_a_flow_is_open_while_its_values_say_so(flow: str) -> None:
 
 
 @pytest.mark.parametrize(("flow", "values"), [(flow, off) for flow, (_, offs) in ON_AND_OFF.items() for off in offs])
-def test_a_flow_is_closed_when_one_of_its_values_is_not_so(flow: str, values: Values) -> None:
+def test_flow_is_denied_when_one_condition_does_not_hold(flow: str, values: Values) -> None:
     closed = world(values)
     assert differences(closed) == []
     assert not ways_of(flow, closed)
@@ -78,14 +78,14 @@ def test_a_flow_is_closed_when_one_of_its_values_is_not_so(flow: str, values: Va
 
 
 @pytest.mark.parametrize(("value", "where"), [("operator", "kuberay-system"), ("prometheus", "monitoring")])
-def test_a_peer_without_a_namespace_is_nobody(value: str, where: str) -> None:
+def test_peer_without_a_namespace_selects_no_pod(value: str, where: str) -> None:
     assert where in {source for source, _, _ in told(world({}))}
     nobody = world({"networkPolicy": {value: {"namespace": ""}}})
     assert differences(nobody) == []
     assert where not in {source for source, _, _ in told(nobody)}
 
 
-def test_what_servers_may_reach_elsewhere_is_theirs_alone() -> None:
+def test_egress_of_workers_applies_to_workers_only() -> None:
     bucket = world({"networkPolicy": {"egress": {"bucket": {"cidrs": ["10.3.0.0/16"], "ports": [9000]}}}})
     assert differences(bucket) == []
     assert {way for way in told(bucket) if way[2] == "TCP 9000"} == {
@@ -93,21 +93,21 @@ def test_what_servers_may_reach_elsewhere_is_theirs_alone() -> None:
     }
 
 
-def test_addresses_that_are_taken_out_of_the_hubs_are_closed() -> None:
+def test_excluded_addresses_of_the_hub_are_denied() -> None:
     without = world({"networkPolicy": {"hub": {"except": ["169.254.0.0/16", "10.0.0.0/8"]}}})
     assert differences(without) == []
     blocks = {way[1] for way in told(without) if way[0] == "chat download" and way[2] == "TCP 443"}
     assert blocks == {"0.0.0.0-9.255.255.255", "11.0.0.0-169.253.255.255", "169.255.0.0-255.255.255.255"}
 
 
-def test_a_mirror_in_the_cluster_is_reached_by_the_download_alone() -> None:
+def test_only_the_download_reaches_a_mirror_in_the_cluster() -> None:
     mirrored = world({"networkPolicy": {"hub": {"peer": {"namespace": "hub"}, "cidrs": [], "ports": [8080]}}})
     assert differences(mirrored) == []
     assert {way for way in told(mirrored) if way[1] == "hub"} == {("chat download", "hub", "TCP 8080")}
     assert not [way for way in told(mirrored) if way[2] == "TCP 443" and way[0] == "chat download"]
 
 
-def test_without_policies_everybody_reaches_everything() -> None:
+def test_all_connections_are_allowed_without_policies() -> None:
     """So the comparison is no comparison of nothing with nothing."""
     open_ = one("ray-service", {"networkPolicy": {"enabled": False, "reason": "a mesh does it"}})
     off = world_of([open_, one("gateway", name="gateway", namespace="gateway")])

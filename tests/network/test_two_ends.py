@@ -33,20 +33,20 @@ def callers(world: World, role: str, port: str) -> set[str]:
     }
 
 
-def test_a_tenant_s_own_pods_reach_the_gateway_that_names_its_namespace_and_its_services_do_not() -> None:
+def test_own_pods_of_a_tenant_reach_the_gateway_and_its_services_do_not() -> None:
     world = edited("allowedClients: [apps]", "allowedClients: [lab]")
     assert differences(world) == []
     assert callers(world, "gateway", "TCP 8080") == {"a pod without labels in lab"}
 
 
-def test_a_tenant_s_own_pods_reach_a_service_by_its_aliases() -> None:
+def test_own_pods_of_a_tenant_reach_a_service_by_its_aliases() -> None:
     aliases = "{tenant: lab, aliases: {namespace: lab, names: [qwen-predictor]}}"
     world = edited("qwen3-32b: {tenant: lab}", f"qwen3-32b: {aliases}")
     assert differences(world) == []
     assert callers(world, "worker", "TCP 8000") == {"gateway", "qwen3-32b test", "a pod without labels in lab"}
 
 
-def test_a_gateway_that_lets_in_a_tenant_whose_walls_let_nobody_out_is_told() -> None:
+def test_comparison_reports_a_tenant_without_egress_to_its_gateway() -> None:
     inside = {"networkPolicy": {"allowedClients": {"own": {"namespace": "research"}}}}
     world = world_of([one("tenant", name="research"), one("gateway", inside, name="gateway", namespace="gateway")])
     (said,) = differences(world)
@@ -55,7 +55,7 @@ def test_a_gateway_that_lets_in_a_tenant_whose_walls_let_nobody_out_is_told() ->
 
 
 @pytest.mark.parametrize(("named", "said"), [("gateway", []), ("elsewhere", ["upstream", "serve"])])
-def test_a_gateway_and_a_service_that_do_not_know_each_other_are_told(named: str, said: list[str]) -> None:
+def test_comparison_reports_a_gateway_and_a_service_with_one_open_end(named: str, said: list[str]) -> None:
     callers = {
         "networkPolicy": {
             "allowedGateways": {"door": {"namespace": named, "podLabels": {"rayhelm.dev/gateway": "gateway"}}}

@@ -25,25 +25,25 @@ def callers(world: World, port: str, *, role: str, inside: bool = False) -> set[
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_the_dashboard_is_reached_by_the_operator_alone(fleet: Fleet) -> None:
+def test_only_the_operator_reaches_the_dashboard(fleet: Fleet) -> None:
     assert callers(fleet_world(fleet), "TCP 8265", role="head") == {"kuberay-system"}
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_ray_s_client_port_and_its_store_are_reached_by_nobody(fleet: Fleet) -> None:
+def test_no_pod_reaches_the_ray_client_port_and_gcs(fleet: Fleet) -> None:
     for port in ("TCP 10001", "TCP 6379"):
         assert callers(fleet_world(fleet), port, role="head") == set()
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_the_serve_port_of_the_head_is_reached_by_nobody_and_that_of_workers_by_callers(fleet: Fleet) -> None:
+def test_allowed_gateways_reach_the_serve_port_of_workers_only(fleet: Fleet) -> None:
     world = fleet_world(fleet)
     assert callers(world, "TCP 8000", role="head") == set()
     assert callers(world, "TCP 8000", role="worker") == {"gateway"} | ({"ai-ml"} if fleet.name == "homelab" else set())
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_metrics_are_read_by_prometheus_alone(fleet: Fleet) -> None:
+def test_only_prometheus_reads_metrics(fleet: Fleet) -> None:
     world = fleet_world(fleet)
     assert callers(world, "TCP 8404", role="gateway") == {"monitoring"}
     for role in ("head", "worker"):
@@ -51,12 +51,12 @@ def test_metrics_are_read_by_prometheus_alone(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_nobody_outside_of_the_cluster_reaches_any_pod(fleet: Fleet) -> None:
+def test_no_address_outside_the_cluster_reaches_a_pod(fleet: Fleet) -> None:
     assert not [way for way in reached(fleet_world(fleet)) if isinstance(way.source, Block)]
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_nobody_reaches_the_pods_that_only_work(fleet: Fleet) -> None:
+def test_no_pod_reaches_jobs(fleet: Fleet) -> None:
     for role in ("download", "test", "redis-cleanup"):
         assert not [
             way for way in reached(fleet_world(fleet)) if isinstance(way.target, Pod) and way.target.role == role
@@ -64,7 +64,7 @@ def test_nobody_reaches_the_pods_that_only_work(fleet: Fleet) -> None:
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_out_of_the_cluster_go_the_head_to_the_api_server_and_the_download_to_the_hub(fleet: Fleet) -> None:
+def test_only_head_and_download_reach_addresses_outside_the_cluster(fleet: Fleet) -> None:
     ways = {way for way in reached(fleet_world(fleet)) if isinstance(way.target, Block)}
     assert {(way.source.role, way.port) for way in ways} == {
         ("head", "TCP 443"), ("head", "TCP 6443"), ("download", "TCP 443"),
@@ -73,7 +73,7 @@ def test_out_of_the_cluster_go_the_head_to_the_api_server_and_the_download_to_th
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
-def test_a_gateway_that_was_broken_into_reaches_workers_and_the_dns(fleet: Fleet) -> None:
+def test_gateway_reaches_only_workers_and_dns(fleet: Fleet) -> None:
     ways = {way for way in reached(fleet_world(fleet)) if isinstance(way.source, Pod) and way.source.role == "gateway"}
     assert {(way.target.role or way.target.namespace, way.port) for way in ways} == {
         ("worker", "TCP 8000"), ("kube-system", "TCP 53"), ("kube-system", "UDP 53"),
@@ -95,7 +95,7 @@ def test_tenants_do_not_reach_each_other(fleet: Fleet) -> None:
     assert not crossing
 
 
-def test_a_pod_of_a_tenant_s_own_reaches_the_dns_and_nothing_of_it_is_reached() -> None:
+def test_own_pod_of_a_tenant_reaches_only_dns_and_is_not_reachable() -> None:
     ways = {
         way
         for way in reached(fleet_world(Fleet("multi-node", "main")))

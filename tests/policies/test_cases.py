@@ -32,18 +32,18 @@ def broken(item: Object, within: Object | None = None, old: Object | None = None
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if one.good], ids=str)
-def test_what_is_good_passes_every_policy(one: Case) -> None:
+def test_good_object_passes_every_policy(one: Case) -> None:
     assert broken(one.item, one.namespace, one.before) == set()
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
-def test_what_is_bad_is_refused_by_the_rules_that_it_names(one: Case) -> None:
+def test_bad_object_is_refused_by_the_rules_that_it_names(one: Case) -> None:
     assert one.rules
     assert broken(one.item, one.namespace, one.before) == one.rules
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
-def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
+def test_refusal_says_what_to_write_instead(one: Case) -> None:
     for violation in asked(one.item, one.namespace, one.before):
         assert violation.what
         assert violation.fix
@@ -51,7 +51,7 @@ def test_a_refusal_says_what_to_write_instead(one: Case) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_rule_of_a_policy_is_broken_by_one_of_its_cases(name: str) -> None:
+def test_every_rule_of_a_policy_has_a_bad_object(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
     reported = {found[1] for each in policy.validations if (found := MESSAGE.fullmatch(each.message))}
     tried = {rule for one in CASES if one.policy == name for rule in one.rules}
@@ -60,14 +60,14 @@ def test_each_rule_of_a_policy_is_broken_by_one_of_its_cases(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_each_validation_has_a_message_of_one_form(name: str) -> None:
+def test_validation_message_has_rule_problem_and_fix(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
     for validation in policy.validations:
         assert MESSAGE.fullmatch(validation.message), validation.message
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_holds_what_a_reader_looks_for(name: str) -> None:
+def test_policy_readme_has_all_sections_and_rules(name: str) -> None:
     (policy,) = (each for each in policies() if each.name == f"rayhelm-{name}")
     readme = (FOLDER / name / "README.md").read_text()
     for part in ("## Why", "## Rules", "## Exceptions", "## Limits"):
@@ -81,7 +81,7 @@ def test_a_folder_holds_what_a_reader_looks_for(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_an_expression_uses_nothing_that_only_one_side_knows(name: str) -> None:
+def test_expression_uses_only_functions_of_api_server_and_lint(name: str) -> None:
     policy, binding = documents(FOLDER / name / "policy.yaml")
     assert binding["spec"]["policyName"] == policy["metadata"]["name"] == f"rayhelm-{name}"
     spec = policy["spec"]
@@ -93,7 +93,7 @@ def test_an_expression_uses_nothing_that_only_one_side_knows(name: str) -> None:
         assert "[?" not in bare
 
 
-def test_policies_judge_what_changes_alike() -> None:
+def test_policies_share_their_match_conditions() -> None:
     """The conditions are the same text in each, so that none looks at more than the others."""
     conditions: dict[str, set[str]] = {}
     for name in NAMES:
@@ -109,7 +109,7 @@ def test_policies_judge_what_changes_alike() -> None:
     assert len(conditions["changed"]) == 3, "of kinds with replicas, of those without, and of labels"
 
 
-def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:
+def test_policy_never_judges_namespaces_of_kubernetes() -> None:
     bad = [one.item for one in CASES if not one.good]
     for name in ("kube-system", "kube-public", "kube-node-lease"):
         assert not [violation for item in bad for violation in evaluate_policies(policies(), item, namespace(name))]
@@ -121,7 +121,7 @@ def test_a_policy_never_looks_into_the_namespaces_of_kubernetes() -> None:
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
-def test_what_breaks_a_policy_already_can_still_be_labelled_and_deleted(one: Case) -> None:
+def test_existing_bad_object_can_be_labeled_and_deleted(one: Case) -> None:
     labelled = copy.deepcopy(one.item)
     labelled["metadata"].setdefault("labels", {})["team"] = "x"
     assert broken(labelled, one.namespace, one.item) == set()
@@ -132,19 +132,19 @@ def test_what_breaks_a_policy_already_can_still_be_labelled_and_deleted(one: Cas
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good and not one.before], ids=str)
-def test_nothing_good_can_be_changed_into_something_bad(one: Case) -> None:
+def test_good_object_cannot_be_changed_into_a_bad_one(one: Case) -> None:
     before = copy.deepcopy(one.item)
     before["spec"] = {"headGroupSpec": {}, "containers": []}
     assert broken(one.item, one.namespace, before) == one.rules
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if one.before], ids=str)
-def test_a_policy_of_changes_says_nothing_of_what_is_new(one: Case) -> None:
+def test_policy_of_changes_does_not_judge_new_objects(one: Case) -> None:
     assert broken(one.item) == set()
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good and one.item["kind"] == "RayCluster"], ids=str)
-def test_the_autoscaler_can_change_a_cluster_that_breaks_a_policy_already(one: Case) -> None:
+def test_autoscaler_can_scale_an_existing_bad_cluster(one: Case) -> None:
     scaled, before = copy.deepcopy(one.item), copy.deepcopy(one.item)
     for item, replicas in ((before, 1), (scaled, 2)):
         for group in item["spec"].setdefault("workerGroupSpecs", []):
@@ -157,7 +157,7 @@ def test_the_autoscaler_can_change_a_cluster_that_breaks_a_policy_already(one: C
 # -- serveConfigV2 ---------------------------------------------------------------------------------------------------
 
 
-def test_a_config_as_long_as_policies_read_passes_and_a_longer_one_does_not() -> None:
+def test_config_longer_than_the_limit_is_refused() -> None:
     for count, rules in ((230, set()), (300, {"serve-config-size"})):
         item = case("serve-config-form", "json", good=True)
         config = json.loads(item["spec"]["serveConfigV2"])
@@ -165,7 +165,7 @@ def test_a_config_as_long_as_policies_read_passes_and_a_longer_one_does_not() ->
         assert broken(item) == rules
 
 
-def test_json_dumps_gives_the_form_for_any_config() -> None:
+def test_output_of_json_dumps_has_the_form() -> None:
     item = case("serve-config-form", "json", good=True)
     odd = {
         "": [],
@@ -181,13 +181,13 @@ def test_json_dumps_gives_the_form_for_any_config() -> None:
 
 
 @pytest.mark.parametrize("one", [one for one in CASES if one.policy == "serve-config-form"], ids=str)
-def test_what_has_the_form_means_the_same_as_json_and_as_yaml(one: Case) -> None:
+def test_config_with_the_form_reads_the_same_as_json_and_as_yaml(one: Case) -> None:
     """KubeRay reads YAML. Where the form holds, both readings have to agree; where they do not, it must not hold."""
     text = one.item["spec"]["serveConfigV2"]
     assert reads_alike(text) or not one.good
 
 
-def test_whatever_is_done_to_a_text_it_keeps_one_meaning_or_loses_the_form() -> None:
+def test_random_edits_of_a_config_keep_one_reading_or_lose_the_form() -> None:
     """Some thousand edits at random, by the characters that mean something to YAML or JSON."""
     (form,) = (each for each in policies() if each.name == "rayhelm-serve-config-form")
     item = case("serve-config-form", "all-kinds-of-values", good=True)
@@ -236,11 +236,11 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def test_the_cases_try_many_ways_round_the_form() -> None:
+def test_serve_config_form_has_many_bad_objects() -> None:
     assert len([one for one in CASES if one.policy == "serve-config-form" and not one.good]) > 40
 
 
-def test_each_case_says_which_rules_it_breaks_and_only_bad_ones_do() -> None:
+def test_only_bad_objects_name_rules() -> None:
     assert all((BREAKS in one.item["metadata"].get("annotations", {})) != one.good for one in CASES)
 
 

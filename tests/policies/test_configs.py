@@ -23,7 +23,7 @@ TOKENIZERS = (READ, "other/tokenizer", f"/models/{READ}/{COMMIT}")
 BY_TEXT = ("model-revision", "trust-reason", "request-timeout", "serve-config-form", "serve-config-key")
 
 
-def test_what_is_read_out_of_the_text_is_what_stands_in_it() -> None:
+def test_policies_read_random_configs_as_a_parser_does() -> None:
     chance, asked = random.Random(11), tuple(_with_lists())
     item = case("serve-config-form", "json", good=True)
     seen: set[str] = set()

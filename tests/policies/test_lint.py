@@ -115,7 +115,7 @@ def test_of_several_fields_alike_the_one_is_reported_that_is_wrong(tmp_path: Pat
     assert problem.path == "spec.rayClusterConfig.workerGroupSpecs[1].template.spec.containers[0].image"
 
 
-def test_pods_that_controllers_will_make_are_judged_in_their_templates(tmp_path: Path) -> None:
+def test_pod_templates_of_controllers_are_judged(tmp_path: Path) -> None:
     pod = case("host-namespaces", "pod-with-a-gpu", "Pod")
     template = {"metadata": {"labels": pod["metadata"]["labels"]}, "spec": pod["spec"]}
     notebook: Object = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "notebook"}}
@@ -129,14 +129,14 @@ def test_pods_that_controllers_will_make_are_judged_in_their_templates(tmp_path:
     ]
 
 
-def test_what_kubectl_prints_as_a_list_is_judged_one_by_one(tmp_path: Path) -> None:
+def test_items_of_a_list_are_judged_one_by_one(tmp_path: Path) -> None:
     items = [case("token-auth", "token", good=True), case("token-auth", "disabled")]
     (problem,) = problems(written(tmp_path, {"apiVersion": "v1", "kind": "List", "items": items}))
     assert problem.rule == "auth-reason"
     assert line(problem) == "mode: disabled"
 
 
-def test_a_folder_is_judged_whole_and_its_namespaces_are_known(tmp_path: Path) -> None:
+def test_folder_is_judged_with_its_namespaces(tmp_path: Path) -> None:
     items = documents(FOLDER / "upgrade-strategy/bad.yaml")
     written(tmp_path, *[item for item in items if item["kind"] == "Namespace"]).rename(tmp_path / "namespaces.yaml")
     written(tmp_path, case("upgrade-strategy", "larger-than-the-surge"))
@@ -145,7 +145,7 @@ def test_a_folder_is_judged_whole_and_its_namespaces_are_known(tmp_path: Path) -
     assert lint_manifests(tmp_path).done, "of a namespace of which nothing is known nothing can be said"
 
 
-def test_policies_among_the_objects_are_those_that_are_asked(tmp_path: Path) -> None:
+def test_policies_among_the_objects_are_used(tmp_path: Path) -> None:
     values = {"policies": {"tokenAuth": {"action": "Warn", "reason": "two services break it"}}}
     path = tmp_path / "all.yaml"
     platform = render("platform", "platform", "rayhelm-system", values)
@@ -156,7 +156,7 @@ def test_policies_among_the_objects_are_those_that_are_asked(tmp_path: Path) -> 
     assert [problem.rule for problem in problems(path)] == ["host-namespaces"]
 
 
-def test_policies_of_ones_own_can_be_asked(tmp_path: Path) -> None:
+def test_policies_of_another_file_are_used(tmp_path: Path) -> None:
     only = FOLDER / "host-namespaces/policy.yaml"
     assert lint_manifests(FOLDER / "token-auth/bad.yaml", only).done
     assert {problem.rule for problem in problems(FOLDER / "host-namespaces/bad.yaml", only)} == {
@@ -167,7 +167,7 @@ def test_policies_of_ones_own_can_be_asked(tmp_path: Path) -> None:
     assert "no policy" in problem.message
 
 
-def test_what_render_writes_for_one_cluster_passes_and_for_two_is_asked_apart(
+def test_manifests_of_two_clusters_are_judged_separately(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("single-gpu", "three-tiers"):
@@ -221,7 +221,7 @@ def test_a_model_without_commit_and_reason_is_reported_at_its_line_of_the_fleet_
 # -- command ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_command_ends_with_1_and_tells_all_as_json(
+def test_lint_exits_with_1_and_reports_problems_as_json(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = run(capsys, monkeypatch, "lint", str(FOLDER / "request-timeout/bad.yaml"), "--format", "json")
@@ -232,7 +232,7 @@ def test_the_command_ends_with_1_and_tells_all_as_json(
     assert all(each["line"] and each["fix"] and each["file"] for each in reported)
 
 
-def test_the_command_ends_with_0_where_all_is_well(
+def test_lint_exits_with_0_when_all_objects_pass(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answer = run(capsys, monkeypatch, "lint", str(FOLDER / "request-timeout/good.yaml"))
@@ -240,7 +240,7 @@ def test_the_command_ends_with_0_where_all_is_well(
     assert "objects pass" in answer.out
 
 
-def test_manifests_that_would_be_refused_are_not_rendered(
+def test_render_writes_no_manifests_that_policies_refuse(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "fleet.yaml"

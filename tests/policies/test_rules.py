@@ -40,14 +40,12 @@ def broken(chart: Path | str, values: Object) -> set[str]:
 
 
 @pytest.mark.parametrize(("name", "bad"), ROWS)
-def test_what_the_chart_would_refuse_is_refused_at_admission_by_the_same_rule(
-    unguarded: Path, name: str, bad: Object
-) -> None:
+def test_policy_refuses_bad_values_of_the_chart_by_the_same_rule(unguarded: Path, name: str, bad: Object) -> None:
     assert name not in broken(unguarded, {})
     assert name in broken(unguarded, bad)
 
 
-def test_every_policy_rule_that_the_chart_has_too_says_so() -> None:
+def test_rules_of_chart_and_policy_name_both_layers() -> None:
     shared = {rule for policy in policies() for rule in policy.fields} & rules("ray-service").keys()
     assert shared == {name for name, rule in rules("ray-service").items() if "policy" in rule.layers}
     assert len(shared) >= 3

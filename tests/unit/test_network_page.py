@@ -47,7 +47,7 @@ def of_gateway(endpoints: dict[str, Any]) -> list[AllowedFlow]:
     ]
 
 
-def test_a_flow_says_who_where_which_ports_and_what_opens_it() -> None:
+def test_network_page_shows_ends_ports_and_condition_of_a_flow() -> None:
     found = rows(service(apiServer={"cidrs": ["10.0.0.1/32"]}))
     assert found["operator"][:3] == ["KubeRay operator: `kuberay-system`", "head", "TCP 8265"]
     assert found["inside"][:3] == ["head, workers", "head, workers", "all"]
@@ -56,33 +56,33 @@ def test_a_flow_says_who_where_which_ports_and_what_opens_it() -> None:
     assert found["autoscaler"][4] == "`autoscaler.enabled: true`"
 
 
-def test_a_flow_that_values_close_is_named_with_what_would_open_it() -> None:
+def test_network_page_shows_the_condition_of_a_flow_that_is_not_allowed() -> None:
     lines = page(service())
     assert "redis" not in rows(service())
     (line,) = (line for line in lines if line.startswith("* redis,"))
-    assert line.endswith("Opened by `gcsFaultTolerance.enabled: true`.")
+    assert line.endswith("Condition: `gcsFaultTolerance.enabled: true`.")
 
 
-def test_a_flow_from_or_to_nobody_is_none() -> None:
+def test_flow_with_an_empty_end_is_left_out() -> None:
     assert "serve" not in rows(service())
     assert "serve" in rows(service(allowedGateways={"door": {"namespace": "gateway"}}))
     assert "serve" not in rows(service(allowedGateways={"door": {"namespace": ""}}))
     assert "operator" not in rows(service(operator={"namespace": ""}))
 
 
-def test_addresses_that_are_taken_out_are_told() -> None:
+def test_network_page_shows_excluded_addresses() -> None:
     hub = {"cidrs": ["0.0.0.0/0"], "except": ["169.254.169.254/32"]}
     assert rows(service(hub=hub))["weights"][1] == "hub: `0.0.0.0/0` without `169.254.169.254/32`"
 
 
-def test_a_release_without_policies_is_told_to_be_open() -> None:
+def test_network_page_warns_of_a_release_without_policies() -> None:
     off = service(enabled=False, reason="a mesh does it")
-    assert "> **Open:** this release has no NetworkPolicies: a mesh does it." in page(off)
+    assert "> **Not protected:** this release has no NetworkPolicies: a mesh does it." in page(off)
     assert not rows(off)
-    assert not [line for line in page(off) if "Opened by" in line]
+    assert not [line for line in page(off) if "Condition:" in line]
 
 
-def test_endpoints_of_one_port_are_one_flow_and_of_two_ports_two() -> None:
+def test_endpoints_are_one_flow_per_port() -> None:
     chat, other = {"service": "chat", "namespace": "models"}, {"host": "llm.example", "cidrs": ["10.9.0.0/16"]}
     (both,) = of_gateway({"a": chat, "b": other})
     assert len(both.targets) == 2
@@ -107,7 +107,7 @@ def test_network_page_shows_pods_and_ports_of_an_extra_policy() -> None:
     assert found["extra-egress"][1:3] == ["allowed targets: `10.3.0.0/16`", "TCP 443"]
 
 
-def test_a_chart_s_readme_tells_each_flow_by_the_values_that_name_its_ends() -> None:
+def test_readme_of_a_chart_shows_the_values_that_name_the_ends_of_each_flow() -> None:
     rows = {line.split(" | ")[0]: line.split(" | ")[1:] for line in format_flows_table("tenant").splitlines()}
     assert rows["| extra-ingress"][:3] == [
         "allowed clients (`networkPolicy.extraPolicies.*.ingress.from`)",
@@ -120,7 +120,7 @@ def test_a_chart_s_readme_tells_each_flow_by_the_values_that_name_its_ends() -> 
         assert all(f"\n| {flow} | " in readme for flow in flows.flows)
 
 
-def test_clusters_stand_apart() -> None:
+def test_network_page_has_a_section_per_cluster() -> None:
     lines = page(release("tenant", {}, "a", "main"), release("tenant", {}, "b", "edge"))
     assert [line for line in lines if line.startswith("## ") and "Cluster" in line] == [
         "## Cluster `main`",
@@ -129,26 +129,26 @@ def test_clusters_stand_apart() -> None:
     assert not [line for line in page(release("tenant", {})) if "Cluster" in line]
 
 
-def test_a_chart_without_pods_has_no_part() -> None:
+def test_network_page_has_no_section_for_a_chart_without_pods() -> None:
     assert "platform" not in load_chart_flows()
     assert not rows(release("platform", {}))
 
 
 @pytest.mark.parametrize("fleet", sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml")))
-def test_each_release_of_a_fleet_has_its_part(fleet: str) -> None:
+def test_network_page_has_a_section_per_release(fleet: str) -> None:
     rendered = render_fleet(VALUES / fleet / "fleet.yaml")
     text = build_files(rendered)["network.md"]
     for release in rendered.releases:
         assert (f"# {release.chart} `{release.name}`" in text) == (release.chart in load_chart_flows())
 
 
-def test_a_flow_of_somebody_without_a_name_is_refused() -> None:
+def test_flow_is_refused_when_an_end_has_no_name() -> None:
     flow = {"from": ["head"], "to": ["networkPolicy.redis"], "ports": [6379], "why": "state"}
-    with pytest.raises(ValidationError, match=r"flow redis: nobody says who networkPolicy[.]redis is"):
+    with pytest.raises(ValidationError, match=r"flow redis: networkPolicy[.]redis is neither in"):
         ChartFlows.model_validate({"policies": {}, "pods": {"head": "head"}, "others": {}, "flows": {"redis": flow}})
 
 
-def test_a_value_that_the_chart_does_not_have_is_an_error_and_not_an_empty_flow() -> None:
+def test_flow_is_refused_when_a_value_does_not_exist() -> None:
     values = CHARTS["gateway"].model_validate(GATEWAY).model_dump(by_alias=True, mode="json")
     del values["networkPolicy"]["prometheus"]
     with pytest.raises(KeyError, match="prometheus"):

@@ -1,9 +1,9 @@
-"""Who may reach whom.
+"""Allowed connections between pods, tenants and other systems.
 
-flows     data/network/flows.yaml, the list of what is allowed, written by hand
-find_allowed_flows  the flows of one release, with the pods and addresses that its values name
-network_releases     releases as network_releases of a network
-table     the flows of a chart, for its README
+flows          data/network/flows.yaml, the list of allowed connections, written by hand
+allowed_flows  the flows of one release, with the pods and addresses that its values name
+releases       releases as this package reads them
+table          the flows of a chart, for its README
 """
 
 from rayhelm.network.allowed_flows import (

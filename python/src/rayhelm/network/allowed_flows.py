@@ -20,49 +20,49 @@ __all__ = [
 ALL_PORTS = "every"
 """All ports of all protocols."""
 NAMING = {"namespace", "cidrs", "peer"}
-"""Keys of a value that names somebody; a map without them has an entry for each of several."""
+"""Keys of a value that names one peer. A map without them has an entry for each of several peers."""
 
 
 @dataclass(frozen=True)
 class NetworkRelease:
-    """A release, as far as the network goes."""
+    """A release with its namespace and values."""
 
     chart: str
     name: str
     namespace: str
     """Namespace of its pods."""
     values: Mapping[str, Any]
-    """All of its values, defaults included, in the spelling of YAML."""
+    """All values, defaults included, with the keys of YAML."""
 
 
 @dataclass(frozen=True)
 class ReleasePods:
-    """Pods that the release has policies for."""
+    """Pods of the release itself."""
 
     chart: str
     release: str
     namespace: str
     role: str
-    """Empty for those that its values name by `labels`."""
+    """Empty for pods that the values name by `labels`."""
     labels: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class NamedPods:
-    """Pods of somebody else's, whom values name."""
+    """Pods of other releases, which values name."""
 
     namespace: str
     labels: tuple[tuple[str, str], ...] = ()
-    """None for all pods of the namespace."""
+    """Empty for all pods of the namespace."""
 
 
 @dataclass(frozen=True)
 class AddressBlock:
-    """A block of addresses."""
+    """An address block."""
 
     cidr: str
     without: tuple[str, ...] = ()
-    """Blocks that are taken out of it."""
+    """Blocks that are excluded."""
 
 
 FlowEnd = ReleasePods | NamedPods | AddressBlock
@@ -70,7 +70,7 @@ FlowEnd = ReleasePods | NamedPods | AddressBlock
 
 @dataclass(frozen=True)
 class AllowedFlow:
-    """Connections that the policies of a release let through, or would."""
+    """Connections that the policies of a release allow, or would allow with other values."""
 
     flow: str
     network_release: NetworkRelease
@@ -79,16 +79,16 @@ class AllowedFlow:
     ports: tuple[str, ...]
     """`TCP 8000`, or `every`."""
     source: tuple[str, ...]
-    """What readers know the sources by."""
+    """Names of the sources for readers."""
     target: tuple[str, ...]
     why: str
     conditions: Mapping[str, Value]
     is_on: bool
-    """Whether the values open it."""
+    """The values allow the flow."""
 
 
 def find_allowed_flows(network_release: NetworkRelease) -> list[AllowedFlow]:
-    """All flows of a release, the closed ones too; those of which an end is nobody are left out."""
+    """Return all flows of a release, also those that its values do not allow, but none with an empty end."""
     flows = load_chart_flows()[network_release.chart]
     closing = _hold(flows.policies, network_release.values)
     return [
@@ -143,19 +143,19 @@ def _as_own(end: FlowEnd, flow: Flow, network_release: NetworkRelease) -> FlowEn
 
 
 def _hold(conditions: Mapping[str, Value], values: Mapping[str, Any]) -> bool:
-    """Whether each value is so; of several that a path finds, one."""
+    """Return whether each path has its value. If a path finds several values, one of them is enough."""
     return all(wanted in _find(path, values) for path, wanted in conditions.items())
 
 
 def _find(path: str, values: Mapping[str, Any]) -> Iterator[Any]:
-    """What stands at a path. Raises KeyError for one that the values do not have."""
+    """Yield the values at a path. Raises KeyError for a path that does not exist."""
     first, _, rest = path.partition(".")
     for found in values.values() if first == "*" else [values[first]]:
         yield from _find(rest, found) if rest else [found]
 
 
 def _of_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
-    """A role as itself; pods(PATH) as a peer in the release's own namespace; else what stands at the path."""
+    """Yield a role as it is, pods(PATH) as a peer in the release's namespace, else the values at the path."""
     if pods := PODS.fullmatch(path):
         yield from ({"podLabels": labels, "namespace": None} for labels in _find(pods[1], scope))
     elif "." in path:
@@ -165,16 +165,16 @@ def _of_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _entries(value: Any) -> list[Any]:
-    """The entries of a map by name; anything else as it is."""
+    """Return the entries of a map by name; anything else as one item."""
     return list(value.values()) if isinstance(value, Mapping) and not value.keys() & NAMING else [value]
 
 
 def _ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]:
-    """Pods and addresses: of a role, a peer, peers or addresses with their ports, an endpoint, or a map of these."""
+    """Yield pods and addresses of a role, a peer, an egress entry, an endpoint, or a map of these."""
     if isinstance(value, str):
         yield ReleasePods(network_release.chart, network_release.name, network_release.namespace, value)
     elif value.get("service"):
-        # Of a RayService the workers alone serve.
+        # Only the workers of a RayService serve.
         labels = {"rayhelm.dev/service": value["service"], "rayhelm.dev/role": "worker"}
         yield _pods(value["namespace"] or network_release.namespace, labels)
     elif not value.keys() & NAMING:

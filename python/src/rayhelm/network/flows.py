@@ -1,4 +1,4 @@
-"""The flows of `data/network/flows.yaml`: who may reach whom, written by hand."""
+"""The flows of `data/network/flows.yaml`: allowed connections, written by hand."""
 
 import re
 from functools import cache
@@ -20,43 +20,43 @@ class Flow(Closed):
     """Connections of one purpose."""
 
     from_: Annotated[tuple[str, ...], Field(alias="from", min_length=1)]
-    """Who opens them: roles, or paths in the release's values."""
+    """Ends that open the connections: roles, or paths in the values."""
     to: Annotated[tuple[str, ...], Field(min_length=1)]
-    """Who is called, alike."""
+    """Ends that accept the connections: roles, or paths in the values."""
     ports: Annotated[tuple[int | str, ...], Field(min_length=1)]
     """TCP ports, `53/UDP`, `every`, or paths."""
     each: str = ""
-    """Path of entries, for each of which the flow stands once."""
+    """Path of entries; the flow exists once for each."""
     while_: Annotated[dict[str, Value], Field(alias="while")] = {}
-    """Values that have to be so."""
+    """Required values by path."""
     same_namespace: bool = False
-    """Whether others in the release's own namespace are opened by it as well: its policies are theirs too."""
+    """Peers in the release's namespace get a policy for their end too."""
     why: str
-    """What it is for."""
+    """Purpose."""
 
 
 class ChartFlows(Closed):
-    """All flows of a chart's releases."""
+    """All flows of a chart."""
 
     policies: dict[str, Value]
     """Values without which the chart has no NetworkPolicies."""
     pods: dict[str, str]
-    """What readers know a release's pods by, by their role."""
+    """Names of the release's pods for readers, by role."""
     others: dict[str, str]
-    """What readers know others by, by the path of the value that names them."""
+    """Names of other peers for readers, by the path of their value."""
     flows: dict[str, Flow]
 
     @model_validator(mode="after")
-    def _everybody_has_a_name(self) -> Self:
+    def _check_names(self) -> Self:
         named = self.pods.keys() | self.others.keys()
         for name, flow in self.flows.items():
             if nameless := [end for end in (*flow.from_, *flow.to) if end not in named]:
-                raise ValueError(f"flow {name}: nobody says who {', '.join(nameless)} is")
+                raise ValueError(f"flow {name}: {', '.join(nameless)} is neither in `pods` nor in `others`")
         return self
 
 
 @cache
 def load_chart_flows() -> dict[str, ChartFlows]:
-    """Flows by chart."""
+    """Return the flows by chart."""
     text = files("rayhelm").joinpath("data/network/flows.yaml").read_text(encoding="utf-8")
     return {chart: ChartFlows.model_validate(flows) for chart, flows in yaml.safe_load(text).items()}

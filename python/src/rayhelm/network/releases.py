@@ -1,4 +1,4 @@
-"""Releases as network_releases of a network."""
+"""Releases as the list of flows reads them."""
 
 from rayhelm.network.allowed_flows import NetworkRelease
 from rayhelm.network.flows import load_chart_flows
@@ -8,7 +8,7 @@ __all__ = ["to_network_release"]
 
 
 def to_network_release(release: Release) -> NetworkRelease | None:
-    """None for a release of a chart that makes no pods."""
+    """Return None for a release of a chart without pods."""
     if release.chart not in load_chart_flows():
         return None
     values = release.values.model_dump(by_alias=True, mode="json")
@@ -17,7 +17,7 @@ def to_network_release(release: Release) -> NetworkRelease | None:
 
 
 def _namespace(release: Release, values: dict[str, object], name: str) -> str:
-    """A tenant's pods live in the namespace that the release makes, or is given."""
+    """Return the namespace of the pods: for a tenant the one that the release creates or names."""
     tenancy = values.get("namespace")
     if not isinstance(tenancy, dict):
         return release.namespace

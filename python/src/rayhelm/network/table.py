@@ -1,4 +1,4 @@
-"""The flows of a chart as a table for its README: who is told by the values that name them."""
+"""The flows of a chart as a table for its README, with the values that name each end."""
 
 from collections.abc import Iterable, Mapping
 
@@ -8,14 +8,14 @@ __all__ = ["format_conditions", "format_flows_table"]
 
 
 def format_flows_table(chart: str) -> str:
-    """Markdown, with a row for each flow."""
+    """Return a Markdown table with a row for each flow."""
     flows = load_chart_flows()[chart]
-    rows = ["| flow | from | to | ports | what for | opened by |", "|---|---|---|---|---|---|"]
+    rows = ["| flow | from | to | ports | purpose | condition |", "|---|---|---|---|---|---|"]
     return "\n".join([*rows, *(_row(name, flow, flows) for name, flow in flows.flows.items())]) + "\n"
 
 
 def format_conditions(conditions: Mapping[str, Value]) -> str:
-    """The values that have to be so, as YAML."""
+    """Return the required values as YAML."""
     return ", ".join(f"`{path}: {_yaml(value)}`" for path, value in conditions.items())
 
 

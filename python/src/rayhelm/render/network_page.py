@@ -23,7 +23,7 @@ __all__ = ["build_network_page"]
 
 @dataclass(frozen=True)
 class FlowRow:
-    """A flow in the words of the page."""
+    """A flow as the page shows it."""
 
     flow: str
     source: str
@@ -39,13 +39,13 @@ class ReleaseSection:
 
     title: str
     reason: str
-    """Why it has no NetworkPolicies; empty where it has."""
+    """Why the release has no NetworkPolicies; empty if it has."""
     open: tuple[FlowRow, ...]
     closed: tuple[FlowRow, ...]
 
 
 def build_network_page(fleet: str, releases: Sequence[Release]) -> str:
-    """The flows of all releases, cluster by cluster."""
+    """Return the page: the flows of all releases, by cluster."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -78,15 +78,15 @@ def _reason(network_release: NetworkRelease) -> str:
 def _row(allowed: AllowedFlow) -> FlowRow:
     return FlowRow(
         flow=allowed.flow,
-        source=_who(allowed.source, allowed.sources),
-        target=_who(allowed.target, allowed.targets),
+        source=_format_end(allowed.source, allowed.sources),
+        target=_format_end(allowed.target, allowed.targets),
         ports=_ports(allowed.ports),
         opened_by=format_conditions(allowed.conditions),
         why=allowed.why,
     )
 
 
-def _who(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
+def _format_end(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
     """Names of one end of a flow, and for pods of other releases their location."""
     places = ", ".join(text for end in ends if (text := _place(end)))
     return f"{', '.join(called)}{': ' if places else ''}{places}"

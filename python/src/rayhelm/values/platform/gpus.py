@@ -102,7 +102,7 @@ class Nvidia(Values):
     """The ClusterPolicy, and what the operator installs."""
 
 
-class AmdPartition(Values):
+class AmdNodePartition(Values):
     """Partition mode of the GPUs of some nodes."""
 
     mode: Literal["SPX_NPS1", "CPX_NPS1", "CPX_NPS4"]
@@ -132,7 +132,7 @@ class Amd(Values):
     names partitions by their mode (`amd.com/cpx_nps4`)."""
     metrics: bool = True
     """Run AMD's metrics exporter."""
-    partitions: dict[Name, AmdPartition] = {}
+    partitions: dict[Name, AmdNodePartition] = {}
     """Partition modes by profile. The label `dcm.amd.com/gpu-config-profile` of a node names its profile."""
 
 

@@ -27,7 +27,7 @@ class AmountBounds(Values):
     """Memory; empty for no limit."""
 
 
-class ContainerLimits(Values):
+class ContainerLimitRange(Values):
     """Containers and init containers."""
 
     default_request: ContainerDefaults = ContainerDefaults(cpu="100m", memory="128Mi")
@@ -54,7 +54,7 @@ class ClaimLimits(Values):
 class TenantLimits(Values):
     """LimitRange of the namespace."""
 
-    container: ContainerLimits = ContainerLimits()
+    container: ContainerLimitRange = ContainerLimitRange()
     """Containers."""
     claim: ClaimLimits = ClaimLimits()
     """Claims."""
