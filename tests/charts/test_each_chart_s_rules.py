@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from charts.each_chart import CHARTS, Chart, Values
 from charts.kit import HELMS, over
 from rayhelm.charts.schema import values_schema
+from rayhelm.charts.shape import keys as keys_of
 from rayhelm.errors import FleetError
 
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
@@ -32,6 +33,15 @@ def bad_of(layer: str, *, fixed: bool = False) -> Any:
 @each_chart
 def test_there_are_bad_values_for_every_rule(chart: Chart) -> None:
     assert all(rule.bad for rule in chart.rules.values())
+
+
+@each_chart
+def test_every_refusal_of_the_chart_names_a_key(chart: Chart) -> None:
+    """Helm knows neither the file nor the line of a value."""
+    paths = [r"\{path\}", r"\{key\}", r"\{low\}", *(key.name for key in keys_of(chart.model))]
+    names_a_key = re.compile(rf"(?<![\w.])({'|'.join(paths)})")
+    refused = {name: rule for name, rule in chart.rules.items() if "chart" in rule.layers}
+    assert [name for name, rule in refused.items() if not rule.key and not names_a_key.search(rule.message)] == []
 
 
 @bad_of("chart")

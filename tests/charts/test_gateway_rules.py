@@ -43,5 +43,6 @@ def test_models_may_share_an_application_when_bodies_are_read() -> None:
 @pytest.mark.parametrize("helm", HELMS)
 def test_both_helm_versions_report_the_same(helm: str) -> None:
     problem = CHART.refused("weights-sum", {"models": {"llama-8b": {"versions": {"stable": {"weight": 80}}}}}, helm)
-    assert problem.message == "the weights of the versions of llama-8b add up to 80, not to 100: stable 80"
+    message = "the weights of the versions of llama-8b add up to 80, not to 100: stable 80"
+    assert problem.message == f"models.llama-8b.versions: {message}"
     assert yaml.safe_load(problem.fix) == {"models": {"llama-8b": {"versions": {"stable": {"weight": 100}}}}}
