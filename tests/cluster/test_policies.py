@@ -207,9 +207,7 @@ def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
         under.cluster.kubectl("patch", "pod", "ray", "--patch", json.dumps(debug), *where)
 
 
-def test_policy_refuses_a_helm_4_rewrite_of_a_tenant_namespace_but_not_its_chart(
-    under: Asked, helm: Helm
-) -> None:
+def test_policy_refuses_a_helm_4_rewrite_of_a_tenant_namespace_but_not_its_chart(under: Asked, helm: Helm) -> None:
     with tenant(under.cluster, helm, under.namespace) as team:
         before = under.cluster.one("Namespace", team.namespace)["metadata"]["labels"]
         with pytest.raises(Refused, match="namespace-tenant: "):

@@ -6,9 +6,9 @@
 {{- $name := .name }}
 {{- $pool := .pool }}
 {{- $known := $v.root.Files.Get "files/mig.json" | fromJson }}
-{{- $table := get $known.cards $pool.gpu }}
+{{- $table := get $known.gpus $pool.gpu }}
 {{- if not $table }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-gpu" "words" (dict "path" $path "gpu" ($pool.gpu | default "an empty name") "known" (keys $known.cards | sortAlpha | join ", ") "name" $name)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-gpu" "words" (dict "path" $path "gpu" ($pool.gpu | default "an empty name") "known" (keys $known.gpus | sortAlpha | join ", ") "name" $name)) }}
 {{- end }}
 {{- $largest := get $known.layouts $table }}
 {{- $profiles := dict }}

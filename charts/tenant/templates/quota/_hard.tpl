@@ -20,7 +20,7 @@
 {{- $hard | toJson }}
 {{- end }}
 
-{{- /* The cards that the tenant was not given, and the objects that it may not have. */ -}}
+{{- /* GPU resources that the tenant was not given, and objects that it may not have. */ -}}
 {{- define "tenant.denied" -}}
 {{- $quota := .quota }}
 {{- $hard := dict }}

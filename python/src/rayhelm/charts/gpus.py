@@ -11,7 +11,7 @@ def mig_layouts() -> dict[str, object]:
     known = load_catalog()
     tables = {gpu.id: table for gpu in known.gpus() if (table := known.mig(gpu))}
     return {
-        "cards": {card: table.id for card, table in tables.items()},
+        "gpus": {card: table.id for card, table in tables.items()},
         "layouts": {table.id: table.largest for table in tables.values()},
     }
 
