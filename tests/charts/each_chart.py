@@ -70,11 +70,7 @@ class Chart:
     @cached_property
     def templates(self) -> str:
         """Text of all templates that a person wrote."""
-        return "\n".join(
-            path.read_text()
-            for path in sorted(self.folder.rglob("templates/**/*"))
-            if path.is_file() and path.parent.name != "lib"
-        )
+        return "\n".join(path.read_text() for path in sorted(self.folder.rglob("templates/**/*")) if path.is_file())
 
     @property
     def readme(self) -> str:

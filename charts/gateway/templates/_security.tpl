@@ -8,11 +8,3 @@ fsGroup: 99
 seccompProfile:
   type: RuntimeDefault
 {{- end }}
-
-{{- define "gateway.containerSecurity" -}}
-allowPrivilegeEscalation: false
-readOnlyRootFilesystem: true
-runAsNonRoot: true
-capabilities:
-  drop: [ALL]
-{{- end }}

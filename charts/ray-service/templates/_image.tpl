@@ -1,12 +1,3 @@
-{{- /* repository@digest, or repository:tag without a digest. Takes a dict with repository, tag, digest. */ -}}
-{{- define "ray-service.image" -}}
-{{- if .digest -}}
-{{ .repository }}@{{ .digest }}
-{{- else -}}
-{{ .repository }}:{{ .tag }}
-{{- end }}
-{{- end }}
-
 {{- /* Image of a worker group. A digest of `image` does not exist in another repository, so it is used only if the
        group sets no repository, tag and digest. Takes (list image override). */ -}}
 {{- define "ray-service.groupImage" -}}

@@ -15,11 +15,3 @@
 {{- /* Numbers stay listed for ten lists: a scrape that fails takes none away. */ -}}
 {{- concat $own $certificate | toJson }}
 {{- end }}
-
-{{- define "platform.adapterImage" -}}
-{{- if .digest -}}
-{{ .repository }}@{{ .digest }}
-{{- else -}}
-{{ .repository }}:{{ .tag }}
-{{- end }}
-{{- end }}

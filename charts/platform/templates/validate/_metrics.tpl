@@ -64,7 +64,7 @@
 {{- include "platform.refuse" (dict "v" $v "id" "prometheus-url" "words" (dict "who" "adapter kind Managed")) }}
 {{- end }}
 {{- if and (not $adapter.image.digest) (has $adapter.image.tag (list "" "latest")) }}
-{{- include "platform.refuse" (dict "v" $v "id" "adapter-image" "words" (dict "image" (include "platform.adapterImage" $adapter.image))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "adapter-image" "words" (dict "image" (include "platform.image" $adapter.image))) }}
 {{- end }}
 {{- $tls := $adapter.tls }}
 {{- if and $tls.caBundle (not $tls.secretName) }}

@@ -1,0 +1,5 @@
+{{- /* repository@digest, or repository:tag without a digest. Takes a dict: repository, tag, digest. */ -}}
+{{- define "lib.image" -}}
+{{- include "lib.arguments" (list "image" . "repository" "tag" "digest") -}}
+{{ .repository }}{{ .digest | empty | ternary (printf ":%s" .tag) (printf "@%s" .digest) }}
+{{- end }}
