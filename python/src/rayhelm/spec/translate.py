@@ -105,23 +105,29 @@ def _as_name(text: str) -> str:
 
 
 def _plain_message(detail: ErrorDetails) -> str:
-    message = detail["msg"].replace("Input should be", "must be").replace("should have", "must have")
-    for pydantics, ours in _WORDS.items():
-        message = message.replace(pydantics, ours)
-    message = re.sub(" or instance of .*", "", message)
-    return message.split(", got")[0].split(" after validation")[0]
+    """What the value must be, by pydantic's type of error; pydantic's own sentence for a type that is not here."""
+    form = _MESSAGES.get(detail["type"])
+    if form is None:
+        return detail["msg"]
+    return form.format(**detail.get("ctx", {}))
 
 
-_WORDS = {
-    "String": "text",
-    "Tuple": "a list",
-    "Dictionary": "a mapping",
-    "a valid dictionary": "a mapping",
-    "a valid tuple": "a list",
-    "a valid integer": "a whole number",
-    "a valid boolean": "true or false",
-    "a valid string": "text",
-    "a valid ": "a ",
+_MESSAGES = {
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float", "int_parsing_size"), "must be a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type", "mapping_type"), "must be a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type", "set_type"), "must be a list"),
+    "string_type": "must be text",
+    "finite_number": "must be a finite number",
+    "greater_than": "must be greater than {gt}",
+    "greater_than_equal": "must be greater than or equal to {ge}",
+    "less_than": "must be less than {lt}",
+    "less_than_equal": "must be less than or equal to {le}",
+    "string_too_short": "must have at least {min_length} characters",
+    "string_too_long": "must have at most {max_length} characters",
+    "too_short": "must have at least {min_length} items",
+    "too_long": "must have at most {max_length} items",
 }
 
 
