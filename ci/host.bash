@@ -1,6 +1,6 @@
 # Checks what rayhelm needs from this computer and cannot install itself. Sourced by ci/set-up and ci/run-tests.
 #
-# It reports everything that is missing at once, so that one visit to the package manager is enough.
+# It reports all missing packages together, for one run of the package manager.
 
 min_disk_gib=12   # .venv with the CUDA build of torch takes 7, the package cache about as much on another disk
 min_memory_gib=8  # Ray, a router, and three processes that each import vLLM

@@ -1,4 +1,4 @@
-"""From the plan to the values of the doors and of the walls."""
+"""Values of the charts `gateway` and `tenant`, built from the plan."""
 
 import re
 from pathlib import Path
@@ -20,7 +20,7 @@ from unit.fleets import load
 VALUES = Path(__file__).parents[2] / "values"
 FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))
 FLEET = """\
-fleet: doors
+fleet: two-models
 clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}%s}}
 pools: {gpu: {gpu: L4-24GB, nodes: 4}}
 models:
@@ -29,11 +29,11 @@ models:
 services: {chat: {tenant: owner}, embed: {tenant: owner}}
 tenants:
   owner: {models: [chat, embed]}
-  guest: {models: [chat], requestsPerMinute: 7, concurrency: 2, keys: {secret: theirs}}
+  other: {models: [chat], requestsPerMinute: 7, concurrency: 2, keys: {secret: theirs}}
 """
 
 
-def of(text: str) -> Rendered:
+def render_text(text: str) -> Rendered:
     return render_loaded_fleet(load(text))
 
 
@@ -42,23 +42,23 @@ def release(rendered: Rendered, file: str) -> Release:
     return found
 
 
-def door(text: str, file: str = "gateway/gateway.yaml") -> GatewayValues:
-    values = release(of(text), file).values
+def render_gateway(text: str, file: str = "gateway/gateway.yaml") -> GatewayValues:
+    values = release(render_text(text), file).values
     assert isinstance(values, GatewayValues)
     return values
 
 
-def wall(text: str, file: str = "tenant/owner.yaml") -> TenantValues:
-    values = release(of(text), file).values
+def render_tenant(text: str, file: str = "tenant/owner.yaml") -> TenantValues:
+    values = release(render_text(text), file).values
     assert isinstance(values, TenantValues)
     return values
 
 
-# -- doors -------------------------------------------------------------------------------------------------------------
+# -- values of chart gateway -------------------------------------------------------------------------------------------
 
 
-def test_a_model_is_reached_at_the_service_that_holds_it() -> None:
-    model = door(FLEET % "").models["embed"]
+def test_endpoint_of_a_model_is_its_service() -> None:
+    model = render_gateway(FLEET % "").models["embed"]
     assert model.task == "embed"
     (version,) = model.versions.values()
     (endpoint,) = version.endpoints.values()
@@ -66,32 +66,35 @@ def test_a_model_is_reached_at_the_service_that_holds_it() -> None:
     assert (endpoint.service, endpoint.namespace, endpoint.port) == ("embed", "owner", 8000)
 
 
-def test_a_tenant_has_its_keys_its_models_and_its_limits() -> None:
-    guest = door(FLEET % "").tenants["guest"]
-    assert (guest.keys.secret_name, guest.models) == ("theirs", ["chat"])
-    assert (guest.requests_per_minute, guest.concurrency) == (7, 2)
+def test_gateway_tenant_has_its_keys_models_and_limits() -> None:
+    other = render_gateway(FLEET % "").tenants["other"]
+    assert (other.keys.secret_name, other.models) == ("theirs", ["chat"])
+    assert (other.requests_per_minute, other.concurrency) == (7, 2)
 
 
-def test_what_the_fleet_leaves_out_is_what_the_chart_would_take() -> None:
+def test_fleet_and_chart_have_the_same_default_limits() -> None:
     declared, chart = Declared(), GatewayTenant()
     assert declared.requests_per_minute == chart.requests_per_minute
     assert declared.concurrency == chart.concurrency
 
 
-def test_a_model_for_aliases_alone_is_not_behind_the_door() -> None:
+def test_gateway_lacks_a_model_that_only_aliases_serve() -> None:
     aliases = "embed: {tenant: owner, aliases: {namespace: apps, names: [embedder]}}"
     text = (FLEET % "").replace("[chat, embed]", "[chat]").replace("embed: {tenant: owner}", aliases)
-    assert list(door(text).models) == ["chat"]
+    assert list(render_gateway(text).models) == ["chat"]
 
 
-def test_a_fleet_without_callers_has_no_door() -> None:
-    assert {one.chart for one in of((FLEET % "").partition("services:")[0]).releases} == {"platform", "ray-service"}
+def test_fleet_without_tenants_has_no_gateway() -> None:
+    assert {one.chart for one in render_text((FLEET % "").partition("services:")[0]).releases} == {
+        "platform",
+        "ray-service",
+    }
 
 
-def test_the_paths_of_an_application_of_one_s_own_are_open() -> None:
+def test_gateway_has_the_paths_of_a_custom_application() -> None:
     paths = "paths: {/v1/ocr: POST, /v1/info: GET}"
     own = f"task: custom, application: {{importPath: 'my.ocr:build', deployment: Ocr, {paths}}}"
-    model = door((FLEET % "").replace("task: embed", own)).models["embed"]
+    model = render_gateway((FLEET % "").replace("task: embed", own)).models["embed"]
     assert {path: operation.method for path, operation in model.operations.items()} == {
         "/v1/ocr": "POST",
         "/v1/info": "GET",
@@ -105,71 +108,75 @@ def test_the_paths_of_an_application_of_one_s_own_are_open() -> None:
         ("httpRoute: {gateway: shared, namespace: infra, listener: https}", "HTTPRoute", ("", "", "shared")),
     ],
 )
-def test_the_way_in_is_the_one_that_the_cluster_has(gateway: str, kind: str, names: tuple[str, str, str]) -> None:
-    exposure = door(FLEET % f", gateway: {{host: ai.example.com, allowedClients: [front], {gateway}}}").exposure
+def test_gateway_is_exposed_by_the_route_of_the_cluster(gateway: str, kind: str, names: tuple[str, str, str]) -> None:
+    exposure = render_gateway(
+        FLEET % f", gateway: {{host: ai.example.com, allowedClients: [front], {gateway}}}"
+    ).exposure
     assert (exposure.kind, exposure.hosts) == (kind, ["ai.example.com"])
     assert (exposure.ingress.class_name, exposure.ingress.tls_secret, exposure.http_route.parent.name) == names
     assert exposure.annotations == ({"a.example/b": "c"} if kind == "Ingress" else {})
 
 
-def test_only_the_namespaces_that_the_fleet_names_may_knock() -> None:
-    callers = door(FLEET % ", gateway: {allowedClients: [apps, nginx]}").network_policy.allowed_clients
-    assert {peer.namespace for peer in callers.values()} == {"apps", "nginx"}
+def test_gateway_allows_only_the_namespaces_of_the_fleet() -> None:
+    clients = render_gateway(FLEET % ", gateway: {allowedClients: [apps, nginx]}").network_policy.allowed_clients
+    assert {peer.namespace for peer in clients.values()} == {"apps", "nginx"}
 
 
 @pytest.mark.parametrize(
     ("replicas", "kind", "bounds"), [("3", "None", (2, 6)), ("{min: 1, max: 9}", "HPA", (1, 9)), ("", "HPA", (2, 6))]
 )
-def test_the_door_has_as_many_pods_as_the_fleet_says(replicas: str, kind: str, bounds: tuple[int, int]) -> None:
-    found = door(FLEET % (f", gateway: {{replicas: {replicas}}}" if replicas else ""))
+def test_gateway_has_the_replicas_of_the_fleet(replicas: str, kind: str, bounds: tuple[int, int]) -> None:
+    found = render_gateway(FLEET % (f", gateway: {{replicas: {replicas}}}" if replicas else ""))
     assert (found.autoscaling.kind, (found.autoscaling.min_replicas, found.autoscaling.max_replicas)) == (kind, bounds)
     assert replicas != "3" or found.replicas == 3
 
 
-# -- what services let in ----------------------------------------------------------------------------------------------
+# -- allowed gateways of a service -------------------------------------------------------------------------------------
 
 
-def test_a_service_lets_in_the_pods_of_the_door_alone() -> None:
-    rendered = of(FLEET % ", gateway: {namespace: front}")
+def test_service_allows_only_the_pods_of_its_gateway() -> None:
+    rendered = render_text(FLEET % ", gateway: {namespace: front}")
     (peer,) = rendered.values["chat"].network_policy.allowed_gateways.values()
     assert (peer.namespace, peer.pod_labels) == ("front", {"rayhelm.dev/gateway": "gateway"})
 
 
-def test_without_a_door_of_ours_a_service_lets_in_whoever_stands_in_its_namespace() -> None:
-    (peer,) = of((FLEET % "").partition("services:")[0]).values["chat"].network_policy.allowed_gateways.values()
+def test_service_allows_every_pod_of_the_gateway_namespace_without_tenants() -> None:
+    (peer,) = (
+        render_text((FLEET % "").partition("services:")[0]).values["chat"].network_policy.allowed_gateways.values()
+    )
     assert (peer.namespace, peer.pod_labels) == ("gateway", {})
 
 
-# -- walls -------------------------------------------------------------------------------------------------------------
+# -- values of chart tenant --------------------------------------------------------------------------------------------
 
 
-def test_a_quota_is_the_plan_and_what_upgrades_need_beside_it() -> None:
-    cards = wall(FLEET % "").quota.gpus["nvidia.com/gpu"]
-    assert (cards.planned, cards.baseline, cards.upgrade_surge) == (2, None, 2)
+def test_quota_is_the_plan_and_the_upgrade_surge() -> None:
+    gpus = render_tenant(FLEET % "").quota.gpus["nvidia.com/gpu"]
+    assert (gpus.planned, gpus.baseline, gpus.upgrade_surge) == (2, None, 2)
 
 
-def test_a_service_that_is_never_upgraded_beside_itself_needs_nothing_more() -> None:
+def test_service_with_upgrade_none_adds_no_upgrade_surge() -> None:
     text = (FLEET % "").replace("chat: {tenant: owner}", "chat: {tenant: owner, upgrade: None}")
-    assert wall(text).quota.gpus["nvidia.com/gpu"].upgrade_surge == 1
+    assert render_tenant(text).quota.gpus["nvidia.com/gpu"].upgrade_surge == 1
 
 
-@pytest.mark.parametrize(("gpus", "baseline"), [("", 6), ("gpus: 4, ", 4)])
-def test_pinned_replicas_beyond_the_load_may_grow_within_the_tenant_s_bound(gpus: str, baseline: int) -> None:
-    """Each could alone reach its most, all of them together could not."""
+@pytest.mark.parametrize(("limit", "baseline"), [("", 6), ("gpus: 4, ", 4)])
+def test_quota_baseline_is_the_replica_maxima_up_to_gpus_of_the_tenant(limit: str, baseline: int) -> None:
+    """With `gpus`, one service alone can reach its maximum, but not all services together."""
     more = "replicas: {min: 1, max: 3}"
     text = (
         (FLEET % "").replace("context: 4096", f"context: 4096, {more}").replace("task: embed", f"task: embed, {more}")
     )
-    cards = wall(text.replace("owner: {", f"owner: {{{gpus}")).quota.gpus["nvidia.com/gpu"]
-    assert (cards.planned, cards.baseline) == (2, baseline)
+    gpus = render_tenant(text.replace("owner: {", f"owner: {{{limit}")).quota.gpus["nvidia.com/gpu"]
+    assert (gpus.planned, gpus.baseline) == (2, baseline)
 
 
-def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> None:
+def test_tenant_has_a_quota_in_each_cluster_where_it_owns_a_service() -> None:
     main, edge = (f"apiServer: {{cidrs: [{address}/32]}}" for address in ("10.0.0.1", "10.9.0.1"))
     text = (FLEET % "").replace(f"{{main: {{{main}}}}}", f"{{main: {{{main}}}, edge: {{{edge}}}}}")
     text = text.replace("nodes: 4}", "nodes: 4}, far: {gpu: L4-24GB, nodes: 1, cluster: edge}")
     text = text.replace("task: embed", "task: embed, pool: far")
-    rendered = of(text)
+    rendered = render_text(text)
     assert [one.file for one in rendered.releases] == [
         "platform/main/platform.yaml",
         "platform/edge/platform.yaml",
@@ -180,31 +187,31 @@ def test_a_tenant_has_a_quota_in_each_cluster_that_it_owns_something_in() -> Non
         "gateway/main/gateway.yaml",
         "gateway/edge/gateway.yaml",
     ]
-    assert wall(text, "tenant/main/owner.yaml").quota.gpus["nvidia.com/gpu"].planned == 1
-    assert list(door(text, "gateway/edge/gateway.yaml").tenants) == ["owner"]
-    assert list(door(text, "gateway/main/gateway.yaml").models) == ["chat"]
+    assert render_tenant(text, "tenant/main/owner.yaml").quota.gpus["nvidia.com/gpu"].planned == 1
+    assert list(render_gateway(text, "gateway/edge/gateway.yaml").tenants) == ["owner"]
+    assert list(render_gateway(text, "gateway/main/gateway.yaml").models) == ["chat"]
 
 
-def test_the_walls_let_out_whom_the_gateway_lets_in() -> None:
-    assert not wall(FLEET % ", gateway: {allowedClients: [apps]}").network_policy.egress
-    (name, door), *_ = wall(FLEET % ", gateway: {allowedClients: [owner]}").network_policy.egress.items()
-    assert (name, door.peer.namespace, door.ports) == ("gateway", "gateway", [8080])
-    assert door.peer.pod_labels == {"rayhelm.dev/gateway": "gateway"}
+def test_tenant_has_egress_to_a_gateway_that_allows_it() -> None:
+    assert not render_tenant(FLEET % ", gateway: {allowedClients: [apps]}").network_policy.egress
+    (name, egress), *_ = render_tenant(FLEET % ", gateway: {allowedClients: [owner]}").network_policy.egress.items()
+    assert (name, egress.peer.namespace, egress.ports) == ("gateway", "gateway", [8080])
+    assert egress.peer.pod_labels == {"rayhelm.dev/gateway": "gateway"}
 
 
-def test_the_walls_let_out_whom_aliases_are_for() -> None:
+def test_tenant_has_egress_to_a_service_with_aliases_for_it() -> None:
     aliases = "{tenant: owner, aliases: {namespace: owner, names: [chat-predictor]}}"
     text = (FLEET % "").replace("chat: {tenant: owner}", f"chat: {aliases}")
-    assert wall(text).network_policy.egress["chat"].peer.pod_labels == {
+    assert render_tenant(text).network_policy.egress["chat"].peer.pod_labels == {
         "rayhelm.dev/service": "chat",
         "rayhelm.dev/role": "worker",
     }
-    assert not wall(text.replace("namespace: owner", "namespace: apps")).network_policy.egress
+    assert not render_tenant(text.replace("namespace: owner", "namespace: apps")).network_policy.egress
 
 
-def test_members_are_handed_on() -> None:
+def test_tenant_values_have_the_members() -> None:
     access = "access: {viewers: {users: [ada]}, editors: {groups: [team]}, deployers: {serviceAccounts: [ci/flux]}}"
-    found = wall((FLEET % "").replace("owner: {", f"owner: {{{access}, ")).access
+    found = render_tenant((FLEET % "").replace("owner: {", f"owner: {{{access}, ")).access
     assert (found.viewers.users, found.editors.groups, found.deployers.service_accounts) == (
         ["ada"],
         ["team"],
@@ -212,18 +219,18 @@ def test_members_are_handed_on() -> None:
     )
 
 
-def test_a_namespace_of_another_name_is_the_service_s_too() -> None:
+def test_service_is_in_the_namespace_of_its_tenant() -> None:
     text = (FLEET % "").replace("owner: {", "owner: {namespace: elsewhere, ")
-    assert wall(text).namespace.name == "elsewhere"
-    assert release(of(text), "ray-service/chat.yaml").namespace == "elsewhere"
-    assert door(text).models["chat"].versions["stable"].endpoints["chat"].namespace == "elsewhere"
+    assert render_tenant(text).namespace.name == "elsewhere"
+    assert release(render_text(text), "ray-service/chat.yaml").namespace == "elsewhere"
+    assert render_gateway(text).models["chat"].versions["stable"].endpoints["chat"].namespace == "elsewhere"
 
 
-def test_a_release_of_a_tenant_lies_out_of_its_reach() -> None:
-    assert release(of(FLEET % ""), "tenant/owner.yaml").namespace == "tenants"
+def test_tenant_release_is_in_namespace_tenants() -> None:
+    assert release(render_text(FLEET % ""), "tenant/owner.yaml").namespace == "tenants"
 
 
-def test_a_large_tenant_has_room_for_its_pods_and_volumes() -> None:
+def test_quota_of_a_large_tenant_allows_its_pods_and_volumes() -> None:
     text = f"""\
 fleet: large
 clusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}}}}}
@@ -232,7 +239,7 @@ models: {{{", ".join(f"m{number}: {{source: Qwen/Qwen3-0.6B, context: 4096, repl
 services: {{{", ".join(f"m{number}: {{tenant: owner, weightsSize: 600GiB}}" for number in range(12))}}}
 tenants: {{owner: {{}}}}
 """
-    quota = wall(text).quota
+    quota = render_tenant(text).quota
     assert quota.pods.baseline > 12 * 9
     assert quota.pods.upgrade_surge > PodQuota().upgrade_surge
     assert quota.objects.ray_services == 12
@@ -244,7 +251,7 @@ tenants: {{owner: {{}}}}
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str) -> None:
+def test_quotas_of_a_reference_fleet_allow_every_pod(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     for (cluster, tenant), values in rendered.tenants.items():
         plans = {
@@ -252,32 +259,32 @@ def test_every_pod_of_a_reference_fleet_has_room_in_its_owner_s_quota(name: str)
             for key, plan in rendered.plan.services.items()
             if (plan.cluster, plan.tenant) == (cluster, tenant)
         }
-        for resource, cards in values.quota.gpus.items():
+        for resource, gpus in values.quota.gpus.items():
             groups = [group for key in plans for group in rendered.values[key].worker_groups.values()]
             asked = sum(group.max_replicas * group.gpu.count for group in groups if get_gpu_resource(group) == resource)
-            assert asked == cards.planned
+            assert asked == gpus.planned
             upgraded = [plan for plan in plans.values() if plan.upgrade == "NewCluster"]
-            assert cards.upgrade_surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)
-            assert cards.planned == sum(plan.gpu_resources.get(resource, 0) for plan in plans.values())
+            assert gpus.upgrade_surge == sum(plan.gpu_resources.get(resource, 0) for plan in upgraded)
+            assert gpus.planned == sum(plan.gpu_resources.get(resource, 0) for plan in plans.values())
 
 
 @pytest.mark.parametrize("name", FLEETS)
-def test_every_model_of_a_reference_fleet_can_be_called_by_somebody(name: str) -> None:
+def test_every_model_of_a_reference_fleet_has_a_gateway(name: str) -> None:
     rendered = render_fleet(VALUES / name / "fleet.yaml")
     behind = [model for plan in rendered.plan.gateways.values() for model in plan.models]
     assert sorted(behind) == sorted({plan.served_as for plan in rendered.plan.models.values()})
     assert not [warning for warning in rendered.plan.warnings if not re.search("is unused|aliases", warning)]
 
 
-def test_cards_are_told_by_the_names_that_a_quota_counts() -> None:
-    cards = render_fleet(VALUES / "homelab" / "fleet.yaml").plan.services["ai-inference"].gpu_resources
-    assert cards == {"amd.com/gpu": 2, "nvidia.com/gpu": 1, "gpu.intel.com/i915": 1}
+def test_plan_counts_gpus_by_resource_name() -> None:
+    gpus = render_fleet(VALUES / "homelab" / "fleet.yaml").plan.services["ai-inference"].gpu_resources
+    assert gpus == {"amd.com/gpu": 2, "nvidia.com/gpu": 1, "gpu.intel.com/i915": 1}
 
 
-def test_the_page_tells_who_may_call_and_what_tenants_may_hold() -> None:
-    page = build_files(of(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
+def test_plan_page_shows_gateways_tenants_and_quotas() -> None:
+    page = build_files(render_text(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
     assert "| main | http://gateway.gateway | gateway | chat, embed |" in page
-    assert "| guest | chat | 7 | 2 | theirs |" in page
+    assert "| other | chat | 7 | 2 | theirs |" in page
     assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 baseline + 2 upgrade surge |" in page
 
 
@@ -291,13 +298,13 @@ def lint(folder: Path, text: str) -> FleetError:
     return caught.value
 
 
-def test_a_rule_of_the_chart_tenant_is_told_at_the_tenant(tmp_path: Path) -> None:
+def test_problem_of_chart_tenant_is_reported_at_the_tenant(tmp_path: Path) -> None:
     wrong = "owner: {access: {editors: {groups: ['system:masters']}}, "
     (problem,) = lint(tmp_path, (FLEET % "").replace("owner: {", wrong)).problems
     assert (problem.rule, problem.line) == ("subject-of-the-system", 9)
 
 
-def test_every_release_is_checked(tmp_path: Path) -> None:
+def test_lint_checks_every_release(tmp_path: Path) -> None:
     (tmp_path / "fleet.yaml").write_text(FLEET % "")
     done = lint_fleet(tmp_path / "fleet.yaml", ask_ray=False).done
     charts = [found[1] for line in done if (found := re.search("chart (.*) renders", line))]

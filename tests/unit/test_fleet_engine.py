@@ -1,4 +1,4 @@
-"""Pins of vLLM's arguments: which are taken, and what each wrong one is told."""
+"""Pinned arguments of vLLM: accepted ones, and the message for each wrong one."""
 
 import pytest
 

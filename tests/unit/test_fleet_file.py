@@ -1,4 +1,4 @@
-"""The fleet file: what is read, and what each wrong value is told."""
+"""The fleet file: accepted values, and the message for each wrong one."""
 
 import pytest
 

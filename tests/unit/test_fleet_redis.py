@@ -1,4 +1,4 @@
-"""Where a Redis is, as the fleet file tells it."""
+"""Addresses of Redis in the fleet file."""
 
 import pytest
 

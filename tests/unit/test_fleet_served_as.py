@@ -32,7 +32,7 @@ NEXT = "  chat-next: {source: Qwen/Qwen3-8B, context: 4096, servedAs: {model: ch
 LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 
 
-def door(text: str) -> GatewayValues:
+def render_gateway(text: str) -> GatewayValues:
     loaded = load(text)
     planned = plan(text)
     (found,) = build_gateways(planned, loaded.fleet, build_ray_service_values(planned, loaded)).values()
@@ -236,7 +236,7 @@ def test_plan_lists_pinned_versions_of_tenants() -> None:
 
 
 def test_gateway_values_join_versions_under_one_name() -> None:
-    (name,), (model,) = zip(*door(BASE + PLACE + NEXT).models.items(), strict=True)
+    (name,), (model,) = zip(*render_gateway(BASE + PLACE + NEXT).models.items(), strict=True)
     assert name == "chat"
     assert {version: found.weight for version, found in model.versions.items()} == {"stable": 80, "next": 20}
     assert set(model.versions["stable"].endpoints) == {"chat", "chat-big"}
@@ -244,13 +244,13 @@ def test_gateway_values_join_versions_under_one_name() -> None:
 
 
 def test_rollback_changes_one_weight() -> None:
-    model = door(BASE + NEXT.replace("weight: 20", "weight: 0")).models["chat"]
+    model = render_gateway(BASE + NEXT.replace("weight: 20", "weight: 0")).models["chat"]
     assert {version: found.weight for version, found in model.versions.items()} == {"stable": 100, "next": 0}
 
 
 def test_gateway_values_have_the_pinned_version() -> None:
     text = BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}")
-    assert door(text + NEXT).tenants["a"].pinned_versions == {"chat": "next"}
+    assert render_gateway(text + NEXT).tenants["a"].pinned_versions == {"chat": "next"}
 
 
 def test_services_serve_the_name_that_clients_send() -> None:

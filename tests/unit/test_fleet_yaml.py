@@ -1,4 +1,4 @@
-"""What is no fleet file at all, and what each such thing is told."""
+"""Input that is not a fleet file, and the message for it."""
 
 from pathlib import Path
 

@@ -65,8 +65,8 @@ def test_network_page_shows_the_condition_of_a_flow_that_is_not_allowed() -> Non
 
 def test_flow_with_an_empty_end_is_left_out() -> None:
     assert "serve" not in rows(service())
-    assert "serve" in rows(service(allowedGateways={"door": {"namespace": "gateway"}}))
-    assert "serve" not in rows(service(allowedGateways={"door": {"namespace": ""}}))
+    assert "serve" in rows(service(allowedGateways={"gateway": {"namespace": "gateway"}}))
+    assert "serve" not in rows(service(allowedGateways={"gateway": {"namespace": ""}}))
     assert "operator" not in rows(service(operator={"namespace": ""}))
 
 

@@ -41,7 +41,7 @@ def run() -> Iterator[str]:
 def test_stop_run_stops_orphans_of_the_run_and_no_other_process(run: str, tmp_path: Path) -> None:
     other = processes.create_run_id()
     foreign = subprocess.Popen(SLEEP)
-    neighbour = processes.start(SLEEP, run=other, log=tmp_path / "other.log")
+    neighbor = processes.start(SLEEP, run=other, log=tmp_path / "other.log")
     processes.start(SLEEP, run=run, log=tmp_path / "sleep.log")
     processes.start(DAEMON, run=run, log=tmp_path / "daemon.log")
     wait_until_true(
@@ -53,7 +53,7 @@ def test_stop_run_stops_orphans_of_the_run_and_no_other_process(run: str, tmp_pa
         assert processes.stop_run(run, grace=1) >= 2
         assert processes.list_members(run) == []
         assert foreign.poll() is None
-        assert neighbour.is_alive
+        assert neighbor.is_alive
     finally:
         foreign.kill()
         foreign.wait()

@@ -46,7 +46,7 @@ def report(**change: Any) -> Report:
         "during": RequestSummary.summarize([seen(seconds=0.5)], []),
         "failures": (),
         "warnings": (),
-        "notes": ("chat: a tiny model stands in",),
+        "notes": ("chat: a tiny model replaces it",),
     }
     return Report.model_validate({**usual, **change})
 
@@ -86,7 +86,7 @@ what the change means
   ray-service one: its pods change
 
 differences from the fleet
-  chat: a tiny model stands in"""
+  chat: a tiny model replaces it"""
     )
 
 
@@ -109,11 +109,11 @@ peak: 2 Ray clusters, 5 pods with requests of 18.5 GiB
 
 | requests | answered | failed | p50 | p99 | slowest |
 | --- | ---: | ---: | ---: | ---: | ---: |
-| steady load | 100 | 0 | 0.51 s | 1.00 s | 1.00 s |
+| constant load | 100 | 0 | 0.51 s | 1.00 s | 1.00 s |
 
 **Differences from the fleet**
 
-* chat: a tiny model stands in
+* chat: a tiny model replaces it
 """
     )
 

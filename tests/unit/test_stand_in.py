@@ -42,7 +42,7 @@ def model(**changes: object) -> ServedModel:
             kv_cache_dtype="fp8",
         ),
         "worker_groups": ["h100"],
-        "resources": {"card": 1},
+        "resources": {"gpu": 1},
         "gpu_fraction": 0.5,
         "accelerator_type": "H100",
         "autoscaling": ModelAutoscaling(min_replicas=2, max_replicas=4, target_ongoing_requests=48),

@@ -150,9 +150,9 @@ def test_gateway_stand_in_uses_the_chart_image_by_default() -> None:
 
 def test_tenant_stand_in_has_no_gpu_quota() -> None:
     quotas = [item["spec"]["hard"] for item in objects("shared-gpus", "tenant") if item["kind"] == "ResourceQuota"]
-    cards = {key: amount for hard in quotas for key, amount in hard.items() if "nvidia.com/" in key}
-    assert cards
-    assert set(cards.values()) == {"0"}
+    gpus = {key: amount for hard in quotas for key, amount in hard.items() if "nvidia.com/" in key}
+    assert gpus
+    assert set(gpus.values()) == {"0"}
 
 
 def test_platform_stand_in_keeps_policies_and_admits_the_image() -> None:

@@ -1,4 +1,4 @@
-"""Who owns and who calls: what the fleet file may say of it, and what the plan warns of."""
+"""Tenants of the fleet file: refused values, planned gateways and warnings of the plan."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from unit.small_fleet import SMALL, problems, read, the_problem
 OWNED = "services: {chat: {tenant: a}}\n"
 
 
-def doors(text: str) -> Plan:
+def plan_small(text: str) -> Plan:
     return plan(SMALL + text)
 
 
@@ -159,19 +159,19 @@ def test_problems_of_all_tenants_are_reported_together() -> None:
 
 
 def test_cluster_has_a_gateway_when_tenants_may_call_a_model() -> None:
-    found = doors("tenants: {a: {models: [chat]}, b: {}}\n").gateways
-    assert {name: (door.models, door.tenants, door.url) for name, door in found.items()} == {
+    found = plan_small("tenants: {a: {models: [chat]}, b: {}}\n").gateways
+    assert {name: (gateway.models, gateway.tenants, gateway.url) for name, gateway in found.items()} == {
         "main": (("chat",), ("a",), "http://gateway.gateway")
     }
-    assert not doors("tenants: {a: {}}\n").gateways
+    assert not plan_small("tenants: {a: {}}\n").gateways
 
 
 def test_gateway_url_is_its_host() -> None:
-    gateway = (
+    cluster = (
         "clusters: {main: {gateway: {host: ai.example.com, ingress: {tlsSecret: tls}, allowedClients: [nginx]}}}\n"
     )
-    (door,) = doors(gateway + "tenants: {a: {models: [chat]}}\n").gateways.values()
-    assert door.url == "https://ai.example.com"
+    (gateway,) = plan_small(cluster + "tenants: {a: {models: [chat]}}\n").gateways.values()
+    assert gateway.url == "https://ai.example.com"
 
 
 @pytest.mark.parametrize(
@@ -192,13 +192,15 @@ def test_gateway_url_is_its_host() -> None:
     ],
 )
 def test_plan_warns_of_open_and_unreachable_services(more: str, warning: str) -> None:
-    assert any(warning in told for told in doors(more).warnings)
+    assert any(warning in message for message in plan_small(more).warnings)
 
 
 def test_complete_fleet_has_no_warnings() -> None:
-    callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
+    clusters = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
     assert (
-        doors(callers + OWNED + "tenants: {a: {models: [chat], gpus: 1, access: {editors: {groups: [a]}}}}\n").warnings
+        plan_small(
+            clusters + OWNED + "tenants: {a: {models: [chat], gpus: 1, access: {editors: {groups: [a]}}}}\n"
+        ).warnings
         == ()
     )
 
@@ -213,6 +215,6 @@ def test_complete_fleet_has_no_warnings() -> None:
 )
 def test_plan_warns_of_limits_below_the_planned_load(limit: str, warning: str) -> None:
     text = SMALL.replace("4096", "4096, traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}")
-    callers = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
-    warnings = plan(text + callers + f"tenants: {{a: {{models: [chat], {limit}}}}}\n").warnings
-    assert [bool(warning) and warning in told for told in warnings] == ([True] if warning else [])
+    clusters = "clusters: {main: {gateway: {allowedClients: [apps]}}}\n"
+    warnings = plan(text + clusters + f"tenants: {{a: {{models: [chat], {limit}}}}}\n").warnings
+    assert [bool(warning) and warning in message for message in warnings] == ([True] if warning else [])

@@ -1,4 +1,4 @@
-// CoreDNS with the plugins that a cluster without a way out needs: of some sixty, the others bring clouds with them.
+// CoreDNS with the plugins that a cluster without internet access needs. Most of the other sixty need clients of cloud providers.
 package main
 
 import (

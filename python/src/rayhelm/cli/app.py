@@ -33,12 +33,12 @@ class _Commands(TyperGroup):
             _report(error, format_of(ctx))
             raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
-            _silence_output()
+            _discard_output()
             raise typer.Exit(0) from None
         except OSError as error:
             if error.filename is None and error.errno not in _FULL:
                 raise
-            _silence_output()
+            _discard_output()
             print(f"rayhelm: {error.filename or 'standard output'}: {error.strerror}", file=sys.stderr)
             raise typer.Exit(MissingError.exit_code) from None
 
@@ -78,7 +78,7 @@ def _name_new_option(error: Any) -> None:
         error.message, error.possibilities = describe_renamed(old, new), None
 
 
-def _silence_output() -> None:
+def _discard_output() -> None:
     """Redirect standard output to nothing: the flush at exit would fail again, with a message."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -68,7 +68,7 @@ def rehearse_command(
     ] = False,
     format: PageFormatOption = PageFormat.text,
 ) -> None:
-    """Rehearse a fleet, and a change of it, on a cluster without GPUs: the fleet's releases, tiny models, steady load.
+    """Rehearse a fleet, and a change of it, on a cluster without GPUs: its releases, tiny models, constant load.
 
     Exit code 0: no request failed. Exit code 1: requests failed, or the change is incomplete. The rehearsal removes
     everything that it creates. The cluster needs the KubeRay operator.

@@ -7,7 +7,7 @@ scenario          the releases and the steps of a rehearsal
 checks, capacity  what prevents a rehearsal on this cluster
 record            what a rehearsal creates, stored on the cluster
 cluster_session   installs the releases and waits for them
-load, load_client a steady load from a pod of the cluster
+load, load_client a constant load from a pod of the cluster
 usage             GPUs that the real fleet would use, and resources of the stand-ins
 rehearse          the sequence of all this
 report, report_builder, report_page  the result

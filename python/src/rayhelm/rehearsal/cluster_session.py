@@ -24,7 +24,7 @@ RESTRICTED = {"pod-security.kubernetes.io/enforce": "restricted"}
 READY = 900.0
 """Seconds for a service to be ready; a stand-in takes about 60 on an idle computer with two cores."""
 _SERVICES = "count/rayservices.ray.io"
-STEADY = 10.0
+MIN_RECONCILED_SECONDS = 10.0
 """Seconds for which a state has to hold: KubeRay reports Serve's status some seconds late."""
 
 
@@ -109,15 +109,15 @@ class ClusterSession:
         """Wait until an edit of the RayService is complete: one cluster, and its applications run."""
         since = 0.0
 
-        def is_steady() -> bool:
+        def stays_reconciled() -> bool:
             nonlocal since
             if not self._is_reconciled(release):
                 since = 0.0
                 return False
             since = since or time.monotonic()
-            return time.monotonic() - since >= STEADY
+            return time.monotonic() - since >= MIN_RECONCILED_SECONDS
 
-        self.wait(is_steady, f"RayService {release.name} to be reconciled", release.namespace)
+        self.wait(stays_reconciled, f"RayService {release.name} to be reconciled", release.namespace)
 
     def _is_reconciled(self, release: Release) -> bool:
         item = self.get_service(release)

@@ -105,7 +105,7 @@ def run_load(
     clients: int = CLIENTS,
     name: str = "load",
 ) -> Iterator[LoadGenerator]:
-    """Send a steady load while the body runs. It begins when every target has answered within `timeout` seconds."""
+    """Send a constant load while the body runs. It begins when every target has answered within `timeout` seconds."""
     plan = {
         "targets": [asdict(target) for target in targets],
         "clients": clients,

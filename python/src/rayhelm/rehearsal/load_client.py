@@ -1,4 +1,4 @@
-"""Send a steady load to models: short requests and streams. Check each answer, and retry nothing.
+"""Send a constant load to models: short requests and streams. Check each answer, and retry nothing.
 
 `python load_client.py PLAN` runs in a pod of the cluster, as the clients of a fleet do. It waits until every target has
 answered once. Then it sends requests until SIGTERM, finishes the requests in flight, and prints a line of JSON per

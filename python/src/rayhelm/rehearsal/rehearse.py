@@ -85,7 +85,7 @@ def _run(
     targets = _add_keys(scenario.kept_targets, session)
     error, changes = "", []
     with monitor, run_load(session.kubectl, options.image, targets, timeout=READY) as generator:
-        session.report_progress(f"steady load for {options.seconds:.0f} s")
+        session.report_progress(f"constant load for {options.seconds:.0f} s")
         time.sleep(options.seconds)
         before = monitor.observe()
         monitor.mark_change()

@@ -99,7 +99,7 @@ def _build_tables(report: Report) -> Iterator[_Table]:
         (each.pool, each.gpu, *map(str, (each.before, each.peak, each.after, each.capacity))) for each in report.gpus
     )
     yield _Table(("pool", "GPUs of the real fleet", "before", "peak", "after", "capacity"), 4, gpus)
-    requests = [_build_row("before" if report.during else "steady load", report.before)]
+    requests = [_build_row("before" if report.during else "constant load", report.before)]
     requests += [_build_row("during the change", report.during)] if report.during else []
     yield _Table(("requests", "answered", "failed", "p50", "p99", "slowest"), 5, tuple(requests))
     if report.failures:

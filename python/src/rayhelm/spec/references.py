@@ -1,4 +1,4 @@
-"""A name in one place of the fleet file that has to stand in another."""
+"""Names in the fleet file that refer to an entry elsewhere in it."""
 
 from collections.abc import Iterable, Iterator
 

@@ -42,7 +42,7 @@ def _of_schema(schema: dict[str, Any], known: dict[str, Any]) -> Any:
 
 
 def _of_record(schema: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """What has to stand in it; the first field where nothing has to."""
+    """Required fields of it, or its first field if none is required."""
     fields = schema.get("properties", {})
     if not fields:
         inner = schema.get("additionalProperties")

@@ -50,7 +50,7 @@ def field_at(model: type[BaseModel], path: tuple[Step, ...]) -> tuple[str, Field
 
 
 def model_at(model: type[BaseModel], path: tuple[Step, ...]) -> type[BaseModel] | None:
-    """The record whose keys stand at `path`, or None when something else stands there."""
+    """The record whose keys stand at `path`, or None if the value there is not a record."""
     here: Any = model
     for step in path:
         found = _down(here, step)

@@ -57,7 +57,7 @@ _register()
 
 
 class Builder:
-    """Turns nodes into plain data, keeping lines and refusing what would be lost in silence."""
+    """Converts nodes to plain data with their lines. Refuses what the conversion would lose."""
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -121,7 +121,7 @@ def adapt_tenant(values: TenantValues) -> TenantValues:
 def adapt_platform(values: PlatformValues, cluster: StandInCluster) -> PlatformValues:
     """Return values of chart `platform` without GPUs: policies admit the image."""
     policies = values.policies.model_dump(by_alias=True)
-    policies["imageSource"]["registries"][cluster.image.repository] = "stands in for Ray's image"
+    policies["imageSource"]["registries"][cluster.image.repository] = "replaces Ray's image"
     default = PlatformValues()
     off = {name: getattr(default, name) for name in ("nvidia", "amd", "intel", "runtime_classes")}
     return values.model_copy(update={**off, "policies": Policies.model_validate(policies)})
