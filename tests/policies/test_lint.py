@@ -183,7 +183,7 @@ def test_manifests_of_two_clusters_are_judged_separately(
 @pytest.mark.parametrize(
     ("text", "says", "at"),
     [
-        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {a: 1, a: 2}\n", "stands twice", 4),
+        ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {a: 1, a: 2}\n", "is a duplicate", 4),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\nspec: {<<: {a: 1}}\n", "merge keys", 4),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x\n", "not valid YAML", 4),
         ("apiVersion: v1\nkind: Pod\nmetadata: {name: x}\n---\nname: x\n", "not an object of Kubernetes", 5),

@@ -17,7 +17,7 @@ from unit.small_fleet import the_problem
         ("- a\n", "not a mapping", 1),
         ("a: [1\nb: 2\n", "not valid YAML", 2),
         ("a: 1\n---\nb: 2\n", "several documents", 3),
-        ("fleet: a\nfleet: b\n", "stands twice, first in line 1", 2),
+        ("fleet: a\nfleet: b\n", "is a duplicate; it is first in line 1", 2),
         ("? [a]\n: b\n", "a key must be plain text", 1),
         ("a: !!python/object:os.system x\n", "is not supported", 1),
         ("a: &x {b: 1}\nc:\n  <<: *x\n", "merge keys", 3),
@@ -58,7 +58,7 @@ def test_file_above_1_mib_is_refused_before_parsing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
 def test_path_that_cannot_be_read_is_reported(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "fleet.yaml"
-    says = {"missing": "no such file", "folder": "is a directory", "binary": "not UTF-8", "long": "too long"}[kind]
+    says = {"missing": "no such file", "folder": "the folder has no `fleet.yaml`", "binary": "not UTF-8", "long": "too long"}[kind]
     if kind == "folder":
         path.mkdir()
     if kind == "binary":

@@ -28,8 +28,8 @@ _MAX_BYTES = 1 << 20
 _LONGEST_NAME = 200
 
 _SAY_WHICH = (
-    "say which model a path, a bucket or a checkpoint that the catalog lacks holds:\n"
-    "`architecture: path/to/config.json` (or a name of the catalog) in the fleet,\n"
+    "for a model that the catalog lacks, give its config.json:\n"
+    "`architecture: path/to/config.json` (or a similar model of the catalog) in the fleet file,\n"
     "`--config path/to/config.json` in `rayhelm fit`"
 )
 _OWN_FILE = "take the file as the model's publisher wrote it"

@@ -32,7 +32,8 @@ def render_command(
     """Write the plan and the Helm values of a fleet, and with `--manifests` the Kubernetes objects.
 
     `.rayhelm-files.json` in the folder lists the files that were written. A later render removes those that the fleet
-    no longer has. It never touches other files, and it never removes a file that was edited since.
+    no longer has. It removes no other file and no file that was edited since. Before it overwrites such a file, it
+    keeps a copy.
     """
     from rayhelm.errors import FleetError
     from rayhelm.render.files import build_files, build_manifests, render_fleet

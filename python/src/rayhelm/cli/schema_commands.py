@@ -41,7 +41,7 @@ def schema_command(
 def explain_command(
     field: Annotated[
         str,
-        typer.Argument(help="Dotted path: `models.slo.ttft`; a name of yours may be part of it: `models.chat.slo`."),
+        typer.Argument(help="Dotted path: `models.slo.ttft`; it may contain a name of your fleet: `models.chat.slo`."),
     ] = "",
     format: FormatOption = Format.text,
 ) -> None:

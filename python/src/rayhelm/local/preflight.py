@@ -106,7 +106,7 @@ def _check_packages() -> None:
     missing = [name for name in ("ray", "vllm", "torch") if find_spec(name) is None]
     if missing:
         raise MissingError(
-            f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; `rayhelm up` needs"
+            f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed; `rayhelm up` needs"
             f" {'it' if len(missing) == 1 else 'them'}",
             how_to_get_ray(),
         )

@@ -130,7 +130,7 @@ def _is_a_folder(path: Path) -> Problem:
     inside = sorted(path.glob("*.y*ml"))[:5] or sorted(path.glob("*/fleet.yaml"))[:5]
     near = "\n".join(map(str, inside))
     fix = f"there are:\n{near}" if near else f"write {path / 'fleet.yaml'}; the smallest is\n{_SMALLEST}"
-    return Problem("is a directory without a `fleet.yaml`", "", str(path), None, fix)
+    return Problem("the folder has no `fleet.yaml`", "", str(path), None, fix)
 
 
 def _too_large(path: Path) -> Problem:

@@ -81,7 +81,7 @@ def _no_such_field(walked: list[str], step: str, known: Collection[str], *, may_
     if (new := _renamed_to(step)) and new in known:
         return f"`{where}`: {describe_renamed(step, new)}"
     message = f"`{where or 'the fleet'}` has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
-    return f"{message} If it is a name of yours, write `{where}.*`" if may_be_name else message
+    return f"{message} If you chose this name, write `{where}.*`" if may_be_name else message
 
 
 def _renamed_to(key: str) -> str | None:

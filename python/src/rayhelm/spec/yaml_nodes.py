@@ -102,8 +102,8 @@ class Builder:
                 self._problem(path, line, "merge keys (`<<`) are not supported", fix)
                 continue
             if key in first:
-                message = f"key `{short(key)}` stands twice, first in line {first[key]}"
-                self._problem((*path, key), line, message, "keep one of the two")
+                message = f"key `{short(key)}` is a duplicate; it is first in line {first[key]}"
+                self._problem((*path, key), line, message, "remove one of the two")
                 continue
             first[key] = line
             self.lines[(*path, key)] = line
