@@ -37,3 +37,8 @@
 {{- define "platform.adapterSelector" -}}
 rayhelm.dev/metrics-adapter: {{ include "platform.name" (list . "metrics") }}
 {{- end }}
+
+{{- /* Name of the adapter's ServiceAccount. Takes (list root values). */ -}}
+{{- define "platform.adapterServiceAccount" -}}
+{{ (index . 1).metrics.adapter.serviceAccount.name | default (include "platform.name" (list (index . 0) "metrics")) }}
+{{- end }}

@@ -37,13 +37,42 @@ class AdapterTls(Values):
     """Why the API server does not verify the certificate; required without a CA."""
 
 
-class AdapterResources(Values):
-    """Requests, and limits of the same size."""
+class AdapterLimits(Values):
+    """Limits of the container."""
 
     cpu: Quantity = "250m"
-    """CPU."""
+    """CPU cores."""
     memory: Quantity = "256Mi"
     """Memory."""
+
+
+class AdapterRequests(Values):
+    """Requests of the container."""
+
+    cpu: Quantity | Literal[""] = ""
+    """CPU cores; empty: as much as the limit."""
+    memory: Quantity | Literal[""] = ""
+    """Memory; empty: as much as the limit."""
+
+
+class AdapterResources(Values):
+    """Resources of the container."""
+
+    limits: AdapterLimits = AdapterLimits()
+    """Limits."""
+    requests: AdapterRequests = AdapterRequests()
+    """Requests."""
+
+
+class AdapterServiceAccount(Values):
+    """The ServiceAccount of a managed adapter."""
+
+    create: bool = True
+    """`false`: the ServiceAccount `name` exists already."""
+    name: Name | Literal[""] = ""
+    """Name; empty: the name of the adapter's other objects."""
+    annotations: Labels = {}
+    """Annotations."""
 
 
 class PrometheusAdapter(PodSettings):
@@ -63,6 +92,8 @@ class PrometheusAdapter(PodSettings):
     """Pods of a managed adapter."""
     resources: AdapterResources = AdapterResources()
     """Resources of its pods."""
+    service_account: AdapterServiceAccount = AdapterServiceAccount()
+    """The ServiceAccount of its pods."""
     image_pull_secrets: list[ImagePullSecret] = []
     """Secrets with registry credentials."""
     node_selector: Labels = {}
