@@ -1,6 +1,7 @@
 """How Serve's autoscaler is set by a plan, and limits that can never be reached."""
 
 import pytest
+import yaml
 
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
@@ -154,13 +155,17 @@ PROMETHEUS = "prometheus: {url: http://prometheus.metrics:9091, namespace: metri
 IMAGE = "image: {repository: registry.example/ray, tag: ours, includesRayhelm: true}"
 
 
-def values(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> RayServiceValues:
-    loaded = parse_fleet(parse_document(ASKING.format(prometheus=prometheus, image=image, pool=pool), "fleet.yaml"))
+def fleet_text(prometheus: str = PROMETHEUS, image: str = IMAGE, pool: str = "") -> str:
+    return ASKING.format(prometheus=prometheus, image=image, pool=pool)
+
+
+def values(text: str) -> RayServiceValues:
+    loaded = parse_fleet(parse_document(text, "fleet.yaml"))
     return build_ray_service_values(plan_fleet(loaded), loaded)["chat"]
 
 
 def test_engine_queue_policy_gets_its_slo_and_egress() -> None:
-    found = values()
+    found = values(fleet_text())
     policy = found.serve.applications["chat"].models["chat"].autoscaling.policy
     assert (policy.kind, policy.ttft_seconds) == ("EngineQueue", 0.8)
     assert found.serve.prometheus.url == "http://prometheus.metrics:9091"
@@ -170,12 +175,12 @@ def test_engine_queue_policy_gets_its_slo_and_egress() -> None:
 
 
 def test_plan_says_that_the_fleet_file_set_the_policy() -> None:
-    text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="")
+    text = fleet_text()
     assert "time to first token, 0.8 s" in reasons(plan(text).models["chat"])["scaling"]
 
 
 @pytest.mark.parametrize(
-    ("lack", "said"),
+    ("lack", "message"),
     [
         ({"prometheus": "weights: {}"}, "cluster `main` has none"),
         ({"image": "redis: null"}, "the image of cluster `main` lacks rayhelm"),
@@ -183,16 +188,20 @@ def test_plan_says_that_the_fleet_file_set_the_policy() -> None:
         ({"pool": ", image: {repository: registry.example/rocm, tag: a}"}, "the image of pool `pool` lacks rayhelm"),
     ],
 )
-def test_engine_queue_policy_needs_prometheus_and_an_image(lack: dict[str, str], said: str) -> None:
+def test_engine_queue_policy_needs_prometheus_and_an_image(lack: dict[str, str], message: str) -> None:
     with pytest.raises(FleetError) as caught:
-        values(**lack)
+        values(fleet_text(**lack))
     (problem,) = caught.value.problems
-    assert said in problem.message
+    assert message in problem.message
     assert (problem.line, problem.path) == (13, "models.chat.scaling")
-    assert str(problem.fix)
+    document = yaml.safe_load(fleet_text(**lack))
+    for section, entries in yaml.safe_load(problem.fix_text).items():
+        for name, keys in entries.items():
+            document[section][name].update(keys)
+    assert values(yaml.safe_dump(document)).image.includes_rayhelm
 
 
 def test_engine_queue_policy_is_refused_without_an_engine() -> None:
-    text = ASKING.format(prometheus=PROMETHEUS, image=IMAGE, pool="").replace("source: Qwen/Qwen3-8B", "source: /m")
+    text = fleet_text().replace("source: Qwen/Qwen3-8B", "source: /m")
     custom = "task: custom\n    application: {importPath: a.b:c, deployment: D}\n    scaling"
     assert "has no vLLM engine" in refused(text.replace("scaling", custom)).message

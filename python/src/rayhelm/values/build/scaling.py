@@ -4,8 +4,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.common.network import Peer
@@ -59,27 +60,32 @@ def find_missing_for_policies(plan: Plan, loaded: LoadedFleet) -> Iterator[Probl
     """Return a problem for each requirement of a policy that the cluster lacks."""
     for name, model in plan.models.items():
         if model.scaling.policy == "engine-queue":
-            for why, fix in _lacking(model, plan, loaded):
+            for why, fix in _find_missing(model, plan, loaded):
                 yield loaded.document.problem(("models", name, "scaling"), why, fix)
 
 
-def _lacking(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, str]]:
+def _find_missing(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, Fix]]:
     """Return each missing requirement with its fix."""
     name, cluster = model.cluster, loaded.fleet.clusters[model.cluster]
     if not cluster.prometheus:
         url = "http://prometheus-operated.monitoring:9090"
         why = f"`engine-queue` asks Prometheus, and cluster `{name}` has none"
-        yield why, f"clusters: {{{name}: {{prometheus: {{url: {url}}}}}}}"
+        yield why, Fix(f"/clusters.{name}.prometheus", {"url": url})
     anywhere = "Serve imports `engine-queue` on any node, and the image of"
     if not (cluster.image and cluster.image.includes_rayhelm):
-        fix = f"clusters: {{{name}: {{image: {{repository: …, tag: …, includesRayhelm: true}}}}}}"
-        yield f"{anywhere} cluster `{name}` lacks rayhelm", fix
+        yield f"{anywhere} cluster `{name}` lacks rayhelm", _include_rayhelm(f"/clusters.{name}.image", cluster.image)
     for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
         if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
-            yield (
-                f"{anywhere} pool `{pool}` lacks rayhelm",
-                f"pools: {{{pool}: {{image: {{…, includesRayhelm: true}}}}}}",
-            )
+            yield f"{anywhere} pool `{pool}` lacks rayhelm", _include_rayhelm(f"/pools.{pool}.image", image)
+
+
+def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:
+    """Return the fix that sets `includesRayhelm` at `path`, for `image` or, without one, for an example."""
+    image = image or FleetImage(repository="registry.example/team/ray-vllm", tag="2.60.0-py312")
+    named = image.model_copy(update={"includes_rayhelm": True})
+    return Fix(
+        path, named.model_dump(by_alias=True, exclude_none=True), why="build the image with the package rayhelm first"
+    )
 
 
 def _ask(models: Iterable[ModelPlan]) -> bool:
