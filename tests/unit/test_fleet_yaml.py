@@ -58,7 +58,12 @@ def test_file_above_1_mib_is_refused_before_parsing(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["missing", "folder", "binary", "long"])
 def test_path_that_cannot_be_read_is_reported(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "fleet.yaml"
-    says = {"missing": "no such file", "folder": "the folder has no `fleet.yaml`", "binary": "not UTF-8", "long": "too long"}[kind]
+    says = {
+        "missing": "no such file",
+        "folder": "the folder has no `fleet.yaml`",
+        "binary": "not UTF-8",
+        "long": "too long",
+    }[kind]
     if kind == "folder":
         path.mkdir()
     if kind == "binary":
