@@ -67,37 +67,7 @@ template:
       {{- include "ray-service.waitForWeights" . | trim | nindent 6 }}
     {{- end }}
     containers:
-      - name: ray-worker
-        image: {{ include "ray-service.groupImage" (list $v.image $group.image) }}
-        imagePullPolicy: {{ $v.image.pullPolicy }}
-        securityContext:
-          {{- include "ray-service.containerSecurity" $root | nindent 10 }}
-        ports:
-          - name: metrics
-            containerPort: 8080
-          - name: serve
-            containerPort: {{ int $v.serve.port }}
-        resources:
-          {{- include "ray-service.resources" (list $group.resources (include "ray-service.devices" $group | fromJson)) | trim | nindent 10 }}
-        env:
-          {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)) | trim | nindent 10 }}
-          {{- with include "ray-service.extraEnv" $group | trim }}
-          {{- . | nindent 10 }}
-          {{- end }}
-        {{- with $group.extraEnvFrom }}
-        envFrom:
-          {{- toYaml . | nindent 10 }}
-        {{- end }}
-        volumeMounts:
-          {{- include "ray-service.mounts" . | nindent 10 }}
-          {{- if $v.weights.enabled }}
-          - name: weights
-            mountPath: {{ $v.weights.mountPath }}
-            readOnly: true
-          {{- end }}
-          {{- with $group.extraVolumeMounts }}
-          {{- toYaml . | nindent 10 }}
-          {{- end }}
+      - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}
     volumes:
       {{- include "ray-service.volumes" (list $root $group) | nindent 6 }}
       {{- if $v.weights.enabled }}

@@ -1,0 +1,47 @@
+{{- /* Variables that no value may set, and why. */ -}}
+{{- define "ray-service.reservedEnv" -}}
+{{- dict
+      "RAY_REDIS_ADDRESS" "gcsFaultTolerance sets it"
+      "REDIS_PASSWORD" "gcsFaultTolerance.passwordSecret sets it"
+      "REDIS_USERNAME" "KubeRay refuses it after the API server accepted it"
+      "RAY_enable_autoscaler_v2" "autoscaler sets it"
+      "RAY_AUTH_MODE" "auth sets it" "RAY_AUTH_TOKEN" "auth.secretName names the Secret"
+      "RAY_AUTH_TOKEN_PATH" "auth.secretName names the Secret"
+      "HF_TOKEN" "weights.download.tokenSecret names the Secret"
+      "HUGGING_FACE_HUB_TOKEN" "weights.download.tokenSecret names the Secret"
+      "HF_HUB_OFFLINE" "weights.offline sets it"
+      "HF_ENDPOINT" "weights.download.endpoint sets it"
+      "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
+      "VLLM_API_KEY" "Ray Serve LLM ignores it; the gateway checks keys"
+      "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"
+      "VLLM_RAY_PER_WORKER_GPUS" "gpuFraction sets it"
+      "VLLM_HOST_IP" "its value differs by pod, and vLLM detects it"
+      "NVIDIA_VISIBLE_DEVICES" "the device plugin sets it" | toJson }}
+{{- end }}
+
+{{- /* Refuse variables that another key sets, that have no effect, or that contain a secret. */ -}}
+{{- define "ray-service.validateEnv" -}}
+{{- $v := . }}
+{{- $reasons := include "ray-service.reservedEnv" . | fromJson }}
+{{- $envs := list (list (list "head") .head.env) }}
+{{- range $name, $group := .workerGroups }}
+{{- $envs = append $envs (list (list "workerGroups" $name) $group.env) }}
+{{- end }}
+{{- range $name, $app := .serve.applications }}
+{{- range $id, $model := $app.models }}
+{{- $envs = append $envs (list (list "serve" "applications" $name "models" $id) $model.env) }}
+{{- end }}
+{{- end }}
+{{- range $name, $app := .serve.customApplications }}
+{{- $envs = append $envs (list (list "serve" "customApplications" $name) $app.env) }}
+{{- end }}
+{{- range $envs }}
+{{- $path := first . }}
+{{- $env := last . }}
+{{- range $variable, $_ := $env }}
+{{- with get $reasons $variable }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" . "others" (omit $env $variable))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
