@@ -55,7 +55,7 @@ def test_a_model_is_found_by_hub_id_alias_or_short_name(spelling: str, model: st
 def test_an_unknown_gpu_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
         load_catalog().gpu("H100-SXN-80GB")
-    assert "unknown gpu 'H100-SXN-80GB'" in str(error.value)
+    assert "unknown GPU 'H100-SXN-80GB'" in str(error.value)
     assert "H100-SXM-80GB" in error.value.problems[0].fix
 
 

@@ -281,11 +281,11 @@ def test_fit_command_reads_a_config_file(tmp_path) -> None:
     ("arguments", "said"),
     [
         (("--gpu", A4000), "either --model or --config"),
-        (("--model", AWQ, "--gpu", "RTX-A4001"), "unknown gpu"),
+        (("--model", AWQ, "--gpu", "RTX-A4001"), "unknown GPU"),
         (("--model", AWQ, "--gpu", A4000, "--layers", "a,b"), "not a list of numbers"),
         (("--model", "", "--gpu", A4000), "either --model or --config"),
         (("--config", "", "--gpu", A4000), "either --model or --config"),
-        (("--model", AWQ, "--gpu", ""), "unknown gpu ''"),
+        (("--model", AWQ, "--gpu", ""), "unknown GPU ''"),
         (("--model", "m" * 300, "--gpu", A4000), "unknown model"),
         (("--model", "~no-such-user/x", "--gpu", A4000), "names no user of this computer"),
         (("--config", "m" * 300 + ".json", "--gpu", A4000), "File name too long"),

@@ -24,7 +24,7 @@ class Catalog:
     """Finds entries by id or alias, case-insensitive. An unknown name raises FleetError with the nearest names."""
 
     def __init__(self, folder: Path = _DATA) -> None:
-        self._gpus = CatalogFolder(folder / "gpus", GpuKind, "gpu")
+        self._gpus = CatalogFolder(folder / "gpus", GpuKind, "GPU")
         self._mig = CatalogFolder(folder / "mig", MigTable, "mig")
         self._models = CatalogFolder(folder / "models", Checkpoint, "model")
         self._networks = CatalogFolder(folder / "networks", NetworkKind, "network")

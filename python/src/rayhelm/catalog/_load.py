@@ -67,7 +67,7 @@ class CatalogFolder(Generic[Record]):
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         some = ", ".join(near or [entry.id for entry in self.all()[:3]])
-        fix = f"{'nearest names' if near else 'named like'}: {some}"
+        fix = f"{'nearest names' if near else 'examples of names'}: {some}"
         return Problem(f"unknown {self._label} {shown(name)}", fix=fix)
 
 
