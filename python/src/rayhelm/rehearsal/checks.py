@@ -59,7 +59,7 @@ def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
         kubectl("get", "--raw=/version", f"--request-timeout={CONNECT_TIMEOUT}s")
     except KubectlError as error:
         where = f"{server} (context {context})" if context else server or "the current cluster of kubectl"
-        fix = f"check that it runs and your access: kubectl {f'--context {context} ' if context else ''}version"
+        fix = f"check the cluster and your access: kubectl {f'--context {context} ' if context else ''}version"
         raise MissingError(
             f"{where} does not answer: {_get_last_line(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
         ) from None
