@@ -74,7 +74,7 @@ def running(place: Home) -> Home:
 
 
 @pytest.mark.parametrize("line", ["==> Kubernetes", " CRDs"])
-def test_what_a_killed_start_leaves_is_reported_and_ended(place: Home, line: str) -> None:
+def test_processes_of_a_killed_start_are_reported_and_ended(place: Home, line: str) -> None:
     call("down")
     stop(start("up"), line, signal.SIGKILL)
     code, output = call("status")
@@ -85,7 +85,7 @@ def test_what_a_killed_start_leaves_is_reported_and_ended(place: Home, line: str
     assert (code, output.startswith(f"no control plane {NAME} runs here")) == (0, True)
 
 
-def test_a_start_that_is_ended_politely_leaves_no_process(place: Home) -> None:
+def test_start_that_gets_sigterm_leaves_no_process(place: Home) -> None:
     call("down")
     process = start("up")
     stop(process, " CRDs", signal.SIGTERM)
@@ -151,7 +151,7 @@ def test_up_reports_a_port_that_another_process_took(running: Home) -> None:
     assert call("up")[0] == 0
 
 
-def test_a_port_that_is_taken_does_not_cost_the_one_that_runs(running: Home) -> None:
+def test_up_with_a_used_port_keeps_the_running_control_plane(running: Home) -> None:
     before = pids(running)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -165,7 +165,7 @@ def test_a_port_that_is_taken_does_not_cost_the_one_that_runs(running: Home) -> 
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe", b'{"kubernetes": 5}'])
-def test_a_record_that_cannot_be_read_is_reported(running: Home, damage: bytes) -> None:
+def test_unreadable_record_is_reported(running: Home, damage: bytes) -> None:
     record = running.folder / "record.json"
     whole = record.read_bytes()
     record.write_bytes(damage)

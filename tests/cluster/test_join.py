@@ -87,7 +87,7 @@ def is_untouched(place: Home, others: Bare) -> bool:
 # -- refused ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_cluster_with_gpus_is_refused(place: Home, others: Bare) -> None:
+def test_join_refuses_a_cluster_with_gpus(place: Home, others: Bare) -> None:
     with having(others, GPU_NODE):
         gpus = json.dumps({"status": GPU_NODE["status"]})
         others.kubectl("patch", "node", "dgx-1", "--subresource=status", f"--patch={gpus}")
@@ -96,7 +96,7 @@ def test_a_cluster_with_gpus_is_refused(place: Home, others: Bare) -> None:
         assert is_untouched(place, others)
 
 
-def test_a_cluster_with_a_kuberay_of_its_own_is_refused(place: Home, others: Bare) -> None:
+def test_join_refuses_a_cluster_with_kuberay(place: Home, others: Bare) -> None:
     (crd,) = [file for file in crd_files("kuberay") if file.name.endswith("_rayservices.yaml")]
     try:
         others.kubectl("create", f"--filename={crd}")
@@ -107,7 +107,7 @@ def test_a_cluster_with_a_kuberay_of_its_own_is_refused(place: Home, others: Bar
         others.kubectl("delete", f"--filename={crd}")
 
 
-def test_a_cluster_on_which_others_run_things_is_refused(place: Home, others: Bare) -> None:
+def test_join_refuses_a_cluster_with_other_workloads(place: Home, others: Bare) -> None:
     with having(others, deployment("web", "default")):
         with pytest.raises(UsageError, match=r"  - Deployment web in default\n"):
             join(place, others)
@@ -125,7 +125,7 @@ def test_join_refuses_a_user_without_all_rights(place: Home, others: Bare, tmp_p
 # -- joined ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_service_becomes_ready_on_it_and_nothing_of_the_testbed_stays_but_crds(place: Home, others: Bare) -> None:
+def test_service_becomes_ready_on_a_joined_cluster_and_down_keeps_only_crds(place: Home, others: Bare) -> None:
     before = others.names(ROLES)
     (gateways,) = [file for file in crd_files("gateway-api") if file.name.endswith("_gateways.yaml")]
     others.kubectl("create", f"--filename={gateways}")

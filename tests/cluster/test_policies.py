@@ -77,7 +77,7 @@ def _broken_already() -> Object:
 # -- violations --------------------------------------------------------------------------------------------------------
 
 
-def test_the_api_server_finds_nothing_to_say_about_the_expressions(under: Asked) -> None:
+def test_policy_expressions_have_no_type_warnings(under: Asked) -> None:
     for name in NAMES:
 
         def looked_at(name: str = name) -> bool:
@@ -94,7 +94,7 @@ def _policy(cluster: Cluster, name: str) -> Object:
 
 
 @pytest.mark.parametrize("one", CASES, ids=str)
-def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) -> None:
+def test_api_server_and_offline_run_report_the_same_violations(under: Asked, one: Case) -> None:
     answer = under.about(one)
     assert bool(answer.rules) == (not one.good), answer
     assert answer.rules <= one.rules, answer
@@ -104,7 +104,7 @@ def test_the_api_server_says_what_the_offline_run_says(under: Asked, one: Case) 
 
 
 @pytest.mark.parametrize("one", [one for one in BAD if one.item["kind"] not in IMMUTABLE and not one.before], ids=str)
-def test_nothing_good_becomes_bad_by_an_update(under: Asked, one: Case) -> None:
+def test_policies_refuse_an_update_to_a_bad_object(under: Asked, one: Case) -> None:
     good = _made_good(under, one)
 
     def changed() -> Answer | None:
@@ -156,22 +156,22 @@ def _kept(there: Object) -> Object:
     ],
     ids=["label", "replicas", "bounds", "workers to delete", "suspend"],
 )
-def test_what_breaks_policies_already_can_be_scaled_and_labeled(under: Asked, change: list[Object]) -> None:
+def test_object_that_breaks_policies_can_be_scaled_and_labeled(under: Asked, change: list[Object]) -> None:
     assert not _patch(under, change)
 
 
-def test_what_breaks_policies_already_is_judged_again_when_its_pods_change(under: Asked) -> None:
+def test_object_that_breaks_policies_is_checked_when_its_pods_change(under: Asked) -> None:
     """The API server reports the first refusal only."""
     path = "/spec/workerGroupSpecs/0/template/spec/hostPID"
     assert "denied request: " in _patch(under, [{"op": "add", "path": path, "value": True}])
 
 
-def test_its_status_can_be_written(under: Asked) -> None:
+def test_status_of_an_object_that_breaks_policies_can_be_written(under: Asked) -> None:
     change = [{"op": "add", "path": "/status", "value": {"state": "suspended"}}]
     assert not _patch(under, change, "--subresource=status")
 
 
-def test_it_can_be_deleted_and_its_finalizer_taken_away(under: Asked) -> None:
+def test_object_that_breaks_policies_can_be_deleted(under: Asked) -> None:
     under.cluster.delete("raycluster", BEFORE, under.namespace)
     going = under.cluster.one("RayCluster", BEFORE, under.namespace)
     assert going["metadata"]["deletionTimestamp"]
@@ -192,12 +192,12 @@ def _patch(under: Asked, change: list[Object], *options: str, dry: bool = True) 
 # -- other objects -----------------------------------------------------------------------------------------------------
 
 
-def test_an_older_version_of_the_api_is_no_way_round(under: Asked) -> None:
+def test_policies_hold_for_older_api_versions(under: Asked) -> None:
     item = case("token-auth", "cluster-without", "RayCluster")
     assert under.create({**item, "apiVersion": "ray.io/v1alpha1"}).rules == {"auth-reason"}
 
 
-def test_a_container_for_debugging_is_no_way_round(under: Asked) -> None:
+def test_policies_hold_for_ephemeral_containers(under: Asked) -> None:
     pod = case("token-auth", "ray-by-hand", "Pod", good=True)
     pod["metadata"] = {"name": "ray", "labels": {"ray.io/cluster": "chat"}}
     under.cluster.apply(pod, namespace=under.namespace)
@@ -238,7 +238,7 @@ def test_policies_read_the_longest_config_within_the_cost_limit(under: Asked) ->
     assert under.create(item).status == 201, under.create(item)
 
 
-def test_a_service_of_many_groups_and_long_environments_costs_no_more_either(under: Asked) -> None:
+def test_policies_read_many_worker_groups_within_the_cost_limit(under: Asked) -> None:
     item = case("gpu-owner", "owned", good=True)
     (group,) = item["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     (container,) = group["template"]["spec"]["containers"]
@@ -250,7 +250,7 @@ def test_a_service_of_many_groups_and_long_environments_costs_no_more_either(und
 # -- actions ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_policy_that_only_warns_lets_pass_and_says_so(under: Asked) -> None:
+def test_policy_with_action_warn_admits_with_a_warning(under: Asked) -> None:
     bad = case("token-auth", "nothing-said")
     _action(under, "token-auth", "Warn")
     eventually(lambda: under.create(bad).status == 201, "the policy letting it pass")
@@ -265,7 +265,7 @@ def _action(under: Asked, name: str, action: str) -> None:
     under.cluster.kubectl("patch", "validatingadmissionpolicybinding", f"rayhelm-{name}", *patch)
 
 
-def test_the_namespaces_of_kubernetes_are_left_alone(under: Asked) -> None:
+def test_policies_exempt_namespaces_of_kubernetes(under: Asked) -> None:
     bad = case("host-namespaces", "pod-with-a-gpu", "Pod")
     bad["metadata"]["namespace"] = "kube-system"
     assert not under.create(bad).rules

@@ -46,7 +46,7 @@ def cleaners(cluster: Cluster, namespace: str) -> list[Object]:
     return cluster.all("Pod", namespace, {"ray.io/node-type": "redis-cleanup"})
 
 
-def test_the_pod_that_empties_redis_finds_all_that_it_needs_after_an_uninstall(
+def test_redis_cleanup_pod_has_all_references_after_an_uninstall(
     cluster: Cluster, namespace: str, each_helm: Helm
 ) -> None:
     install(each_helm, cluster, namespace)
@@ -83,7 +83,7 @@ def selects(policy: Object, pod: Object) -> bool:
     return bool(wanted <= pod["metadata"]["labels"].items())
 
 
-def test_a_namespace_that_goes_before_its_service_takes_no_such_pod(cluster: Cluster, helm: Helm) -> None:
+def test_namespace_deleted_before_its_service_gets_no_redis_cleanup_pod(cluster: Cluster, helm: Helm) -> None:
     """The README says to uninstall first."""
     with cluster.namespace() as namespace:
         install(helm, cluster, namespace)

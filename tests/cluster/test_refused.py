@@ -46,7 +46,7 @@ def written(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 @pytest.mark.parametrize(("name", "rule", "case"), CASES, ids=IDS)
-def test_what_the_chart_refuses_is_refused_or_breaks(
+def test_service_that_the_chart_refuses_is_refused_or_breaks(
     written: dict[str, Written], cluster: Cluster, name: str, rule: str, case: Case
 ) -> None:
     if why := not_in(cluster.place.kuberay, rule, case):
@@ -56,18 +56,18 @@ def test_what_the_chart_refuses_is_refused_or_breaks(
     ENDINGS[case.seen](it, case.says)
 
 
-def test_what_is_broken_does_not_become_ready(written: dict[str, Written]) -> None:
+def test_broken_service_does_not_become_ready(written: dict[str, Written]) -> None:
     broken = [written[name] for name, _, case in CASES if case.seen in NOT_READY and name in written]
     assert broken
     stays(lambda: not [it.name for it in broken if it.is_ready()], "what is broken is not Ready")
 
 
-def test_the_same_service_unbroken_becomes_ready(written: dict[str, Written]) -> None:
+def test_unbroken_service_becomes_ready(written: dict[str, Written]) -> None:
     sound = written["sound"]
     sound.waits_for(sound.is_ready, "being Ready")
 
 
-def test_an_unbroken_service_is_edited_into_a_new_cluster(written: dict[str, Written]) -> None:
+def test_edit_of_an_unbroken_service_creates_a_new_cluster(written: dict[str, Written]) -> None:
     """What `same-cluster` is held against."""
     edited = written["edited"]
     edited.waits_for(edited.is_ready, "being Ready")

@@ -150,7 +150,9 @@ def test_one_that_is_killed_is_found_and_cleaned(rehearse: Rehearsal, cluster: C
 
 @pytest.mark.usefixtures("nodes")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_one_cleans_up_behind_itself(rehearse: Rehearsal, cluster: Cluster, how: signal.Signals) -> None:
+def test_interrupted_rehearsal_removes_its_namespace(
+    rehearse: Rehearsal, cluster: Cluster, how: signal.Signals
+) -> None:
     process = begun(rehearse, cluster)
     process.send_signal(how)
     _, said = process.communicate()

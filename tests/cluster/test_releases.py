@@ -41,14 +41,14 @@ def release(lasting: Release) -> Release:
     return lasting
 
 
-def test_an_install_says_what_both_helms_promise_without_a_cluster(release: Release) -> None:
+def test_install_notes_are_the_same_in_both_helms(release: Release) -> None:
     said = release.upgrade().partition("\nNOTES:\n")[2]
     assert release.chart.says(release) in said
     dry = Helm.of_major("4", release.helm.kubeconfig)
     assert said.strip() == release.upgrade(None, "--dry-run=client", helm=dry).partition("\nNOTES:\n")[2].strip()
 
 
-def test_the_same_values_once_more_touch_nothing(release: Release) -> None:
+def test_upgrade_with_the_same_values_changes_nothing(release: Release) -> None:
     before = at_rest(release.cluster, release.namespace)
     release.upgrade()
     stays(lambda: touches(release.cluster, release.namespace) == before, f"{release.namespace} is as it was", seconds=5)
@@ -56,7 +56,7 @@ def test_the_same_values_once_more_touch_nothing(release: Release) -> None:
 
 
 @pytest.mark.parametrize("edit", ["in place", "of the pods"])
-def test_a_rollback_takes_an_edit_back(release: Release, edit: str) -> None:
+def test_rollback_reverts_an_edit(release: Release, edit: str) -> None:
     before, revision = release.shows(), release.revision
     release.upgrade(release.chart.edits[edit](release.values))
     eventually(lambda: release.shows() not in (None, before), f"the edit {edit} being seen")
@@ -66,7 +66,7 @@ def test_a_rollback_takes_an_edit_back(release: Release, edit: str) -> None:
     release.becomes_ready()
 
 
-def test_the_other_helm_takes_a_release_over_and_hands_it_back(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
+def test_release_can_be_upgraded_by_the_other_helm_and_back(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
     other = other_than(each_helm)
     with released(chart, each_helm, cluster) as release:
         before, shown = at_rest(cluster, release.namespace), release.shows()
@@ -80,9 +80,7 @@ def test_the_other_helm_takes_a_release_over_and_hands_it_back(chart: Chart, clu
         release.becomes_ready()
 
 
-def test_an_uninstall_leaves_what_is_said_and_the_next_install_takes_it_over(
-    chart: Chart, cluster: Cluster, each_helm: Helm
-) -> None:
+def test_install_adopts_the_objects_that_uninstall_keeps(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
     with released(chart, each_helm, cluster) as release:
         kept = {name: uid for name, uid in uids(release).items() if name in chart.outlives}
         assert set(kept) == set(chart.outlives)

@@ -44,7 +44,7 @@ def done(cluster: Cluster) -> Iterator[Install]:
 # -- the control plane -----------------------------------------------------------------------------------------------
 
 
-def test_an_operator_that_was_ended_or_killed_goes_on_where_it_was(install: Install, place: Testbed) -> None:
+def test_restarted_operator_keeps_cluster_and_pods(install: Install, place: Testbed) -> None:
     before, pods = install.ray_cluster, install.uids()
     for grace in (5.0, 0.0):
         place.plane.restart("kuberay-operator", grace=grace)
@@ -54,7 +54,7 @@ def test_an_operator_that_was_ended_or_killed_goes_on_where_it_was(install: Inst
     assert install.uids() == pods
 
 
-def test_an_operator_that_was_away_at_the_install_makes_one_cluster_of_it(
+def test_operator_creates_one_cluster_when_it_starts_after_the_install(
     cluster: Cluster, namespace: str, place: Testbed
 ) -> None:
     install = Install(cluster, namespace)
@@ -64,9 +64,7 @@ def test_an_operator_that_was_away_at_the_install_makes_one_cluster_of_it(
     assert install.ray_cluster
 
 
-def test_an_api_server_that_was_killed_finds_what_ran_as_it_was_and_the_rest_is_made(
-    install: Install, place: Testbed
-) -> None:
+def test_killed_api_server_keeps_installs_and_completes_new_ones(install: Install, place: Testbed) -> None:
     if not place.is_whole:
         pytest.skip(NOT_OURS)
     before, pods = install.ray_cluster, install.uids()
@@ -128,7 +126,7 @@ def test_pods_of_a_node_that_was_away_for_a_while_are_waited_for(install: Instal
 # -- Ray -------------------------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_fails_to_deploy_is_reported_and_healed(install: Install, place: Testbed) -> None:
+def test_model_that_fails_to_deploy_is_reported_until_it_runs(install: Install, place: Testbed) -> None:
     with place.ray.failing(install.namespace, NAME, applications=FAILED):
         eventually(lambda: install.applications("pending") == FAILED, "the failure being reported")
         stays(lambda: install.is_ready() == "False", "it is not Ready", seconds=4)
@@ -143,7 +141,7 @@ def test_a_later_model_failure_is_reported_while_the_service_is_ready(done: Inst
     eventually(lambda: done.applications("active") == RUNNING, "being healed")
 
 
-def test_a_worker_that_fails_is_replaced(done: Install) -> None:
+def test_failed_worker_is_replaced(done: Install) -> None:
     before, failing = done.ray_cluster, done.pods("worker")[0]["metadata"]
     where = f"--namespace={done.namespace}"
     done.cluster.kubectl("annotate", "pod", failing["name"], where, "testbed.rayhelm.dev/pod=fails")

@@ -73,7 +73,7 @@ def platform_values() -> dict[str, Any]:
     return over(kept, ONLY_GPUS)
 
 
-def test_the_api_server_takes_what_operators_are_reported_and_all_of_it_goes(cluster: Cluster, each_helm: Helm) -> None:
+def test_configuration_of_gpu_operators_is_accepted_and_uninstalled(cluster: Cluster, each_helm: Helm) -> None:
     with cluster.namespace() as release, cluster.namespace({}, name="nvidia"):
         each_helm.install("platform", "platform", release, platform_values())
         policy = cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()
@@ -87,7 +87,7 @@ def test_the_api_server_takes_what_operators_are_reported_and_all_of_it_goes(clu
     eventually(lambda: not cluster.find("Namespace", "nvidia"), "the operator's namespace being gone")
 
 
-def test_a_layout_without_room_is_refused_before_anything_reaches_the_cluster(
+def test_mig_layout_that_does_not_fit_is_refused_before_the_install(
     cluster: Cluster, helm: Helm, namespace: str
 ) -> None:
     wrong = {"nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": 3}}}}}
