@@ -89,7 +89,7 @@ def test_every_rule_that_the_chart_claims_has_its_condition(chart: Chart) -> Non
 
 
 @each_chart
-def test_the_readme_tells_every_value(chart: Chart) -> None:
+def test_readme_lists_every_value(chart: Chart) -> None:
     table = chart.readme.partition(BEGIN)[2]
     assert readme_table(chart.model) in table
     assert len(re.findall(r"^\| `", table, re.MULTILINE)) == len(list(named(chart.model)))
@@ -116,7 +116,7 @@ def test_the_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> 
     golden = HERE / f"golden/{chart.name}.yaml"
     if os.environ.get("RAYHELM_UPDATE_GOLDEN"):
         golden.write_text(text)
-    assert parsed(text) == parsed(golden.read_text()), "RAYHELM_UPDATE_GOLDEN=1 writes it anew"
+    assert parsed(text) == parsed(golden.read_text()), "RAYHELM_UPDATE_GOLDEN=1 writes it again"
 
 
 @each_chart

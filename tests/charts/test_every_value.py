@@ -52,7 +52,7 @@ NEEDED: dict[str, dict[str, Values]] = {
         f"{MODEL}.router.matchRateThreshold": PREFIX_AFFINITY,
         "clusterDomain": {
             "upgrade": {"strategy": "NewCluster"},
-            "networkPolicy": {"allowedGateways": {"callers": {"namespace": "ai-ml"}}},
+            "networkPolicy": {"allowedGateways": {"clients": {"namespace": "ai-ml"}}},
         },
         "workerGroups.fast.rdma.hca": RDMA,
         "workerGroups.fast.rdma.count": RDMA,

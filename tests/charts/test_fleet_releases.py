@@ -1,4 +1,4 @@
-"""The ground, walls and doors of the reference fleets, as they are committed: either Helm takes them, and HAProxy."""
+"""Helm 3, Helm 4 and HAProxy accept the committed platform, tenant and gateway values of the reference fleets."""
 
 import re
 import subprocess
@@ -14,21 +14,23 @@ from rayhelm.local.gateway import find_haproxy
 
 FLEETS = charts_dir().parent / "values"
 FILES = sorted(path for chart in ("gateway", "platform", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))
-DOORS = [path for path in FILES if path.stem == "gateway"]
+GATEWAYS = [path for path in FILES if path.stem == "gateway"]
 
 
 def chart_of(path: Path) -> str:
     return path.relative_to(FLEETS).parts[1]
 
 
-def told_by(path: Path, what: str) -> str:
-    """What the first lines of a values file say to whoever installs it."""
+def read_header(path: Path, what: str) -> str:
+    """Read the release or namespace from the first line of a values file."""
     (found,) = re.findall(rf"{what} `([^`]+)`", path.read_text().splitlines()[0])
     return str(found)
 
 
 def rendered(path: Path, helm: str = "4") -> str:
-    return render(chart_of(path), told_by(path, "release"), told_by(path, "namespace"), [path], helm=HELMS[helm])
+    return render(
+        chart_of(path), read_header(path, "release"), read_header(path, "namespace"), [path], helm=HELMS[helm]
+    )
 
 
 def name(path: Path) -> str:
@@ -48,10 +50,10 @@ def test_helm_has_no_complaints(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=name)
 def test_it_is_what_the_model_takes_and_the_file_is_named_after_the_release(path: Path) -> None:
     CHARTS[chart_of(path)].model_validate(yaml.safe_load(path.read_text()))
-    assert told_by(path, "release") == path.stem
+    assert read_header(path, "release") == path.stem
 
 
-@pytest.mark.parametrize("path", DOORS, ids=name)
+@pytest.mark.parametrize("path", GATEWAYS, ids=name)
 def test_haproxy_takes_the_configuration(path: Path, tmp_path: Path) -> None:
     for file, text in only(parsed(rendered(path)), "ConfigMap")["data"].items():
         (tmp_path / file).write_text(text)

@@ -45,7 +45,7 @@ def test_one_in_the_path_serves_where_there_is_no_checkout(monkeypatch, tmp_path
     assert helm.find_helm() == found
 
 
-def test_what_the_schema_says_is_told_without_a_rule():
+def test_schema_errors_are_reported_without_a_rule():
     values = example("minimal") | {"workerGroup": {}}
     with pytest.raises(FleetError) as caught:
         helm.template("ray-service", "chat", "models", values)

@@ -1,4 +1,4 @@
-"""What the vendors' operators are told: by their own CRDs, and by what their programs read of a ConfigMap."""
+"""The configuration of the vendors' operators: their CRDs, and the ConfigMaps that their programs read."""
 
 import json
 import os
@@ -91,8 +91,8 @@ def test_amd_device_config_matches_the_crd() -> None:
     assert complaints(over(device, {"spec": {"devicePlugin": {"arguments": {}}}}), file)
 
 
-def test_intel_s_plugin_spreads_pods_only_where_cards_are_shared() -> None:
-    """Its webhook refuses a policy beside whole cards."""
+def test_intel_plugin_spreads_pods_only_when_gpus_are_shared() -> None:
+    """Its webhook refuses an allocation policy with whole GPUs."""
     plugins = {item["metadata"]["name"]: item["spec"] for item in rendered() if item["kind"] == "GpuDevicePlugin"}
     assert plugins["platform-arc"]["preferredAllocationPolicy"] == "balanced"
     assert "preferredAllocationPolicy" not in plugins["platform-flex"]
@@ -104,8 +104,8 @@ PROFILE = re.compile(r"[1-9]g\.[1-9][0-9]*gb")
 
 
 def mig_configs(overlay: Object | None = None) -> dict[str, list[Object]]:
-    """Read as mig-parted reads it (api/spec/v1/spec.go): a version, no field that it does not know, `all` or a list of
-    cards, and instances only where MIG is on."""
+    """Read as mig-parted reads it (api/spec/v1/spec.go): a version, no unknown field, `all` or a list of
+    GPUs, and instances only where MIG is on."""
     spec = yaml.safe_load(config("mig", overlay)["config.yaml"])
     assert spec.keys() == {"version", "mig-configs"}
     assert spec["version"] == "v1"
@@ -129,13 +129,13 @@ def test_every_pool_with_mig_is_an_entry_and_nodes_can_be_made_whole_again() -> 
     assert found["all-disabled"][0]["mig-enabled"] is False
 
 
-@pytest.mark.parametrize("card", [gpu.id for gpu in load_catalog().gpus() if gpu.mig])
-def test_every_largest_layout_of_a_card_is_rendered(card: str) -> None:
+@pytest.mark.parametrize("gpu", [gpu.id for gpu in load_catalog().gpus() if gpu.mig])
+def test_every_largest_layout_of_a_gpu_is_rendered(gpu: str) -> None:
     """The chart and the catalog agree on what fits, for each layout to which nothing can be added."""
-    table = load_catalog().mig(load_catalog().gpu(card))
+    table = load_catalog().mig(load_catalog().gpu(gpu))
     assert table
     pools = {
-        f"p{number}": {"nodeSelector": {"pool": "a"}, "gpu": card, "mig": layout}
+        f"p{number}": {"nodeSelector": {"pool": "a"}, "gpu": gpu, "mig": layout}
         for number, layout in enumerate(table.largest)
     }
     found = mig_configs({"nvidia": {"pools": pools}})
@@ -169,7 +169,7 @@ def test_nodes_without_a_label_share_nothing() -> None:
     assert "sharing" not in plugin_configs()["default"]
 
 
-def test_slices_have_a_resource_of_their_own_and_nobody_gets_two() -> None:
+def test_slices_have_their_own_resource_and_a_pod_gets_only_one() -> None:
     sharing = plugin_configs()["sliced"]["sharing"]["timeSlicing"]
     assert (sharing["renameByDefault"], sharing["failRequestsGreaterThanOne"]) == (True, True)
     assert sharing["resources"] == [{"name": "nvidia.com/gpu", "replicas": 4}]
@@ -203,7 +203,7 @@ def test_each_counter_is_a_line_of_three_as_the_exporter_reads_it() -> None:
         assert "," not in text
 
 
-def test_cards_without_profiling_are_not_asked_for_it() -> None:
+def test_dcgm_fields_leave_out_profiling_for_gpus_without_it() -> None:
     assert not [field for field, *_ in counters(profiling=False) if "_PROF_" in field]
 
 
@@ -233,12 +233,12 @@ def test_without_a_cluster_policy_of_ours_the_config_maps_are_there_all_the_same
     assert only(found, "ConfigMap", "platform-mig")
 
 
-def test_nothing_is_told_to_operators_that_a_cluster_does_not_have() -> None:
+def test_nothing_is_rendered_for_operators_that_are_not_installed() -> None:
     kinds = {item["kind"] for item in rendered(base="platform/minimal")}
     assert not kinds & {"ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"}
 
 
-def test_amd_s_profiles_say_how_each_card_of_a_node_is_cut() -> None:
+def test_amd_profiles_partition_each_gpu_of_a_node() -> None:
     profiles = json.loads(config("amd-partitions")["config.json"])["gpu-config-profiles"]
     assert profiles == {
         "eighths": {"profiles": [{"computePartition": "CPX", "memoryPartition": "NPS4", "numGPUsAssigned": 8}]}

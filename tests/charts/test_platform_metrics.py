@@ -118,17 +118,17 @@ def test_a_rule_of_ones_own_may_take_the_place_of_one_that_is_always_there() -> 
     assert rules(SERVICE, own)["rayhelm_queue_length"]["metricsQuery"].startswith("max by ")
 
 
-def test_pods_are_told_by_namespace_and_name_and_services_by_namespace() -> None:
+def test_pods_are_selected_by_namespace_and_name_and_services_by_namespace() -> None:
     found = rules(SERVICE, GATEWAY)
     overrides = {name: set(rule["resources"]["overrides"]) for name, rule in found.items()}
     assert overrides.pop("haproxy_requests_in_flight") == {"namespace", "pod"}
     assert set(map(tuple, overrides.values())) == {("namespace",)}
 
 
-def test_the_readme_tells_every_number_that_is_always_there() -> None:
+def test_readme_lists_every_metric_that_is_always_there() -> None:
     readme = (charts_dir() / "platform/README.md").read_text()
-    told = re.findall(r"^\| `(\w+)` \| a ", readme, re.MULTILINE)
-    assert set(told) == set(load_scaling_rules().rules)
+    listed = re.findall(r"^\| `(\w+)` \| a ", readme, re.MULTILINE)
+    assert set(listed) == set(load_scaling_rules().rules)
 
 
 # -- adapter ---------------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_a_managed_adapter_passes_restricted() -> None:
     assert container["securityContext"]["readOnlyRootFilesystem"]
 
 
-def test_a_managed_adapter_starts_anew_with_other_rules() -> None:
+def test_managed_adapter_restarts_when_its_rules_change() -> None:
     def checksum(*parts: Object) -> str:
         found = only(rendered(GATEWAY, MANAGED, *parts), "Deployment")
         return str(found["spec"]["template"]["metadata"]["annotations"]["checksum/config"])

@@ -74,14 +74,14 @@ def test_the_copies_in_the_chart_judge_alike(one: Case) -> None:
 
 
 @pytest.mark.parametrize("action", ["Warn", "Audit"])
-def test_a_weaker_action_is_told_with_its_reason(action: str) -> None:
+def test_notes_report_a_weaker_action_with_its_reason(action: str) -> None:
     made = binding(rendered({"gpuOwner": {"action": action, "reason": ODD}}), "gpu-owner")
     assert made["spec"]["validationActions"] == [action]
     assert made["metadata"]["annotations"]["rayhelm.dev/reason"] == ODD
 
 
 def test_what_is_off_is_not_there() -> None:
-    names = {item["metadata"]["name"] for item in rendered({"gpuOwner": {"action": "off", "reason": "no cards here"}})}
+    names = {item["metadata"]["name"] for item in rendered({"gpuOwner": {"action": "off", "reason": "no GPUs here"}})}
     assert "rayhelm-gpu-owner" not in names
     assert "rayhelm-token-auth" in names
 

@@ -1,4 +1,4 @@
-"""One test for each behaviour of what the chart platform renders."""
+"""One test for each behavior of what the chart platform renders."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def test_no_class_is_the_default_of_pods_that_name_none() -> None:
     assert not any(item.get("globalDefault") for item in classes)
 
 
-def test_batch_pushes_nobody_away_and_workers_do() -> None:
+def test_batch_preempts_no_pod_and_workers_do() -> None:
     assert only(rendered(), "PriorityClass", "rayhelm-batch")["preemptionPolicy"] == "Never"
     assert only(rendered(), "PriorityClass", "rayhelm-workers")["preemptionPolicy"] == "PreemptLowerPriority"
 

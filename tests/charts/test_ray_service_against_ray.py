@@ -68,7 +68,7 @@ def test_serve_config_check_reports_a_bad_application(change, complaint):
 
 
 def test_serve_config_check_reports_text_that_is_not_yaml():
-    assert "no YAML" in check_serve_config("{")[0].message
+    assert "not YAML" in check_serve_config("{")[0].message
 
 
 def put(node, path, value):

@@ -1,4 +1,4 @@
-"""One test for each behaviour of what the chart tenant renders."""
+"""One test for each behavior of what the chart tenant renders."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from charts.kit import only, pods
 from rayhelm.charts.helm import charts_dir
 
 Object = dict[str, Any]
-WALLS = {
+ISOLATION = {
     ("Namespace", "research"),
     ("ServiceAccount", "default"),
     ("ResourceQuota", "research"),
@@ -55,38 +55,38 @@ def test_the_namespace_may_have_another_name_than_the_tenant() -> None:
     }  # fmt: skip
 
 
-def test_the_namespace_says_which_cards_are_there_for_upgrades() -> None:
+def test_namespace_annotation_has_the_gpus_for_upgrades() -> None:
     """Admission sees the namespace of an object, and never its quota."""
     noted = only(rendered({"quota": {"gpus": {"amd.com/gpu": {"planned": 1, "upgradeSurge": 3}}}}), "Namespace")
     assert noted["metadata"]["annotations"]["rayhelm.dev/upgrade-surge.amd.com_gpu"] == "3"
     assert only(rendered(), "Namespace")["metadata"]["annotations"]["rayhelm.dev/upgrade-surge.nvidia.com_gpu"] == "2"
 
 
-def test_a_namespace_of_somebody_elses_is_not_rendered_and_everything_else_is() -> None:
+def test_foreign_namespace_is_not_rendered_and_everything_else_is() -> None:
     without = rendered({"namespace": {"manage": False, "name": "research"}})
     assert {keys(item) for item in rendered()} - {keys(item) for item in without} == {("Namespace", "research")}
     inside = rendered({"namespace": {"manage": False}})
     assert {item["metadata"]["namespace"] for item in inside} == {"tenants"}
 
 
-def test_the_walls_stay_when_the_release_goes_and_nothing_else_does() -> None:
+def test_only_isolation_stays_when_the_release_is_uninstalled() -> None:
     kept = {
         keys(item): item["metadata"]["annotations"]
         for item in rendered()
         if item["metadata"].get("annotations", {}).get("helm.sh/resource-policy") == "keep"
     }
-    assert set(kept) == WALLS
+    assert set(kept) == ISOLATION
     for annotations in kept.values():
         assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false,Delete=false"
 
 
 def test_what_stays_is_rendered_whatever_the_values_say() -> None:
     """Helm leaves such an object standing too when an edit takes it out of the manifests."""
-    for base in ("tenant/everything", "tenant/caller"):
+    for base in ("tenant/everything", "tenant/client"):
         found = {keys(item)[0]: item for item in rendered(base=base)}
-        assert {kind for kind, _ in WALLS} - set(found) <= {"Namespace", "ServiceAccount"}
+        assert {kind for kind, _ in ISOLATION} - set(found) <= {"Namespace", "ServiceAccount"}
     fullest = {keys(item) for item in rendered(base="tenant/everything")}
-    assert {(kind, name) for kind, name in WALLS if kind != "Namespace"} <= fullest
+    assert {(kind, name) for kind, name in ISOLATION if kind != "Namespace"} <= fullest
 
 
 def test_pods_that_name_no_account_get_no_token() -> None:
@@ -99,7 +99,7 @@ def test_pods_that_name_no_account_get_no_token() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cards", "sum_"),
+    ("gpus", "sum_"),
     [
         ({"planned": 4, "upgradeSurge": 4}, "8"),
         ({"planned": 4, "upgradeSurge": 0}, "4"),
@@ -107,13 +107,13 @@ def test_pods_that_name_no_account_get_no_token() -> None:
         ({"planned": 0, "baseline": 6, "upgradeSurge": 1}, "7"),
     ],
 )
-def test_gpu_quota_is_baseline_plus_upgrade_surge(cards: Object, sum_: str) -> None:
-    overlay = {"quota": {"gpus": {"nvidia.com/gpu": None, "amd.com/gpu": cards}}}
+def test_gpu_quota_is_baseline_plus_upgrade_surge(gpus: Object, sum_: str) -> None:
+    overlay = {"quota": {"gpus": {"nvidia.com/gpu": None, "amd.com/gpu": gpus}}}
     quota = only(rendered(overlay), "ResourceQuota", "research")
     assert quota["spec"]["hard"]["requests.amd.com/gpu"] == sum_
-    baseline = cards.get("baseline", cards["planned"])
+    baseline = gpus.get("baseline", gpus["planned"])
     assert quota["metadata"]["annotations"]["rayhelm.dev/amd.com_gpu"] == (
-        f"baseline {baseline} + upgrade surge {cards['upgradeSurge']}; planned {cards['planned']}"
+        f"baseline {baseline} + upgrade surge {gpus['upgradeSurge']}; planned {gpus['planned']}"
     )
 
 
@@ -143,21 +143,21 @@ def test_sums_of_quantities_have_the_form_of_kubernetes(baseline: Any, upgrade_s
     assert hard(overlay=overlay)["requests.cpu"] == sum_
 
 
-def test_ways_past_the_gateway_are_denied_and_can_be_counted_instead() -> None:
-    ways = ("ingresses.networking.k8s.io", "gateways.gateway.networking.k8s.io")
-    for name in ("services.loadbalancers", "services.nodeports", *(f"count/{way}" for way in ways)):
+def test_bypasses_of_the_gateway_are_denied_or_limited() -> None:
+    kinds = ("ingresses.networking.k8s.io", "gateways.gateway.networking.k8s.io")
+    for name in ("services.loadbalancers", "services.nodeports", *(f"count/{kind}" for kind in kinds)):
         assert hard("research-denied")[name] == "0"
     opened = {"quota": {"objects": {"loadBalancers": 1}}}
     assert hard(overlay=opened)["services.loadbalancers"] == "1"
     assert "services.loadbalancers" not in hard("research-denied", opened)
 
 
-def test_cards_by_claims_of_dynamic_allocation_are_denied() -> None:
+def test_gpus_of_resource_claims_are_denied() -> None:
     assert hard("research-denied")["count/resourceclaims.resource.k8s.io"] == "0"
 
 
 def test_nothing_is_denied_and_bounded_at_once() -> None:
-    for base in ("tenant/minimal", "tenant/everything", "tenant/caller"):
+    for base in ("tenant/minimal", "tenant/everything", "tenant/client"):
         quotas = [item for item in rendered(base=base) if item["kind"] == "ResourceQuota"]
         plain = [set(item["spec"]["hard"]) for item in quotas if "scopeSelector" not in item["spec"]]
         assert len(plain) == 2
@@ -400,11 +400,11 @@ def test_an_editor_may_all_that_a_viewer_may_and_a_deployer_all_that_an_editor_m
         "User /grace@example.com",
     }
     assert bound("viewer") - bound("editor") == {
-        "Group /everybody-in-research", "User /auditor@example.com", "ServiceAccount monitoring/reader",
+        "Group /all-of-research", "User /auditor@example.com", "ServiceAccount monitoring/reader",
     }  # fmt: skip
 
 
-def test_nobody_is_bound_where_nobody_is_named() -> None:
+def test_no_role_binding_is_rendered_without_subjects() -> None:
     assert not [item for item in rendered({"access": {"editors": {"groups": []}}}) if item["kind"] == "RoleBinding"]
 
 
@@ -419,8 +419,8 @@ def test_a_secret_is_a_reference() -> None:
     assert spec["target"] == {"name": "hub", "creationPolicy": "Owner", "template": {"type": "Opaque"}}
 
 
-def test_nothing_of_other_operators_is_rendered_where_nobody_asked() -> None:
-    assert {item["kind"] for item in rendered()} == {kind for kind, _ in WALLS} | {"Role", "RoleBinding"}
+def test_nothing_of_other_operators_is_rendered_by_default() -> None:
+    assert {item["kind"] for item in rendered()} == {kind for kind, _ in ISOLATION} | {"Role", "RoleBinding"}
 
 
 def test_no_secret_is_rendered_from_values() -> None:

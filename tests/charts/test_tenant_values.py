@@ -1,4 +1,4 @@
-"""Values of the chart tenant and the cards of the catalog say the same, beside what is so of each chart."""
+"""Values of chart tenant agree with the GPUs of the catalog."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ def test_every_gpu_resource_of_the_catalog_is_denied_without_an_entry() -> None:
     assert not [name for name in denied["spec"]["hard"] if name.removeprefix("requests.") in given]
 
 
-def test_cards_of_the_command_line_are_those_of_a_file() -> None:
+def test_gpus_of_the_command_line_equal_those_of_a_file() -> None:
     key = "quota.gpus.nvidia\\.com/gpu"
     values = {"quota": {"gpus": {"nvidia.com/gpu": {"planned": 2, "baseline": 3, "upgradeSurge": 4}}}}
     settings = (f"--set={key}.planned=2,{key}.baseline=3,{key}.upgradeSurge=4",)

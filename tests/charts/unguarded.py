@@ -1,4 +1,4 @@
-"""The chart with its refusals taken out: it renders what it would refuse, so that one can see what becomes of it."""
+"""A chart without its validation: renders values that the chart refuses, to test what they would become."""
 
 import shutil
 from pathlib import Path

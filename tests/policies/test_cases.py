@@ -1,4 +1,4 @@
-"""The policies, asked offline: their own cases, the ways round them, and what they let alone."""
+"""Offline tests of the policies: their own cases, attempts to bypass them, and what they do not check."""
 
 import copy
 import json
@@ -24,7 +24,7 @@ ALLOWED_FUNCTIONS = {
 
 
 def broken(item: Object, within: Object | None = None, old: Object | None = None) -> set[str]:
-    """Rules; an expression that fails is told in its own words."""
+    """Rules; an expression that fails is reported with its own error."""
     return {violation.rule or violation.message for violation in asked(item, within, old)}
 
 
@@ -122,9 +122,9 @@ def test_policy_never_judges_namespaces_of_kubernetes() -> None:
 
 @pytest.mark.parametrize("one", [one for one in CASES if not one.good], ids=str)
 def test_existing_bad_object_can_be_labeled_and_deleted(one: Case) -> None:
-    labelled = copy.deepcopy(one.item)
-    labelled["metadata"].setdefault("labels", {})["team"] = "x"
-    assert broken(labelled, one.namespace, one.item) == set()
+    labeled = copy.deepcopy(one.item)
+    labeled["metadata"].setdefault("labels", {})["team"] = "x"
+    assert broken(labeled, one.namespace, one.item) == set()
     going = copy.deepcopy(one.item)
     going["metadata"]["deletionTimestamp"] = "2030-01-01T00:00:00Z"
     going["spec"] = {}

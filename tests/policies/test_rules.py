@@ -15,7 +15,7 @@ from rayhelm.charts.rules import rules
 Object = dict[str, Any]
 
 NO_YAML = {"image": {"tag": ""}}
-"""Past the refusals it renders `image: name:`, which nobody can apply."""
+"""Past the refusals it renders `image: name:`, which Kubernetes cannot apply."""
 ROWS = [
     pytest.param(name, bad, id=f"{name}-{number}")
     for name, rule in rules("ray-service").items()

@@ -56,8 +56,8 @@ def is_scraped(session: str) -> list[str]:
 
 
 def waits(session: str, replica: str, count: float, until: int = AFTER_S) -> list[str]:
-    told = dict.fromkeys((second for second in ALWAYS if second < until), count)
-    return series("ray_vllm_num_requests_waiting", session, told, ReplicaId=replica)
+    counts = dict.fromkeys((second for second in ALWAYS if second < until), count)
+    return series("ray_vllm_num_requests_waiting", session, counts, ReplicaId=replica)
 
 
 def first_tokens(session: str, replica: str, per_step: Mapping[float, float], from_: int = -BEFORE_S) -> list[str]:
@@ -81,11 +81,11 @@ def first_tokens(session: str, replica: str, per_step: Mapping[float, float], fr
 def recording() -> list[str]:
     """What Prometheus is to know."""
     return [
-        *(line for session in ("busy", "idle", "young", "neighbour") for line in is_scraped(session)),
+        *(line for session in ("busy", "idle", "young", "neighbor") for line in is_scraped(session)),
         *waits("busy", "a", 6),
         *waits("busy", "b", 2),
         *waits("busy", "another-model's", 50),
-        *waits("neighbour", "a", 70),
+        *waits("neighbor", "a", 70),
         *waits("idle", "a", 3, until=-200),
         *first_tokens("busy", "a", {0.3: 6, 4.0: 2}),
         *first_tokens("busy", "b", {0.3: 8}),
@@ -159,7 +159,7 @@ def context(ongoing: float = 18, state: dict[str, object] | None = None):
 def looked(asked):
     """What it sees, once the first answers are there."""
     wait_until(lambda: asked.prometheus_results, what="an answer of Prometheus", timeout=60)
-    return asked._look(context())
+    return asked._measure(context())
 
 
 def test_busy_model_is_measured_by_its_own_replicas(prometheus):
@@ -187,7 +187,7 @@ def test_missing_series_mean_an_idle_engine(prometheus, session):
 
 
 def test_rule_of_ray_applies_when_the_cluster_is_not_scraped(prometheus):
-    asked = policy(prometheus, "nobody")
+    asked = policy(prometheus, "unknown")
     seen = looked(asked)
     assert (seen.waiting, seen.in_time) == (None, None)
     assert [asked(context(ongoing=load))[0] for load in (0, 18, 21, 200)] == [0, 2, 3, 20]
@@ -197,11 +197,11 @@ def test_rule_of_ray_applies_when_answers_have_expired(prometheus):
     asked = policy(prometheus, "busy", cache_ttl_s=3600, fetch_interval_s=3600)
     assert looked(asked).waiting == pytest.approx(8)
     asked._cache.timestamp -= 3601
-    assert asked._look(context()).waiting is None
+    assert asked._measure(context()).waiting is None
     assert asked(context(ongoing=18))[0] == 2
 
 
 def test_rule_of_ray_applies_without_prometheus():
     asked = policy(f"http://127.0.0.1:{find_free_port(set())}", "busy")
-    assert asked._look(context()).waiting is None
+    assert asked._measure(context()).waiting is None
     assert [asked(context(ongoing=load))[0] for load in (1, 18, 21)] == [1, 2, 3]

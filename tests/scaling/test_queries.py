@@ -78,7 +78,7 @@ def test_before_its_first_request_a_service_has_a_number_and_it_is_zero(name: st
 
 @pytest.mark.parametrize("name", OF_SERVICES)
 def test_a_service_that_is_gone_has_no_number(name: str, tmp_path: Path) -> None:
-    """Nobody should decide on what he does not know."""
+    """No autoscaler should decide on unknown load."""
     answers(tmp_path, of_chat(name), [stays(CHAT, "6x4 stale _x80")], Answer(900, {}))
 
 

@@ -1,4 +1,4 @@
-"""Worlds out of the reference fleets, and out of single releases with values of a test."""
+"""Worlds of the reference fleets, and of single releases with values of a test."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -13,7 +13,7 @@ from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import select_changed
 
-__all__ = ["FLEETS", "RELEASES", "Fleet", "alone", "fleet_world", "installed", "one"]
+__all__ = ["FLEETS", "RELEASES", "Fleet", "fleet_world", "render_alone", "render_one", "render_release"]
 
 VALUES = charts_dir().parent / "values"
 
@@ -51,20 +51,20 @@ RELEASES = {
 
 @cache
 def fleet_world(fleet: Fleet) -> World:
-    """All releases of a cluster, as the committed values render."""
+    """Render all releases of a cluster from the committed values."""
     releases = [release for release in rendered(fleet.name).releases if release.cluster == fleet.cluster]
     return world_of(
-        [(network_release, objects) for release in releases for network_release, objects in installed(release)]
+        [(network_release, objects) for release in releases for network_release, objects in render_release(release)]
     )
 
 
-def alone(release: Release) -> World:
-    """One release and nothing else: whoever its values name is a stranger, whom no policy closes."""
-    return world_of(installed(release))
+def render_alone(release: Release) -> World:
+    """Render one release only: no policy isolates the peers that its values name."""
+    return world_of(render_release(release))
 
 
-def installed(release: Release) -> list[tuple[NetworkRelease, list[Object]]]:
-    """A release with its objects; none for one that makes no pods, and so must not make policies either."""
+def render_release(release: Release) -> list[tuple[NetworkRelease, list[Object]]]:
+    """Render a release with its objects; empty for one without pods, which must have no policies either."""
     objects = template(
         release.chart, release.name, release.namespace, select_changed(release.values), kube_version=release.kubernetes
     )
@@ -74,7 +74,7 @@ def installed(release: Release) -> list[tuple[NetworkRelease, list[Object]]]:
     return []
 
 
-def one(
+def render_one(
     chart: str,
     overlay: Mapping[str, Any] | None = None,
     *,
@@ -82,10 +82,10 @@ def one(
     name: str = "chat",
     namespace: str = "models",
 ) -> tuple[NetworkRelease, list[Object]]:
-    """One release with an example's values and others laid over them."""
+    """Render one release with an example's values and an overlay."""
     folder = "" if chart == "ray-service" else f"{chart}/"
     values = over(example(base or f"{folder}minimal"), overlay or {})
     model = CHARTS[chart].model_validate(values)
     release = Release(chart, name, namespace, "main", model, "", "", "1.36.0")
-    ((network_release, objects),) = installed(release)
+    ((network_release, objects),) = render_release(release)
     return network_release, objects

@@ -1,8 +1,8 @@
-"""A cluster as an analyser sees it: the NetworkPolicies that charts render, the pods that come of them, and strangers.
+"""A cluster as the analyzer reads it: the NetworkPolicies that charts render, the charts' pods, and foreign pods.
 
-The pods are those of the charts' own objects, with the labels that KubeRay adds; where a part is off, somebody made a
-pod with its labels all the same. Of everybody whom values or policies name there is one pod, beside it one without the
-labels, and in another namespace one with them. It is strangers who tell a policy that opens too much.
+The charts' pods have the labels that KubeRay adds; for a part that is off there is a pod with its labels all the same.
+For each peer that values or policies name there is one pod with its labels, one without them in the same namespace, and
+one with them in another namespace. These foreign pods reveal a policy that allows too much.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -33,7 +33,7 @@ class Pod:
     name: str
     labels: Labels = field(hash=False)
     about: str
-    """What a reader knows it by."""
+    """Description for messages."""
     release: str = ""
     """Chart and release that it belongs to: `ray-service/chat`."""
     role: str = ""
@@ -53,14 +53,14 @@ class World:
 
     @cached_property
     def guarded(self) -> set[str]:
-        """Keys of the pods that the charts answer for: their own, and all in the namespaces of tenants."""
-        walls = {
+        """Keys of the pods that the charts isolate: their own, and all in the namespaces of tenants."""
+        isolated = {
             network_release.namespace for network_release in self.network_releases if network_release.chart == "tenant"
         }
-        return {pod.key for pod in self.pods if pod.release or pod.namespace in walls}
+        return {pod.key for pod in self.pods if pod.release or pod.namespace in isolated}
 
     def objects(self) -> list[Object]:
-        """Everything, as Kubernetes objects."""
+        """All namespaces, pods and policies as Kubernetes objects."""
         spaces = dict.fromkeys(
             [*(pod.namespace for pod in self.pods), *(item["metadata"]["namespace"] for item in self.policies)]
         )
@@ -72,15 +72,15 @@ class World:
 
 
 def world_of(network_releases: Iterable[tuple[NetworkRelease, list[Object]]]) -> World:
-    """Releases with the objects that Helm renders of each."""
+    """Build a world of releases, each with the objects that Helm renders."""
     known = list(network_releases)
     own = [pod for network_release, objects in known for pod in _own(network_release, objects)]
     policies = [item for _, objects in known for item in objects if item["kind"] == "NetworkPolicy"]
     named = dict.fromkeys(
         [*_named_by_values(network_release for network_release, _ in known), *_named_by_policies(policies)]
     )
-    strangers = _strangers(list(named), {network_release.namespace for network_release, _ in known}, own)
-    return World(tuple(network_release for network_release, _ in known), tuple(policies), (*own, *strangers))
+    foreign = _foreign_pods(list(named), {network_release.namespace for network_release, _ in known}, own)
+    return World(tuple(network_release for network_release, _ in known), tuple(policies), (*own, *foreign))
 
 
 # -- pods of the releases ----------------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ def _own(network_release: NetworkRelease, objects: list[Object]) -> Iterator[Pod
     if network_release.chart == "ray-service":
         for role in sorted(set(ROLES) - {pod.role for pod in made}):
             labels = {"rayhelm.dev/service": network_release.name, "rayhelm.dev/role": role}
-            yield _pod(network_release, f"{network_release.name}-{role}-of-somebody", role, labels)
+            yield _pod(network_release, f"{network_release.name}-{role}-of-another-tool", role, labels)
 
 
 def _of_object(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
@@ -106,11 +106,11 @@ def _of_object(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
         labels = (item["spec"]["template"] if kind == "Job" else item)["metadata"]["labels"]
         yield _pod(network_release, name, labels["rayhelm.dev/role"], labels)
     else:
-        assert kind in WITHOUT_PODS, f"{kind} {name}: nobody says here what pods come of it"
+        assert kind in WITHOUT_PODS, f"{kind} {name}: unknown which pods it makes"
 
 
 def _of_rays(item: Object, network_release: NetworkRelease) -> Iterator[Pod]:
-    """Two clusters, as during an upgrade, and the pod that empties Redis after one."""
+    """Make the pods of two clusters, as during an upgrade, and the pod that empties Redis after one."""
     name, config = item["metadata"]["name"], item["spec"]["rayClusterConfig"]
     head = config["headGroupSpec"]["template"]["metadata"]["labels"]
     for cluster in (f"{name}-old", f"{name}-new"):
@@ -141,7 +141,7 @@ def _pod(network_release: NetworkRelease, name: str, role: str, labels: Labels) 
     return Pod(network_release.namespace, name, labels, about, f"{network_release.chart}/{network_release.name}", role)
 
 
-# -- everybody else ----------------------------------------------------------------------------------------------------
+# -- foreign pods ------------------------------------------------------------------------------------------------------
 
 
 def _named_by_values(network_releases: Iterable[NetworkRelease]) -> Iterator[NamedPods]:
@@ -153,7 +153,7 @@ def _named_by_values(network_releases: Iterable[NetworkRelease]) -> Iterator[Nam
 
 
 def _named_by_policies(policies: list[Object]) -> Iterator[NamedPods]:
-    """Of a peer that only a policy knows there is a pod too."""
+    """List the peers that policies name, which values may not name."""
     for spec in (item["spec"] for item in policies):
         peers = [peer for rule in spec.get("ingress") or [] for peer in rule.get("from") or []]
         peers += [peer for rule in spec.get("egress") or [] for peer in rule.get("to") or []]
@@ -163,7 +163,7 @@ def _named_by_policies(policies: list[Object]) -> Iterator[NamedPods]:
                 yield NamedPods(space, tuple(sorted(peer.get("podSelector", {}).get("matchLabels", {}).items())))
 
 
-def _strangers(named: list[NamedPods], spaces: set[str], own: list[Pod]) -> Iterator[Pod]:
+def _foreign_pods(named: list[NamedPods], spaces: set[str], own: list[Pod]) -> Iterator[Pod]:
     for number, end in enumerate(named):
         labels = dict(end.labels)
         if not any(pod.namespace == end.namespace and labels.items() <= pod.labels.items() for pod in own):
@@ -171,7 +171,7 @@ def _strangers(named: list[NamedPods], spaces: set[str], own: list[Pod]) -> Iter
         if labels:
             yield Pod(ELSEWHERE, f"like-{number}", labels, f"a pod in {ELSEWHERE}{_with(labels)}")
     for role in {(pod.release, pod.role): pod for pod in own}.values():
-        name, about = f"as-{role.namespace}-{role.name}", f"a pod in {ELSEWHERE} labelled as {role.about}"
+        name, about = f"as-{role.namespace}-{role.name}", f"a pod in {ELSEWHERE} labeled as {role.about}"
         yield Pod(ELSEWHERE, name, role.labels, about)
     for space in sorted(spaces | {end.namespace for end in named} | {ELSEWHERE}):
         yield Pod(space, "stranger", {}, f"a pod without labels in {space}")

@@ -73,7 +73,7 @@ def documents(file: Path) -> list[Object]:
 
 @cache
 def policies() -> tuple[AdmissionPolicy, ...]:
-    """All of them, as they stand in their folders."""
+    """All of them, from their folders."""
     return tuple(read_policies(item for name in NAMES for item in documents(FOLDER / name / "policy.yaml")))
 
 

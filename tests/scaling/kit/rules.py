@@ -1,4 +1,4 @@
-"""The adapter's rules as the chart platform renders them, and what the adapter makes of them for one caller."""
+"""The adapter's rules as the chart platform renders them, and what the adapter makes of them for one client."""
 
 from typing import Any
 

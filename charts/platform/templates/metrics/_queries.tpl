@@ -1,6 +1,6 @@
 {{- /* Queries from the catalog of metrics. What may be missing is made up for, per label: gauges of engines vanish some
        20 s after the last request, and counters come with the first increment, which `rate` and `increase` do not see.
-       Only where nothing of a scope is scraped is there no number: then nobody should decide. */ -}}
+       If nothing of a scope is scraped, there is no number, and no autoscaler should decide. */ -}}
 
 {{- /* Takes (dict data rule window matchers by): the catalog, {series aggregate quantile}, seconds, label matchers as a
        text, labels to group by. */ -}}

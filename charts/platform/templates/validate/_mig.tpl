@@ -1,4 +1,4 @@
-{{- /* Layouts are compared with the largest that a card has room for; files/mig.json has them. Takes a dict:
+{{- /* Compares layouts with the largest layouts of a GPU, which are in files/mig.json. Takes a dict:
        v, path, name, pool. */ -}}
 {{- define "platform.validateMig" -}}
 {{- $v := .v }}

@@ -13,7 +13,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* A RoleBinding to the Role of the same name, where there is somebody to bind. Takes (list root role subjects...). */ -}}
+{{- /* A RoleBinding to the Role of the same name, if there are subjects. Takes (list root role subjects...). */ -}}
 {{- define "tenant.binding" -}}
 {{- with include "tenant.subjects" (slice . 2) }}
 ---

@@ -1,4 +1,4 @@
-{{- /* Peers of NetworkPolicies. A peer without a namespace is nobody, never everybody. */ -}}
+{{- /* Peers of NetworkPolicies. A peer without a namespace matches no pod, never every pod. */ -}}
 {{- define "tenant.peer" -}}
 {{- if .namespace }}
 - namespaceSelector:

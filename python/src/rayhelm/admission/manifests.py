@@ -29,7 +29,7 @@ class Manifest:
     """Lines of the file."""
 
     def problem(self, violation: PolicyViolation, within: FieldPath = ()) -> Problem:
-        """What a policy has against it, at the field that it is about; `within` is where the judged part stands."""
+        """Build the problem of a violation, at the field that it is about; `within` is the path of the checked part."""
         path = self._path(violation, within)
         name = f"{self.item['kind']} {self.item['metadata'].get('name', '')}"
         line = self._line(path, violation)
@@ -37,15 +37,15 @@ class Manifest:
         return Problem(f"{name}: {what}", dotted(path), self.file, line, violation.fix, violation.rule)
 
     def _path(self, violation: PolicyViolation, within: FieldPath) -> FieldPath:
-        """The nearest field of those that the policy names; of several alike the one whose value is told."""
+        """The nearest field of those that the policy names; of several alike the one whose value is in the message."""
         for field in violation.fields:
             parts = field.partition(":")[0].split(".")
             found = [
                 path for path in self.lines if path[: len(within)] == within and _keys(path)[-len(parts) :] == parts
             ]
             if found:
-                told = (path for path in found if str(self._value(path)) in violation.message)
-                return next(told, found[0])
+                named = (path for path in found if str(self._value(path)) in violation.message)
+                return next(named, found[0])
         return within
 
     def _line(self, path: FieldPath, violation: PolicyViolation) -> int:

@@ -58,7 +58,7 @@ def _entry(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _rows(model: type[BaseModel], prefix: str, section: BaseModel | None) -> Iterator[str]:
-    """`section`: the default of the section that the keys stand in, which may differ from its type's own defaults."""
+    """`section`: the default of the section that contains the keys, which may differ from its type's own defaults."""
     for key in keys(model):
         path = f"{prefix}{key.name}"
         default = _default(key, model, section)

@@ -1,4 +1,4 @@
-"""What the chart platform looks up of GPUs: how cards can be cut, and what DCGM can be asked for."""
+"""GPU tables of chart platform: MIG layouts, and the fields that DCGM exports."""
 
 from rayhelm.catalog import load_catalog
 from rayhelm.catalog.operators import load_nvidia
@@ -7,11 +7,11 @@ __all__ = ["counters", "mig_layouts"]
 
 
 def mig_layouts() -> dict[str, object]:
-    """Table of each card that MIG can cut, and of each table the largest layouts."""
+    """Map each GPU with MIG to its table, and each table to its largest layouts."""
     known = load_catalog()
     tables = {gpu.id: table for gpu in known.gpus() if (table := known.mig(gpu))}
     return {
-        "gpus": {card: table.id for card, table in tables.items()},
+        "gpus": {gpu: table.id for gpu, table in tables.items()},
         "layouts": {table.id: table.largest for table in tables.values()},
     }
 

@@ -122,7 +122,7 @@ def run_helm(command: Sequence[str], environment: Mapping[str, str]) -> subproce
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Helm's own folders elsewhere: a render must not depend on plugins and repositories of whoever runs it."""
+    """Folders of Helm's own, so that a render does not depend on the user's plugins and repositories."""
     return {**os.environ, "HELM_CONFIG_HOME": folder, "HELM_CACHE_HOME": folder, "HELM_DATA_HOME": folder}
 
 

@@ -14,9 +14,9 @@ Schema = dict[str, Any]
 
 
 def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed] = ()) -> Schema:
-    """A closed schema in which sections require all of their keys: `a: null` in an overlay drops a default in silence,
-    and must not pass. Entries of maps may leave out what has a default. Old keys of `renamed` pass without a type: the
-    chart refuses them with the new key.
+    """Build a closed schema in which sections require all of their keys: `a: null` in an overlay drops a default and
+    shows no message, so it must not pass. Entries of maps may leave out keys with a default. Old keys of `renamed`
+    pass without a type: the chart refuses them with the new key.
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}

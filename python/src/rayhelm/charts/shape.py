@@ -1,6 +1,6 @@
 """The tree of a values model: which keys are sections with defaults, and which are maps or lists of entries.
 
-The difference decides the schema. A section always stands in values.yaml, so a key that is missing can only have been
+The difference decides the schema. A section is always in values.yaml, so a key that is missing can only have been
 dropped by `key: null`, and the schema requires it. An entry is written by people: its optional keys may be left out,
 and the chart completes it with the defaults in `files/defaults.json`.
 """

@@ -9,7 +9,7 @@ __all__ = ["metrics_of_plan"]
 
 
 def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
-    door, scraped = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
+    gateway, scraped = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
     services = {
         name: ScrapeTarget(namespace=service.namespace)
         for name, service in plan.services.items()
@@ -17,7 +17,7 @@ def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
     }
     return Metrics(
         services=services,
-        gateways={RELEASE: ScrapeTarget(namespace=door.namespace)} if door else {},
+        gateways={RELEASE: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
         prometheus_url=scraped.url if scraped else "",
         scrape_configs=bool(services and scraped and scraped.discovery == "ScrapeConfigs"),
     )

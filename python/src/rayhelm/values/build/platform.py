@@ -24,8 +24,8 @@ NAMESPACE = "rayhelm-system"
 def build_platform_values(
     plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
 ) -> dict[str, PlatformValues]:
-    """By cluster, each that a pool belongs to; `services` are values by name. Raises FleetError where nobody can tell a
-    shared pool's nodes."""
+    """Build values of each cluster that has a pool; `services` are values by name. Raise FleetError if the nodes of a
+    shared pool have no labels that select them."""
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
     if problems := list(_unlabeled(plan, loaded)):
         raise FleetError(problems)
@@ -63,7 +63,7 @@ def _operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvidia:
 
 
 def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
-    """Pools of which several services have one card, each with labels by which its nodes are told."""
+    """List the pools in which several services share a GPU; the labels of each select its nodes."""
     for name, use in plan.pools.items():
         pool = loaded.fleet.pools[name]
         if use.cluster != cluster or not use.sharing:

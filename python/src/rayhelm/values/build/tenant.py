@@ -74,11 +74,11 @@ def _values(
 def _egress(
     namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> dict[str, TenantEgress]:
-    """Who lets the namespace in, so that its own walls have to let it out: the gateway, and services with aliases."""
+    """Allow egress to what allows the namespace as a client: the gateway, and services with aliases."""
     found: dict[str, TenantEgress] = {}
     if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
-        door = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
-        found[RELEASE] = TenantEgress(peer=door, ports=[GatewayValues().listen.port])
+        gateway = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
+        found[RELEASE] = TenantEgress(peer=gateway, ports=[GatewayValues().listen.port])
     for service, planned in plan.services.items():
         declared = fleet.services.get(service)
         if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
@@ -94,7 +94,7 @@ def _devices(cluster: str, plan: Plan) -> list[str]:
 
 
 def _parts(plan: Plan) -> dict[str, float]:
-    """Share of a card that one of an extended resource is, where it is not a whole one."""
+    """Map each extended resource that is a part of a GPU to that part."""
     parts = [load_catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
     return {gpu.resource: gpu.part for gpu in parts}
 
@@ -106,7 +106,7 @@ def _quota(
     devices: Iterable[str],
     parts: Mapping[str, float],
 ) -> Quota:
-    """`room`: cards that the tenant may hold beyond the plan; None where it has no bound."""
+    """`room`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
     gpus = _gpu_quotas(plans, releases, room, parts)
     return Quota(
         gpus=gpus,

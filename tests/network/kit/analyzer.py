@@ -1,12 +1,12 @@
-"""np-guard's netpol-analyzer: reads manifests, says who may reach whom.
+"""np-guard's netpol-analyzer: reads manifests and lists which connections they allow.
 
-What it does not see, so that nobody proves it here:
-* It reads policies. That a network enforces them is the network's own; kubelets always reach the pods of their nodes.
-* A block of addresses is never pods to it: of 0.0.0.0/0 some networks let through pods and the API server too.
-* IPv4 alone. Pods in the network of their node pass every policy; none of ours is there.
-* Of an Ingress or a route it supposes that the controller may be anywhere. It is given none: the controller is one of
-  the callers that values name.
-* The connections of a pod with itself.
+Limits, which these tests share:
+* It reads policies. Whether a network plugin enforces them is not tested; kubelets reach the pods of their node.
+* It never treats a block of addresses as pods: for 0.0.0.0/0, some network plugins allow pods and the API server too.
+* It reads IPv4 only. Pods with host network bypass every policy; the charts have none.
+* For an Ingress or a route, it assumes that the controller may be anywhere. The tests give it none: the controller is
+  one of the allowed clients of the values.
+* It does not list the connections of a pod with itself.
 """
 
 import json
@@ -25,7 +25,7 @@ from rayhelm.errors import MissingError
 from rayhelm.network import ALL_PORTS
 from testbed.tools import program
 
-__all__ = ["Block", "Connection", "connections"]
+__all__ = ["AnalyzerConnection", "Block", "list_connections"]
 
 
 class Block(NamedTuple):
@@ -38,8 +38,8 @@ class Block(NamedTuple):
         return f"{IPv4Address(self.first)}-{IPv4Address(self.last)}"
 
 
-class Connection(NamedTuple):
-    """One port that one may reach of the other: a pod by `namespace/name`, or addresses."""
+class AnalyzerConnection(NamedTuple):
+    """A source that may connect to one port of a target; each is a pod (`namespace/name`) or addresses."""
 
     source: str | Block
     target: str | Block
@@ -47,25 +47,25 @@ class Connection(NamedTuple):
     """`TCP 8000`, `TCP 1-1023`, or `every`."""
 
 
-def connections(world: World) -> list[Connection]:
-    """Everything that may pass."""
+def list_connections(world: World) -> list[AnalyzerConnection]:
+    """List every connection that the policies allow."""
     with TemporaryDirectory(prefix="rayhelm-") as folder:
         Path(folder, "world.json").write_text(
             json.dumps({"apiVersion": "v1", "kind": "List", "items": world.objects()})
         )
-        command = [_analyser(), "list", "--dirpath", folder, "--output", "json"]
+        command = [_find_analyzer(), "list", "--dirpath", folder, "--output", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    # It ends well also where it could not read something, and says so there. (Its `--fail` fails always in 1.2.1.)
+    # It exits with 0 also if it could not read a file, and reports that on stderr. (`--fail` of 1.2.1 always fails.)
     assert (done.returncode, done.stderr) == (0, "")
     return [
-        Connection(_end(found["src"]), _end(found["dst"]), port)
+        AnalyzerConnection(_end(found["src"]), _end(found["dst"]), port)
         for found in json.loads(done.stdout)
         for port in _ports(found["conn"])
     ]
 
 
 @cache
-def _analyser() -> Path:
+def _find_analyzer() -> Path:
     try:
         return program("netpol-analyzer")
     except MissingError:

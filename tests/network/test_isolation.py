@@ -1,0 +1,135 @@
+"""Connections that no cluster allows, tested without the list of flows."""
+
+import pytest
+
+from network.kit.analyzer import Block
+from network.kit.compare import find_allowed
+from network.kit.releases import FLEETS, Fleet, fleet_world, render_one
+from network.kit.world import Pod, World, world_of
+
+TENANTS = [
+    fleet
+    for fleet in FLEETS
+    if any(network_release.chart == "tenant" for network_release in fleet_world(fleet).network_releases)
+]
+
+
+def find_client_namespaces(world: World, port: str, *, role: str, inside: bool = False) -> set[str]:
+    """Find the namespaces, or `outside`, that reach a port of pods; the pods' own Ray cluster only if `inside`."""
+    return {
+        "outside" if isinstance(connection.source, Block) else connection.source.namespace
+        for connection in find_allowed(world)
+        if isinstance(connection.target, Pod) and connection.target.role == role and connection.port in (port, "every")
+        if inside or isinstance(connection.source, Block) or connection.source.release != connection.target.release
+    }
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_only_the_operator_reaches_the_dashboard(fleet: Fleet) -> None:
+    assert find_client_namespaces(fleet_world(fleet), "TCP 8265", role="head") == {"kuberay-system"}
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_no_pod_reaches_the_ray_client_port_and_gcs(fleet: Fleet) -> None:
+    for port in ("TCP 10001", "TCP 6379"):
+        assert find_client_namespaces(fleet_world(fleet), port, role="head") == set()
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_allowed_gateways_reach_the_serve_port_of_workers_only(fleet: Fleet) -> None:
+    world = fleet_world(fleet)
+    assert find_client_namespaces(world, "TCP 8000", role="head") == set()
+    assert find_client_namespaces(world, "TCP 8000", role="worker") == {"gateway"} | (
+        {"ai-ml"} if fleet.name == "homelab" else set()
+    )
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_only_prometheus_reads_metrics(fleet: Fleet) -> None:
+    world = fleet_world(fleet)
+    assert find_client_namespaces(world, "TCP 8404", role="gateway") == {"monitoring"}
+    for role in ("head", "worker"):
+        assert find_client_namespaces(world, "TCP 8080", role=role) == {"monitoring"}
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_no_address_outside_the_cluster_reaches_a_pod(fleet: Fleet) -> None:
+    assert not [connection for connection in find_allowed(fleet_world(fleet)) if isinstance(connection.source, Block)]
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_no_pod_reaches_jobs(fleet: Fleet) -> None:
+    for role in ("download", "test", "redis-cleanup"):
+        assert not [
+            connection
+            for connection in find_allowed(fleet_world(fleet))
+            if isinstance(connection.target, Pod) and connection.target.role == role
+        ]
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_only_head_and_download_reach_addresses_outside_the_cluster(fleet: Fleet) -> None:
+    connections = {
+        connection for connection in find_allowed(fleet_world(fleet)) if isinstance(connection.target, Block)
+    }
+    assert {(connection.source.role, connection.port) for connection in connections} == {
+        ("head", "TCP 443"), ("head", "TCP 6443"), ("download", "TCP 443"),
+    }  # fmt: skip
+    assert all(
+        connection.target.first == connection.target.last
+        for connection in connections
+        if connection.source.role == "head"
+    ), "one address"
+
+
+@pytest.mark.parametrize("fleet", FLEETS, ids=str)
+def test_gateway_reaches_only_workers_and_dns(fleet: Fleet) -> None:
+    connections = {
+        connection
+        for connection in find_allowed(fleet_world(fleet))
+        if isinstance(connection.source, Pod) and connection.source.role == "gateway"
+    }
+    assert {(connection.target.role or connection.target.namespace, connection.port) for connection in connections} == {
+        ("worker", "TCP 8000"), ("kube-system", "TCP 53"), ("kube-system", "UDP 53"),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("fleet", TENANTS, ids=str)
+def test_tenants_do_not_reach_each_other(fleet: Fleet) -> None:
+    world = fleet_world(fleet)
+    spaces = {
+        network_release.namespace for network_release in world.network_releases if network_release.chart == "tenant"
+    }
+    crossing = [
+        (connection.source.about, connection.target.about)
+        for connection in find_allowed(world)
+        if isinstance(connection.source, Pod) and isinstance(connection.target, Pod)
+        if {connection.source.namespace, connection.target.namespace} <= spaces
+        and connection.source.namespace != connection.target.namespace
+    ]
+    assert not crossing
+
+
+def test_own_pod_of_a_tenant_reaches_only_dns_and_is_not_reachable() -> None:
+    connections = {
+        connection
+        for connection in find_allowed(fleet_world(Fleet("multi-node", "main")))
+        for end in (connection.source, connection.target)
+        if isinstance(end, Pod) and end.about == "a pod without labels in research"
+    }
+    assert {(connection.target.namespace, connection.port) for connection in connections} == {
+        ("kube-system", "TCP 53"),
+        ("kube-system", "UDP 53"),
+    }
+
+
+def test_two_services_of_one_namespace_do_not_reach_each_other() -> None:
+    chat, other = render_one("ray-service", name="chat"), render_one("ray-service", name="other")
+    assert chat[0].namespace == other[0].namespace
+    between = [
+        (connection.source.about, connection.target.about)
+        for connection in find_allowed(world_of([chat, other]))
+        if isinstance(connection.source, Pod) and isinstance(connection.target, Pod)
+        if {connection.source.release, connection.target.release} == {"ray-service/chat", "ray-service/other"}
+    ]
+    assert not between
