@@ -1,7 +1,7 @@
 # What the scripts of this folder share. Sourced by them, in the root of the checkout.
 
 # shellcheck disable=SC2034  # used by those who source this
-name=${KIND_NAME:-kind}  # of the testbed: others can live beside it
+name=${KIND_NAME:-kind}  # of the testbed: other clusters can run beside it
 cluster=rayhelm-$name
 state=$PWD/.state/kind/$name
 kubeconfig=$state/kubeconfig

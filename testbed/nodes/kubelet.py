@@ -1,4 +1,4 @@
-"""A simulated node dies, and comes back."""
+"""Stop and start the kubelet of a simulated node, or delete the node."""
 
 import json
 from datetime import UTC, datetime
@@ -12,13 +12,13 @@ __all__ = ["lose_node", "start_kubelet", "stop_kubelet"]
 
 
 def stop_kubelet(node: str, kubeconfig: Path, *, noticed: bool = True) -> None:
-    """From now on nothing happens on the node: its pods neither start nor end.
+    """Stop the kubelet of a node: its pods neither start nor end.
 
-    The controller manager notices 50 s after the last heartbeat: the node is Unknown, its pods are not Ready. With
-    `noticed` that is written here at once, so that no test waits for it. The taint and the pods' eviction after
-    `tolerationSeconds` (300, unless a pod says otherwise) are the cluster's own doing.
+    The controller manager marks the node Unknown and its pods not Ready 50 s after the last heartbeat. With `noticed`,
+    this function sets both conditions itself, so that no test waits. The cluster adds the taint, and evicts the pods
+    after `tolerationSeconds` (300, unless the pod sets another value).
 
-    Raises RayhelmError where there is no such node."""
+    Raises RayhelmError if the node does not exist."""
     kubectl(kubeconfig, "label", "node", node, f"{KUBELET}-")
     if not noticed:
         return
@@ -28,14 +28,14 @@ def stop_kubelet(node: str, kubeconfig: Path, *, noticed: bool = True) -> None:
 
 
 def start_kubelet(node: str, kubeconfig: Path) -> None:
-    """The node is Ready again within seconds, and with it the pods that are still there."""
+    """Start the kubelet: the node and its remaining pods are Ready within seconds."""
     kubectl(kubeconfig, "label", "--overwrite", "node", node, f"{KUBELET}=alive")
 
 
 def lose_node(node: str, kubeconfig: Path) -> None:
-    """The node is gone for good, and its pods with it: Kubernetes' garbage collector would end them 75 s later.
+    """Delete a node and its pods. Without this, the garbage collection of pods deletes them 75 s later.
 
-    Raises RayhelmError where there is no such node."""
+    Raises RayhelmError if the node does not exist."""
     kubectl(kubeconfig, "delete", "node", node)
     for pod in _pods_on(node, kubeconfig):
         # No kubelet is left to report that it has ended.
@@ -52,7 +52,7 @@ def _named(pod: dict[str, Any]) -> list[str]:
 
 
 def _set_ready(status: str, named: list[str], kubeconfig: Path, **more: str) -> None:
-    """Writes the condition Ready as the controller manager does."""
+    """Write the condition Ready as the controller manager does."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition: dict[str, Any] = {"type": "Ready", "status": status, "lastTransitionTime": now, **more}
     patch = json.dumps({"status": {"conditions": [condition]}})

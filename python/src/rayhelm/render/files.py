@@ -51,7 +51,7 @@ class Rendered:
     """Of all charts, in the order in which they are installed."""
 
     def namespace(self, service: str) -> str:
-        """Where the service lives: with its owner, or in `models`."""
+        """Namespace of the service: the one of its tenant, or `models`."""
         return self.plan.services[service].namespace
 
     def kubernetes(self, service: str) -> str:
