@@ -32,8 +32,7 @@ OVERLAY = {
         "claim": {"size": "1Gi"},
         "download": {
             "endpoint": f"http://{MIRROR}.{HUB}.svc.cluster.local",
-            "cpu": "200m",
-            "memory": "512Mi",
+            "resources": {"limits": {"cpu": "200m", "memory": "512Mi"}},
         },
     },
     "networkPolicy": {

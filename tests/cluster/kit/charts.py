@@ -67,4 +67,4 @@ ANOTHER_MODEL = {
     "serve": {"applications": {"chat": {"models": {"llama-8b": {"revision": "1" * 40}}}}},
     "networkPolicy": {"hub": {"cidrs": ["10.2.0.0/16"]}},
 }
-NOWHERE_TO_RUN = {"weights": {"download": {"memory": "900Ti"}}}
+NOWHERE_TO_RUN = {"weights": {"download": {"resources": {"limits": {"memory": "900Ti"}}}}}

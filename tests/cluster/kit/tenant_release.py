@@ -40,7 +40,7 @@ TENANT = Chart(
     edits={"in place": _more_for_upgrades, "of the pods": _more_bounds_and_rights},
     becomes_ready=lambda release: release.cluster.one("ResourceQuota", release.name, release.namespace),
     shows=_shows,
-    says=lambda release: "nvidia.com/gpu: 4 = 2 + 2 while services are upgraded",
+    says=lambda release: "nvidia.com/gpu: 4 = 2 baseline + 2 upgrade surge",
     outlives=(
         "LimitRange chat",
         "NetworkPolicy chat-default-deny",
