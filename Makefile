@@ -38,6 +38,8 @@ lint: setup ## run ruff, mypy, shellcheck, actionlint and hadolint, and check th
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
 	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile
+	@PYTHONPATH=ci ci/stage prose $(bin)/python -m prose
+	@PYTHONPATH=ci ci/stage names $(bin)/python -m prose.names
 	@ci/stage "generated files" ci/generate --check
 
 prose: setup ## check the language: words, phrases, names
