@@ -48,7 +48,7 @@ def test_helm_has_no_complaints(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=name)
-def test_it_is_what_the_model_takes_and_the_file_is_named_after_the_release(path: Path) -> None:
+def test_values_are_valid_and_the_file_is_named_after_the_release(path: Path) -> None:
     CHARTS[chart_of(path)].model_validate(yaml.safe_load(path.read_text()))
     assert read_header(path, "release") == path.stem
 

@@ -122,7 +122,7 @@ def mig_configs(overlay: Object | None = None) -> dict[str, list[Object]]:
     return found
 
 
-def test_every_pool_with_mig_is_an_entry_and_nodes_can_be_made_whole_again() -> None:
+def test_each_mig_pool_has_an_entry_and_one_entry_disables_mig() -> None:
     found = mig_configs()
     assert set(found) == {"all-disabled", "isolated"}
     assert found["isolated"][0]["mig-devices"] == {"3g.40gb": 1, "1g.10gb": 2}
@@ -165,7 +165,7 @@ def plugin_configs() -> dict[str, Object]:
     return found
 
 
-def test_nodes_without_a_label_share_nothing() -> None:
+def test_nodes_without_a_label_share_no_gpu() -> None:
     assert "sharing" not in plugin_configs()["default"]
 
 
@@ -175,13 +175,13 @@ def test_slices_have_their_own_resource_and_a_pod_gets_only_one() -> None:
     assert sharing["resources"] == [{"name": "nvidia.com/gpu", "replicas": 4}]
 
 
-def test_mps_is_another_strategy_of_the_same_plugin() -> None:
+def test_mps_is_a_sharing_strategy_of_the_device_plugin() -> None:
     sharing = plugin_configs()["bounded"]["sharing"]
     assert sharing.keys() == {"mps"}
     assert sharing["mps"]["resources"] == [{"name": "nvidia.com/gpu", "replicas": 3}]
 
 
-def test_a_pool_that_is_cut_by_mig_is_no_entry_of_the_plugin() -> None:
+def test_mig_pool_has_no_entry_in_the_device_plugin() -> None:
     assert set(plugin_configs()) == {"default", "sliced", "bounded"}
 
 
@@ -193,7 +193,7 @@ def counters(*, profiling: bool) -> list[list[str]]:
     return [line.split(", ") for line in text.splitlines()]
 
 
-def test_each_counter_is_a_line_of_three_as_the_exporter_reads_it() -> None:
+def test_each_counter_is_a_line_of_three_fields() -> None:
     lines = counters(profiling=True)
     assert len(lines) == len(load_nvidia().counters) + len(load_nvidia().profiling)
     for field, kind, text in lines:
@@ -210,7 +210,7 @@ def test_dcgm_fields_leave_out_profiling_for_gpus_without_it() -> None:
 # -- what points where -------------------------------------------------------------------------------------------------
 
 
-def test_the_cluster_policy_points_to_the_config_maps_in_the_operator_s_namespace() -> None:
+def test_cluster_policy_names_the_config_maps_of_its_namespace() -> None:
     spec = only(rendered(), "ClusterPolicy")["spec"]
     made = {
         item["metadata"]["name"]: item["metadata"]["namespace"] for item in rendered() if item["kind"] == "ConfigMap"
@@ -220,14 +220,14 @@ def test_the_cluster_policy_points_to_the_config_maps_in_the_operator_s_namespac
     assert spec["devicePlugin"]["config"]["default"] in config("device-plugin")
 
 
-def test_every_operand_has_an_image_because_the_operator_knows_none() -> None:
+def test_every_operand_has_an_image() -> None:
     spec = only(rendered({"nvidia": {"clusterPolicy": {"operands": None}}}), "ClusterPolicy")["spec"]
     for name, operand in load_nvidia().operands.items():
         assert {key: spec[name][key] for key in ("repository", "image", "version")} == operand.model_dump()
     assert set(NvidiaImages().model_dump(by_alias=True)) == set(load_nvidia().operands)
 
 
-def test_without_a_cluster_policy_of_ours_the_config_maps_are_there_all_the_same() -> None:
+def test_config_maps_are_rendered_without_a_cluster_policy() -> None:
     found = rendered({"nvidia": {"clusterPolicy": {"manage": False}}})
     assert not [item for item in found if item["kind"] == "ClusterPolicy"]
     assert only(found, "ConfigMap", "platform-mig")
@@ -247,6 +247,6 @@ def test_amd_profiles_partition_each_gpu_of_a_node() -> None:
     assert modes == set(load_amd().partitions)
 
 
-def test_the_resources_of_the_vendors_are_those_of_the_catalog() -> None:
+def test_vendor_resources_equal_those_of_the_catalog() -> None:
     known = {gpu.resource for gpu in load_catalog().gpus()}
     assert {load_amd().resource, load_intel().resources["xe"], load_intel().resources["i915"]} <= known

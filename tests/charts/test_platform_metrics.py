@@ -56,18 +56,18 @@ def made(*parts: Object) -> set[str]:
 # -- rules -----------------------------------------------------------------------------------------------------------
 
 
-def test_there_are_no_rules_where_nothing_is_scraped() -> None:
+def test_no_rules_are_rendered_when_nothing_is_scraped() -> None:
     assert not {"ConfigMap", "Deployment", "APIService", "HorizontalPodAutoscaler"} & kinds(rendered())
 
 
-def test_rules_are_those_of_what_is_scraped() -> None:
+def test_rules_cover_what_is_scraped() -> None:
     of_services = {name for name in load_scaling_rules().rules if name.startswith("rayhelm_")}
     assert set(rules(SERVICE)) == of_services
     assert set(rules(GATEWAY)) == {"haproxy_requests_in_flight"}
     assert set(rules(SERVICE, GATEWAY)) == set(load_scaling_rules().rules)
 
 
-def test_the_gateways_hpa_reads_a_number_that_there_is() -> None:
+def test_gateway_hpa_reads_an_existing_metric() -> None:
     hpa = only(
         kit.rendered({"autoscaling": {"targetRequestsInFlight": 50}}, chart="gateway", base="gateway/minimal"),
         "HorizontalPodAutoscaler",
@@ -76,7 +76,7 @@ def test_the_gateways_hpa_reads_a_number_that_there_is() -> None:
     assert named == [name for name, rule in load_scaling_rules().rules.items() if name in rules(GATEWAY)] != []
 
 
-def test_keda_asks_for_the_same_requests_in_flight_at_the_gateway() -> None:
+def test_keda_queries_the_same_requests_in_flight_of_the_gateway() -> None:
     scaler = only(kit.rendered(chart="gateway", base="gateway/keda", release="gateway"), "ScaledObject")
     (trigger,) = scaler["spec"]["triggers"]
     ours = rules(GATEWAY)["haproxy_requests_in_flight"]["metricsQuery"]
@@ -87,12 +87,12 @@ def test_keda_asks_for_the_same_requests_in_flight_at_the_gateway() -> None:
     assert theirs == of_pods
 
 
-def test_a_number_is_found_by_a_metric_that_stays_when_a_service_is_idle() -> None:
+def test_metric_is_discovered_by_a_series_that_stays_when_idle() -> None:
     for rule in rules(SERVICE, GATEWAY).values():
         assert load_metrics()[rule["seriesQuery"].partition("{")[0]].availability == "always"
 
 
-def test_a_metric_that_vanishes_is_made_up_for_and_one_that_stays_is_not() -> None:
+def test_only_a_series_that_vanishes_has_a_default_of_zero() -> None:
     own = {
         "vanishes": {"series": ["ray_vllm_num_requests_running"], "aggregate": "Sum"},
         "stays": {"series": ["ray_serve_autoscaling_total_requests"], "aggregate": "Sum"},
@@ -102,18 +102,18 @@ def test_a_metric_that_vanishes_is_made_up_for_and_one_that_stays_is_not() -> No
     assert " or " not in found["stays"]["metricsQuery"]
 
 
-def test_every_term_of_a_sum_is_made_up_for() -> None:
+def test_every_term_of_a_sum_has_a_default() -> None:
     assert rules(SERVICE)["rayhelm_queue_length"]["metricsQuery"].count(" or 0 * ") == 2
 
 
-def test_the_window_and_the_quantile_are_those_of_the_values() -> None:
+def test_window_and_quantile_come_from_the_values() -> None:
     query = rules(SERVICE, {"windowSeconds": 300, "ttftQuantile": 0.5})["rayhelm_ttft_seconds"]["metricsQuery"]
     assert "histogram_quantile(0.5," in query
     assert "[300s]" in query
     assert "offset 300s" in query
 
 
-def test_a_rule_of_ones_own_may_take_the_place_of_one_that_is_always_there() -> None:
+def test_custom_rule_can_replace_a_default_rule() -> None:
     own = {"rules": {"rayhelm_queue_length": {"series": ["ray_vllm_num_requests_waiting"], "aggregate": "Max"}}}
     assert rules(SERVICE, own)["rayhelm_queue_length"]["metricsQuery"].startswith("max by ")
 
@@ -134,13 +134,13 @@ def test_readme_lists_every_metric_that_is_always_there() -> None:
 # -- adapter ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_adapter_that_is_there_gets_rules_and_nothing_else() -> None:
+def test_existing_adapter_gets_only_rules() -> None:
     assert made(GATEWAY) == {"ConfigMap"}
     moved = only(rendered(GATEWAY, {"adapter": {"namespace": "monitoring"}}), "ConfigMap")
     assert moved["metadata"]["namespace"] == "monitoring"
 
 
-def test_the_chart_of_an_adapter_that_is_there_gets_the_same_rules_as_its_values() -> None:
+def test_existing_adapter_gets_the_same_rules_as_values() -> None:
     """It registers an API only where its own values have rules for it."""
     data = only(rendered(GATEWAY, SERVICE), "ConfigMap", "platform-metrics")["data"]
     config, values = yaml.safe_load(data["config.yaml"]), yaml.safe_load(data["values.yaml"])
@@ -151,11 +151,11 @@ def test_the_chart_of_an_adapter_that_is_there_gets_the_same_rules_as_its_values
     assert set(managed["data"]) == {"config.yaml"}
 
 
-def test_without_an_adapter_there_are_no_rules() -> None:
+def test_no_rules_are_rendered_without_an_adapter() -> None:
     assert made(GATEWAY, {"adapter": {"kind": "None"}}) == set()
 
 
-def test_a_managed_adapter_passes_restricted() -> None:
+def test_managed_adapter_passes_restricted() -> None:
     found = pod(only(rendered(GATEWAY, MANAGED), "Deployment"))
     assert violations(found) == []
     (container,) = found["spec"]["containers"]
@@ -171,7 +171,7 @@ def test_managed_adapter_restarts_when_its_rules_change() -> None:
     assert checksum() == checksum({"adapter": {"replicas": 5}})
 
 
-def test_a_managed_adapter_reads_pods_and_nothing_else_of_the_cluster() -> None:
+def test_managed_adapter_can_read_only_pods() -> None:
     role = only(rendered(GATEWAY, MANAGED), "ClusterRole")
     assert role["rules"] == [
         {"apiGroups": [""], "resources": ["pods", "namespaces"], "verbs": ["get", "list", "watch"]}
@@ -187,12 +187,12 @@ def test_a_managed_adapter_reads_pods_and_nothing_else_of_the_cluster() -> None:
         ((GATEWAY, SERVICE, {"adapter": {"externalApi": False}}), {"custom.metrics.k8s.io"}),
     ],
 )
-def test_a_managed_adapter_serves_the_apis_that_it_has_rules_for(parts: Any, groups: set[str]) -> None:
+def test_managed_adapter_serves_the_apis_of_its_rules(parts: Any, groups: set[str]) -> None:
     found = [item for item in rendered(MANAGED, *parts) if item["kind"] == "APIService"]
     assert {item["spec"]["group"] for item in found} == groups
 
 
-def test_the_api_server_takes_any_certificate_only_for_a_reason() -> None:
+def test_adapter_is_verified_when_it_has_a_ca_bundle() -> None:
     found = only(rendered(GATEWAY, MANAGED), "APIService")
     assert found["spec"]["insecureSkipTLSVerify"] is True
     tls = {"adapter": {"tls": {"secretName": "metrics-tls", "caBundle": "QUJD", "skipVerifyReason": ""}}}
@@ -207,7 +207,7 @@ def test_the_api_server_takes_any_certificate_only_for_a_reason() -> None:
 # -- autoscalers -----------------------------------------------------------------------------------------------------
 
 
-def test_an_autoscaler_lies_beside_the_service_whose_number_it_reads() -> None:
+def test_autoscaler_is_in_the_namespace_of_its_service() -> None:
     found = only(rendered(SERVICE, {"autoscalers": {"edge": {**SCALER, "averageValue": 8}}}), "HorizontalPodAutoscaler")
     assert found["metadata"]["namespace"] == "search"
     (metric,) = found["spec"]["metrics"]
@@ -217,12 +217,12 @@ def test_an_autoscaler_lies_beside_the_service_whose_number_it_reads() -> None:
     }
 
 
-def test_an_autoscaler_may_aim_at_a_value_whatever_the_number_of_pods() -> None:
+def test_autoscaler_can_have_a_target_value() -> None:
     found = only(rendered(SERVICE, {"autoscalers": {"edge": {**SCALER, "value": 0.8}}}), "HorizontalPodAutoscaler")
     assert found["spec"]["metrics"][0]["external"]["target"] == {"type": "Value", "value": "0.8"}
 
 
-def test_keda_asks_prometheus_what_the_adapter_would_ask() -> None:
+def test_keda_and_the_adapter_use_the_same_query() -> None:
     keda = {"kind": "KEDA", "averageValue": 8}
     parts = (SERVICE, {"prometheusUrl": "http://prometheus:9090", "autoscalers": {"edge": {**SCALER, **keda}}})
     (trigger,) = only(rendered(*parts), "ScaledObject")["spec"]["triggers"]
@@ -233,7 +233,7 @@ def test_keda_asks_prometheus_what_the_adapter_would_ask() -> None:
     assert trigger["metadata"]["ignoreNullValues"] == "false", "it would take a Prometheus that is lost for no load"
 
 
-def test_a_scaled_object_is_what_kedas_crd_takes() -> None:
+def test_scaled_object_matches_the_crd_of_keda() -> None:
     try:
         (file,) = [path for path in crd_files("keda") if path.name == "keda.sh_scaledobjects.yaml"]
     except MissingError as error:
@@ -253,7 +253,7 @@ def scrapes(*parts: Object) -> dict[str, Object]:
     return {job["job_name"]: job for job in yaml.safe_load(config)["scrape_configs"]}
 
 
-def test_only_what_is_named_is_scraped() -> None:
+def test_only_named_releases_are_scraped() -> None:
     assert set(scrapes(SERVICE)) == {"rayhelm-services"}
     assert set(scrapes(SERVICE, GATEWAY)) == {"rayhelm-services", "rayhelm-gateways"}
     (discovery,) = scrapes(SERVICE)["rayhelm-services"]["kubernetes_sd_configs"]

@@ -67,7 +67,7 @@ def test_rendered_policy_equals_the_policy_of_the_folder(name: str, helm: str) -
 
 
 @pytest.mark.parametrize("one", CASES, ids=str)
-def test_the_copies_in_the_chart_judge_alike(one: Case) -> None:
+def test_copies_in_the_chart_decide_alike(one: Case) -> None:
     assert {
         violation.rule for violation in evaluate_policies(load_chart_policies(), one.item, one.namespace, one.before)
     } == one.rules
@@ -80,13 +80,13 @@ def test_notes_report_a_weaker_action_with_its_reason(action: str) -> None:
     assert made["metadata"]["annotations"]["rayhelm.dev/reason"] == ODD
 
 
-def test_what_is_off_is_not_there() -> None:
+def test_disabled_policy_is_not_rendered() -> None:
     names = {item["metadata"]["name"] for item in rendered({"gpuOwner": {"action": "off", "reason": "no GPUs here"}})}
     assert "rayhelm-gpu-owner" not in names
     assert "rayhelm-token-auth" in names
 
 
-def test_a_namespace_is_excluded_from_all_or_from_one_with_its_reason() -> None:
+def test_namespace_is_excluded_from_all_policies_or_one_with_a_reason() -> None:
     objects = rendered(
         {"excludedNamespaces": {"legacy": ODD}, "tokenAuth": {"excludedNamespaces": {"lab": "trials only"}}}
     )
@@ -99,7 +99,7 @@ def test_a_namespace_is_excluded_from_all_or_from_one_with_its_reason() -> None:
     assert notes["rayhelm.dev/excluded-lab"] == "trials only"
 
 
-def test_no_value_makes_a_policy_judge_namespaces_of_kubernetes() -> None:
+def test_policies_never_check_namespaces_of_kubernetes() -> None:
     objects = rendered({"excludedNamespaces": {"kube-system": "said twice"}})
     for name in NAMES:
         selector = binding(objects, name)["spec"]["matchResources"]["namespaceSelector"]["matchExpressions"][0]
@@ -107,7 +107,7 @@ def test_no_value_makes_a_policy_judge_namespaces_of_kubernetes() -> None:
 
 
 @pytest.mark.parametrize("reason", ["our own builds", ODD])
-def test_a_registry_is_allowed_with_its_reason(reason: str) -> None:
+def test_registry_is_allowed_with_a_reason(reason: str) -> None:
     bad = case("image-source", "another-registry")
     assert broken(rendered(), bad) == {"image-source"}
     for registry in ("registry.example.com/", "registry.example.com/llm"):
@@ -131,7 +131,7 @@ def test_allowing_a_registry_does_not_allow_latest() -> None:
         ("Qwen/Qwen3-8B", "vllm-by-hand", "Pod"),
     ],
 )
-def test_code_of_a_model_in_the_list_may_run(named: str, case_name: str, kind: str) -> None:
+def test_remote_code_of_a_listed_model_is_allowed(named: str, case_name: str, kind: str) -> None:
     bad = case("remote-code", case_name, kind)
     assert broken(rendered(), bad) == {"trust-reason"}
     assert broken(rendered({"remoteCode": {"trusted": {named: ODD}}}), bad) == set()
@@ -146,7 +146,7 @@ def test_code_of_a_model_in_the_list_may_run(named: str, case_name: str, kind: s
         '"model_source": {\n                "bucket_uri": "s3://other"\n              }',
     ],
 )
-def test_code_of_a_tokenizer_or_of_a_mirror_needs_a_place_in_the_list_too(line: str) -> None:
+def test_remote_code_of_a_tokenizer_or_mirror_must_be_listed(line: str) -> None:
     bad = case("remote-code", "on")
     text = bad["spec"]["serveConfigV2"]
     source = next(row.strip() for row in text.splitlines() if "model_source" in row)
@@ -160,7 +160,7 @@ def test_code_of_a_tokenizer_or_of_a_mirror_needs_a_place_in_the_list_too(line: 
     [("no-commit", "RayService"), ("no-source", "RayService"), ("a-path-of-a-branch", "RayService"),
      ("the-first", "RayService"), ("download", "Job"), ("vllm-by-hand", "Pod"), ("entrypoint", "RayJob")],
 )  # fmt: skip
-def test_a_model_in_the_list_may_float(case_name: str, kind: str) -> None:
+def test_listed_model_needs_no_revision(case_name: str, kind: str) -> None:
     bad = case("model-revision", case_name, kind)
     assert broken(rendered(), bad) == {"model-revision"}
     assert broken(rendered({"modelRevision": {"unpinned": {"Qwen/Qwen3-8B": ODD}}}), bad) == set()
@@ -168,13 +168,13 @@ def test_a_model_in_the_list_may_float(case_name: str, kind: str) -> None:
         assert broken(rendered({"modelRevision": {"unpinned": {other: ODD}}}), bad) == {"model-revision"}
 
 
-def test_all_policies_go_or_stay_as_one_says() -> None:
+def test_each_policy_has_one_binding() -> None:
     """A policy without its binding does nothing, and a binding without its policy is an error of the cluster."""
     kinds = [item["kind"] for item in rendered() if item["kind"].startswith("ValidatingAdmissionPolicy")]
     assert len(kinds) == 2 * len(NAMES)
     assert kinds.count("ValidatingAdmissionPolicy") == len(NAMES)
 
 
-def test_a_rendered_policy_is_yaml_that_says_the_same_again() -> None:
+def test_rendered_policy_survives_a_yaml_round_trip() -> None:
     objects = rendered()
     assert list(yaml.safe_load_all(yaml.safe_dump_all(objects))) == objects

@@ -24,7 +24,7 @@ def test_priority_classes_order_gateway_heads_workers_and_batch() -> None:
     assert len(set(values)) == 4
 
 
-def test_no_class_is_the_default_of_pods_that_name_none() -> None:
+def test_no_priority_class_is_the_global_default() -> None:
     classes = [item for item in rendered() if item["kind"] == "PriorityClass"]
     assert len(classes) == 4
     assert not any(item.get("globalDefault") for item in classes)
@@ -35,20 +35,20 @@ def test_batch_preempts_no_pod_and_workers_do() -> None:
     assert only(rendered(), "PriorityClass", "rayhelm-workers")["preemptionPolicy"] == "PreemptLowerPriority"
 
 
-def test_a_class_above_those_of_users_is_none_that_kubernetes_takes() -> None:
+def test_priority_classes_are_in_the_range_of_users() -> None:
     class_ = only(rendered(), "PriorityClass", "rayhelm-head")
     assert class_["value"] <= 1_000_000_000
     built_in(class_, versions().kubernetes.default)
 
 
-def test_a_runtime_class_is_made_only_where_it_is_named() -> None:
+def test_runtime_class_is_rendered_only_when_it_is_named() -> None:
     assert not [item for item in rendered() if item["kind"] == "RuntimeClass"]
     made = only(rendered({"runtimeClasses": {"nvidia": {"handler": "nvidia"}}}), "RuntimeClass")
     assert made["handler"] == "nvidia"
     assert "scheduling" not in made
 
 
-def test_a_runtime_class_picks_the_nodes_that_have_it() -> None:
+def test_runtime_class_selects_its_nodes() -> None:
     class_ = {"handler": "nvidia", "nodeSelector": {"example.com/gpu": "1"}}
     made = only(rendered({"runtimeClasses": {"nvidia": class_}}), "RuntimeClass")
     assert made["scheduling"] == {"nodeSelector": {"example.com/gpu": "1"}}

@@ -31,7 +31,7 @@ def objects(example: str, helm: str = "4") -> list[Object]:
 
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_it_is_what_kubernetes_takes(example: str, kubernetes: str) -> None:
+def test_objects_match_the_schemas_of_kubernetes(example: str, kubernetes: str) -> None:
     for item in objects(example):
         if item["kind"] in BUILT_IN:
             built_in(item, kubernetes)
@@ -55,10 +55,10 @@ def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_no_object_stands_twice(example: str) -> None:
+def test_objects_are_unique(example: str) -> None:
     names = [(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]) for item in objects(example)]
     assert len(set(names)) == len(names)
 
 
-def test_the_examples_render_every_kind_that_the_chart_has() -> None:
+def test_examples_render_every_kind_of_the_chart() -> None:
     assert {item["kind"] for example in EXAMPLES for item in objects(example)} == BUILT_IN | OF_OPERATORS

@@ -39,7 +39,7 @@ def keys(item: Object) -> tuple[str, str]:
 # -- namespace -------------------------------------------------------------------------------------------------------
 
 
-def test_the_namespace_enforces_restricted_and_warns_of_it_and_audits_it() -> None:
+def test_namespace_enforces_warns_and_audits_restricted() -> None:
     namespace = only(rendered(), "Namespace", "research")
     for mode in ("enforce", "warn", "audit"):
         assert namespace["metadata"]["labels"][f"pod-security.kubernetes.io/{mode}"] == "restricted"
@@ -47,7 +47,7 @@ def test_the_namespace_enforces_restricted_and_warns_of_it_and_audits_it() -> No
     assert namespace["metadata"]["labels"]["rayhelm.dev/tenant"] == "research"
 
 
-def test_the_namespace_may_have_another_name_than_the_tenant() -> None:
+def test_namespace_name_can_differ_from_the_tenant_name() -> None:
     found = rendered({"namespace": {"name": "research-prod"}})
     assert only(found, "Namespace")["metadata"]["name"] == "research-prod"
     assert only(found, "LimitRange")["metadata"] | {"labels": 0, "annotations": 0} == {
@@ -80,7 +80,7 @@ def test_only_isolation_stays_when_the_release_is_uninstalled() -> None:
         assert annotations["argocd.argoproj.io/sync-options"] == "Prune=false,Delete=false"
 
 
-def test_what_stays_is_rendered_whatever_the_values_say() -> None:
+def test_kept_objects_are_rendered_with_any_values() -> None:
     """Helm leaves such an object standing too when an edit takes it out of the manifests."""
     for base in ("tenant/everything", "tenant/client"):
         found = {keys(item)[0]: item for item in rendered(base=base)}
@@ -89,7 +89,7 @@ def test_what_stays_is_rendered_whatever_the_values_say() -> None:
     assert {(kind, name) for kind, name in ISOLATION if kind != "Namespace"} <= fullest
 
 
-def test_pods_that_name_no_account_get_no_token() -> None:
+def test_pods_without_a_service_account_get_no_token() -> None:
     assert only(rendered(), "ServiceAccount", "default")["automountServiceAccountToken"] is False
     off = rendered({"defaultServiceAccount": {"manage": False}})
     assert not [item for item in off if item["kind"] == "ServiceAccount"]
@@ -138,7 +138,7 @@ def test_each_gpu_resource_has_its_own_quota() -> None:
         ("100G", "20G", "120G"),
     ],
 )
-def test_sums_of_quantities_have_the_form_of_kubernetes(baseline: Any, upgrade_surge: Any, sum_: str) -> None:
+def test_sums_of_quantities_have_the_canonical_form(baseline: Any, upgrade_surge: Any, sum_: str) -> None:
     overlay = {"quota": {"compute": {"cpu": {"baseline": baseline, "upgradeSurge": upgrade_surge}}}}
     assert hard(overlay=overlay)["requests.cpu"] == sum_
 
@@ -156,7 +156,7 @@ def test_gpus_of_resource_claims_are_denied() -> None:
     assert hard("research-denied")["count/resourceclaims.resource.k8s.io"] == "0"
 
 
-def test_nothing_is_denied_and_bounded_at_once() -> None:
+def test_no_resource_is_both_denied_and_limited() -> None:
     for base in ("tenant/minimal", "tenant/everything", "tenant/client"):
         quotas = [item for item in rendered(base=base) if item["kind"] == "ResourceQuota"]
         plain = [set(item["spec"]["hard"]) for item in quotas if "scopeSelector" not in item["spec"]]
@@ -174,7 +174,7 @@ def test_denied_quota_exists_when_it_denies_nothing() -> None:
     assert hard("research-denied", all_given) == {}
 
 
-def test_priority_classes_are_bounded_by_name() -> None:
+def test_priority_classes_are_limited_by_name() -> None:
     overlay = {"quota": {"priorityClasses": {"high": {"pods": 3, "gpus": {"nvidia.com/gpu": 2}}}}}
     spec = only(rendered(overlay), "ResourceQuota", "research-priority-high")["spec"]
     assert spec["hard"] == {"pods": "3", "requests.nvidia.com/gpu": "2"}
@@ -182,7 +182,7 @@ def test_priority_classes_are_bounded_by_name() -> None:
     assert scope == {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 
 
-def test_no_pod_may_push_away_everybodys_pods() -> None:
+def test_quota_denies_system_priority_classes() -> None:
     spec = only(rendered(), "ResourceQuota", "research-denied-priority")["spec"]
     assert spec["hard"] == {"pods": "0"}
     assert spec["scopeSelector"]["matchExpressions"][0]["values"] == ["system-cluster-critical", "system-node-critical"]
@@ -191,7 +191,7 @@ def test_no_pod_may_push_away_everybodys_pods() -> None:
 # -- limits ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_container_without_requests_is_given_some() -> None:
+def test_limit_range_gives_default_requests() -> None:
     (container,) = only(rendered(), "LimitRange")["spec"]["limits"]
     assert container == {
         "type": "Container",
@@ -200,7 +200,7 @@ def test_a_container_without_requests_is_given_some() -> None:
     }
 
 
-def test_the_rules_know_the_containers_whose_requests_no_value_changes() -> None:
+def test_rules_know_the_containers_with_fixed_requests() -> None:
     """`limit-range-min` and `limit-range-max` name them; KubeRay's own is proven on a control plane."""
     asked = {"model-0": {"cpu": "100m", "memory": "64Mi"}, "wait-for-weights": {"cpu": "50m", "memory": "64Mi"}}
     found = {part["name"]: part["resources"]["requests"] for part in containers() if part["name"] in asked}
@@ -210,7 +210,7 @@ def test_the_rules_know_the_containers_whose_requests_no_value_changes() -> None
         assert f"cpu: {request['cpu']}, memory: {request['memory']}}}" in text
 
 
-def test_nothing_that_the_other_chart_makes_asks_for_less() -> None:
+def test_ray_service_requests_no_less_than_the_limit_range() -> None:
     least = {"cpu": 0.05, "memory": 64 * 2**20}
     for part in containers():
         for resource, amount in part.get("resources", {}).get("requests", {}).items():
@@ -237,7 +237,7 @@ def policies(overlay: Object | None = None, base: str = "tenant/minimal") -> dic
     }
 
 
-def test_every_pod_is_denied_everything_but_dns() -> None:
+def test_pods_are_denied_all_connections_except_dns() -> None:
     found = policies()
     assert found == {
         "research-default-deny": {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]},
@@ -351,17 +351,17 @@ def rules(role: str) -> set[tuple[str, str, str]]:
     }
 
 
-def test_viewers_may_only_look_and_never_at_secrets() -> None:
+def test_viewers_can_only_read_and_not_secrets() -> None:
     assert {verb for _, _, verb in rules("viewer")} == {"get", "list", "watch"}
     assert not [resource for _, resource, _ in rules("viewer") if resource.startswith("secrets")]
 
 
-def test_editors_may_write_ray_services_and_nothing_else() -> None:
+def test_editors_can_write_only_ray_services() -> None:
     assert rules("editor") == {("ray.io", "rayservices", verb) for verb in ("create", "update", "patch", "delete")}
 
 
 @pytest.mark.parametrize("role", ["viewer", "editor", "deployer"])
-def test_no_role_enters_pods_or_widens_itself(role: str) -> None:
+def test_no_role_allows_exec_or_escalation(role: str) -> None:
     found = rules(role)
     assert not [item for item in found if "*" in item]
     subresources = {resource for _, resource, _ in found if "/" in resource}
@@ -372,14 +372,14 @@ def test_no_role_enters_pods_or_widens_itself(role: str) -> None:
     assert not written & {"resourcequotas", "limitranges", "namespaces", "externalsecrets", "localqueues"}
 
 
-def test_deployers_may_write_every_kind_that_the_other_chart_renders() -> None:
+def test_deployers_can_write_every_kind_of_ray_service() -> None:
     made = {item["kind"] for example in SERVICES for item in kit.rendered(base=example)} | {"RayService", "Secret"}
     plural = {"NetworkPolicy": "networkpolicies"}
     written = {resource for _, resource, verb in rules("deployer") | rules("editor") if verb == "create"}
     assert {plural.get(kind, f"{kind.lower()}s") for kind in made} == written
 
 
-def test_an_editor_may_all_that_a_viewer_may_and_a_deployer_all_that_an_editor_may() -> None:
+def test_each_role_includes_the_rights_of_the_lower_role() -> None:
     def bound(role: str) -> set[str]:
         binding = next(
             item for item in rendered(base="tenant/everything") if keys(item) == ("RoleBinding", f"research-{role}")
@@ -411,7 +411,7 @@ def test_no_role_binding_is_rendered_without_subjects() -> None:
 # -- secrets and queues -----------------------------------------------------------------------------------------------
 
 
-def test_a_secret_is_a_reference() -> None:
+def test_secret_is_rendered_as_a_reference() -> None:
     overlay = {"externalSecrets": {"hub": {"store": {"name": "vault"}, "keys": {"token": {"key": "research/hub"}}}}}
     spec = only(rendered(overlay), "ExternalSecret", "hub")["spec"]
     assert spec["secretStoreRef"] == {"kind": "ClusterSecretStore", "name": "vault"}

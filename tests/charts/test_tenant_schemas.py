@@ -32,26 +32,26 @@ def of_others(item: Object) -> list[str]:
 
 @pytest.mark.parametrize("kubernetes", KUBERNETES)
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_it_is_what_kubernetes_takes(example: str, kubernetes: str) -> None:
+def test_objects_match_the_schemas_of_kubernetes(example: str, kubernetes: str) -> None:
     for item in objects(example):
         if item["kind"] not in SCHEMAS:
             built_in(item, kubernetes)
 
 
-def test_secrets_and_queues_are_what_their_operators_take() -> None:
+def test_secrets_and_queues_match_the_crds() -> None:
     found = [item for item in objects("tenant/everything") if item["kind"] in SCHEMAS]
     assert len(found) == 4
     for item in found:
         assert of_others(item) == []
 
 
-def test_a_schema_notices_a_field_that_is_not_there() -> None:
+def test_schema_refuses_an_unknown_field() -> None:
     secret = next(item for item in objects("tenant/everything") if item["kind"] == "ExternalSecret")
     assert of_others(over(secret, {"spec": {"target": {"kind": "Secret"}}}))
     assert of_others(over(secret, {"spec": {"secretStoreRef": {"kind": "Vault"}}}))
 
 
-def test_the_version_of_kueue_is_the_one_that_is_named() -> None:
+def test_local_queues_use_the_given_api_version() -> None:
     for version in ("v1beta1", "v1beta2"):
         queues = [
             item
@@ -79,7 +79,7 @@ def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_no_object_stands_twice_and_all_but_the_namespace_are_in_it(example: str) -> None:
+def test_objects_are_unique_and_in_the_namespace(example: str) -> None:
     found = objects(example)
     names = [(item["kind"], item["metadata"]["name"]) for item in found]
     assert len(set(names)) == len(names)
@@ -90,7 +90,7 @@ def test_no_object_stands_twice_and_all_but_the_namespace_are_in_it(example: str
             assert inside == {item["metadata"]["name"]}
 
 
-def test_the_examples_render_every_kind_that_the_chart_has() -> None:
+def test_examples_render_every_kind_of_the_chart() -> None:
     assert {item["kind"] for example in EXAMPLES for item in objects(example)} == {
         *SCHEMAS,
         "LimitRange",

@@ -225,7 +225,7 @@ def test_before_its_first_request_a_service_has_each_number(world: World, name: 
     world.number_becomes(name, 0)
 
 
-def test_the_time_to_first_token_sees_requests_that_came_with_their_series(world: World) -> None:
+def test_time_to_first_token_includes_the_first_requests_of_a_series(world: World) -> None:
     """The recorded buckets never grow: all that there is came with the series' first sample."""
     world.chat.text = FRESH
     world.number_becomes("rayhelm_ttft_seconds", 0)

@@ -374,7 +374,7 @@ def test_a_service_that_reaches_for_another_namespace_stays_in_its_own(
 # -- limits, accounts ------------------------------------------------------------------------------------------------
 
 
-def test_a_container_without_requests_is_given_some(team_a: Tenant) -> None:
+def test_limit_range_gives_default_requests(team_a: Tenant) -> None:
     bare = pod(container={"resources": {"limits": {"cpu": None, "memory": None}}})
     made = taken(team_a, bare)
     assert made["spec"]["containers"][0]["resources"] == {

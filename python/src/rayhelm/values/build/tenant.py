@@ -61,12 +61,12 @@ def _values(
 ) -> TenantValues:
     tenant = fleet.tenants[name]
     plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
-    held = sum(plan.services[service].gpus for service in fleet.services_of(name))
-    room = None if tenant.gpus is None else max(0.0, tenant.gpus - held)
+    used = sum(plan.services[service].gpus for service in fleet.services_of(name))
+    free = None if tenant.gpus is None else max(0.0, tenant.gpus - used)
     return TenantValues(
         namespace=TenantNamespace(name=tenant.namespace or ""),
         access=_access(tenant),
-        quota=_quota(plans, releases, room, _devices(cluster, plan), _parts(plan)),
+        quota=_quota(plans, releases, free, _devices(cluster, plan), _parts(plan)),
         network_policy=TenantNetworkPolicy(egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)),
     )
 
@@ -102,12 +102,12 @@ def _parts(plan: Plan) -> dict[str, float]:
 def _quota(
     plans: Sequence[ServicePlan],
     releases: Sequence[RayServiceValues],
-    room: float | None,
+    free: float | None,
     devices: Iterable[str],
     parts: Mapping[str, float],
 ) -> Quota:
-    """`room`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
-    gpus = _gpu_quotas(plans, releases, room, parts)
+    """`free`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
+    gpus = _gpu_quotas(plans, releases, free, parts)
     return Quota(
         gpus=gpus,
         gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
@@ -130,7 +130,7 @@ def _objects(services: int) -> ObjectQuota:
 def _gpu_quotas(
     plans: Sequence[ServicePlan],
     releases: Sequence[RayServiceValues],
-    room: float | None,
+    free: float | None,
     parts: Mapping[str, float],
 ) -> dict[str, GpuQuota]:
     """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
@@ -145,7 +145,7 @@ def _gpu_quotas(
     found = {}
     for resource, count in planned.items():
         more = max(0, most[resource] - count)
-        more = more if room is None else min(more, int(room / parts.get(resource, 1)))
+        more = more if free is None else min(more, int(free / parts.get(resource, 1)))
         found[resource] = GpuQuota(
             planned=count, baseline=count + more if more else None, upgrade_surge=upgrade_surge[resource]
         )
@@ -168,7 +168,7 @@ def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) ->
 
 
 def _storage(releases: Sequence[RayServiceValues]) -> Storage:
-    """Room for the volumes of weights."""
+    """Return the quota for the volumes of weights."""
     claims = [
         release.weights.claim
         for release in releases
