@@ -112,17 +112,12 @@ def _quota(
         gpus=gpus,
         gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
         pods=_pods(plans, releases),
-        objects=ObjectQuota(
-            **{
-                kind: max(count * len(plans), ObjectQuota.model_fields[kind].default)
-                for kind, count in PER_SERVICE.items()
-            }
-        ),
+        objects=_object_quota(len(plans)),
         storage=_storage(releases),
     )
 
 
-def _objects(services: int) -> ObjectQuota:
+def _object_quota(services: int) -> ObjectQuota:
     defaults = {kind: ObjectQuota.model_fields[kind].default for kind in PER_SERVICE}
     return ObjectQuota(**{kind: max(count * services, defaults[kind]) for kind, count in PER_SERVICE.items()})
 
