@@ -1,9 +1,5 @@
 {{- define "gateway.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ include "gateway.name" . }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: rayhelm
+{{ include "gateway.commonLabels" (dict "root" . "instance" (include "gateway.name" .)) }}
 {{- end }}
 
 {{- /* Labels by which the Deployment, the Service, the budget, policies and monitors select the pods. The selector of a

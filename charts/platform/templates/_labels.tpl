@@ -1,9 +1,5 @@
 {{- define "platform.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: rayhelm
+{{ include "platform.commonLabels" (dict "root" . "instance" .Release.Name) }}
 {{- end }}
 
 {{- /* Metadata of an object of the cluster, which no namespace holds. Takes (list root name). */ -}}

@@ -1,10 +1,6 @@
 {{- /* Labels of objects. They contain the chart version, so they must not be in a pod template. */ -}}
 {{- define "ray-service.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ include "ray-service.name" . | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: rayhelm
+{{ include "ray-service.commonLabels" (dict "root" . "instance" (include "ray-service.name" .)) }}
 {{- with .Values.tenant }}
 rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}

@@ -1,5 +1,4 @@
-{{- /* Names. They are never truncated, because truncated names can collide; validate/ refuses names that are too long. */ -}}
-
+{{- /* Names are never truncated, because truncated names can collide; validate/ refuses names that are too long. */ -}}
 {{- define "ray-service.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}
 {{- end }}

@@ -1,9 +1,5 @@
 {{- define "tenant.labels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
-app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ include "tenant.name" . }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/part-of: rayhelm
+{{ include "tenant.commonLabels" (dict "root" . "instance" (include "tenant.name" .)) }}
 rayhelm.dev/tenant: {{ include "tenant.name" . }}
 {{- end }}
 
@@ -16,8 +12,8 @@ labels:
   {{- include "tenant.labels" $root | nindent 2 }}
 {{- end }}
 
-{{- /* What stays when the release goes. Only for objects that are rendered whatever the values say: Helm leaves the others
-       standing too when an edit of values takes them away. */ -}}
+{{- /* Annotations of objects that stay after an uninstall. Only for objects that every set of values renders: Helm keeps the
+       others too when an edit of the values removes them. */ -}}
 {{- define "tenant.stays" -}}
 helm.sh/resource-policy: keep
 argocd.argoproj.io/sync-options: Prune=false,Delete=false

@@ -1,5 +1,4 @@
-{{- /* Names. None is ever cut: a cut name meets another one some day; too long is refused in validate/. */ -}}
-
+{{- /* Names are never truncated, because truncated names can collide; validate/ refuses names that are too long. */ -}}
 {{- define "tenant.name" -}}
 {{ .Values.nameOverride | default .Release.Name }}
 {{- end }}

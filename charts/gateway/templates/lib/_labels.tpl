@@ -1,0 +1,11 @@
+{{- /* Generated from charts/lib/labels.tpl by `make generate`. Do not edit. */ -}}
+{{- /* Labels of every object of a release. They contain the chart's version, so Ray pod templates must not have them.
+       Takes a dict: root, instance. */ -}}
+{{- define "gateway.commonLabels" -}}
+{{- include "gateway.arguments" (list "commonLabels" . "root" "instance") -}}
+helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") }}
+app.kubernetes.io/name: {{ .root.Chart.Name }}
+app.kubernetes.io/instance: {{ .instance | quote }}
+app.kubernetes.io/managed-by: {{ .root.Release.Service }}
+app.kubernetes.io/part-of: rayhelm
+{{- end }}
