@@ -80,6 +80,9 @@ def nodes(cluster: Cluster) -> Iterator[None]:
         cluster.apply({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec})
         available = lambda: cluster.one("Deployment", OPERATOR, name).get("status", {}).get("availableReplicas")  # noqa: E731
         eventually(available, "an operator that is available")
+        # RayServices of the tests before are deleted in the background, and a rehearsal would report them.
+        left = lambda: cluster.kubectl("get", "rayservices", "--all-namespaces", "--output=name")  # noqa: E731
+        eventually(lambda: not left().strip(), "the end of the RayServices of other tests", shows=left)
         yield
 
 
