@@ -250,3 +250,14 @@ def test_render_writes_no_manifests_that_policies_refuse(
     assert answer.code == 1
     assert "without a commit" in answer.err
     assert not (tmp_path / "manifests").exists()
+
+
+def test_lint_refuses_options_that_would_have_no_effect(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = str(FOLDER / "request-timeout/good.yaml")
+    answer = run(capsys, monkeypatch, "lint", "values/single-gpu", "--policies", str(FOLDER))
+    assert (answer.code, "`--policies` is for Kubernetes objects" in answer.err) == (2, True)
+    for option in ("--serve", "--no-serve"):
+        answer = run(capsys, monkeypatch, "lint", good, option)
+        assert (answer.code, f"`{option}` is for a fleet" in answer.err) == (2, True)

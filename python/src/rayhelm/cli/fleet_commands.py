@@ -90,12 +90,22 @@ def lint_command(
     Ends with 1 if there is a problem, and with 3 if a check could not run because a tool is missing.
     """
     from rayhelm.admission.manifests import are_manifests
-    from rayhelm.errors import FleetError, MissingError
+    from rayhelm.errors import FleetError, MissingError, UsageError
     from rayhelm.lint.fleet import check_fleet
     from rayhelm.lint.manifests import check_manifests
 
     file = fleet_file(fleet)
-    checked = check_manifests(file, policies) if are_manifests(file) else check_fleet(file, ask_ray=serve)
+    has_manifests = are_manifests(file)
+    if policies and not has_manifests:
+        raise UsageError(
+            "`--policies` is for Kubernetes objects; a fleet is checked with the policies of its own platform values."
+            f" Render it first: rayhelm render {fleet} -o FOLDER --manifests; then: rayhelm lint FOLDER/manifests"
+            f" --policies {policies}"
+        )
+    if serve is not None and has_manifests:
+        option = "--serve" if serve else "--no-serve"
+        raise UsageError(f"`{option}` is for a fleet: leave it out, Kubernetes objects are checked with policies alone")
+    checked = check_manifests(file, policies) if has_manifests else check_fleet(file, ask_ray=serve)
     _print_checked(checked, format, allow_missing=allow_missing)
     if checked.problems and format is Format.json:
         raise typer.Exit(FleetError.exit_code)
