@@ -186,7 +186,7 @@ CHARTS = [
             "namespace.name=other",
         ),
         walked=frozenset({"groups", "users", "serviceAccounts", "cpu", "memory"}),
-        needs_a_choice=frozenset({"subject-of-the-system", "namespace-of-release", "label-reserved"}),
+        needs_a_choice=frozenset({"subject-reserved", "namespace-release", "label-reserved"}),
     ),
     Chart(
         name="platform",
@@ -200,7 +200,7 @@ CHARTS = [
             {to_camel(name.replace("-", "_")) for name in load_policy_catalog()}
             | {name for about in load_policy_catalog().values() for name in about.lists}
         ),
-        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-of-others", *REMOVED}),
+        needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-exporter", *REMOVED}),
     ),
 ]
 """A new chart is a new row."""

@@ -90,7 +90,7 @@ def test_namespace_is_excluded_from_all_policies_or_one_with_a_reason() -> None:
     objects = rendered(
         {"excludedNamespaces": {"legacy": ODD}, "tokenAuth": {"excludedNamespaces": {"lab": "trials only"}}}
     )
-    bad = case("token-auth", "nothing-said")
+    bad = case("token-auth", "not-set")
     assert broken(objects, bad) == {"auth-reason"}
     assert broken(objects, bad, namespace("legacy")) == broken(objects, bad, namespace("lab")) == set()
     assert broken(objects, case("image-source", "latest"), namespace("lab")) == {"image-latest"}
@@ -125,10 +125,10 @@ def test_allowing_a_registry_does_not_allow_latest() -> None:
     ("named", "case_name", "kind"),
     [
         ("Qwen/Qwen3-8B", "on", "RayService"),
-        ("Qwen/Qwen3-8B", "the-second", "RayService"),
+        ("Qwen/Qwen3-8B", "second-model", "RayService"),
         ("Qwen/Qwen3-8B", "prefill", "RayService"),
-        ("qwen3-8b", "of-no-source", "RayService"),
-        ("Qwen/Qwen3-8B", "vllm-by-hand", "Pod"),
+        ("qwen3-8b", "no-source", "RayService"),
+        ("Qwen/Qwen3-8B", "vllm-pod", "Pod"),
     ],
 )
 def test_remote_code_of_a_listed_model_is_allowed(named: str, case_name: str, kind: str) -> None:
@@ -157,8 +157,8 @@ def test_remote_code_of_a_tokenizer_or_mirror_must_be_listed(line: str) -> None:
 
 @pytest.mark.parametrize(
     ("case_name", "kind"),
-    [("no-commit", "RayService"), ("no-source", "RayService"), ("a-path-of-a-branch", "RayService"),
-     ("the-first", "RayService"), ("download", "Job"), ("vllm-by-hand", "Pod"), ("entrypoint", "RayJob")],
+    [("no-commit", "RayService"), ("no-source", "RayService"), ("path-of-branch", "RayService"),
+     ("first-model", "RayService"), ("download", "Job"), ("vllm-pod", "Pod"), ("entrypoint", "RayJob")],
 )  # fmt: skip
 def test_listed_model_needs_no_revision(case_name: str, kind: str) -> None:
     bad = case("model-revision", case_name, kind)

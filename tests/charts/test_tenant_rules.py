@@ -32,8 +32,8 @@ def test_good_values_are_accepted(good: Values) -> None:
 
 @pytest.mark.parametrize("helm", HELMS)
 def test_both_helms_give_the_same_message(helm: str) -> None:
-    problem = CHART.refused("quota-under-plan", CHART.rules["quota-under-plan"].bad[0], helm)
-    assert problem.rule == "quota-under-plan"
+    problem = CHART.refused("quota-below-plan", CHART.rules["quota-below-plan"].bad[0], helm)
+    assert problem.rule == "quota-below-plan"
     assert problem.message == ("quota.gpus.nvidia.com/gpu.baseline: 1 is less than planned (2)")
     assert problem.fix == "quota: {gpus: {nvidia.com/gpu: {baseline: 2}}}   # or plan fewer GPUs"
 

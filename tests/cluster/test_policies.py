@@ -13,7 +13,7 @@ from cluster.kit.helm import Helm, Refused
 from cluster.kit.policies import Answer, Asked, in_force
 from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
-from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents, objects_before
+from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents, previous_objects
 from rayhelm.charts.helm import template
 from rayhelm.kube.kubectl import KubectlError
 
@@ -44,11 +44,11 @@ def _surroundings() -> list[Object]:
     """What cases name: namespaces, and classes that pods are refused without."""
     made = template("platform", "platform", "rayhelm-system", {})
     classes = [item for item in made if item["kind"] == "PriorityClass"]
-    return [*_namespaces(), *(item for name in NAMES for item in objects_before(name)), *classes]
+    return [*_namespaces(), *(item for name in NAMES for item in previous_objects(name)), *classes]
 
 
 def _namespaces() -> list[Object]:
-    named = [name for name in NAMES if not objects_before(name)]
+    named = [name for name in NAMES if not previous_objects(name)]
     files = [FOLDER / name / f"{which}.yaml" for name in named for which in ("good", "bad")]
     found = {
         item["metadata"]["name"]: item for file in files for item in documents(file) if item["kind"] == "Namespace"
@@ -198,7 +198,7 @@ def test_policies_hold_for_older_api_versions(under: Asked) -> None:
 
 
 def test_policies_hold_for_ephemeral_containers(under: Asked) -> None:
-    pod = case("token-auth", "ray-by-hand", "Pod", good=True)
+    pod = case("token-auth", "ray-start-pod", "Pod", good=True)
     pod["metadata"] = {"name": "ray", "labels": {"ray.io/cluster": "chat"}}
     under.cluster.apply(pod, namespace=under.namespace)
     debug = {"spec": {"ephemeralContainers": [{"name": "look", "image": "busybox:latest", "stdin": True}]}}
@@ -251,7 +251,7 @@ def test_policies_read_many_worker_groups_within_the_cost_limit(under: Asked) ->
 
 
 def test_policy_with_action_warn_admits_with_a_warning(under: Asked) -> None:
-    bad = case("token-auth", "nothing-said")
+    bad = case("token-auth", "not-set")
     _action(under, "token-auth", "Warn")
     eventually(lambda: under.create(bad).status == 201, "the policy letting it pass")
     assert "auth-reason: " in under.create(bad).warnings

@@ -91,6 +91,6 @@ def test_mig_layout_that_does_not_fit_is_refused_before_the_install(
     cluster: Cluster, helm: Helm, namespace: str
 ) -> None:
     wrong = {"nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": 3}}}}}
-    with pytest.raises(Refused, match="mig-room"):
+    with pytest.raises(Refused, match="mig-capacity"):
         helm.install("platform", "platform", namespace, over(platform_values(), wrong))
     assert not cluster.kubectl("get", "clusterpolicies.nvidia.com", "--output=name").split()

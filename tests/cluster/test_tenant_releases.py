@@ -90,7 +90,7 @@ def suppress_refused(words: str) -> Iterator[None]:
 
 def test_a_release_inside_of_the_namespace_that_it_makes_is_refused(fresh: Tenant) -> None:
     inside = Tenant(fresh.cluster, fresh.helm, fresh.name, fresh.name)
-    with pytest.raises(Refused, match="namespace-of-release"):
+    with pytest.raises(Refused, match="namespace-release"):
         inside.install(None, "--create-namespace")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from policies.kit.cases import CASES, FOLDER, NAMES, case, documents, objects_before, rules_of
+from policies.kit.cases import CASES, FOLDER, NAMES, case, documents, previous_objects, rules_of
 from rayhelm.charts.helm import charts_dir, render
 from rayhelm.errors import FleetError, Problem
 from rayhelm.lint.fleet import lint_fleet
@@ -45,12 +45,12 @@ def test_good_objects_have_no_problem(name: str) -> None:
     assert said.endswith(f"objects pass {len(NAMES)} policies")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if objects_before(name)])
+@pytest.mark.parametrize("name", [name for name in NAMES if previous_objects(name)])
 def test_of_a_change_only_the_end_is_seen_and_nothing_reported(name: str) -> None:
     assert lint_manifests(FOLDER / name / "bad.yaml").done
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if not objects_before(name)])
+@pytest.mark.parametrize("name", [name for name in NAMES if not previous_objects(name)])
 def test_each_bad_object_is_reported_with_the_rules_that_it_breaks(name: str) -> None:
     found = problems(FOLDER / name / "bad.yaml")
     starts = [number for number, text in enumerate((FOLDER / name / "bad.yaml").read_text().splitlines(), 1)
@@ -69,19 +69,19 @@ def test_each_bad_object_is_reported_with_the_rules_that_it_breaks(name: str) ->
     ("policy", "name", "kind", "stands"),
     [
         ("token-auth", "disabled", "RayService", "mode: disabled"),
-        ("token-auth", "overruled-in-a-worker", "RayService", "- name: RAY_AUTH_MODE"),
+        ("token-auth", "overridden-in-worker", "RayService", "- name: RAY_AUTH_MODE"),
         ("image-source", "worker", "RayService", "image: rayproject/ray-llm:latest"),
         ("image-source", "autoscaler", "RayService", "image: rayproject/ray"),
         ("host-namespaces", "memory", "RayService", "hostIPC: true"),
         ("host-namespaces", "port", "RayService", "hostPort: 8000"),
         ("service-exposure", "node-port", "Service", "type: NodePort"),
-        ("service-exposure", "serve-service-of-our-own", "RayService", "serveService:"),
+        ("service-exposure", "custom-serve-service", "RayService", "serveService:"),
         ("dashboard-exposure", "ingress-by-kuberay", "RayService", "enableIngress: true"),
         ("dashboard-exposure", "ingress-to-the-head", "Ingress", "name: chat-head-svc"),
         ("upgrade-strategy", "unknown", "RayService", "type: RollingUpdate"),
-        ("remote-code", "the-second", "RayService", '"trust_remote_code": true'),
-        ("remote-code", "vllm-by-hand", "Pod", "- --trust-remote-code"),
-        ("model-revision", "the-second", "RayService", '"model_source": "Qwen/Qwen3-8B"'),
+        ("remote-code", "second-model", "RayService", '"trust_remote_code": true'),
+        ("remote-code", "vllm-pod", "Pod", "- --trust-remote-code"),
+        ("model-revision", "second-model", "RayService", '"model_source": "Qwen/Qwen3-8B"'),
         ("model-revision", "entrypoint", "RayJob", "entrypoint: vllm serve Qwen/Qwen3-8B"),
         ("request-timeout", "zero", "RayService", '"request_timeout_s": 0'),
         ("request-timeout", "no-options", "RayService", "serveConfigV2: |"),
@@ -139,8 +139,8 @@ def test_items_of_a_list_are_judged_one_by_one(tmp_path: Path) -> None:
 def test_folder_is_judged_with_its_namespaces(tmp_path: Path) -> None:
     items = documents(FOLDER / "upgrade-strategy/bad.yaml")
     written(tmp_path, *[item for item in items if item["kind"] == "Namespace"]).rename(tmp_path / "namespaces.yaml")
-    written(tmp_path, case("upgrade-strategy", "larger-than-the-surge"))
-    assert [problem.rule for problem in problems(tmp_path)] == ["upgrade-room"]
+    written(tmp_path, case("upgrade-strategy", "larger-than-surge"))
+    assert [problem.rule for problem in problems(tmp_path)] == ["upgrade-surge"]
     (tmp_path / "namespaces.yaml").unlink()
     assert lint_manifests(tmp_path).done, "of a namespace of which nothing is known nothing can be said"
 

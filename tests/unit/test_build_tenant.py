@@ -301,7 +301,7 @@ def lint(folder: Path, text: str) -> FleetError:
 def test_problem_of_chart_tenant_is_reported_at_the_tenant(tmp_path: Path) -> None:
     wrong = "owner: {access: {editors: {groups: ['system:masters']}}, "
     (problem,) = lint(tmp_path, (FLEET % "").replace("owner: {", wrong)).problems
-    assert (problem.rule, problem.line) == ("subject-of-the-system", 9)
+    assert (problem.rule, problem.line) == ("subject-reserved", 9)
 
 
 def test_lint_checks_every_release(tmp_path: Path) -> None:

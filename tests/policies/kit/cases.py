@@ -1,4 +1,4 @@
-"""The cases that lie beside each policy: objects that pass, and objects that do not with the rules that they break."""
+"""Cases of each policy: objects that pass, and objects that are refused, with the rules that they break."""
 
 import copy
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ __all__ = [
     "case",
     "documents",
     "namespace",
-    "objects_before",
     "policies",
+    "previous_objects",
     "rules_of",
 ]
 
@@ -43,21 +43,21 @@ class Case:
     good: bool
     item: Object
     namespace: Object
-    """The one it names, out of the same file; else one with nothing noted on it."""
+    """Namespace that it names, from the same file; else one without annotations."""
     before: Object | None = None
-    """What it was, for a policy that judges changes."""
+    """Its previous version, for a policy that judges changes."""
 
     def __str__(self) -> str:
         return f"{self.policy}-{'good' if self.good else 'bad'}-{self.item['kind']}-{self.item['metadata']['name']}"
 
     @property
     def rules(self) -> set[str]:
-        """What it breaks."""
+        """Rules that it breaks."""
         return rules_of(self.item)
 
 
 def rules_of(item: Object) -> set[str]:
-    """What an object says that it breaks."""
+    """Rules in the annotation of an object."""
     text = item["metadata"].get("annotations", {}).get(BREAKS, "")
     return {rule.strip() for rule in text.split(",") if rule}
 
@@ -73,24 +73,24 @@ def documents(file: Path) -> list[Object]:
 
 @cache
 def policies() -> tuple[AdmissionPolicy, ...]:
-    """All of them, from their folders."""
+    """Read all policies from their folders."""
     return tuple(read_policies(item for name in NAMES for item in documents(FOLDER / name / "policy.yaml")))
 
 
 def asked(item: Object, within: Object | None = None, old: Object | None = None) -> list[PolicyViolation]:
-    """What all policies have against it."""
+    """Violations that all policies report."""
     return evaluate_policies(policies(), item, within or namespace(), old)
 
 
-def objects_before(name: str) -> list[Object]:
-    """What a policy's cases were before, where they are changes."""
-    file = FOLDER / name / "before.yaml"
+def previous_objects(name: str) -> list[Object]:
+    """Previous versions of a policy's cases, for a policy that judges changes."""
+    file = FOLDER / name / "previous.yaml"
     return documents(file) if file.exists() else []
 
 
 def _cases() -> Iterator[Case]:
     for name in NAMES:
-        before = {item["metadata"]["name"]: item for item in objects_before(name)}
+        before = {item["metadata"]["name"]: item for item in previous_objects(name)}
         for good in (True, False):
             items = documents(FOLDER / name / f"{'good' if good else 'bad'}.yaml")
             known = {each: namespace(each, **_noted(found)) for each, found in index_namespaces(items).items()}

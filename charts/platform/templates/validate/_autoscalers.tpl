@@ -23,7 +23,7 @@
 {{- include "platform.refuse" (dict "v" $v "id" "autoscaler-metric" "words" (merge $words (dict "metrics" (join ", " $ofServices) "one" (first $ofServices)))) }}
 {{- end }}
 {{- if eq (eq (float64 $scaler.value) 0.0) (eq (float64 $scaler.averageValue) 0.0) }}
-{{- include "platform.refuse" (dict "v" $v "id" "autoscaler-aim" "words" $words) }}
+{{- include "platform.refuse" (dict "v" $v "id" "autoscaler-target-value" "words" $words) }}
 {{- end }}
 {{- if gt $scaler.minReplicas $scaler.maxReplicas }}
 {{- include "platform.refuse" (dict "v" $v "id" "autoscaler-bounds" "words" (merge $words (dict "min" (int $scaler.minReplicas) "max" (int $scaler.maxReplicas)))) }}

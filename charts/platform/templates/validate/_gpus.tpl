@@ -18,10 +18,10 @@
 {{- include "platform.refuse" (dict "v" $v "id" "pool-name" "words" (dict "name" $name)) }}
 {{- end }}
 {{- if and $pool.mig $pool.replicas }}
-{{- include "platform.refuse" (dict "v" $v "id" "pool-both" "words" (dict "path" $path "replicas" (int $pool.replicas))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-mig-and-replicas" "words" (dict "path" $path "replicas" (int $pool.replicas))) }}
 {{- end }}
 {{- if and (not $pool.mig) (lt (int $pool.replicas) 2) }}
-{{- include "platform.refuse" (dict "v" $v "id" "pool-neither" "words" (dict "path" $path "name" $name)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "pool-sharing-missing" "words" (dict "path" $path "name" $name)) }}
 {{- end }}
 {{- if not $pool.nodeSelector }}
 {{- include "platform.refuse" (dict "v" $v "id" "pool-nodes" "words" (dict "path" $path "name" $name)) }}

@@ -4,7 +4,7 @@
 {{- include "platform.validateAdapter" . }}
 {{- include "platform.validateAutoscalers" . }}
 {{- if and .metrics.scrapeConfigs (not .metrics.services) (not .metrics.gateways) }}
-{{- include "platform.refuse" (dict "v" $v "id" "scrape-nothing" "words" dict) }}
+{{- include "platform.refuse" (dict "v" $v "id" "scrape-targets-missing" "words" dict) }}
 {{- end }}
 {{- end }}
 
@@ -25,13 +25,13 @@
 {{- include "platform.refuse" (dict "v" $v "id" "metric-unknown" "words" $words) }}
 {{- end }}
 {{- if not (hasKey $data.scopes $metric.scraped) }}
-{{- include "platform.refuse" (dict "v" $v "id" "metric-of-others" "words" (merge $words (dict "who" $metric.scraped))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "metric-exporter" "words" (merge $words (dict "who" $metric.scraped))) }}
 {{- end }}
 {{- if not (get $scraped $metric.scraped) }}
 {{- include "platform.refuse" (dict "v" $v "id" "metric-not-scraped" "words" (merge $words (dict "who" $metric.scraped "key" (printf "%ss" $metric.scraped)))) }}
 {{- end }}
 {{- if eq $metric.availability "once" }}
-{{- include "platform.refuse" (dict "v" $v "id" "metric-vanishes" "words" $words) }}
+{{- include "platform.refuse" (dict "v" $v "id" "metric-short-lived" "words" $words) }}
 {{- end }}
 {{- $takes := get $data.aggregates $rule.aggregate }}
 {{- if ne $takes $metric.type }}
@@ -58,7 +58,7 @@
 {{- $adapter := $m.adapter }}
 {{- if eq $adapter.kind "Managed" }}
 {{- if and (not $m.services) (not $m.gateways) }}
-{{- include "platform.refuse" (dict "v" $v "id" "adapter-nothing" "words" dict) }}
+{{- include "platform.refuse" (dict "v" $v "id" "adapter-metrics-missing" "words" dict) }}
 {{- end }}
 {{- if not $m.prometheusUrl }}
 {{- include "platform.refuse" (dict "v" $v "id" "prometheus-url" "words" (dict "who" "adapter kind Managed")) }}
@@ -68,7 +68,7 @@
 {{- end }}
 {{- $tls := $adapter.tls }}
 {{- if and $tls.caBundle (not $tls.secretName) }}
-{{- include "platform.refuse" (dict "v" $v "id" "adapter-authority" "words" dict) }}
+{{- include "platform.refuse" (dict "v" $v "id" "adapter-ca" "words" dict) }}
 {{- end }}
 {{- if and (not $tls.caBundle) (not $tls.skipVerifyReason) }}
 {{- include "platform.refuse" (dict "v" $v "id" "adapter-tls" "words" dict) }}

@@ -44,6 +44,6 @@
 {{- end }}
 {{- end }}
 {{- if lt $most $asked }}
-{{- include "platform.refuse" (dict "v" $v "id" "mig-room" "words" (dict "path" $path "gpu" $pool.gpu "layout" (join " + " $layoutText) "name" $name "nearest" ($nearest | toJson))) }}
+{{- include "platform.refuse" (dict "v" $v "id" "mig-capacity" "words" (dict "path" $path "gpu" $pool.gpu "layout" (join " + " $layoutText) "name" $name "nearest" ($nearest | toJson))) }}
 {{- end }}
 {{- end }}

@@ -10,7 +10,7 @@
 {{- $neededKey := camelcase $needed | untitle }}
 {{- $action := (get $v.policies $neededKey).action }}
 {{- if and (eq $policy.action "Deny") (ne $action "Deny") }}
-{{- include "platform.refuse" (dict "v" $v "id" "policy-blind" "words" (dict "name" $key "needed" $neededKey "action" $action)) }}
+{{- include "platform.refuse" (dict "v" $v "id" "policy-requires" "words" (dict "name" $key "needed" $neededKey "action" $action)) }}
 {{- end }}
 {{- end }}
 {{- end }}

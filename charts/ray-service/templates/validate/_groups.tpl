@@ -10,7 +10,7 @@
 {{- include "ray-service.validateShm" (list $v (list "workerGroups" $name) $group) }}
 {{- include "ray-service.validateRequest" (list $v (list "workerGroups" $name) $group) }}
 {{- if and (gt $group.gpu.count 1.0) (or (contains "/mig-" $group.gpu.resource) (hasSuffix ".shared" $group.gpu.resource)) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "part-count" "words" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "gpu-share-count" "words" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
 {{- end }}
 {{- if gt $group.minReplicas $group.maxReplicas }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "worker-replicas" "words" (dict "group" $name "min" $group.minReplicas "max" $group.maxReplicas)) }}

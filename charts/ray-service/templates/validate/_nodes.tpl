@@ -9,7 +9,7 @@
 {{- range $key := list "gpu" "rdma" }}
 {{- $resource := get (get $group $key) "resource" }}
 {{- if hasPrefix "requests." $resource }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "resource-of-quota" "words" (dict "group" $name "key" $key "name" $resource "resource" (trimPrefix "requests." $resource))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "resource-quota-name" "words" (dict "group" $name "key" $key "name" $resource "resource" (trimPrefix "requests." $resource))) }}
 {{- end }}
 {{- end }}
 {{- if and (eq $group.gpu.vendor "intel") $group.gpu.product (not (regexMatch "^(Flex|Max)_[0-9]+$" (toString $group.gpu.product))) }}

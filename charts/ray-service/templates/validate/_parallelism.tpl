@@ -21,7 +21,7 @@
 {{- end }}
 {{- $several := or (gt $groups 1) (gt (mul $tp $pp) $gpus) }}
 {{- if and (gt $pp 1) $several (mod $gpus $tp) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "tensor-parallel-straddles" "words" $words) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "tensor-parallel-divisor" "words" $words) }}
 {{- end }}
 {{- end }}
 {{- if and (eq $model.placementStrategy "STRICT_PACK") (or (gt $groups 1) (gt (mul $tp $pp) $largest)) }}

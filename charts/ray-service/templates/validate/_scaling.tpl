@@ -14,7 +14,7 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "look-back" "words" (dict "path" $path "seconds" $scaling.lookBackPeriodSeconds)) }}
 {{- end }}
 {{- if and (hasKey $scaling "downscaleToZeroDelaySeconds") (gt $scaling.minReplicas 0.0) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "never-zero" "words" (dict "path" $path "min" $scaling.minReplicas)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "downscale-to-zero" "words" (dict "path" $path "min" $scaling.minReplicas)) }}
 {{- end }}
 {{- end }}
 

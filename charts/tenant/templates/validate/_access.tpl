@@ -8,10 +8,10 @@
 {{- range $names }}
 {{- $words := dict "path" $path "name" . "role" $role }}
 {{- if hasPrefix "system:" . }}
-{{- include "tenant.refuse" (dict "v" $v "id" "subject-of-the-system" "words" $words) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "subject-reserved" "words" $words) }}
 {{- end }}
 {{- if and (eq $kind "serviceAccounts") (hasPrefix (printf "%s/" $namespace) .) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "subject-inside" "words" (merge (dict "namespace" $namespace "account" (splitList "/" . | last)) $words)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "subject-own-namespace" "words" (merge (dict "namespace" $namespace "account" (splitList "/" . | last)) $words)) }}
 {{- end }}
 {{- $key := printf "%s %s" $kind . }}
 {{- with get $seen $key }}

@@ -10,7 +10,7 @@
 {{- include "tenant.refuse" (dict "v" $v "id" "namespace-reserved" "words" (dict "name" $name)) }}
 {{- end }}
 {{- if and .namespace.manage (eq $name $root.Release.Namespace) }}
-{{- include "tenant.refuse" (dict "v" $v "id" "namespace-of-release" "words" (dict "name" $name "release" $root.Release.Name)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "namespace-release" "words" (dict "name" $name "release" $root.Release.Name)) }}
 {{- end }}
 {{- range $kind := list "labels" "annotations" }}
 {{- range $key, $_ := get $namespace $kind }}

@@ -6,7 +6,7 @@
 {{- $path := list "quota" "gpus" $resource }}
 {{- include "tenant.validateResource" (dict "v" $v "path" $path "resource" $resource) }}
 {{- if lt $gpus.baseline $gpus.planned }}
-{{- include "tenant.refuse" (dict "v" $v "id" "quota-under-plan" "words" (dict "resource" $resource "planned" $gpus.planned "baseline" $gpus.baseline)) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "quota-below-plan" "words" (dict "resource" $resource "planned" $gpus.planned "baseline" $gpus.baseline)) }}
 {{- end }}
 {{- if not $gpus.baseline }}
 {{- include "tenant.refuse" (dict "v" $v "id" "limit-zero" "words" (dict "path" $path "why" "no pod could use this GPU resource" "fix" (printf "# remove %s: a GPU resource without an entry is denied" (join "." $path)))) }}
