@@ -1,4 +1,4 @@
-"""Times `fit` in process: 10,000 random (model, GPU, TP), fixes from the catalog included. Budget: 5 s.
+"""Measure the time of `fit` in process: 10,000 random (model, GPU, TP), fixes from the catalog included. Budget: 5 s.
 
 PYTHONPATH=python/src python benchmarks/fit.py [count]
 """

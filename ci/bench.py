@@ -37,7 +37,7 @@ def promise(what: str, limit: float, taken: float) -> bool:
 
 
 def median_of(*command: object) -> float:
-    """Seconds of a whole process, start to end; the first run fills the caches of the file system."""
+    """Return seconds of a whole process, start to end; the first run fills the caches of the file system."""
     return statistics.median([seconds(lambda: run(*command)) for _ in range(RUNS + 1)][1:])
 
 

@@ -85,7 +85,7 @@ def source_files(tree: Path, kind: str) -> list[Path]:
 
 
 def places(tree: Path, kind: str) -> dict[str, Place]:
-    """Lines that a tree has exactly once, by their text."""
+    """Return lines that a tree has exactly once, by their text."""
     found = [
         (line.strip(), Place(path, number))
         for path in source_files(tree, kind)
@@ -96,7 +96,7 @@ def places(tree: Path, kind: str) -> dict[str, Place]:
 
 
 def choose(trees: list[Path]) -> list[Mutation]:
-    """The same lines for the same trees."""
+    """Return the same lines for the same trees."""
     chosen: list[Mutation] = []
     for kind in SOURCES:
         rng = random.Random(f"{SEED} {kind}")
@@ -109,7 +109,7 @@ def choose(trees: list[Path]) -> list[Mutation]:
 
 
 def mutated(kind: str, line: str, rng: random.Random, where: list[Place]) -> Mutation | None:
-    """A fault in a line that does something; None where there is none to make."""
+    """Return a fault in a line that does something; None where there is none to make."""
     if len(line) < 12 or line.startswith(("#", "{{/*", "{{- /*", '"""', "@", "import ", "from ", "def ", "class ")):
         return None
     swaps = list(SWAPS[kind])
@@ -125,7 +125,8 @@ def mutated(kind: str, line: str, rng: random.Random, where: list[Place]) -> Mut
 
 
 def is_possible(mutation: Mutation, place: Place) -> bool:
-    """Whether it changes what the program does, and leaves it a program: faults of syntax say nothing about tests."""
+    """Return whether it changes what the program does, and leaves it a program: faults of syntax say nothing about
+    tests."""
     if mutation.kind == "template":
         return not is_in_comment(place) and (is_in_action(mutation) if mutation.mutated else is_plain_key(mutation))
     try:
@@ -145,14 +146,14 @@ def is_possible(mutation: Mutation, place: Place) -> bool:
 
 
 def is_in_action(mutation: Mutation) -> bool:
-    """Whether the change is in what Helm executes, outside of strings."""
+    """Return whether the change is in what Helm executes, outside of strings."""
     actions = (re.findall(r"\{\{.*?\}\}", re.sub(r'"[^"]*"', "", text)) for text in (mutation.line, mutation.mutated))
     numbers = (re.findall(r"^[\w.-]+: (?:\d+|true|false)$", text) for text in (mutation.line, mutation.mutated))
     return len({tuple(each) for each in actions}) == 2 or len({tuple(each) for each in numbers}) == 2
 
 
 def is_plain_key(mutation: Mutation) -> bool:
-    """Whether a line is a key with its value, so that the rest is YAML without it."""
+    """Return whether a line is a key with its value, so that the rest is YAML without it."""
     return bool(re.fullmatch(r"[\w./-]+: [^|>]+", mutation.line)) and ":=" not in mutation.line
 
 
@@ -181,7 +182,7 @@ def with_fault(mutation: Mutation, place: Place) -> str:
 
 
 def covering_tests(tree: Path, kind: str, path: Path) -> list[str]:
-    """Test files that read the changed file, those that compare most first."""
+    """Return test files that read the changed file, those that compare most first."""
     if kind == "planner":
         pattern = re.compile(r"rayhelm\.planner|rayhelm\.render|import run\b|fleets import|small_fleet import")
         files = [file for file in tree.glob("tests/unit/test_*.py") if pattern.search(file.read_text())]
@@ -200,7 +201,7 @@ def covering_tests(tree: Path, kind: str, path: Path) -> list[str]:
 
 
 def run_tests(tree: Path, tests: list[str], deselected: list[str]) -> tuple[str, float]:
-    """The first test that failed, empty where none did, and the seconds. No test is over in no time."""
+    """Return the first test that failed, empty where none did, and the seconds. No test is over in no time."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not serve", "--tb=line"]
     command += [f"--deselect={test}" for test in deselected]
     environment = os.environ | {"PYTHONPATH": f"{tree}/python/src:{tree}"}
@@ -218,7 +219,7 @@ def run_tests(tree: Path, tests: list[str], deselected: list[str]) -> tuple[str,
 
 
 def try_fault(tree: Path, mutation: Mutation, place: Place, tests: list[str]) -> dict[str, object]:
-    """Outcome of one fault. A test that fails without it too is left out."""
+    """Return the outcome of one fault. A test that fails without it too is left out."""
     original = place.path.read_text()
     deselected: list[str] = []
     while True:
@@ -242,7 +243,7 @@ def git(*arguments: str) -> str:
 
 
 def tree_of(commit: str) -> Path:
-    """A worktree in .cache/mutate, with this checkout's tools."""
+    """Return a worktree in .cache/mutate, with this checkout's tools."""
     tree = ROOT / ".cache" / "mutate" / commit
     if not tree.exists():
         git("worktree", "prune")

@@ -35,7 +35,7 @@ def main(arguments: list[str]) -> int:
 
 
 def read(path: Path) -> str:
-    """Text of a page; empty if it is not there."""
+    """Return the text of a page; empty if it is not there."""
     return path.read_text() if path.is_file() else ""
 
 
@@ -47,7 +47,7 @@ def commands_page() -> str:
 
 
 def fleet_page() -> str:
-    """One table for each section of the fleet file."""
+    """Return one table for each section of the fleet file."""
     lines = ["# Fleet file", "", "`rayhelm explain FIELD` prints one field. `<name>` is a name of your choice.", ""]
     for section in explain("").fields:
         found = explain(section)
@@ -61,7 +61,7 @@ def fleet_page() -> str:
 
 
 def fleet_rows(record: Explanation) -> Iterator[str]:
-    """A row for each field below a record, depth first."""
+    """Yield a row for each field below a record, depth first."""
     for key in record.fields:
         path = f"{record.path}.{'<name>.' if record.type.startswith('map of name') else ''}{key}"
         found = explain(path)
@@ -72,7 +72,7 @@ def fleet_rows(record: Explanation) -> Iterator[str]:
 
 
 def renamed_page() -> str:
-    """Old and new names of the fleet file and of each chart."""
+    """Return old and new names of the fleet file and of each chart."""
     lines = [
         "# Renamed keys",
         "",
@@ -90,7 +90,7 @@ def renamed_page() -> str:
 
 
 def cell(text: str) -> str:
-    """Text on one line; angle brackets outside of code are escaped."""
+    """Return the text on one line; angle brackets outside of code are escaped."""
     parts = " ".join(text.split()).replace("|", "\\|").split("`")
     return "`".join(part if inside % 2 else part.replace("<", "&lt;") for inside, part in enumerate(parts))
 

@@ -47,7 +47,7 @@ class Contender:
         return sum(sum(process.cpu_times()[:2]) for process in self._tree())
 
     def memory(self) -> float:
-        """Memory of its processes, in MiB."""
+        """Return the memory of its processes, in MiB."""
         return float(sum(process.memory_info().rss for process in self._tree()) / 2**20)
 
     def _tree(self) -> list[psutil.Process]:
@@ -61,7 +61,7 @@ def bare(upstream: Upstream) -> Contender:
 
 
 def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
-    """The chart with its defaults and OURS[name]; its CPU is the number of its cores."""
+    """Return the chart with its defaults and OURS[name]; its CPU is the number of its cores."""
     port, metrics_port = find_free_port(taken), find_free_port(taken)
     home.mkdir(parents=True)
     for file, text in files(upstream, port, metrics_port, len(cores), OURS[name]).items():

@@ -32,7 +32,7 @@ def spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def summary(figures: Figures) -> dict[str, dict[str, dict[str, dict[str, float]]]]:
-    """Median, minimum and maximum of each measure."""
+    """Return the median, minimum and maximum of each measure."""
     return {
         load: {
             name: {measure: spread([found[measure] for found in rounds]) for measure in rounds[0]}
@@ -43,7 +43,7 @@ def summary(figures: Figures) -> dict[str, dict[str, dict[str, dict[str, float]]
 
 
 def ratios(figures: Figures, ours: str, theirs: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Ratio of `ours` to `theirs` per round: both had the same load of the computer then."""
+    """Return the ratio of `ours` to `theirs` per round: both had the same load of the computer then."""
     found: dict[str, dict[str, dict[str, float]]] = {}
     for load, contenders in figures.items():
         if MORE_IS_BETTER not in contenders[ours][0]:
@@ -59,7 +59,7 @@ def ratios(figures: Figures, ours: str, theirs: str) -> dict[str, dict[str, dict
 
 
 def added(figures: Figures, bare: str, name: str) -> dict[str, dict[str, dict[str, float]]]:
-    """Milliseconds that `name` adds to a stream, per round."""
+    """Return milliseconds that `name` adds to a stream, per round."""
     return {
         load: {
             measure: spread([a[measure] - b[measure] for a, b in zip(found[name], found[bare], strict=True)])

@@ -1,4 +1,4 @@
-"""Streams tokens at a constant rate; the text of each is the time when it was sent, in ns.
+"""Stream tokens at a constant rate; the text of each is the time when it was sent, in ns.
 
 python tokens.py PORT TOKENS PAUSE
 """

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
 
 
 def select_files(paths: list[str]) -> list[str]:
-    """Tracked text files below `paths` (all without), without those of `skip`."""
+    """Return tracked text files below `paths` (all without), without those of `skip`."""
     listed = subprocess.check_output(["git", "ls-files", "--", *paths], cwd=ROOT, text=True).splitlines()
     globs = [parts[0] for parts in read_rows("skip", 2)]
     return [
@@ -84,7 +84,7 @@ def check_words(files: list[str]) -> list[Finding]:
 
 
 def check_phrases(files: list[str]) -> list[Finding]:
-    """Patterns of several words; a phrase across a line break is found on its first line."""
+    """Return the patterns of several words; a phrase across a line break is found on its first line."""
     rows = [
         line.split(" -> ", 1) for line in (HERE / "phrases.txt").read_text().splitlines() if line[:1] not in ("", "#")
     ]
@@ -100,7 +100,7 @@ def check_phrases(files: list[str]) -> list[Finding]:
 
 
 def is_allowed(finding: Finding, rows: list[Row]) -> bool:
-    """Whether a row allows it; every such row counts as used."""
+    """Return whether a row allows it; every such row counts as used."""
     fitting = [row for row in rows if row.word == finding.found.lower() and fnmatchcase(finding.file, row.glob)]
     for row in fitting:
         row.is_used = True
@@ -108,7 +108,7 @@ def is_allowed(finding: Finding, rows: list[Row]) -> bool:
 
 
 def read_rows(name: str, columns: int) -> list[list[str]]:
-    """Rows of a table of this folder, each with a reason in its last column."""
+    """Return the rows of a table of this folder, each with a reason in its last column."""
     rows = []
     for number, line in enumerate((HERE / name).read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -123,7 +123,7 @@ def read_rows(name: str, columns: int) -> list[list[str]]:
 
 
 def read_text(name: str) -> str:
-    """Text of a tracked file; empty for one that is no text."""
+    """Return the text of a tracked file; empty for one that is no text."""
     try:
         return (ROOT / name).read_text(encoding="utf-8")
     except UnicodeDecodeError:

@@ -22,7 +22,7 @@ def main() -> int:
 
 
 def find_repeated_classes(root: Path) -> Iterator[str]:
-    """Public classes of the package that have the same name."""
+    """Yield public classes of the package that have the same name."""
     places: defaultdict[str, list[str]] = defaultdict(list)
     for path, tree in parse_files(root, "python/src"):
         for node in ast.walk(tree):
@@ -34,7 +34,7 @@ def find_repeated_classes(root: Path) -> Iterator[str]:
 
 
 def find_long_tests(root: Path) -> Iterator[str]:
-    """Tests whose names are too long to read."""
+    """Yield tests whose names are too long to read."""
     for path, tree in parse_files(root, "tests"):
         for node in ast.walk(tree):
             if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -44,7 +44,7 @@ def find_long_tests(root: Path) -> Iterator[str]:
 
 
 def parse_files(root: Path, folder: str) -> Iterator[tuple[str, ast.Module]]:
-    """Every Python file below a folder, with its path from the root."""
+    """Yield every Python file below a folder, with its path from the root."""
     for path in sorted((root / folder).rglob("*.py")):
         yield path.relative_to(root).as_posix(), ast.parse(path.read_text())
 

@@ -1,4 +1,4 @@
-"""Starts etcd, the API server, the controllers and the scheduler."""
+"""Start etcd, the API server, the controllers and the scheduler."""
 
 from collections.abc import Callable, Sequence
 

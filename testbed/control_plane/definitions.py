@@ -1,4 +1,4 @@
-"""Installs CRDs. On a joined cluster, CRDs that others installed are not changed."""
+"""Install CRDs. On a joined cluster, CRDs that others installed are not changed."""
 
 import re
 from collections.abc import Callable
@@ -39,12 +39,12 @@ def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Calla
 
 
 def installed_by_us(kubectl: Kubectl) -> list[str]:
-    """Names of the CRDs that a testbed brought."""
+    """Return the names of the CRDs that a testbed brought."""
     return [name for name, managers in _managers(kubectl).items() if MANAGER in managers]
 
 
 def _managers(kubectl: Kubectl) -> dict[str, set[str]]:
-    """Managers of the fields of each CRD."""
+    """Return managers of the fields of each CRD."""
     lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
     return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
 

@@ -1,4 +1,4 @@
-"""Ends a control plane; nothing of it stays."""
+"""End a control plane; nothing of it stays."""
 
 import time
 from collections.abc import Callable
@@ -20,7 +20,7 @@ MOMENT = 0.05
 
 
 def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
-    """Ends all processes and removes the folder, also of a control plane that is half dead or whose folder is gone;
+    """End all processes and removes the folder, also of a control plane that is half dead or whose folder is gone;
     says how many processes there were. A cluster that was joined is left as it was, but for its CRDs."""
     with alone(home, say):
         return clear(home, say)
@@ -51,5 +51,5 @@ def end_all(home: Home) -> int:
 
 
 def alive(home: Home) -> int:
-    """Processes that carry the marks of a control plane, whatever its folder says."""
+    """Return the processes that carry the marks of a control plane, whatever its folder says."""
     return sum(len(processes.list_members(run_of(home, part))) for part in PARTS)

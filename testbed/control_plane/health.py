@@ -22,13 +22,13 @@ PATHS = {
 
 
 def is_healthy(part: Part, home: Home) -> bool:
-    """Asks a part's port on loopback; False also without an answer, or without a certificate to ask with."""
+    """Ask a part's port on loopback; False also without an answer, or without a certificate to ask with."""
     scheme, _, path = PATHS[part.name].partition(":")
     return answers(f"{scheme}://127.0.0.1:{part.port}{path}", home)
 
 
 def answers(url: str, home: Home) -> bool:
-    """Whether a URL is answered with 200, asked with the administrator's certificate where it is encrypted."""
+    """Return whether a URL is answered with 200, asked with the administrator's certificate where it is encrypted."""
     scheme = url.partition(":")[0]
     try:
         made = (home.certificates / "admin.crt").stat().st_mtime_ns if scheme == "https" else 0

@@ -126,7 +126,7 @@ class Home:
             shutil.rmtree(self.folder)
 
     def other_names(self) -> list[str]:
-        """Names of the other control planes of this checkout."""
+        """Return the names of the other control planes of this checkout."""
         folders = self.folder.parent.glob("*/") if self.folder.parent.is_dir() else ()
         return sorted(folder.name for folder in folders if NAME.fullmatch(folder.name) and folder.name != self.name)
 
@@ -136,7 +136,8 @@ class Home:
 
 
 def home(name: str = "default") -> Home:
-    """The folder of the control plane of that name, inside the checkout. Raises UsageError for a name that is none."""
+    """Return the folder of the control plane of that name, inside the checkout. Raises UsageError for a name that is
+    none."""
     if not NAME.fullmatch(name):
         raise UsageError(f"{name!r} is no name: small letters, digits and hyphens, at most 63, as in --name tests-2")
     return Home(STATE / name)

@@ -116,7 +116,7 @@ def _uid(kubectl: Kubectl) -> str:
 
 
 def _mark(kubectl: Kubectl) -> str:
-    """The folder of the testbed that this cluster is."""
+    """Return the folder of the testbed that this cluster is."""
     where = f"--namespace={NAMESPACE}"
     return kubectl(
         "get", "configmap", NAMESPACE, where, "--ignore-not-found", "--output=jsonpath={.data.home}", PATIENCE

@@ -24,7 +24,7 @@ def with_token(path: Path, administrator: Path, user: str, token: str) -> Path:
 
 
 def server_of(kubeconfig: Path) -> str:
-    """URL of the API server."""
+    """Return the URL of the API server."""
     return str(_cluster(kubeconfig)["server"])
 
 

@@ -1,4 +1,4 @@
-"""Takes out of a joined cluster what a testbed brought for itself."""
+"""Take out of a joined cluster what a testbed brought for itself."""
 
 import json
 from collections.abc import Callable
@@ -63,7 +63,7 @@ def _kubectl(home: Home) -> Kubectl:
 
 
 def _is_any_deleted(kubectl: Kubectl) -> bool:
-    """Whether something of KubeRay is being deleted, or will be, with its namespace."""
+    """Return whether something of KubeRay is being deleted, or will be, with its namespace."""
     namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_deleted(item)}
     return any(_is_deleted(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
 

@@ -25,7 +25,7 @@ def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterato
 
 
 def is_held(home: Home) -> bool:
-    """Whether a command is at work on it now."""
+    """Return whether a command is at work on it now."""
     try:
         lock = os.open(_path(home), os.O_RDWR)
     except OSError:

@@ -46,13 +46,13 @@ class Programs:
         return self.paths[name]
 
     def are_other(self, part: Part) -> bool:
-        """Whether a part runs a program that is not the one found now, were it of the same version."""
+        """Return whether a part runs a program that is not the one found now, were it of the same version."""
         return part.name in self.paths and part.command[0] != str(self.paths[part.name])
 
 
 def operator_version(path: Path) -> str:
-    """Version of a KubeRay operator: what Go wrote into the binary, or KUBERAY_VERSION where it was built from a
-    checkout and holds none."""
+    """Return the version of a KubeRay operator: what Go wrote into the binary, or KUBERAY_VERSION where it was built
+    from a checkout and holds none."""
     found = re.search(rb"github\.com/ray-project/kuberay/ray-operator\tv(\d+\.\d+\.\d+)\t", path.read_bytes())
     held, reported = found[1].decode() if found else "", os.environ.get("KUBERAY_VERSION", "").removeprefix("v")
     if reported and not re.fullmatch(r"\d+\.\d+\.\d+", reported):
@@ -75,6 +75,6 @@ def _read_version(path: Path) -> str:
 
 
 def _all_of(lacks: list[MissingError]) -> MissingError:
-    """One message, which says once what fixes several."""
+    """Return one message, which says once what fixes several."""
     fixes = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
     return MissingError("\n".join(error.what for error in lacks), "\n".join(fixes))

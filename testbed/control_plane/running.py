@@ -25,7 +25,7 @@ PATIENCE = 180.0
 
 
 def run_of(home: Home, part: str) -> str:
-    """The mark of a part's processes: found again also where the record was lost."""
+    """Return the mark of a part's processes: found again also where the record was lost."""
     digest = hashlib.sha256(str(home.folder.resolve()).encode()).hexdigest()[:16]
     return f"control-plane-{digest}-{part}"
 
@@ -47,21 +47,21 @@ class ControlPlane:
         return self.record.parts[name]
 
     def is_healthy(self, name: str) -> bool:
-        """Whether a part runs and says so."""
+        """Return whether a part runs and says so."""
         part = self.part(name)
         return self._process(part).is_alive and self.reports_healthy(part)
 
     def reports_healthy(self, part: Part) -> bool:
-        """Asks a part for its health."""
+        """Ask a part for its health."""
         return is_healthy(part, self.home)
 
     def start(self, name: str) -> None:
-        """Starts a part that does not run, and waits until it is well."""
+        """Start a part that does not run, and waits until it is well."""
         self.begin(self.part(name))
         self.wait(name)
 
     def begin(self, part: Part) -> None:
-        """Starts a part, and notes it."""
+        """Start a part, and notes it."""
         process = processes.start(
             part.command, run=part.run, log=self.home.log(part.name), env={**os.environ, **part.environment}
         )
@@ -82,7 +82,7 @@ class ControlPlane:
         )
 
     def end(self, name: str, *, grace: float = 5.0) -> None:
-        """Ends a part and all that it started; `grace` 0 kills it."""
+        """End a part and all that it started; `grace` 0 kills it."""
         processes.stop_run(self.part(name).run, grace=grace)
 
     def restart(self, name: str, *, grace: float = 5.0) -> None:
@@ -91,7 +91,7 @@ class ControlPlane:
 
     @contextmanager
     def without(self, name: str) -> Iterator[None]:
-        """A part is away for as long as the block runs."""
+        """Return a part is away for as long as the block runs."""
         self.end(name)
         try:
             yield

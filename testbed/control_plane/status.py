@@ -28,7 +28,7 @@ class State:
 
 
 def status(home: Home) -> list[State]:
-    """Every part, in the order of their start; empty without a control plane. The API server of a joined cluster
+    """Return every part, in the order of their start; empty without a control plane. The API server of a joined cluster
     has no process here."""
     if home.record() is None:
         return []

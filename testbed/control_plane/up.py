@@ -1,4 +1,4 @@
-"""Starts a control plane, or what is missing of one."""
+"""Start a control plane, or what is missing of one."""
 
 import shutil
 from collections.abc import Callable
@@ -26,7 +26,7 @@ ROOM = 2**30
 def up(
     home: Home, *, port: int | None = None, join: Path | None = None, anyway: bool = False, say: Say = print
 ) -> ControlPlane:
-    """A control plane that is well. One that already runs is left as it is, or fixed.
+    """Return a control plane that is well. One that already runs is left as it is, or fixed.
 
     `port` is the API server's; any free one when left out. `join` is the kubeconfig of a cluster that is there
     already: then only the add-ons are started; one that others use is joined only with `anyway`.
@@ -79,7 +79,7 @@ def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedClust
 def _earlier(
     home: Home, programs: Programs, port: int | None, joined: JoinedCluster | None, say: Say
 ) -> ControlPlane | None:
-    """The control plane that is in this folder, fixed; None where there is none that can be used."""
+    """Return the control plane that is in this folder, fixed; None where there is none that can be used."""
     record = home.record()
     if record is None or not record.complete:
         if home.folder.exists() or alive(home):

@@ -30,8 +30,8 @@ def main(arguments: list[str]) -> int:
 
 
 def build(*tags: str) -> Layout:
-    """Each image that is not there yet, or those that are named and what they lie on: Debian; HAProxy, Redis and the
-    locked packages on top of it; rayhelm on top of those."""
+    """Return each image that is not there yet, or those that are named and what they lie on: Debian; HAProxy, Redis and
+    the locked packages on top of it; rayhelm on top of those."""
     layout, scratch = Layout(LAYOUTS / "ray"), LAYOUTS / ".scratch"
     steps: dict[str, Callable[[], None]] = {
         "base": lambda: make_base(layout, "base", packages_of(RECIPE / "base.packages"), scratch),

@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
 
 
 def layout_of(image: str) -> tuple[Layout, str]:
-    """The layout that has an image, and its tag. Raises MissingError where none does."""
+    """Return the layout that has an image, and its tag. Raises MissingError where none does."""
     name, _, tag = image.partition(":")
     layout = Layout(LAYOUTS / name)
     if tag not in layout.tags():

@@ -27,7 +27,7 @@ def packages_of(recipe: Path) -> list[str]:
 
 
 def make_base(layout: Layout, tag: str, packages: Sequence[str], folder: Path) -> None:
-    """Makes the image, where it is not there yet; `folder` is for the files until then. Raises MissingError."""
+    """Make the image, where it is not there yet; `folder` is for the files until then. Raises MissingError."""
     parts = f"{SUITE} {' '.join(packages)}"
     if layout.is_made_of(tag, parts):
         return

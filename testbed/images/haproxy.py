@@ -13,7 +13,7 @@ COMMAND = "usr/local/bin/haproxy"
 
 
 def make_haproxy(layout: Layout, tag: str, base: str, binary: Path, folder: Path) -> None:
-    """Makes the image, where it is not there yet. `binary` looks for its libraries in `lib` beside it."""
+    """Make the image, where it is not there yet. `binary` looks for its libraries in `lib` beside it."""
     parts = f"{layout.digest(base)} {hashlib.sha256(binary.read_bytes()).hexdigest()}"
     if layout.is_made_of(tag, parts):
         return

@@ -37,7 +37,7 @@ class Layout:
         return list(self._manifests()) if (self.folder / "index.json").exists() else []
 
     def is_made_of(self, tag: str, parts: str) -> bool:
-        """Whether the tag is there, and was made of exactly these parts."""
+        """Return whether the tag is there, and was made of exactly these parts."""
         note = self._note(tag)
         return tag in self.tags() and note.is_file() and note.read_text() == _digest(parts)
 
@@ -69,13 +69,13 @@ class Layout:
         return str(self._manifests()[tag]["digest"])
 
     def blobs(self, tag: str) -> list[str]:
-        """Digests of all that an image is made of: manifest, configuration, layers."""
+        """Return the digests of all that an image is made of: manifest, configuration, layers."""
         manifest = self._manifests()[tag]["digest"]
         content = json.loads(self._blob(manifest).read_bytes())
         return [manifest, content["config"]["digest"], *(layer["digest"] for layer in content["layers"])]
 
     def size(self, tag: str) -> int:
-        """Bytes."""
+        """Return bytes."""
         return sum(self._blob(digest).stat().st_size for digest in self.blobs(tag))
 
     def export(self, tag: str, to: IO[bytes], *, without: frozenset[str] = frozenset()) -> None:

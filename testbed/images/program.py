@@ -13,7 +13,7 @@ NOBODY = 65532
 
 
 def of_program(layout: Layout, tag: str, path: Path, arguments: Sequence[str] = ()) -> None:
-    """Makes it, where it is not there yet: the program is its entrypoint."""
+    """Make it, where it is not there yet: the program is its entrypoint."""
     about = path.stat()
     parts = f"{path} {about.st_size} {about.st_mtime_ns} {' '.join(arguments)}"
     if layout.is_made_of(tag, parts):

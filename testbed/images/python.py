@@ -28,7 +28,7 @@ MODELS = "models"
 
 
 def patterns_of(recipe: Path) -> list[str]:
-    """Patterns of files that are left out."""
+    """Return the patterns of files that are left out."""
     lines = (line.partition("|")[0].strip() for line in recipe.read_text().splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -36,7 +36,7 @@ def patterns_of(recipe: Path) -> list[str]:
 def make_packages(
     layout: Layout, tag: str, base: str, locks: Sequence[Path], left_out: Sequence[str], folder: Path
 ) -> None:
-    """Makes the image with the locked packages on top of `base`, where it is not there yet."""
+    """Make the image with the locked packages on top of `base`, where it is not there yet."""
     parts = "\n".join([layout.digest(base), *left_out, *(lock.read_text() for lock in locks)])
     if layout.is_made_of(tag, parts):
         return
@@ -50,7 +50,7 @@ def make_packages(
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Makes the image with rayhelm itself, commands of the packages, and the tiny models that replace real ones,
+    """Make the image with rayhelm itself, commands of the packages, and the tiny models that replace real ones,
     on top of `base`."""
     checkout, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=checkout)

@@ -14,7 +14,7 @@ __all__ = ["make_redis"]
 
 
 def make_redis(layout: Layout, tag: str, base: str, packages: Sequence[str], folder: Path) -> None:
-    """Makes the image, where it is not there yet. No script of a package runs: the user is the base's, and so is its
+    """Make the image, where it is not there yet. No script of a package runs: the user is the base's, and so is its
     folder, which Redis writes only if it is configured to save."""
     parts = f"{layout.digest(base)} {SUITE} {' '.join(packages)}"
     if layout.is_made_of(tag, parts):

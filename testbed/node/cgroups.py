@@ -17,12 +17,12 @@ NEEDED = ("cpu", "cpuset", "memory", "pids")
 
 
 def is_unified(root: Path = ROOT) -> bool:
-    """Whether it is version 2 alone."""
+    """Return whether it is version 2 alone."""
     return (root / "cgroup.controllers").exists()
 
 
 def trees(root: Path = ROOT) -> list[Path]:
-    """The root of each hierarchy."""
+    """Return the root of each hierarchy."""
     if is_unified(root):
         return [root]
     # Where two controllers share a tree (cpu,cpuacct), each is also a link to it.
@@ -31,7 +31,7 @@ def trees(root: Path = ROOT) -> list[Path]:
 
 
 def lacking(root: Path = ROOT) -> list[str]:
-    """Controllers that this kernel has not, or does not give away."""
+    """Return controllers that this kernel has not, or does not give away."""
     if is_unified(root):
         there = set((root / "cgroup.controllers").read_text().split())
     else:
@@ -40,7 +40,7 @@ def lacking(root: Path = ROOT) -> list[str]:
 
 
 def closed(root: Path = ROOT) -> str:
-    """Why no cgroup with these controllers can be made, as in many a container; empty where one can."""
+    """Return why no cgroup with these controllers can be made, as in many a container; empty where one can."""
     if shut := [str(tree) for tree in trees(root) if not os.access(tree, os.W_OK)]:
         return f"{shut[0]} cannot be written"
     # Only the kernel's own root may hold processes and give controllers away.
@@ -51,7 +51,7 @@ def closed(root: Path = ROOT) -> str:
 
 
 def make(name: str, root: Path = ROOT) -> list[str]:
-    """One in each hierarchy; says which controllers had to be switched on for it, in version 2."""
+    """Return one in each hierarchy; says which controllers had to be switched on for it, in version 2."""
     switched: list[str] = []
     if is_unified(root):
         switched = _switch_on(root)
@@ -66,7 +66,7 @@ def make(name: str, root: Path = ROOT) -> list[str]:
 
 
 def pids(name: str, root: Path = ROOT) -> set[int]:
-    """Processes in it and below."""
+    """Return the processes in it and below."""
     found: set[int] = set()
     for tree in trees(root):
         for procs in (tree / name).rglob("cgroup.procs"):
@@ -78,7 +78,7 @@ def pids(name: str, root: Path = ROOT) -> set[int]:
 
 
 def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
-    """Kills who is in it, and removes it from each hierarchy; `switched` are controllers to be switched off again."""
+    """Kill who is in it, and removes it from each hierarchy; `switched` are controllers to be switched off again."""
     for _ in range(50):
         if not (alive := pids(name, root)):
             break
@@ -101,7 +101,7 @@ def _switch_on(root: Path) -> list[str]:
 
 
 def _off(root: Path) -> list[str]:
-    """Controllers that are not delegated to child cgroups."""
+    """Return controllers that are not delegated to child cgroups."""
     on = (root / "cgroup.subtree_control").read_text().split()
     return [name for name in NEEDED if name not in on]
 

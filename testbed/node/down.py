@@ -1,4 +1,4 @@
-"""Ends a node; nothing of it stays."""
+"""End a node; nothing of it stays."""
 
 import json
 import shutil
@@ -22,7 +22,7 @@ should it have been killed."""
 
 
 def down(home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep_images: bool = False) -> int:
-    """Ends all processes, and removes what it had on this computer, also of a node that is half dead or whose folder is
+    """End all processes, and removes what it had on this computer, also of a node that is half dead or whose folder is
     gone; says how many processes there were. Images may be kept for the next one."""
     with alone(home, say):
         ended = clear(home, say, keep_images=keep_images)
@@ -56,7 +56,7 @@ def clear(
 
 
 def alive(home: NodeHome) -> int:
-    """Processes that carry the marks of a node or live in its cgroups, whatever its folder says."""
+    """Return the processes that carry the marks of a node or live in its cgroups, whatever its folder says."""
     return sum(len(processes.list_members(run_of(home, part))) for part in PARTS) + len(cgroups.pids(home.cgroup))
 
 
@@ -69,7 +69,7 @@ def left_behind(home: NodeHome) -> list[str]:
 
 
 def mounted_below(folder: Path) -> list[str]:
-    """Where something is mounted in the host's own tree."""
+    """Return where something is mounted in the host's own tree."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     places = [line.split()[4].replace("\\040", " ") for line in lines]
     return [place for place in places if Path(place).is_relative_to(folder)]

@@ -58,5 +58,5 @@ class NodeHome(Home):
 
 
 def home() -> NodeHome:
-    """The one of this checkout."""
+    """Return the one of this checkout."""
     return NodeHome(ROOT / ".state" / "node")

@@ -175,7 +175,7 @@ def _packages(absent: Sequence[str], compiler: bool) -> list[str]:
 
 
 def _untried() -> Iterator[tuple[str, str, str]]:
-    """Features of the kernel that do not work here, why, and what might fix it."""
+    """Yield features of the kernel that do not work here, why, and what might fix it."""
     if why := tried("unshare", *NAMESPACES, "true"):
         yield "namespaces (CONFIG_NAMESPACES)", why, "not inside of a container, or of one that is privileged"
         return  # nothing else could be tried
@@ -190,7 +190,7 @@ def _has_compiler() -> bool:
 
 
 def _of_programs() -> float:
-    """GiB that those take which are not built yet."""
+    """Return GiB that those take which are not built yet."""
     every = tools(HERE)
     modules = {module.name: module.recipe.disk for name in missing(group="node") if (module := every[name].module)}
     return sum(disk.modules + disk.cache + disk.programs for disk in modules.values()) / 1024
@@ -201,7 +201,7 @@ def _of_images() -> float:
 
 
 def _free_memory() -> float:
-    """Bytes; as much as set-up finds, which knows of a container's bound."""
+    """Return bytes; as much as set-up finds, which knows of a container's bound."""
     return float(output("bash", "-c", f"source {HERE.root}/ci/host.bash; free_memory_gib")) * 2**30
 
 
@@ -213,7 +213,7 @@ def taken(home: NodeHome) -> dict[str, str]:
 
 
 def overlaps(routes: list[dict[str, str]], addresses: list[dict[str, object]], *, ours: str) -> dict[str, str]:
-    """The same out of what `ip` says."""
+    """Return the same out of what `ip` says."""
     found: dict[str, str] = {}
     for route in routes:
         if route["dst"] != "default" and route.get("dev") != ours:

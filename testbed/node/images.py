@@ -1,4 +1,4 @@
-"""Gives a node images: from a layout into containerd, layers that it has already excepted."""
+"""Give a node images: from a layout into containerd, layers that it has already excepted."""
 
 import subprocess
 from contextlib import suppress
@@ -20,7 +20,7 @@ SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kubera
 
 
 def small_ones() -> list[Layout]:
-    """Makes the images that every node has, each tagged `node`."""
+    """Make the images that every node has, each tagged `node`."""
     layouts = []
     for name, (tool, arguments) in SMALL.items():
         layout = Layout(LAYOUTS / name)
@@ -30,7 +30,7 @@ def small_ones() -> list[Layout]:
 
 
 def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
-    """Imports an image into the containerd inside, and says its reference."""
+    """Import an image into the containerd inside, and says its reference."""
     reference = layout.reference(tag)
     manifest = layout.blobs(tag)[0]
     if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):

@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 
 def start(home: NodeHome) -> tuple[processes.Process, int]:
-    """The namespaces: the process that holds them, and the first process inside, as the host counts."""
+    """Return the namespaces: the process that holds them, and the first process inside, as the host counts."""
     ready = home.folder / "ready"
     ready.unlink(missing_ok=True)
     folders = (home.run, home.lib, home.pod_logs, home.folder / "settings")
@@ -48,7 +48,7 @@ def start(home: NodeHome) -> tuple[processes.Process, int]:
 
 
 def enter(pid: int, command: Sequence[str]) -> list[str]:
-    """A command line that runs `command` in there."""
+    """Return a command line that runs `command` in there."""
     return ["nsenter", f"--target={pid}", "--mount", "--net", "--pid", "--ipc", "--uts", "--wd=/", "--", *command]
 
 
@@ -67,7 +67,7 @@ def plug(home: NodeHome, network: Network, pid: int) -> None:
 
 
 def unplug(home: NodeHome) -> None:
-    """Takes the cable out, and with it its routes. The kernel does so too, a while after the last process has gone."""
+    """Take the cable out, and with it its routes. The kernel does so too, a while after the last process has gone."""
     if shutil.which("ip") is None:
         return
     for _ in range(100):

@@ -15,7 +15,7 @@ RIGHTS = "rayhelm-testbed-kuberay-operator"
 
 
 def install_operator(kubectl: Kubectl) -> str:
-    """CRDs, rights and a Deployment that is ready; returns the operator's version."""
+    """Return CRDs, rights and a Deployment that is ready; returns the operator's version."""
     version = found("kuberay-operator").version
     files = crd_files("kuberay", version=version)
     kubectl.apply_files(*files)
@@ -27,7 +27,8 @@ def install_operator(kubectl: Kubectl) -> str:
 
 
 def _rights() -> dict[str, object]:
-    """The ClusterRole that the simulated cluster gives its operator, which is what KubeRay's own chart grants."""
+    """Return the ClusterRole that the simulated cluster gives its operator, which is what KubeRay's own chart
+    grants."""
     objects = (item for file in ACCOUNTS for item in yaml.safe_load_all(file.read_text()))
     (role,) = (item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", RIGHTS))
     found: dict[str, object] = role

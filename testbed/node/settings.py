@@ -61,7 +61,7 @@ runtime_type = "io.containerd.runc.v2"
 
 
 def cni(network: Network) -> dict[str, Any]:
-    """No address is translated: pods reach only each other and the host."""
+    """Return no address is translated: pods reach only each other and the host."""
     ranges = [[{"subnet": str(network.pods)}]]
     return {
         "cniVersion": "1.0.0",
@@ -139,7 +139,8 @@ def kube_proxy(network: Network, kubeconfig: Path) -> dict[str, Any]:
 
 
 def corefile() -> str:
-    """Two blocks: in one, the template would answer before the cluster is asked. Names of the world do not exist."""
+    """Return two blocks: in one, the template would answer before the cluster is asked. Names of the world do not
+    exist."""
     return """cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     health

@@ -1,4 +1,4 @@
-"""Runs the small programs of the host: ip, mount, nft."""
+"""Run the small programs of the host: ip, mount, nft."""
 
 import subprocess
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ def output(*command: str, text: str = "") -> str:
 
 
 def tried(*command: str) -> str:
-    """Why a command does not work here; empty where it does."""
+    """Return why a command does not work here; empty where it does."""
     try:
         answer = _run(command, "")
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Starts a node, or says that it runs already."""
+"""Start a node, or says that it runs already."""
 
 import json
 import os
@@ -60,8 +60,8 @@ def up(
     agree: Callable[[str], None] = lambda text: None,
     say: Say = print,
 ) -> Node:
-    """A node that is ready, with names, network policies and the KubeRay operator; one that runs and is well is left as
-    it is, and given the operator where it has none. `operator` False leaves that out.
+    """Return a node that is ready, with names, network policies and the KubeRay operator; one that runs and is well is
+    left as it is, and given the operator where it has none. `operator` False leaves that out.
 
     `agree` gets a description of what will change, and raises to refuse it.
 

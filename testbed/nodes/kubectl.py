@@ -1,4 +1,4 @@
-"""Sends manifests to a cluster."""
+"""Send manifests to a cluster."""
 
 import json
 import subprocess

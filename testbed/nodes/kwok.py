@@ -13,7 +13,7 @@ POD_ADDRESSES, NODE_ADDRESS = "10.192.0.1/11", "10.224.0.1"
 
 
 def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:
-    """KWOK's arguments. `port` on loopback answers /healthz.
+    """Return KWOK's arguments. `port` on loopback answers /healthz.
 
     Only nodes with the label of simulated ones are touched, so it can join a cluster that has real ones. Heartbeats are
     writes of the node's status and no leases: a KWOK that is started again would wait for the old one's leases."""

@@ -39,7 +39,8 @@ class SpotMark(Closed):
 
 
 def labels_of(gpu_kind: GpuKind, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
-    """Labels of a host with `count` such GPUs, as its vendor's discovery writes them; none where it has none here.
+    """Return the labels of a host with `count` such GPUs, as its vendor's discovery writes them; none where it has none
+    here.
 
     `mig`: MIG instances of each GPU by profile. `slices`: pods that each GPU is offered to."""
     known = labeler(gpu_kind.vendor)

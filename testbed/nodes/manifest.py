@@ -21,7 +21,7 @@ DISK = "1Ti"
 
 
 def node(host: Host) -> dict[str, Any]:
-    """The manifest, status included."""
+    """Return the manifest, status included."""
     capacity = {
         "cpu": f"{round(host.size.cpus * 1000)}m",
         "memory": str(host.size.memory),

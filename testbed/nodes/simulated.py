@@ -19,7 +19,7 @@ WITHOUT_GPUS = "without-gpus"
 
 
 def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
-    """Nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
+    """Return the nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
 
     Shares (`gpuFraction`) are held inside Ray: pods ask for whole GPUs, and nodes offer whole ones. What `sharing`
     cuts is offered in its parts, as after the nodes' labels have been set.
@@ -31,7 +31,7 @@ def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = No
 
 
 def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
-    """Nodes without GPUs, for heads, downloads and the like."""
+    """Return nodes without GPUs, for heads, downloads and the like."""
     size = Size(cpus, memory_gib * GIB)
     return [node(Host(f"{WITHOUT_GPUS}-{index}", WITHOUT_GPUS, size, region)) for index in range(count)]
 
@@ -52,12 +52,12 @@ def uniform(
 
 
 def pool_of(manifest: dict[str, Any]) -> str:
-    """The pool that a node belongs to."""
+    """Return the pool that a node belongs to."""
     return str(manifest["metadata"]["labels"][POOL])
 
 
 def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
-    """The cluster of that name; the only one where none is named. Raises UsageError."""
+    """Return the cluster of that name; the only one where none is named. Raises UsageError."""
     there = list(loaded.fleet.clusters)
     if wanted in there or (not wanted and len(there) == 1):
         return wanted or there[0]
@@ -94,7 +94,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
 
 
 def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
-    """The label that selects how the GPUs are shared, as NOTES of chart platform says."""
+    """Return the label that selects how the GPUs are shared, as NOTES of chart platform says."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
     return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
@@ -114,7 +114,7 @@ def _vendors_taint(gpu_kind: GpuKind) -> Taint:
 
 
 def _unique(name: str, names: set[str]) -> str:
-    """Hosts of two pools may have the same name; nodes may not."""
+    """Return hosts of two pools may have the same name; nodes may not."""
     while name in names:
         name += "-2"
     names.add(name)

@@ -10,7 +10,7 @@ __all__ = ["volumes"]
 
 
 def volumes(loaded: LoadedFleet, cluster: str = "", count: int = 16) -> list[dict[str, Any]]:
-    """The storage class that the cluster's weights name, and `count` volumes of it, which fit any claim.
+    """Return the storage class that the cluster's weights name, and `count` volumes of it, which fit any claim.
 
     Made beforehand, because a provisioner is a program; a stage of KWOK frees those whose claim is gone.
 

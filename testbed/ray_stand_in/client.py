@@ -50,12 +50,12 @@ class RayStandIn:
         return str(self._ask("GET", "/-/stand-in").json()["checked_by"])
 
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
-        """Every PUT so far in the order of time, refused ones included, and those to clusters that are gone: also to
-        those of an earlier RayService of this name."""
+        """Return every PUT so far in the order of time, refused ones included, and those to clusters that are gone:
+        also to those of an earlier RayService of this name."""
         return tuple(map(Put.model_validate, self._instructions(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
-        """The failure that was set under exactly this name."""
+        """Return the failure that was set under exactly this name."""
         reported = self._instructions(namespace, name)["failure"]
         return None if reported is None else Failure.model_validate(reported)
 

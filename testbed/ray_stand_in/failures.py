@@ -60,7 +60,7 @@ class Failures:
         return reported.failure if reported else None
 
     def fail(self, namespace: str, name: str, failure: Failure, spared: tuple[str, ...]) -> None:
-        """Takes the place of what was said before under this name."""
+        """Take the place of what was said before under this name."""
         with self._lock:
             self._keep({**self._instructions, f"{namespace}/{name}": Instruction(failure=failure, spared=spared)})
 
@@ -69,7 +69,7 @@ class Failures:
             self._keep({key: reported for key, reported in self._instructions.items() if key != f"{namespace}/{name}"})
 
     def of(self, head: Head) -> Failure:
-        """How the Ray of this head fails; a Failure without content where it does not."""
+        """Return how the Ray of this head fails; a Failure without content where it does not."""
         for name in (head.cluster.name, head.cluster.service):
             reported = self._instructions.get(f"{head.cluster.namespace}/{name}")
             if reported and head.cluster.uid not in reported.spared:

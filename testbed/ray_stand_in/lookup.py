@@ -26,7 +26,7 @@ class Head:
 
 
 def head_of_service(objects: Objects, host: str, domain: str) -> Head:
-    """The head behind `<head Service>.<namespace>.svc.<domain>`. Raises Dead."""
+    """Return the head behind `<head Service>.<namespace>.svc.<domain>`. Raises Dead."""
     service, _, rest = host.partition(".")
     namespace = rest.removesuffix(f".svc.{domain}")
     if not service or not namespace or f"{namespace}.svc.{domain}" != rest or "." in namespace:
@@ -38,7 +38,7 @@ def head_of_service(objects: Objects, host: str, domain: str) -> Head:
 
 
 def head_of_ip(objects: Objects, ip: str) -> Head:
-    """The head whose pod has this IP. Raises Dead."""
+    """Return the head whose pod has this IP. Raises Dead."""
     holders = [pod for pod in objects.pods() if pod.ip == ip and pod.ready]
     heads = [pod for pod in holders if pod.is_head]
     if not heads:
@@ -52,7 +52,7 @@ def head_of_ip(objects: Objects, ip: str) -> Head:
 
 
 def lacking(objects: Objects, cluster: Cluster) -> dict[str, int]:
-    """How many Ready pods each worker group lacks of its minimum; groups that lack none are left out."""
+    """Return how many Ready pods each worker group lacks of its minimum; groups that lack none are left out."""
     ready = Counter(pod.group for pod in objects.pods() if pod.owner == cluster.uid and pod.ready and not pod.is_head)
     return {group: least - ready[group] for group, least in cluster.minimum.items() if ready[group] < least}
 

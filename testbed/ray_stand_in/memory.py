@@ -79,7 +79,7 @@ class Memory:
         return record.deployed if record and record.life == head.life else None
 
     def refuse(self, head: Head, body: Any, status: int, answer: str) -> None:
-        """Notes a PUT that changed nothing."""
+        """Record a PUT that changed nothing."""
         with self._lock:
             self._keep(head, self.deployed(head), _put(head, body, status, answer))
 
@@ -98,7 +98,7 @@ class Memory:
             self._keep(head, deployed, _put(head, config, 200, ""))
 
     def note_running(self, head: Head, config: dict[str, Any], names: frozenset[str]) -> None:
-        """Remembers which applications came to run with a configuration, should it still be in force."""
+        """Record which applications came to run with a configuration, should it still be in force."""
         with self._lock:
             deployed = self.deployed(head)
             if deployed and deployed.config == config and deployed.running != names:

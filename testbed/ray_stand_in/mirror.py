@@ -1,4 +1,4 @@
-"""Follows pods and RayClusters of the API server, so that a question about hundreds of pods costs it nothing.
+"""Follow pods and RayClusters of the API server, so that a question about hundreds of pods costs it nothing.
 
 Each kind is listed once and then watched. Whatever goes wrong (a restart of the API server, a version too old, CRDs
 that are not there yet, a line cut in two), it is listed again. Meanwhile the last state seen holds, as Ray would go on.
@@ -93,7 +93,7 @@ class Mirror:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Follows in threads of its own."""
+        """Follow in threads of its own."""
         for kind in (self._pods, self._clusters):
             arguments = (lambda: not self._ended.is_set(), lambda: self._ended.wait(_PAUSE))
             threading.Thread(target=kind.follow, args=arguments, daemon=True).start()
@@ -102,7 +102,7 @@ class Mirror:
         self._ended.set()
 
     def ready(self) -> bool:
-        """Every kind was listed once."""
+        """Return every kind was listed once."""
         return self._pods.seen and self._clusters.seen
 
     def clusters(self) -> Sequence[Cluster]:

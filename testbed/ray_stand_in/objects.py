@@ -57,7 +57,7 @@ class Objects(Protocol):
     def pods(self) -> Sequence[Pod]: ...
 
     def secret(self, namespace: str, name: str, key: str) -> str | None:
-        """One value of a Secret, None where there is none. Raises Unreachable."""
+        """Return one value of a Secret, None where there is none. Raises Unreachable."""
 
 
 class Unreachable(Exception):
@@ -65,7 +65,7 @@ class Unreachable(Exception):
 
 
 def cluster_of(found: Mapping[str, Any]) -> Cluster:
-    """A RayCluster out of the API server's JSON."""
+    """Return a RayCluster out of the API server's JSON."""
     about, spec = found["metadata"], found.get("spec") or {}
     own_service = (spec.get("headGroupSpec") or {}).get("headService") or {}
     marked = str((about.get("annotations") or {}).get("ray.io/ft-enabled", "")).lower() == "true"
@@ -85,7 +85,7 @@ def cluster_of(found: Mapping[str, Any]) -> Cluster:
 
 
 def pod_of(found: Mapping[str, Any]) -> Pod:
-    """A pod out of the API server's JSON; Ray's container is the first one."""
+    """Return a pod out of the API server's JSON; Ray's container is the first one."""
     about, status = found["metadata"], found.get("status") or {}
     labels = about.get("labels") or {}
     container = found["spec"]["containers"][0]

@@ -17,7 +17,7 @@ class Tokens:
         self._known: dict[tuple[str, int], str] = {}
 
     def refusal(self, head: Head, request: Request) -> Answer | None:
-        """Ray's answer to a request without the right token, or None. Raises Dead for a head that could not have
+        """Return Ray's answer to a request without the right token, or None. Raises Dead for a head that could not have
         started, and Unreachable."""
         if not head.pod.token_mode:
             return None

@@ -1,4 +1,4 @@
-"""Finds and builds what the cluster tests need: programs from pinned Go modules, and the CRDs that travel in them.
+"""Find and builds what the cluster tests need: programs from pinned Go modules, and the CRDs that travel in them.
 
 catalog  ci/tools/tools.yaml and the go.mod beside it, as typed records
 find       a variable, PATH, KUBEBUILDER_ASSETS, what was built

@@ -1,4 +1,4 @@
-"""Builds programs of one Go module: under a temporary name, proven, then renamed. An interrupted build leaves nothing
+"""Build programs of one Go module: under a temporary name, proven, then renamed. An interrupted build leaves nothing
 that counts, and the next one goes on from Go's own cache."""
 
 import os
@@ -26,7 +26,7 @@ UNFINISHED = ".building-"
 
 
 def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str = "") -> float:
-    """Builds the wanted programs of a module with one command, and returns the seconds that it took.
+    """Build the wanted programs of a module with one command, and returns the seconds that it took.
 
     The lock must be held. `place` is part of the title: `2 of 5`. Raises MissingError."""
     home = module.home(checkout)

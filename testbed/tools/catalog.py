@@ -65,7 +65,7 @@ class Module:
         return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in reported)])).hexdigest()
 
     def home(self, checkout: Checkout) -> Path:
-        """The folder that holds the programs once they are built."""
+        """Return the folder that holds the programs once they are built."""
         return checkout.store / "go" / self.name / self.version
 
     def _read(self, pattern: str) -> str:
@@ -130,7 +130,7 @@ def module(name: str, checkout: Checkout) -> Module:
 
 
 def tools(checkout: Checkout) -> dict[str, Tool]:
-    """Every tool by name, in the order of tools.yaml."""
+    """Return every tool by name, in the order of tools.yaml."""
     known = catalog(checkout)
     built = {
         program: Tool(program, source.version, recipe.ask, recipe.answer, source)

@@ -36,7 +36,7 @@ class Source:
 
 
 def crd_files(bundle: str, version: str = "", checkout: Checkout = HERE) -> list[Path]:
-    """The CRDs of a bundle, one file each, at the pinned version or at the one asked for.
+    """Return the CRDs of a bundle, one file each, at the pinned version or at the one asked for.
 
     Raises MissingError where they are not here, naming what brings them."""
     pinned = source(bundle, checkout)
@@ -71,7 +71,7 @@ def source(bundle: str, checkout: Checkout) -> Source:
 
 
 def bundles(checkout: Checkout) -> list[Source]:
-    """Every bundle, in the order of tools.yaml."""
+    """Return every bundle, in the order of tools.yaml."""
     return [source(name, checkout) for name in catalog(checkout).crds]
 
 
@@ -97,7 +97,7 @@ def fetch(bundle: Source, checkout: Checkout) -> None:
 
 
 def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
-    """The unpacked module in Go's cache."""
+    """Return the unpacked module in Go's cache."""
     # A module of its own, so that a go.mod somewhere above has no say. GOSUMDB is off: the sum is compared below.
     (outside / "go.mod").write_text("module outside\n")
     command = [str(go_for(OLDEST_GO, checkout)), "mod", "download", "-json", f"{bundle.module}@v{bundle.version}"]

@@ -33,7 +33,7 @@ KNOWN = (
 
 
 def diagnosis(said: str) -> tuple[str, str]:
-    """Cause and fix, as far as the end of Go's output shows them."""
+    """Return the cause and fix, as far as the end of Go's output shows them."""
     for pattern, cause, fix in KNOWN:
         if re.search(pattern, said, re.MULTILINE):
             return cause, fix

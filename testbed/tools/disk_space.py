@@ -37,12 +37,12 @@ def check_disk_space(module: Module, go: Path, checkout: Checkout) -> None:
 
 
 def free_mib(folder: Path) -> int:
-    """MiB that may still be written."""
+    """Return MiB that may still be written."""
     return shutil.disk_usage(folder).free >> 20
 
 
 def _go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
-    """Go's build cache and module cache."""
+    """Return Go's build cache and module cache."""
     answer = subprocess.run(
         [go, "env", "-json", "GOCACHE", "GOMODCACHE"],
         env=environment(checkout), capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""Looks for a program: its variable, PATH, KUBEBUILDER_ASSETS, and then what was fetched or built here."""
+"""Look for a program: its variable, PATH, KUBEBUILDER_ASSETS, and then what was fetched or built here."""
 
 import shutil
 from collections.abc import Iterator
@@ -37,12 +37,13 @@ class Search:
 
 
 def program(name: str, checkout: Checkout = HERE) -> Path:
-    """The path of a program. Raises MissingError: what is missing, why what was there did not fit, what makes it."""
+    """Return the path of a program. Raises MissingError: what is missing, why what was there did not fit, what makes
+    it."""
     return found(name, checkout).path
 
 
 def found(name: str, checkout: Checkout = HERE) -> Found:
-    """A program with its version. Raises MissingError as `program` does."""
+    """Return a program with its version. Raises MissingError as `program` does."""
     wanted = tool(name, checkout)
     result = search(wanted, checkout)
     if result.found:
@@ -55,13 +56,13 @@ def found(name: str, checkout: Checkout = HERE) -> Found:
 
 
 def missing(checkout: Checkout = HERE, *, group: str = "") -> list[str]:
-    """The names of a group that cannot be found. Raises MissingError for a variable that names no program."""
+    """Return the names of a group that cannot be found. Raises MissingError for a variable that names no program."""
     known = tools(checkout).items()
     return [name for name, wanted in known if wanted.group == group and not search(wanted, checkout).found]
 
 
 def search(wanted: Tool, checkout: Checkout) -> Search:
-    """Looks in every place, in order. Raises MissingError for a variable that names no program."""
+    """Look in every place, in order. Raises MissingError for a variable that names no program."""
     if named := checkout.env.get(wanted.variable):
         return Search(_named(wanted, named, checkout), ())
     passed_over: list[str] = []
@@ -80,17 +81,17 @@ def search(wanted: Tool, checkout: Checkout) -> Search:
 
 
 def own_path(wanted: Tool, checkout: Checkout) -> Path:
-    """Where the program lies once it was fetched or built here."""
+    """Return where the program lies once it was fetched or built here."""
     return (wanted.module.home(checkout) if wanted.module else checkout.store / "bin") / wanted.name
 
 
 def note_of(wanted: Tool, checkout: Checkout) -> Path:
-    """The file that says what a built program was made from."""
+    """Return the file that says what a built program was made from."""
     return own_path(wanted, checkout).with_name(f".{wanted.name}.pin")
 
 
 def is_ours(wanted: Tool, checkout: Checkout) -> bool:
-    """Whether it was fetched, or built from exactly what is pinned now."""
+    """Return whether it was fetched, or built from exactly what is pinned now."""
     if not own_path(wanted, checkout).is_file():
         return False
     if not wanted.module:

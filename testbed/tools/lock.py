@@ -10,7 +10,7 @@ __all__ = ["one_at_a_time"]
 
 @contextmanager
 def one_at_a_time(folder: Path, what: str) -> Iterator[None]:
-    """Waits for another build in this folder, and says so."""
+    """Wait for another build in this folder, and says so."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / ".lock").open("w") as file:
         try:

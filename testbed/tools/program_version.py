@@ -1,4 +1,4 @@
-"""Asks a program for its version."""
+"""Ask a program for its version."""
 
 import mmap
 import os
@@ -23,7 +23,7 @@ class NotRunnable(Exception):
 
 
 def read_version(tool: Tool, path: Path) -> str:
-    """The version that the file says it is, empty where it says none. Raises NotRunnable."""
+    """Return the version that the file says it is, empty where it says none. Raises NotRunnable."""
     if not path.is_file():
         raise NotRunnable("is not there" if not path.exists() else "is not a file")
     if not os.access(path, os.X_OK):
@@ -54,7 +54,7 @@ def _output(path: Path, ask: tuple[str, ...]) -> str:
 
 @lru_cache
 def _noted(path: Path, module: str, _changed: tuple[int, int]) -> str:
-    """The version of a module in the list that Go's linker leaves in each program."""
+    """Return the version of a module in the list that Go's linker leaves in each program."""
     with path.open("rb") as file:
         if not path.stat().st_size:
             return ""

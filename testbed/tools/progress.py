@@ -1,4 +1,4 @@
-"""Says what a long command does: a live line on a terminal, a line every half minute in a log."""
+"""Report what a long command does: a live line on a terminal, a line every half minute in a log."""
 
 import sys
 import threading

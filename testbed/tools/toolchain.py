@@ -19,7 +19,7 @@ FOREIGN = ("GOROOT", "GOBIN", "GOEXPERIMENT", "GOAMD64", "GOTMPDIR", "GO_EXTLINK
 
 
 def environment(checkout: Checkout) -> dict[str, str]:
-    """The environment of every `go` command. A value that is set also outweighs what `go env -w` wrote."""
+    """Return the environment of every `go` command. A value that is set also outweighs what `go env -w` wrote."""
     kept = {key: value for key, value in checkout.env.items() if key not in FOREIGN}
     return kept | {
         "GOTOOLCHAIN": "local",
@@ -33,7 +33,7 @@ def environment(checkout: Checkout) -> dict[str, str]:
 
 
 def go_for(oldest: str, checkout: Checkout) -> Path:
-    """A Go that is at least as new as `oldest`, installed here where the host has none. Raises MissingError."""
+    """Return a Go that is at least as new as `oldest`, installed here where the host has none. Raises MissingError."""
     host = shutil.which("go", path=checkout.env.get("PATH", ""))
     read_version = _version(Path(host), checkout) if host else ""
     if host and read_version and numbers(read_version) >= numbers(oldest):

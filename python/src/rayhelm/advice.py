@@ -1,4 +1,4 @@
-"""How to get what is missing: the one module that knows whether rayhelm runs in a checkout or from a wheel.
+"""How to get missing tools. This is the only module that checks whether rayhelm runs in a checkout or from a wheel.
 
 Only a checkout has a Makefile and scripts, so only there does the advice name them.
 """
@@ -25,13 +25,13 @@ __all__ = [
 
 @cache
 def find_checkout() -> Path | None:
-    """Root of the repository that this module is run from; None for an installed wheel."""
+    """Return the root of the repository that has this module; None for an installed wheel."""
     root = Path(__file__).parents[3]
     return root if (root / "Makefile").is_file() and (root / "charts").is_dir() else None
 
 
 def find_pinned_tool(name: str) -> Path | None:
-    """The tool that `make setup` fetched, by name; None where it did not, and for an installed wheel."""
+    """Return the path of a tool that `make setup` fetched; None if it is missing, and for an installed wheel."""
     root = find_checkout()
     tool = root / ".tools/bin" / name if root else None
     return tool if tool and tool.is_file() else None
@@ -64,7 +64,7 @@ def how_to_get_haproxy() -> str:
 
 
 def how_to_get_ray() -> str:
-    """Ray Serve LLM and vLLM, in the environment that rayhelm runs in."""
+    """Return how to install Ray Serve LLM and vLLM in the environment of rayhelm."""
     return _choose(
         "make setup    # Ray and vLLM for a computer without a GPU, from requirements/serve.txt\n"
         "pip install 'rayhelm[serve-gpu]'    # for a computer with GPUs",
@@ -78,7 +78,7 @@ def how_to_get_ray() -> str:
 
 
 def how_to_get_cluster() -> str:
-    """A cluster without GPUs, to rehearse on."""
+    """Return how to get a cluster without GPUs for a rehearsal."""
     return _choose(
         "make node    # makes this computer a Kubernetes node; or: kind create cluster",
         lambda: "kind create cluster    # https://kind.sigs.k8s.io; or: minikube start",

@@ -1,10 +1,10 @@
-"""The base of every model in rayhelm.
+"""The base class of every model in rayhelm.
 
-Closed (`extra="forbid"`): a mistyped key is an error at its line, not a setting that is silently lost.
+Closed (`extra="forbid"`): a mistyped key is an error with its line, not a setting without effect.
 Frozen: data flows one way, from the fleet file to the values.
-Attribute docstrings are the field descriptions: the JSON schemas, `rayhelm explain` and the README tables are read
-from them, so a field is described once, beside its type. They are read from the source when they are needed: pydantic's
-own `use_attribute_docstrings` reads them at import, which took a third of the time of `rayhelm plan`.
+Attribute docstrings are the field descriptions of the JSON schemas, `rayhelm explain` and the README tables, so a field
+is described once, beside its type. They are read from the source only when they are needed: pydantic's own
+`use_attribute_docstrings` reads them at import, which took a third of the time of `rayhelm plan`.
 """
 
 import ast
@@ -23,7 +23,7 @@ __all__ = ["Closed", "ClosedCamel", "fields_of"]
 
 
 class Closed(BaseModel):
-    """A record that knows all of its keys."""
+    """A record that refuses unknown keys."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -44,13 +44,14 @@ class Closed(BaseModel):
 
 
 class ClosedCamel(Closed):
-    """A record that people write in YAML: keys in camelCase, as everywhere in Kubernetes."""
+    """A record that users write in YAML, with camelCase keys as in Kubernetes."""
 
     model_config = ConfigDict(alias_generator=to_camel)
 
 
 def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    """Fields of a model by name, each with its description: that of `Field(...)`, or the docstring behind it."""
+    """Return the fields of a model by name, each with its description: that of `Field(...)`, or the docstring behind
+    it."""
     for name, info in model.model_fields.items():
         if info.description is None:
             owner = next((each for each in model.__mro__ if name in _docstrings(each)), model)
@@ -60,7 +61,7 @@ def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
 
 @cache
 def _docstrings(owner: type) -> dict[str, str]:
-    """Docstrings of the attributes of one class, by attribute."""
+    """Return the docstrings of the attributes of one class, by attribute."""
     file = getattr(sys.modules.get(owner.__module__), "__file__", None)
     body = _class_bodies(file).get(owner.__name__, []) if file else []
     return {

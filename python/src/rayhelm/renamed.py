@@ -1,4 +1,4 @@
-"""Keys that have a new name, read from `data/renamed/<where>.yaml`: an old key is refused with the new one."""
+"""Renamed keys, read from `data/renamed/<where>.yaml`. The error of an old key names the new one."""
 
 from collections.abc import Iterator, Mapping
 from functools import cache
@@ -23,16 +23,16 @@ class Renamed(Closed):
     new: str
     """Path of the key now: `tenants.*.pinnedVersions`."""
     fix: str = ""
-    """YAML to write instead, where the value has a new form too. Empty: the old value below the new key."""
+    """YAML to write instead, if the form of the value changed too. Empty: the old value with the new key."""
 
     def found(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-        """Each old and new path that the values have, with names in place of `*`."""
+        """Yield each old and new path that the values have, with names in place of `*`."""
         yield from _found(values, self.old.split("."), (), self.new)
 
 
 @cache
 def renamed(where: str) -> tuple[Renamed, ...]:
-    """Rows of a chart, or of `fleet`."""
+    """Return the rows of a chart, or of `fleet`."""
     file = files("rayhelm").joinpath(f"data/renamed/{where}.yaml")
     rows = yaml.safe_load(file.read_text()) if file.is_file() else None
     return tuple(Renamed.model_validate(row) for row in rows or ())

@@ -1,4 +1,4 @@
-"""The versions that rayhelm is written for, read once from `data/versions.yaml`."""
+"""Versions that rayhelm supports and tests with, read once from `data/versions.yaml`."""
 
 from functools import cache
 from importlib.resources import files
@@ -34,18 +34,18 @@ class Python(Closed):
     """Python's minor versions, here and in the images."""
 
     minimum: Version
-    """The oldest that the toolkit runs on."""
+    """Oldest version for the toolkit."""
     image: Version
-    """The one inside the Ray image: all images of one RayCluster share it."""
+    """Version in the Ray image; all images of one RayCluster have the same."""
 
 
 class PinnedImage(Closed):
     """A container image."""
 
     repository: str
-    """Name without tag, on the registry that the container runtime defaults to."""
+    """Name without tag, on the default registry of the container runtime."""
     tag: str
-    """Tag as upstream names its releases."""
+    """Tag of the upstream release."""
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
     """Digest as read from the registry; empty if it was not read."""
 
@@ -73,11 +73,11 @@ class Versions(Closed):
     vllm: Version
     """vLLM inside; the planner's constants are keyed by it."""
     torch: Version
-    """PyTorch under that vLLM."""
+    """PyTorch of that vLLM."""
     haproxy: Version
     """HAProxy of the tests and of `rayhelm up`."""
     uv: Version
-    """uv that makes the locks and installs them."""
+    """uv, which writes and installs the locks."""
     python: Python
     """Python's minor versions."""
     kuberay: Supported
@@ -85,16 +85,16 @@ class Versions(Closed):
     kubernetes: Supported
     """The API server."""
     helm: Supported
-    """Helm: every test renders with each."""
+    """Helm; the chart tests render with each version."""
     grafana: Supported
     """Grafana, for the dashboards."""
     images: dict[str, PinnedImage]
     """Container images by use."""
     binaries: dict[str, Binary]
-    """Command-line tools that `make` fetches, by the name they get in `.tools/bin`."""
+    """Command-line tools that `make setup` fetches, by their name in `.tools/bin`."""
 
 
 @cache
 def versions() -> Versions:
-    """The versions, validated on first use."""
+    """Return the versions, validated on first use."""
     return Versions.model_validate(yaml.safe_load(files("rayhelm").joinpath("data/versions.yaml").read_bytes()))

@@ -1,1 +1,1 @@
-"""Admission policies, asked before anything reaches a cluster: the same CEL that the API server runs."""
+"""Evaluate admission policies before objects reach a cluster, with the CEL that the API server runs."""

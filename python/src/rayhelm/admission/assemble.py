@@ -1,11 +1,11 @@
-"""Writes what follows from each policies/<name>/policy.yaml.in.
+"""Write the files that are generated from each policies/<name>/policy.yaml.in.
 
 It writes policy.yaml, the table of policies/README.md, and policies.json for the values model and the chart `platform`.
 
 python -m rayhelm.admission.assemble [--check]
 
-Each policy.yaml.in has two YAML documents: what people may set (description, lists of exceptions, policies that it
-requires), and the ValidatingAdmissionPolicy. Parts that several policies share are in policies/shared.yaml.
+Each policy.yaml.in has two YAML documents: its settings (description, lists of exceptions, policies that it requires)
+and the ValidatingAdmissionPolicy. Parts that several policies share are in policies/shared.yaml.
 """
 
 import json
@@ -89,7 +89,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _copies() -> list[Path]:
-    """Return the chart's copies of policies, those of policies that were removed too."""
+    """Return the chart's copies of policies, including copies of policies that were removed."""
     return sorted((charts_dir() / "platform/files/policies").glob("*.yaml"))
 
 

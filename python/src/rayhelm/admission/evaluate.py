@@ -1,6 +1,6 @@
-"""Runs policies on objects, by Google's CEL: the same language, regular expressions and types as in the API server.
+"""Evaluate policies with Google's CEL: the same language, regular expressions and types as in the API server.
 
-Nothing is defaulted here and no other admission plugin has run: an object is judged as it is written.
+Objects are evaluated as they are written: no field has a default, and no other admission plugin has changed them.
 """
 
 import re
@@ -16,23 +16,23 @@ __all__ = ["PolicyViolation", "evaluate_policies", "find_namespace", "index_name
 
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
 MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix>.*)", re.DOTALL)
-"""How each message of ours is built."""
+"""Form of the messages of rayhelm's policies."""
 
 
 @dataclass(frozen=True)
 class PolicyViolation:
-    """One thing that a policy has against an object."""
+    """One violation of a policy by an object."""
 
     policy: str
     message: str
-    """As the API server would tell it."""
+    """Message of the API server."""
     actions: tuple[str, ...]
-    """What the binding makes of it: `Deny`, `Warn`, `Audit`."""
+    """Actions of the binding: `Deny`, `Warn`, `Audit`."""
     rule: str = ""
     what: str = ""
     fix: str = ""
     fields: tuple[str, ...] = ()
-    """Where the field may stand, the nearest first."""
+    """Possible paths of the field, the nearest first."""
 
     @property
     def denies(self) -> bool:
@@ -42,7 +42,7 @@ class PolicyViolation:
 def evaluate_policies(
     policies: Iterable[AdmissionPolicy], item: Object, namespace: Object, old: Object | None = None
 ) -> list[PolicyViolation]:
-    """What the policies have against making the object, or against changing `old` into it."""
+    """Return the violations when the object is created, or when `old` is changed to it."""
     operation = "UPDATE" if old else "CREATE"
     data: dict[str, Any] = {
         "object": item,
@@ -59,12 +59,12 @@ def evaluate_policies(
 
 
 def index_namespaces(objects: Iterable[Object]) -> Mapping[str, Object]:
-    """The Namespaces among some objects, by name."""
+    """Return the Namespaces in `objects` by name."""
     return {item["metadata"]["name"]: item for item in objects if item and item["kind"] == "Namespace"}
 
 
 def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
-    """The namespace of an object; one of which nothing but the name is known, where it is not among `known`."""
+    """Return the namespace of an object. If it is not in `known`, the result has only its name."""
     name = str(item["metadata"].get("namespace") or "default")
     found = known.get(name, {"metadata": {}})["metadata"]
     labels = {**(found.get("labels") or {}), "kubernetes.io/metadata.name": name}
@@ -83,7 +83,7 @@ def _violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[Polic
         try:
             data["variables"][name] = _value(expression, data)
         except _EvaluationError:
-            # An error of a variable is one of who reads it, and it is read or not as the objects are.
+            # CEL evaluates a variable only when an expression reads it, so its error belongs to that expression.
             data["variables"].pop(name, None)
     for validation in policy.validations:
         try:
@@ -111,7 +111,7 @@ def _refusal(policy: AdmissionPolicy, message: str) -> PolicyViolation:
 
 
 class _EvaluationError(Exception):
-    """An expression that has no value."""
+    """An expression that cannot be evaluated."""
 
 
 def _value(expression: str, data: Mapping[str, Any]) -> Any:
@@ -138,6 +138,7 @@ def _environment() -> Any:
         from cel_expr_python.ext.ext_strings import ExtStrings
     except ImportError:
         raise MissingError(
-            "cel-expr-python is not there, so no policy can be asked", "pip install cel-expr-python"
+            "cel-expr-python is not installed; it is needed to evaluate admission policies",
+            "pip install cel-expr-python",
         ) from None
     return cel.NewEnv(variables=dict.fromkeys(INPUTS, cel.Type.DYN), extensions=[ExtStrings()])

@@ -20,7 +20,7 @@ BLOCKS = ("|", "|-", "|+")
 
 @dataclass(frozen=True)
 class Manifest:
-    """One object, and where it stands."""
+    """One object, and its position in a file."""
 
     item: Mapping[str, Any]
     file: str
@@ -29,7 +29,7 @@ class Manifest:
     """Lines of the file."""
 
     def problem(self, violation: PolicyViolation, within: FieldPath = ()) -> Problem:
-        """Build the problem of a violation, at the field that it is about; `within` is the path of the checked part."""
+        """Build the problem of a violation, at the line of its field. `within` is the path of the checked part."""
         path = self._path(violation, within)
         name = f"{self.item['kind']} {self.item['metadata'].get('name', '')}"
         line = self._line(path, violation)
@@ -37,7 +37,8 @@ class Manifest:
         return Problem(f"{name}: {what}", dotted(path), self.file, line, violation.fix, violation.rule)
 
     def _path(self, violation: PolicyViolation, within: FieldPath) -> FieldPath:
-        """The nearest field of those that the policy names; of several alike the one whose value is in the message."""
+        """Return the first existing field that the policy names. If several items have the field, return the one whose
+        value is in the message."""
         for field in violation.fields:
             parts = field.partition(":")[0].split(".")
             found = [
@@ -49,7 +50,7 @@ class Manifest:
         return within
 
     def _line(self, path: FieldPath, violation: PolicyViolation) -> int:
-        """Of a text in a block, the line inside of it that the policy names."""
+        """Return the line of a field. In a block of text, it is the line of the block that the policy names."""
         line = next(self.lines[path[:end]] for end in range(len(path), -1, -1) if path[:end] in self.lines)
         field = next(
             (field for field in violation.fields if ":" in field and _keys(path)[-1:] == [field.partition(":")[0]]), ""
@@ -72,12 +73,12 @@ class Manifest:
 
 
 def are_manifests(path: Path) -> bool:
-    """Whether it is Kubernetes objects, or a folder of such, and no fleet."""
+    """Return whether a path is a file of Kubernetes objects, or a folder with one, and not a fleet."""
     return any(_is_manifest(file) for file in _files(path))
 
 
 def read_manifests(path: Path) -> list[Manifest]:
-    """All objects of a file, or of the files of a folder. Raises FleetError with file and line."""
+    """Return all objects of a file, or of the files of a folder. Raises FleetError with file and line."""
     return [manifest for file in _files(path) if _is_manifest(file) for manifest in _read(file)]
 
 

@@ -1,4 +1,4 @@
-"""Pods that controllers will make of an object, which the API server judges only then."""
+"""Pods that controllers create from an object. The API server evaluates policies on them only when they are created."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -11,11 +11,11 @@ TEMPLATES: Mapping[str, Path] = {
     **dict.fromkeys(("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Job"), ("spec", "template")),
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where kinds of Kubernetes itself keep their pod. The ray.io kinds are judged by policies of their own."""
+"""Path of the pod template by kind. The ray.io kinds have policies of their own."""
 
 
 def project_pods(item: Mapping[str, Any]) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """The object itself and its pod, each with its place in the object."""
+    """Yield the object and its pod, each with its path in the object."""
     yield (), item
     template: Any = item
     place = TEMPLATES.get(item["kind"], ())

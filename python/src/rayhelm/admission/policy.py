@@ -1,4 +1,4 @@
-"""ValidatingAdmissionPolicies and their bindings, read out of YAML."""
+"""ValidatingAdmissionPolicies and their bindings, read from YAML."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ __all__ = ["AdmissionPolicy", "Validation", "load_chart_policies", "read_policie
 Object = Mapping[str, Any]
 
 FIELD = "rayhelm.dev/field-"
-"""Annotations of a policy that tell lint where a rule's field may stand, the nearest first."""
+"""Prefix of a policy's annotations with the possible paths of a rule's field, the nearest first."""
 PLURALS = {
     "RayService": "rayservices",
     "RayCluster": "rayclusters",
@@ -30,12 +30,12 @@ PLURALS = {
     "TCPRoute": "tcproutes",
     "TLSRoute": "tlsroutes",
 }
-"""Resources by kind: what an API server would tell."""
+"""API resources by kind, as the API server maps them."""
 
 
 @dataclass(frozen=True)
 class Validation:
-    """One thing that must be true."""
+    """One condition of a policy."""
 
     expression: str
     message: str
@@ -44,24 +44,24 @@ class Validation:
 
 @dataclass(frozen=True)
 class AdmissionPolicy:
-    """A policy as one binding puts it into force."""
+    """A policy with one of its bindings."""
 
     name: str
     rules: tuple[Object, ...]
     """`matchConstraints.resourceRules`."""
     conditions: tuple[str, ...]
     variables: tuple[tuple[str, str], ...]
-    """Names and expressions, in their order."""
+    """Names and expressions, in the order of the policy."""
     validations: tuple[Validation, ...]
     actions: tuple[str, ...]
     """`Deny`, `Warn`, `Audit`."""
     namespaces: Object
     """Selector of namespaces."""
     fields: Mapping[str, tuple[str, ...]]
-    """By rule."""
+    """Possible paths of the field, by rule."""
 
     def matches(self, item: Object, namespace: Object, operation: str = "CREATE") -> bool:
-        """Whether the API server would ask this policy about the object."""
+        """Return whether the API server would evaluate this policy for the object."""
         group, _, version = str(item["apiVersion"]).rpartition("/")
         resource = PLURALS.get(str(item["kind"]))
         return _selects(self.namespaces, _labels(item, namespace)) and any(
@@ -75,13 +75,13 @@ class AdmissionPolicy:
 
 @cache
 def load_chart_policies() -> tuple[AdmissionPolicy, ...]:
-    """Those of the chart `platform`, with their defaults."""
+    """Return the policies of the chart `platform`, with their defaults."""
     folder = charts_dir() / "platform/files/policies"
     return tuple(read_policies(item for file in sorted(folder.glob("*.yaml")) for item in _documents(file)))
 
 
 def read_policies(objects: Iterable[Object]) -> Iterator[AdmissionPolicy]:
-    """The policies among some objects, once for each of their bindings."""
+    """Yield the policies in `objects`, once for each of their bindings."""
     items = [item for item in objects if item]
     policies = {item["metadata"]["name"]: item for item in items if item["kind"] == "ValidatingAdmissionPolicy"}
     for item in items:
@@ -115,7 +115,7 @@ def _documents(file: Path) -> Iterator[Object]:
 
 
 def _labels(item: Object, namespace: Object) -> Object:
-    """What selects: a namespace goes by its own, to which the API server adds its name."""
+    """Return the labels that a namespace selector compares. The API server adds the name of the namespace to them."""
     if item["kind"] != "Namespace":
         return namespace["metadata"].get("labels") or {}
     about = item["metadata"]
@@ -123,7 +123,7 @@ def _labels(item: Object, namespace: Object) -> Object:
 
 
 def _selects(selector: Object, labels: Object) -> bool:
-    """A label selector, of which these policies use expressions alone."""
+    """Return whether a label selector matches. Only `matchExpressions` are supported: these policies use no others."""
     return all(_holds(each, labels) for each in selector.get("matchExpressions", ()))
 
 

@@ -30,7 +30,8 @@ class Catalog:
         self._networks = CatalogFolder(folder / "networks", NetworkKind, "network")
 
     def gpu(self, name: str) -> GpuKind:
-        """A GPU kind, or a part of one after a slash: a MIG profile (`/3g.40gb`) or a number of time slices (`/2`)."""
+        """Return a GPU kind by id or alias. A slash selects a part: a MIG profile (`/3g.40gb`) or the number of time
+        slices (`/2`)."""
         whole, _, part = name.partition("/")
         gpu = self._gpus.get(whole)
         if not part:
@@ -42,7 +43,7 @@ class Catalog:
         raise FleetError(Problem(f"{gpu.id} has no MIG", fix=f"gpu: {gpu.id}/2   # one of two time slices"))
 
     def mig(self, gpu: GpuKind) -> MigTable | None:
-        """MIG profiles of a GPU; None if it has no MIG."""
+        """Return the MIG profiles of a GPU; None if it has no MIG."""
         return self._mig.get(gpu.mig) if gpu.mig else None
 
     def model(self, name: str) -> Checkpoint:
@@ -66,5 +67,5 @@ class Catalog:
 
 @cache
 def load_catalog() -> Catalog:
-    """The catalog in the rayhelm package."""
+    """Return the catalog in the rayhelm package."""
     return Catalog()

@@ -1,4 +1,4 @@
-"""Turns a Hugging Face `config.json` into the catalog's record."""
+"""Convert a Hugging Face `config.json` into the catalog's record."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ __all__ = ["parse_model"]
 
 
 def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoint:
-    """The record of `keys`, a parsed config.json; `name` becomes its id."""
+    """Return the record of `keys`, a parsed config.json; `name` becomes its id."""
     config = Config(keys, origin)
     architecture = _architecture(config)
     record = _FAMILIES[architecture](config)
@@ -43,7 +43,7 @@ def _architecture(config: Config) -> str:
 
 
 def _contradiction(config: Config, found: ErrorDetails) -> Problem:
-    """A problem of values that contradict each other, at the key of the config.json."""
+    """Return the problem of values that contradict each other, with the key of the config.json."""
     part = str(found["loc"][0]) if found["loc"] else ""
     message = found["msg"].removeprefix("Value error, ")
     return config.problem(_KEYS.get(part, part), message).problems[0]
@@ -54,7 +54,7 @@ _KEYS = {
     "max_context": "max_position_embeddings",
     "": "num_hidden_layers",
 }
-"""Of the parts of the record in which values can contradict each other."""
+"""Keys of config.json by part of the record, for errors of values that contradict each other."""
 
 _FAMILIES: dict[str, Callable[[Config], dict[str, Any]]] = {
     "LlamaForCausalLM": decoders.decoder,

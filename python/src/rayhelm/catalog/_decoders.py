@@ -1,4 +1,4 @@
-"""Reads the config.json of decoders: dense, with experts, with windows, with latent attention."""
+"""Read the config.json of decoders: dense, with experts, with windows, with latent attention."""
 
 from typing import Any
 
@@ -11,7 +11,8 @@ Record = dict[str, Any]
 
 
 def decoder(config: Config) -> Record:
-    """Llama, and models that differ by flags: Mistral, Phi-3, Phi-4. The base of all decoders here."""
+    """Read a decoder: Llama, and models that differ from it by flags (Mistral, Phi-3, Phi-4). The other readers of
+    this module extend this one."""
     hidden = config.count("hidden_size")
     heads = config.count("num_attention_heads", most=hidden)
     bias = config.flag("attention_bias", False)
@@ -67,7 +68,8 @@ def gpt_oss(config: Config) -> Record:
 
 
 def deepseek(config: Config) -> Record:
-    """V2, V3, R1, Kimi K2. The layers of multi-token prediction are left out: vLLM loads them only to speculate."""
+    """Read DeepSeek V2, V3, R1 and Kimi K2, without the layers of multi-token prediction: vLLM loads those only for
+    speculative decoding."""
     wide = config.count("moe_intermediate_size")
     record = decoder(config)
     ranks = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
@@ -96,7 +98,7 @@ def gemma3_text(config: Config) -> Record:
 
 
 def _experts(config: Config, count: str, width: str) -> Record:
-    """Families differ in the keys of how many experts there are and how wide one is."""
+    """Read the experts. `count` and `width` are the family's keys for the number of experts and the width of one."""
     experts = config.count(count, least=2)
     active = config.count("num_experts_per_tok", most=experts)
     return {"count": experts, "active": active, "intermediate": config.count(width)}
@@ -109,7 +111,7 @@ def _windows(config: Config) -> Record:
 
 
 def _windowed_layers(config: Config, window: int | None) -> int:
-    """How many layers see only a window, by whatever key the family says it with."""
+    """Return the number of layers with a sliding window. Families use different keys for it."""
     layers = config.count("num_hidden_layers")
     if kinds := config.texts("layer_types"):
         if unknown := set(kinds) - {"full_attention", "sliding_attention"}:
@@ -126,7 +128,7 @@ def _windowed_layers(config: Config, window: int | None) -> int:
 
 
 def dtype(config: Config) -> str:
-    """Some publishers leave it out (gpt-oss); in GPU memory it is 16 bits in any case."""
+    """Return the dtype; bfloat16 if the file has none (gpt-oss). In GPU memory a weight has 16 bits in any case."""
     key = "torch_dtype" if config.has("torch_dtype") else "dtype"
     name = config.text(key, "bfloat16").removeprefix("torch.")
     if name not in _DTYPES:
@@ -138,7 +140,7 @@ _DTYPES = ("bfloat16", "float16", "float32")
 
 _MIXED = "dense layers between layers of experts are not supported"
 
-_OTHER_MODEL = "take another model: of this one rayhelm cannot tell the memory"
+_OTHER_MODEL = "use another model: rayhelm cannot compute the memory of this one"
 
 _WINDOW_PATTERN = {"gemma2": 2, "gemma3_text": 6, "gpt_oss": 2}
-"""Every n-th layer sees everything, where a family's config.json leaves that to its code."""
+"""Every n-th layer has full attention, for families whose config.json does not contain the number."""

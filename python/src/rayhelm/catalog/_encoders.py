@@ -1,4 +1,4 @@
-"""Reads the config.json of models that have an encoder: BERT and its kin, Whisper, Gemma 3 with its eye."""
+"""Read the config.json of models with an encoder: BERT and similar models, Whisper, Gemma 3 with its vision tower."""
 
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ def bert(config: Config) -> Record:
 
 
 def xlm_roberta(config: Config) -> Record:
-    """Positions start behind the padding token's, so the context is shorter by that and one."""
+    """Read XLM-RoBERTa. Positions start after the id of the padding token, so the context is shorter by that id + 1."""
     record = bert(config)
     return record | {"max_context": record["positions"] - config.count("pad_token_id", 1, least=0) - 1}
 
@@ -97,7 +97,7 @@ _GEMMA3_TEXT = {
     "head_dim": 256,
     "max_position_embeddings": 131072,
 }
-"""Defaults of transformers' Gemma3TextConfig; Google's files name only what differs."""
+"""Defaults of transformers' Gemma3TextConfig; Google's files have only the values that differ."""
 
 _SIGLIP = {"num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14}
-"""Of the SigLIP tower that Gemma 3 carries."""
+"""Defaults of the SigLIP vision tower in Gemma 3."""

@@ -1,5 +1,5 @@
-"""The boundary of a config.json: a value passes it with the type and the bounds that the arithmetic needs, or is
-refused by file, line and key."""
+"""Read and check the keys of a config.json. A value with a wrong type or outside its bounds is refused with file, line
+and key."""
 
 import re
 from collections.abc import Mapping
@@ -11,13 +11,13 @@ from rayhelm.errors import FleetError
 __all__ = ["Config"]
 
 _MOST_LAYERS = 1_000
-"""Of any stack; the deepest model published has 126 layers."""
+"""Maximum number of layers; the deepest published model has 126."""
 _MOST = 2**24
-"""Of everything else: the longest context published is 10 million tokens."""
+"""Maximum of other counts; the longest published context is 10 million tokens."""
 
 
 class Config:
-    """Keys of a config.json, or of a part of it, and where they were read. Null is the same as left out."""
+    """Keys of a config.json, or of an object in it, and their source. Null is the same as absent."""
 
     def __init__(self, keys: Mapping[str, Any], origin: Origin, inside: tuple[str, ...] = ()) -> None:
         self._keys, self._origin, self._inside = keys, origin, inside
@@ -30,7 +30,7 @@ class Config:
         return self._keys.get(key) is not None
 
     def count(self, key: str, default: int | None = None, *, least: int = 1, most: int | None = None) -> int:
-        """A whole number."""
+        """Return a whole number from `least` to `most`."""
         value = self._get(key, default)
         most = most or (_MOST_LAYERS if key.endswith("layers") else _MOST)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -54,7 +54,7 @@ class Config:
         return value
 
     def texts(self, key: str) -> list[str]:
-        """A list of texts, empty where it is left out."""
+        """Return a list of texts; empty if the key is absent."""
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             fix = f'"{key}": ["{shown(value)[1:-1]}"]' if isinstance(value, str) else ""
@@ -62,14 +62,14 @@ class Config:
         return value
 
     def layers(self, key: str) -> list[int]:
-        """A list of numbers of layers, counted from 0; empty where it is left out."""
+        """Return a list of layer numbers, counted from 0; empty if the key is absent."""
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
             raise self.problem(key, f"is {shown(value)}, not a list of whole numbers", f'"{key}": []')
         return value
 
     def pair(self, key: str) -> tuple[int, int] | None:
-        """Two whole numbers, as a list or as `128x128`."""
+        """Return two whole numbers, as a list or as `128x128`."""
         if not self.has(key):
             return None
         value = self._keys[key]
@@ -80,14 +80,14 @@ class Config:
         raise self.problem(key, f"is {shown(value)}, not two whole numbers from 1 on", f'"{key}": [128, 128]')
 
     def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> "Config":
-        """A nested object, with the defaults that its publisher leaves out."""
+        """Return a nested object, completed with `defaults`."""
         value = self._get(key)
         if not isinstance(value, Mapping):
             raise self.problem(key, f"is {shown(value)}, not an object")
         return Config(value, self._origin, (*self._inside, key)).with_defaults(defaults or {})
 
     def first_part(self, key: str) -> "Config":
-        """The first object of those that a nested one names."""
+        """Return the first value of a nested object whose values are objects."""
         parts = self.part(key)
         name = next(iter(parts._keys), None)
         if name is None:

@@ -1,4 +1,4 @@
-"""Reads catalog files: one record each, named after its id, read on first use."""
+"""Read catalog files on first use. Each file has one record and is named after its id."""
 
 import difflib
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def stem(name: str) -> str:
-    """File name of an entry. Case, spaces and underscores do not matter."""
+    """Return the file name of an entry, without suffix. Case, spaces and underscores do not matter."""
     return "-".join(name.lower().replace("_", " ").split()).replace("/", "--")
 
 
@@ -32,13 +32,13 @@ class CatalogFolder(Generic[Record]):
     """All entries of one kind."""
 
     def __init__(self, folder: Path, kind: type[Record], label: str) -> None:
-        """`label`: what messages call one entry."""
+        """`label`: noun for one entry, used in messages."""
         self._folder, self._label = folder, label
         self._kind: type[Record] = kind
         self._read: dict[Path, Record] = {}
 
     def get(self, name: str) -> Record:
-        """The entry of that id, alias or, of a model, last part of its id."""
+        """Return an entry by id, by alias or, for a model, by the last part of its id."""
         wanted = stem(name)
         if path := self._files.get(wanted):
             return self._entry(path)
@@ -72,7 +72,7 @@ class CatalogFolder(Generic[Record]):
 
 
 def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]:
-    """Every spelling that finds an entry."""
+    """Yield every name of an entry."""
     yield entry.id
     yield from entry.aliases
     if "/" in entry.id:

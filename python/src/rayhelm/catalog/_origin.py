@@ -12,7 +12,7 @@ __all__ = ["Origin", "line_of", "shown"]
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_OWN_FILE = "take the file as the model's publisher wrote it"
+_OWN_FILE = "use the unchanged file of the model's publisher"
 
 _shorten = reprlib.Repr()
 _shorten.maxstring = _shorten.maxother = 80
@@ -20,7 +20,7 @@ _shorten.maxstring = _shorten.maxother = 80
 
 @dataclass(frozen=True)
 class Origin:
-    """A file or an address, and its text where it was read from one."""
+    """A file or URL, and its text; the text is empty if the keys were not read from one."""
 
     file: str
     text: str = field(default="", repr=False)
@@ -31,11 +31,11 @@ class Origin:
 
 
 def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
-    """1-based line of the innermost of `keys` that exists; None if the first one does not."""
+    """Return the line (from 1) of the innermost of `keys` that exists; None if the first one does not exist."""
     try:
         node, line = yaml.compose(text, Loader=_Loader), None
     except (yaml.YAMLError, RecursionError):
-        return None  # JSON that YAML does not take: surrogates, and what is nested very deep
+        return None  # JSON that YAML cannot parse: surrogates, very deep nesting
     for key in keys:
         if not isinstance(node, yaml.MappingNode):
             break
@@ -47,5 +47,5 @@ def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:
 
 
 def shown(value: Any) -> str:
-    """A value for a message: at most one line, without control characters."""
+    """Return the text of a value for a message: at most one line, without control characters."""
     return _shorten.repr(value)

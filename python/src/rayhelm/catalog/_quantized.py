@@ -1,4 +1,4 @@
-"""How a checkpoint is quantized, read out of the `quantization_config` of a config.json."""
+"""Read the quantization of a checkpoint from the `quantization_config` of a config.json."""
 
 import re
 from typing import Any
@@ -13,7 +13,7 @@ Stored = dict[str, Any]
 
 
 def parse_quantization(config: Config, layers: int) -> Quantization | None:
-    """What `quantization_config` says, or None when there is none."""
+    """Return the quantization, or None if there is no `quantization_config`."""
     key = "quantization_config" if config.has("quantization_config") else "compression_config"
     if not config.has(key):
         return None
@@ -35,7 +35,7 @@ def _awq(entry: Config) -> Stored:
 
 
 def _gptq(entry: Config) -> Stored:
-    """GPTQ stores zero points even when it quantizes symmetrically."""
+    """Read GPTQ, which stores zero points also for symmetric quantization."""
     bits = _bits(entry, "bits")
     return {
         "bits": bits,
@@ -54,7 +54,7 @@ def _mxfp4(_: Config) -> Stored:
 
 
 def _bitsandbytes(entry: Config) -> Stored:
-    """NF4 and FP4 share one scale among 64 weights; a second quantization squeezes that scale to 8 bits."""
+    """Read bitsandbytes: NF4 and FP4 have a scale per 64 weights, of 8 bits if the scales are quantized too."""
     if not entry.flag("load_in_4bit", False):
         return {"bits": 8, "scale_bits": 32}
     return {"bits": 4, "group_size": 64, "scale_bits": 8 if entry.flag("bnb_4bit_use_double_quant", False) else 32}
@@ -97,13 +97,13 @@ def _bits(entry: Config, key: str, default: int | None = None) -> int:
 
 
 def _group(entry: Config, key: str, default: int = -1) -> int | None:
-    """-1 is how GPTQ writes one scale per channel."""
+    """Return the weights per scale; None for one scale per channel, which GPTQ writes as -1."""
     size = entry.count(key, default, least=-1)
     return size if size > 0 else None
 
 
 def _kept(entry: Config, layers: int, stored: Stored) -> Stored:
-    """Which parts stay in the model's dtype, by the modules that the checkpoint excludes."""
+    """Return the parts that stay in the model's dtype, from the modules that the checkpoint excludes."""
     if stored.get("only_experts"):
         return {"attention": False}
     excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore")

@@ -21,7 +21,7 @@ class Tensor:
     """A weight, or all weights of one kind in one layer."""
 
     name: str
-    """Role, for humans: `attention.q`, `experts.down`."""
+    """Role: `attention.q`, `experts.down`."""
     parameters: int
     bytes: float
     """In GPU memory, including scales and zero points."""
@@ -29,7 +29,8 @@ class Tensor:
 
 
 def element_bytes(model: Checkpoint) -> int:
-    """Bytes of one unquantized weight in GPU memory. vLLM's `dtype: auto` casts float32 checkpoints to 16 bits."""
+    """Return the bytes of one unquantized weight in GPU memory. vLLM's `dtype: auto` casts float32 checkpoints to 16
+    bits."""
     return 4 if model.dtype == "float32" and model.engine == "custom" else 2
 
 
@@ -62,13 +63,13 @@ class TensorBuilder:
         return self.vector(name, rows * columns, shard)
 
     def vector(self, name: str, parameters: int, shard: Shard = "replicated") -> Tensor:
-        """A tensor that is never quantized."""
+        """Return a tensor that is never quantized."""
         return Tensor(name, parameters, float(parameters * self.width), shard)
 
     def linear(
         self, name: str, inputs: int, outputs: int, shard: Shard, *, bias: bool = False, copies: int = 1
     ) -> Tensor:
-        """A matrix of `outputs` rows and `inputs` columns, or `copies` of it."""
+        """Return a matrix with `outputs` rows and `inputs` columns, `copies` times."""
         biases = outputs if bias else 0
         stored = _matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
         return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard)

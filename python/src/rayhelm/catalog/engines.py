@@ -101,7 +101,8 @@ class EngineConstants(Closed):
 
 
 def find_engine(version: str) -> tuple[EngineConstants, str]:
-    """The constants for a version, and a note if they are another version's. Raises FleetError for other text."""
+    """Return the constants for a version, and a note if they were measured with another version. Raises FleetError if
+    `version` is not a version."""
     wanted = _parse(version)
     lower = [path for parsed, path in _files() if parsed <= wanted]
     chosen = _read(lower[-1] if lower else _files()[0][1])

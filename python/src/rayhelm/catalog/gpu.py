@@ -19,7 +19,7 @@ class GpuLink(Closed):
     gb_per_s: float | None = Field(default=None, gt=0)
     """One direction, per GPU, GB/s (10^9)."""
     fast: bool = False
-    """Fast enough that tensor parallelism over it pays (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
+    """Fast enough for tensor parallelism (NVLink, Infinity Fabric, ICI, Gaudi's RoCE)."""
     group: int | None = Field(default=None, ge=2)
     """GPUs in one link domain (2 with an NVLink bridge, 8 on an NVSwitch board); None: all GPUs of the host."""
 
@@ -37,7 +37,7 @@ class GpuKind(Closed):
     """One kind of accelerator."""
 
     id: str
-    """The spelling that fleets use: `H100-SXM-80GB`."""
+    """Id in fleet files: `H100-SXM-80GB`."""
     aliases: tuple[str, ...] = ()
     """Other spellings that `--gpu` and fleets accept."""
     vendor: Vendor
@@ -72,14 +72,14 @@ class GpuKind(Closed):
     ray_accelerator_type: str | None = None
     """Name in `ray.util.accelerators`; None for GPUs without one, such as consumer GPUs."""
     product_label: str | None = None
-    """Value of the vendor's node label (`nvidia.com/gpu.product`), where it is known."""
+    """Value of the vendor's node label (`nvidia.com/gpu.product`); None if unknown."""
     price: GpuPrice = GpuPrice()
     of: str = Field(default="", exclude=True)
     """Whole GPU of a part (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole GPU."""
     part: float = Field(default=1.0, gt=0, le=1, exclude=True)
-    """Its part of the whole GPU, and of its price, 0 to 1."""
+    """Share of the whole GPU, and of its price, 0 to 1."""
     memory_seen: float = Field(default=1.0, gt=0, le=1, exclude=True)
-    """Its part of the memory that the driver reports: below 1 for time slices, which report the whole GPU."""
+    """Share of the memory that the driver reports, 0 to 1: below 1 for time slices, which report the whole GPU."""
     source: str
-    """Where the figures were read."""
+    """Source of the figures."""
     notes: str = ""

@@ -1,4 +1,4 @@
-"""Finds a model by a name of the catalog, a Hugging Face `config.json` or a hub id."""
+"""Find a model by a name of the catalog, a Hugging Face `config.json` or a hub id."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["read_config", "resolve", "resolve_online"]
 _TIMEOUT_S = 5.0
 _HUB_ID = re.compile(r"[\w.-]{1,96}/[\w.-]{1,96}", re.ASCII)
 _MAX_BYTES = 1 << 20
-"""The largest config.json published has some 200 kB; one over 1 MiB is something else."""
+"""Maximum size of a config.json, bytes; the largest published one has about 200 kB."""
 _LONGEST_NAME = 200
 
 _SAY_WHICH = (
@@ -32,11 +32,11 @@ _SAY_WHICH = (
     "`architecture: path/to/config.json` (or a similar model of the catalog) in the fleet file,\n"
     "`--config path/to/config.json` in `rayhelm fit`"
 )
-_OWN_FILE = "take the file as the model's publisher wrote it"
+_OWN_FILE = "use the unchanged file of the model's publisher"
 
 
 def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
-    """The model called `name`: of the catalog, or of a config.json, or of the folder with one, seen from `base`.
+    """Return the model `name`: an entry of the catalog, a config.json, or a folder with one, relative to `base`.
 
     Does not use the network. A name of the catalog has precedence over a folder; `./name` is always the folder.
     """
@@ -54,9 +54,9 @@ def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
 
 
 def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Checkpoint:
-    """The record of a parsed config.json, of its path (or its folder's), or of a name: see `resolve`.
+    """Return the record of a parsed config.json, of its path or the path of its folder, or of a name (see `resolve`).
 
-    The hub is asked only for an id that the catalog lacks; `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN` count.
+    The hub is used only for an id that the catalog lacks, with `HF_HUB_OFFLINE`, `HF_ENDPOINT` and `HF_TOKEN`.
     """
     if isinstance(source, Mapping):
         return parse_model(source, _name(source, "config.json"), Origin("config.json"))
@@ -68,7 +68,7 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
 def resolve_online(
     name: str, base: Path, known: Catalog | None = None, *, transport: httpx.BaseTransport | None = None
 ) -> Checkpoint:
-    """As `resolve`, and the hub is asked for an id that the catalog lacks."""
+    """Resolve a name as `resolve` does, and read the config.json from the hub for an id that the catalog lacks."""
     try:
         return resolve(name, base, known)
     except FleetError as unknown:
@@ -89,7 +89,8 @@ def _from_file(path: Path, base: Path = Path()) -> Checkpoint:
 
 
 def _read(path: Path, base: Path) -> tuple[Path, str]:
-    """The file itself, where `path` is its folder, and its text. Here alone is a path of the user's opened."""
+    """Return the path of the file (`path` can be its folder) and its text. No other function opens a path of the
+    user."""
     try:
         path = base / path.expanduser()
         path = path / "config.json" if path.is_dir() else path
@@ -117,7 +118,7 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         why = f"is not JSON: {error.msg}, column {error.colno}"
         raise FleetError(Problem(why, file=file, line=error.lineno, fix=_OWN_FILE)) from None
     except (RecursionError, ValueError):
-        why = "is not a model's config.json: it nests too deep, or has a number too long"
+        why = "is not a model's config.json: it is nested too deeply, or has a number with too many digits"
         raise FleetError(Problem(why, file=file, fix=_OWN_FILE)) from None
     if not isinstance(keys, dict):
         raise FleetError(
@@ -131,7 +132,7 @@ def _short(path: str) -> str:
 
 
 def _name(keys: Mapping[str, Any], default: str) -> str:
-    """What the publisher calls the model, where that is a name at all."""
+    """Return the publisher's name of the model, or `default` if the file has no valid name."""
     name = keys.get("_name_or_path")
     fine = isinstance(name, str) and name.isprintable() and 0 < len(name) <= _LONGEST_NAME
     return str(name) if fine else default
@@ -140,14 +141,14 @@ def _name(keys: Mapping[str, Any], default: str) -> str:
 def _holds_config(folder: Path) -> bool:
     try:
         return (folder / "config.json").is_file()
-    except (OSError, ValueError):  # no name that a file could have
+    except (OSError, ValueError):  # not a valid file name
         return False
 
 
 def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
-        raise _unreachable(unknown, "and HF_HUB_OFFLINE is set, so the hub is not asked")
-    import httpx  # only this branch needs it, and it takes long to import
+        raise _unreachable(unknown, "and HF_HUB_OFFLINE is set, so the hub is not used")
+    import httpx  # imported here, because the import is slow
 
     url = f"{_endpoint()}/{name}/resolve/main/config.json"
     token = os.environ.get("HF_TOKEN")

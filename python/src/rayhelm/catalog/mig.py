@@ -36,7 +36,7 @@ class MigTable(Closed):
     id: str
     aliases: tuple[str, ...] = ()
     gpus: str
-    """GPUs that the table is valid for, in words."""
+    """GPUs that the table is valid for, as text."""
     compute_slices: Slices
     memory_slices: Slices
     profiles: dict[str, MigProfile]
@@ -44,16 +44,17 @@ class MigTable(Closed):
     """Source of names, start positions and memory."""
 
     def fits(self, layout: Mapping[str, int]) -> bool:
-        """Whether the instances fit together on one GPU. `layout`: number of instances by profile."""
+        """Return whether the instances fit together on one GPU. `layout`: number of instances by profile."""
         wanted = [self.profiles[name] for name, count in layout.items() for _ in range(count)]
         return self._placed(sorted(wanted, key=lambda profile: len(profile.starts)), 0)
 
     def most(self, profile: str) -> int:
-        """Instances of one profile that fit on a GPU."""
+        """Return the instances of one profile that fit on a GPU."""
         return max(count for count in range(self.memory_slices + 1) if self.fits({profile: count}))
 
     def parts(self, shares: int) -> str | None:
-        """The largest profile of which `shares` instances fit, more compute slices first; None if there is none."""
+        """Return the largest profile of which `shares` instances fit, more compute slices first; None if there is
+        none."""
         found = [name for name in self.profiles if self.most(name) >= shares]
         return max(found, key=lambda name: (self.profiles[name].memory, self.profiles[name].compute), default=None)
 
@@ -70,7 +71,7 @@ class MigTable(Closed):
         return tuple(found)
 
     def _placed(self, wanted: list[MigProfile], taken: int) -> bool:
-        """`taken`: a bit for each memory slice."""
+        """Return whether the instances fit on the free memory slices. `taken`: a bit for each used slice."""
         if not wanted:
             return True
         first, rest = wanted[0], wanted[1:]

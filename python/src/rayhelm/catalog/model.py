@@ -1,4 +1,4 @@
-"""What rayhelm knows of a model: its architecture, in the terms of its Hugging Face `config.json`.
+"""Architecture of a model, in the terms of its Hugging Face `config.json`.
 
 One file in `data/models/` each; `huggingface.py` reads the same record out of any `config.json`.
 """
@@ -41,24 +41,24 @@ class Attention(Closed):
     head_dim: int = Field(gt=0)
     qkv_bias: bool = False
     key_bias: bool = True
-    """Where queries and values have a bias, keys have one too; Whisper's have none."""
+    """If queries and values have a bias, keys have one too (not in Whisper)."""
     output_bias: bool = False
     qk_norm: bool = False
     """RMSNorm on queries and keys, one weight of head_dim each (Qwen3, Gemma 3)."""
     sinks: bool = False
     """One learned sink per head (gpt-oss)."""
     sliding_window: int | None = Field(default=None, gt=0)
-    """Tokens that windowed layers see."""
+    """Size of the sliding window, tokens."""
     windowed_layers: int = Field(default=0, ge=0)
-    """How many of the layers are windowed; the rest see everything."""
+    """Number of layers with a sliding window; the others have full attention."""
     mla: Mla | None = None
 
     @model_validator(mode="after")
-    def _heads_share_keys_evenly(self) -> Self:
+    def _check_heads(self) -> Self:
         if self.heads % self.kv_heads:
             raise ValueError(f"kv_heads {self.kv_heads} does not divide heads {self.heads}")
         if self.windowed_layers and not self.sliding_window:
-            raise ValueError("windowed_layers needs sliding_window, the tokens that those layers see")
+            raise ValueError("windowed_layers needs sliding_window, the size of the window in tokens")
         return self
 
 
@@ -79,14 +79,14 @@ class Experts(Closed):
     expert_bias: bool = False
 
     @model_validator(mode="after")
-    def _chooses_among_those_there_are(self) -> Self:
+    def _check_active_experts(self) -> Self:
         if self.active > self.count:
             raise ValueError(f"active {self.active} is more than the {self.count} experts of a layer")
         return self
 
 
 class Quantization(Closed):
-    """How the checkpoint stores its linear weights. Embeddings, norms and routers stay in `dtype`."""
+    """Quantization of the linear weights of a checkpoint. Embeddings, norms and routers stay in `dtype`."""
 
     method: str
     """`awq`, `gptq`, `fp8`, `mxfp4`, `bitsandbytes`, `compressed-tensors` …"""
@@ -110,7 +110,7 @@ class Quantization(Closed):
 
 
 class Encoder(Closed):
-    """An encoder beside the decoder (Whisper: audio; vision towers)."""
+    """An encoder in addition to the decoder (Whisper: audio; vision towers)."""
 
     layers: int = Field(gt=0)
     hidden: int = Field(gt=0)
@@ -142,16 +142,16 @@ class Norms(Closed):
 
 
 class Companion(Closed):
-    """A checkpoint that another one cannot do without."""
+    """A checkpoint that another checkpoint needs."""
 
     role: str
-    """What it is to the model: `vocoder`."""
+    """Role of the checkpoint: `vocoder`."""
     source: str
     """Hub id."""
 
 
 class Published(Closed):
-    """What the publisher states, to check the arithmetic against."""
+    """Figures of the publisher, for a test of the computed weights."""
 
     parameters: float = Field(gt=0)
     """Parameters, as a count (not billions)."""
@@ -182,37 +182,37 @@ class Checkpoint(Closed):
     causal: bool = True
     """A decoder, which caches keys and values; False: encoder-only, no cache."""
     output: Literal["vocabulary", "pooler", "classifier", "none"] = "vocabulary"
-    """What follows the last layer: logits over `vocab`, BERT's pooler, a dense layer and one score, or nothing."""
+    """Output head: logits over `vocab`, BERT's pooler, a dense layer with one score, or none."""
     norms: Norms = Norms()
     max_context: int = Field(gt=0)
-    """Longest context that the model takes, tokens."""
+    """Longest context of the model, tokens."""
     dtype: Literal["bfloat16", "float16", "float32"] = "bfloat16"
     attention: Attention
     experts: Experts | None = None
     quantization: Quantization | None = None
     encoder: Encoder | None = None
     extra_parameters: int = Field(default=0, ge=0)
-    """Parameters that no formula here covers, counted in the publisher's code or checkpoint: `extra_source`."""
+    """Parameters that the formulas do not include, counted in the publisher's code or checkpoint (`extra_source`)."""
     extra_source: str = ""
     engine: Literal["vllm", "custom"] = "vllm"
     """Whether vLLM serves it; `custom` needs an application of its own (text-to-speech)."""
     needs_token: bool = False
-    """The hub hands it out by token only, to those who accepted its license."""
+    """Gated: the hub requires a token of an account that accepted the license."""
     companions: tuple[Companion, ...] = ()
-    """Other repositories that it needs beside it."""
+    """Other repositories that the model needs."""
     published: Published | None = None
     source: str
-    """Where the architecture was read: repository and file."""
+    """Source of the architecture: repository and file."""
     notes: str = ""
 
     @model_validator(mode="after")
-    def _parts_fit_the_whole(self) -> Self:
+    def _check_layers(self) -> Self:
         if self.attention.windowed_layers > self.layers:
             raise ValueError(f"attention.windowed_layers {self.attention.windowed_layers} exceeds layers {self.layers}")
         if self.experts and self.experts.dense_layers > self.layers:
             raise ValueError(f"experts.dense_layers {self.experts.dense_layers} exceeds layers {self.layers}")
         if self.quantization and any(layer >= self.layers for layer in self.quantization.skip_layers):
-            raise ValueError(f"quantization.skip_layers names a layer beyond the {self.layers} there are")
+            raise ValueError(f"quantization.skip_layers names a layer above {self.layers - 1}, the last one")
         if self.extra_parameters and not self.extra_source:
             raise ValueError("extra_parameters needs extra_source: where they were counted")
         return self

@@ -13,7 +13,7 @@ class NetworkKind(Closed):
     """A kind of network between hosts. Figures are per GPU."""
 
     id: str
-    """The spelling that fleets use: `rdma-400g`."""
+    """Id in fleet files: `rdma-400g`."""
     aliases: tuple[str, ...] = ()
     kind: Literal["rdma", "ethernet", "internet"]
     bandwidth_gbit_per_s: float | None = Field(default=None, gt=0)
@@ -21,11 +21,11 @@ class NetworkKind(Closed):
     effective_gb_per_s: float | None = Field(default=None, gt=0)
     """Measured or inferred rate for KV cache and activations, GB/s (10^9)."""
     effective_source: str = ""
-    """Where that figure was measured, or how it was inferred."""
+    """Source of the measurement or inference."""
     latency_us: float | None = Field(default=None, gt=0)
     latency_source: str = ""
     env: dict[str, str] = {}
-    """NCCL variables that every worker on this network needs; interfaces are named per worker group, not here."""
+    """NCCL variables of every worker on this network, without the interface, which is set per worker group."""
     source: str
     notes: str = ""
 

@@ -24,7 +24,7 @@ _FOLDER = Path(__file__).parent.parent / "data" / "operators"
 
 
 class OperandImage(Closed):
-    """Image of something that an operator runs."""
+    """Image of a component that an operator runs."""
 
     repository: str
     image: str
@@ -44,10 +44,10 @@ class NvidiaOperator(Closed):
     version: str
     source: str
     operands: dict[str, OperandImage]
-    """By their key in a ClusterPolicy."""
+    """Images by their key in a ClusterPolicy."""
     counters: dict[str, DcgmCounter]
     profiling: dict[str, DcgmCounter]
-    """Counters that not every GPU has."""
+    """Profiling counters, which only data center GPUs have."""
 
 
 class AmdPartitionMode(Closed):

@@ -9,14 +9,15 @@ __all__ = ["MOST_SLICES", "find_slice_resource", "make_mig_instance", "make_time
 MOST_SLICES = 48
 """Time slices of one GPU. CUDA MPS supports at most 48 processes, and the same limit is used without MPS."""
 UNSHOWN = 0.9
-"""Part of its share of the GPU memory that an instance has at least. Published instances have up to 8.4 % less."""
+"""Factor on the share of the GPU memory, for instances without a published value. Published instances have up to 8.4 %
+less than their share."""
 _ALONE = GpuLink(kind="none: parts of GPUs have no link to each other")
 _SLICED = {"nvidia": "nvidia.com/gpu.shared"}
 """Extended resource of a time slice by vendor. Intel's plugin keeps the resource of the whole GPU."""
 
 
 def make_mig_instance(gpu: GpuKind, table: MigTable, profile: str) -> GpuKind:
-    """The GPU kind of a MIG instance. Raises FleetError for a profile that the GPU lacks."""
+    """Return the GPU kind of a MIG instance. Raises FleetError for a profile that the GPU lacks."""
     if profile not in table.profiles:
         known = ", ".join(table.profiles)
         raise FleetError(Problem(f"{gpu.id} has no MIG profile `{profile}`", fix=f"# profiles of {gpu.id}: {known}"))
@@ -34,7 +35,7 @@ def make_mig_instance(gpu: GpuKind, table: MigTable, profile: str) -> GpuKind:
 
 
 def make_time_slice(gpu: GpuKind, slices: int) -> GpuKind:
-    """The GPU kind of one time slice, with all slices busy. Raises FleetError for a wrong number or vendor."""
+    """Return the GPU kind of one time slice, with all slices busy. Raises FleetError for a wrong number or vendor."""
     if not 2 <= slices <= MOST_SLICES:
         raise FleetError(
             Problem(
@@ -54,7 +55,8 @@ def make_time_slice(gpu: GpuKind, slices: int) -> GpuKind:
 
 
 def find_slice_resource(gpu: GpuKind) -> str:
-    """Extended resource of a GPU's time slices. Raises FleetError for vendors whose device plugin has none."""
+    """Return the extended resource of a GPU's time slices. Raises FleetError for vendors whose device plugin has
+    none."""
     if gpu.vendor not in ("nvidia", "intel"):
         message = f"the device plugin of {gpu.vendor} cannot share one {gpu.id} between pods"
         raise FleetError(Problem(message, fix="gpuFraction: 0.5   # for models of one service, which can share a GPU"))
@@ -62,7 +64,7 @@ def find_slice_resource(gpu: GpuKind) -> str:
 
 
 def _part(gpu: GpuKind, name: str, *, memory: float, compute: float) -> GpuKind:
-    """Memory and speed in proportion to its share of the GPU."""
+    """Return the GPU kind of a part, with memory and speed in proportion to its share of the GPU."""
     return gpu.model_copy(
         update={
             "id": f"{gpu.id}/{name}",

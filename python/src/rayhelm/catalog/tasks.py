@@ -1,4 +1,4 @@
-"""What clients do with a model: one file in `data/tasks/` each.
+"""Tasks of models (chat, embed, ...): one file in `data/tasks/` each.
 
 The fleet file, the planner, the charts and `rayhelm up` read these files; a new task that vLLM serves is one more file.
 """
@@ -33,7 +33,7 @@ class TaskRequest(Closed):
     path: str
     """`{model}` stands for the model's name."""
     body: dict[str, str | int] | None = None
-    """JSON without the key `model`, which is added. None: a GET."""
+    """JSON body without the key `model`, which is added. None: a GET request."""
 
 
 class TaskApplication(Closed):
@@ -50,7 +50,7 @@ class TaskKind(Closed):
 
     about: str
     server: Literal["vllm", "application"]
-    """`application`: a Ray Serve application beside vLLM, so that vLLM's memory accounting and queues do not apply."""
+    """`vllm`, or `application`: a Ray Serve application without vLLM, so vLLM's memory accounting does not apply."""
     application: TaskApplication | None = None
     """The application, if it is part of rayhelm. None: the fleet file names it."""
     generates_tokens: bool = False
@@ -58,18 +58,18 @@ class TaskKind(Closed):
     needs_output_tokens: bool = False
     """`traffic.outputTokens` is required."""
     has_shared_prefix: bool = False
-    """Prompts of several requests begin alike, so that routing by prefix can pay."""
+    """Prompts of several requests begin with the same text, so routing by prefix can be faster."""
     is_any_model_allowed: bool = False
-    """The catalog's list of a model's tasks does not matter."""
+    """Any model can have this task, also one whose entry in the catalog does not list it."""
     engine_arguments: dict[str, str] = {}
     """vLLM engine arguments that follow from the task."""
     operations: dict[str, TaskOperation] = {}
-    """Paths of the upstream API, which the gateway opens. Empty: the fleet file names them."""
+    """Paths of the upstream API that the gateway serves. Empty: the fleet file names them."""
     test_request: TaskRequest | None = Field(default=None)
     """Sent by `helm test` and `rayhelm up`. None: nothing is sent."""
 
     @model_validator(mode="after")
-    def _only_applications_name_one(self) -> Self:
+    def _check_application(self) -> Self:
         if self.application and self.server != "application":
             raise ValueError("`application` needs `server: application`")
         return self
@@ -77,7 +77,7 @@ class TaskKind(Closed):
 
 @cache
 def load_tasks() -> dict[str, TaskKind]:
-    """Every task by name."""
+    """Return every task by name."""
     return {name: TaskKind.model_validate(_read(name)) for name in _names()}
 
 
@@ -86,13 +86,13 @@ def get_task(name: str) -> TaskKind:
 
 
 def gateway_data() -> dict[str, Any]:
-    """What the templates of the chart gateway look up by task."""
+    """Return the data of each task for the templates of chart `gateway`."""
     fields = {"operations", "has_shared_prefix"}
     return {name: task.model_dump(mode="json", include=fields) for name, task in load_tasks().items()}
 
 
 def ray_service_data() -> dict[str, Any]:
-    """What the templates of the chart ray-service look up by task."""
+    """Return the data of each task for the templates of chart `ray-service`."""
     fields = {"engine_arguments", "has_shared_prefix", "test_request"}
     return {
         name: task.model_dump(mode="json", include=fields, exclude_none=True)

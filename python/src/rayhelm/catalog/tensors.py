@@ -59,7 +59,7 @@ def _embedding(model: Checkpoint) -> tuple[Tensor, ...]:
 
 
 def _encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
-    """A transformer encoder with LayerNorm and biases throughout, after its convolutions."""
+    """Return the weights of a transformer encoder with LayerNorm and biases, including its convolutions."""
     width, layers = encoder.hidden, encoder.layers
     key_bias = width if encoder.key_bias else 0
     attention = 4 * width * width + 3 * width + key_bias
@@ -121,7 +121,8 @@ def _attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
 
 
 def _latent_attention(model: Checkpoint, mla: Mla, store: TensorBuilder) -> list[Tensor]:
-    """DeepSeek's: queries and keys through low ranks. The down-projections are whole on every rank."""
+    """Return the weights of DeepSeek's latent attention, with low-rank queries and keys. Every rank has the whole
+    down-projections."""
     heads, hidden, store = model.attention.heads, model.hidden, store.for_attention()
     query = heads * (mla.qk_nope_head_dim + mla.qk_rope_head_dim)
     rank = mla.q_lora_rank

@@ -1,1 +1,1 @@
-"""The charts: running Helm on them, and writing what is generated from their values models."""
+"""Run Helm on the charts, and generate their files from the values models."""

@@ -1,4 +1,4 @@
-"""Commented values.yaml and the README table, from a values model."""
+"""Generate a commented values.yaml and the README table from a values model."""
 
 import json
 import textwrap
@@ -16,7 +16,8 @@ _REQUIRED = object()
 
 
 def values_yaml(model: type[BaseModel]) -> str:
-    """Every section with its defaults; maps of entries with one commented entry that shows all of its keys."""
+    """Return the text of values.yaml: every section with its defaults, and for each map of entries one commented
+    entry with all keys."""
     blocks = ("\n".join(_key(key, key.field.get_default(call_default_factory=True))) for key in keys(model))
     return "# Generated from the values model. Do not edit: `make generate` writes it.\n\n" + "\n\n".join(blocks) + "\n"
 
@@ -58,7 +59,8 @@ def _entry(model: type[BaseModel]) -> Iterator[str]:
 
 
 def _rows(model: type[BaseModel], prefix: str, section: BaseModel | None) -> Iterator[str]:
-    """`section`: the default of the section that contains the keys, which may differ from its type's own defaults."""
+    """Yield a row for each key. `section`: default of the section with the keys, which may differ from the defaults of
+    its type."""
     for key in keys(model):
         path = f"{prefix}{key.name}"
         default = _default(key, model, section)
@@ -94,7 +96,7 @@ def _inline(value: Any) -> str:
 
 
 def _cell(text: str) -> str:
-    """Angle brackets are escaped where they are not code: GitHub takes those as they are."""
+    """Return the text of a table cell, with angle brackets escaped outside of code."""
     parts = text.replace("|", "\\|").split("`")
     return "`".join(part if inside % 2 else part.replace("<", "&lt;") for inside, part in enumerate(parts))
 

@@ -1,4 +1,4 @@
-"""Writes, or proves fresh, everything in a chart that follows from its values model.
+"""Write the generated files of the charts, or check that they are current.
 
 python -m rayhelm.charts.generate [--check]
 """
@@ -34,7 +34,7 @@ CHARTS: dict[str, type[BaseModel]] = {
     "ray-service": RayServiceValues,
     "tenant": TenantValues,
 }
-"""A chart and the model of its values; another chart is one more line."""
+"""Model of the values by chart."""
 
 DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("gateway", "tasks"): gateway_data,
@@ -43,14 +43,14 @@ DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("platform", "metric-catalog"): as_chart_data,
     ("ray-service", "tasks"): ray_service_data,
 }
-"""Facts of the catalog that templates look up: chart, and name of the JSON file."""
+"""Data of the catalog for templates, by chart and name of the JSON file."""
 
 BEGIN = "<!-- values: generated -->\n"
-"""In a README, before the table of all values."""
+"""Line of a README before the table of all values."""
 
 
 def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Path, str]:
-    """Path in the charts folder, and the text of each generated file. `old_keys`: in place of the chart's own table."""
+    """Return the text of each generated file by its path. `old_keys` replaces the chart's own table of renamed keys."""
     model, folder = CHARTS[chart], Path(chart)
     old_keys = renamed(chart) if old_keys is None else old_keys
     readme = folder / "README.md"
@@ -68,7 +68,7 @@ def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Pat
 
 
 def stale(chart: str) -> list[Path]:
-    """Files that are not what the model says."""
+    """Return the generated files whose content is not current."""
     root = charts_dir()
     return [
         path
@@ -78,7 +78,8 @@ def stale(chart: str) -> list[Path]:
 
 
 def _shared(chart: str) -> dict[Path, str]:
-    """Copies of the templates that all charts share, under the chart's own names: why is in charts/lib/README.md."""
+    """Return copies of the templates that all charts share, with the chart's own template names. charts/lib/README.md
+    has the reason."""
     comment = "{{- /* Generated from charts/lib/%s by `make generate`. Do not edit. */ -}}\n"
     return {
         Path(chart, f"templates/lib/_{file.name}"): comment % file.name
@@ -92,14 +93,14 @@ def _json(data: object) -> str:
 
 
 def _defaults(model: type[BaseModel]) -> list[dict[str, object]]:
-    """Defaults of the entries of each map: templates/lib/_values.tpl completes with them what people wrote."""
+    """Return the defaults of the entries of each map, with which templates/lib/_values.tpl completes the entries."""
     return [
         {"path": path, "defaults": defaults} for path, entry in entry_paths(model) if (defaults := default_of(entry))
     ]
 
 
 def _rules(chart: str) -> dict[str, object]:
-    """Words of the rules by id: the templates in `validate/` hold the conditions alone."""
+    """Return the messages of the rules by id; the templates in `validate/` have only the conditions."""
     fields = {"key", "message", "fix", "since", "until"}
     return {name: rule.model_dump(include=fields) for name, rule in rules(chart).items() if "chart" in rule.layers}
 
@@ -111,7 +112,7 @@ def _policies(folder: Path) -> dict[Path, str]:
 
 
 def _readme(chart: str, text: str) -> str:
-    """With the tables that follow from data between their marks."""
+    """Return the README with the generated tables between their marks."""
     tables = {"values": readme_table(CHARTS[chart])}
     if chart in load_chart_flows():
         tables["flows"] = format_flows_table(chart)

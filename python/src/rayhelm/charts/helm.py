@@ -1,4 +1,4 @@
-"""Runs helm: the one place that does."""
+"""Run helm. No other module starts it."""
 
 import json
 import os
@@ -25,7 +25,7 @@ Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def charts_dir() -> Path:
-    """The charts of the checkout, or of the wheel."""
+    """Return the folder of the charts, in the checkout or in the wheel."""
     package = Path(__file__).parent.parent
     checkout = package.parents[2] / "charts"
     return checkout if checkout.is_dir() else package / "data/charts"
@@ -57,7 +57,7 @@ def template(
     options: Sequence[str] = (),
     helm: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """The objects that the chart renders; FleetError carries the rule that was broken."""
+    """Return the objects that the chart renders. Raises FleetError with the violated rule."""
     text = render(
         chart,
         release,
@@ -82,7 +82,8 @@ def render(
     options: Sequence[str] = (),
     helm: Path | None = None,
 ) -> str:
-    """What `helm template` prints. `chart` is a name in the charts folder or a path; values are a mapping or files."""
+    """Run `helm template` and return its output. `chart` is a name in the charts folder or a path; `values` is a
+    mapping or a list of files."""
     arguments = ["template", release, str(_chart(chart)), "--namespace", namespace]
     if kube_version:
         arguments += ["--kube-version", kube_version]
@@ -94,7 +95,7 @@ def render(
 def lint(
     chart: str, values: Mapping[str, Any] | Sequence[Path], *, kube_version: str = "", helm: Path | None = None
 ) -> str:
-    """What `helm lint --strict` says; raises when it has complaints."""
+    """Run `helm lint --strict` and return its output. Raises FleetError if it fails."""
     arguments = ["lint", "--strict", str(_chart(chart))]
     return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values, helm)
 
@@ -117,12 +118,12 @@ def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], h
 
 
 def run_helm(command: Sequence[str], environment: Mapping[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run one helm command. The tests put a cache in its place."""
+    """Run one helm command. The tests replace this function with a cache."""
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
 def _environment(folder: str) -> dict[str, str]:
-    """Folders of Helm's own, so that a render does not depend on the user's plugins and repositories."""
+    """Return an environment in which Helm does not use the plugins and repositories of the user."""
     return {**os.environ, "HELM_CONFIG_HOME": folder, "HELM_CACHE_HOME": folder, "HELM_DATA_HOME": folder}
 
 
@@ -135,7 +136,7 @@ def _problem(output: str, file: Path | None) -> Problem:
 
 
 def split_key(problem: Problem) -> Problem:
-    """The problem of a chart with the key of its values as path: charts print `<rule>: <key>: <message>`."""
+    """Return the problem with the key of the values as its path. Charts print `<rule>: <key>: <message>`."""
     key, _, message = problem.message.partition(": ")
     return problem if problem.path or not message or " " in key else replace(problem, path=key, message=message)
 

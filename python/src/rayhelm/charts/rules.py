@@ -1,4 +1,4 @@
-"""Rules, each written once in `data/rules/<chart>.yaml`: who refuses what, with which words and which fix."""
+"""Rules of the charts, each written once in `data/rules/<chart>.yaml`: message, fix, and values that break it."""
 
 from functools import cache
 from importlib.resources import files
@@ -22,29 +22,30 @@ class Rule(Closed):
     """One rule, and values that break it."""
 
     key: str = ""
-    """Key of the values at fault, which the chart writes before the message."""
+    """Key of the wrong value, which the chart prints before the message."""
     message: str
-    """What is wrong; `{name}` is filled in by the chart."""
+    """Message; the chart replaces `{name}`."""
     fix: str
-    """What to write instead, filled in alike."""
+    """Fix; the chart replaces `{name}` here too."""
     layers: tuple[Literal["chart", "schema", "model", "policy"], ...]
-    """Who refuses it: the templates in `validate/`, values.schema.json, the pydantic model, or an admission policy."""
+    """Where the rule is checked: the templates in `validate/`, values.schema.json, the pydantic model, or an admission
+    policy."""
     since: str = ""
-    """First version of KubeRay that it holds for."""
+    """First version of KubeRay with this rule."""
     until: str = ""
-    """Last version of KubeRay that it holds for."""
+    """Last version of KubeRay with this rule."""
     release: str = ""
-    """Release name with which the bad values break it; empty for any."""
+    """Release name with which the bad values break the rule; empty for any name."""
     bad: tuple[dict[str, Any], ...]
-    """Values that break it, each laid over the smallest good ones."""
+    """Values that break the rule, each merged over the smallest valid values."""
 
 
-LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # ten times as fast
+LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten times as fast
 
 
 @cache
 def rules(chart: str) -> dict[str, Rule]:
-    """Rules of a chart by id, those of its pods last."""
+    """Return the rules of a chart by id, those of its pods last."""
     return {name: Rule.model_validate(rule) for name, rule in (_read(chart) | _pod_rules(chart)).items()}
 
 

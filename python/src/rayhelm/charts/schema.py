@@ -14,9 +14,11 @@ Schema = dict[str, Any]
 
 
 def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed] = ()) -> Schema:
-    """Build a closed schema in which sections require all of their keys: `a: null` in an overlay drops a default and
-    shows no message, so it must not pass. Entries of maps may leave out keys with a default. Old keys of `renamed`
-    pass without a type: the chart refuses them with the new key.
+    """Build a closed schema.
+
+    Sections require all of their keys: with `a: null` in an overlay Helm drops the default without a message, so the
+    schema refuses it. Entries of maps may omit keys with a default. Old keys of `renamed` are accepted without a type:
+    the chart refuses them with a message that names the new key.
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}
@@ -34,14 +36,14 @@ def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed]
 
 
 def _section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
-    """The schema with its nested sections put in place and every key required."""
+    """Return the schema of a section with its nested sections inlined and every key required."""
     properties = {name: _inlined(node, definitions) for name, node in schema["properties"].items()}
     return {**schema, "properties": properties, "required": sorted(properties)}
 
 
 def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
-    """Let the old key pass, and the new one be absent beside it in an entry: a section has its default. Definitions on
-    the way are copied into place: another map that has entries of the same kind stays closed."""
+    """Accept the old key. In an entry, the new key is not required (in a section it has a default). Definitions on the
+    path are copied and inlined, so that other maps with the same kind of entries stay closed."""
     *above, old = row.old.split(".")
     node = root
     for part in above:
@@ -56,12 +58,12 @@ def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
 
 
 def _opened(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
-    """The schema of a key, or of any name for `*`, as a copy in its place."""
+    """Replace the schema of a key (or of any name, for `*`) with a copy, and return the copy."""
     if part == "*":
         holder, key = _any_name(node)
     else:
         holder, key = node["properties"], part
-        # A section whose keys all have new names elsewhere.
+        # An old section: all of its keys were moved to other sections.
         holder.setdefault(key, {"type": "object", "properties": {}, "additionalProperties": False})
     holder[key] = copy.deepcopy(holder[key])
     if name := _ref(holder[key]):
@@ -87,7 +89,7 @@ def _inlined(node: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _tidy(node: Any) -> Any:
-    """Without titles, without null (a key is left out instead), descriptions on one line, names of entries closed."""
+    """Return the schema without titles and null types, with descriptions on one line and closed patterns of names."""
     if isinstance(node, list):
         return [_tidy(item) for item in node]
     if not isinstance(node, dict):

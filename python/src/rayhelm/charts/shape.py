@@ -1,8 +1,8 @@
-"""The tree of a values model: which keys are sections with defaults, and which are maps or lists of entries.
+"""The tree of a values model: keys that are sections with defaults, and keys that are maps or lists of entries.
 
-The difference decides the schema. A section is always in values.yaml, so a key that is missing can only have been
-dropped by `key: null`, and the schema requires it. An entry is written by people: its optional keys may be left out,
-and the chart completes it with the defaults in `files/defaults.json`.
+The schema differs for both. A section is always in values.yaml, so a missing key can only come from `key: null`, and
+the schema requires all keys. Users write entries: they may omit optional keys, and the chart completes each entry with
+the defaults in `files/defaults.json`.
 """
 
 import types
@@ -37,7 +37,7 @@ class Key:
 
 
 def keys(model: type[BaseModel]) -> Iterator[Key]:
-    """Keys in the order of the model; the settings that all pods have come last."""
+    """Yield the keys in the order of the model; then the settings that all pods have."""
     fields = fields_of(model)
     shared = PodSettings.model_fields if issubclass(model, PodSettings) and model is not PodSettings else {}
     own = {name: field for name, field in fields.items() if name not in shared}
@@ -53,7 +53,7 @@ def keys(model: type[BaseModel]) -> Iterator[Key]:
 
 
 def default_of(model: type[BaseModel]) -> dict[str, Any]:
-    """Everything that has a default, nested; what is required is left out."""
+    """Return all defaults, nested, without required keys."""
     values: dict[str, Any] = {}
     for key in keys(model):
         if key.field.is_required():
@@ -70,7 +70,7 @@ def default_of(model: type[BaseModel]) -> dict[str, Any]:
 def entry_paths(
     model: type[BaseModel], above: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], type[BaseModel]]]:
-    """Path of each map of entries, `*` for a name, and the model of its entries; a map before those below it."""
+    """Yield the path of each map of entries (`*` for a name) and the model of its entries, parents before children."""
     for key in keys(model):
         here = (*above, key.name)
         if key.entry:
@@ -81,7 +81,7 @@ def entry_paths(
 
 
 def entry_models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
-    """Models of all entries anywhere below, by class name."""
+    """Return the models of all entries below `model` by class name."""
     found: dict[str, type[BaseModel]] = {}
     for key in keys(model):
         if key.entry:
@@ -93,7 +93,7 @@ def entry_models(model: type[BaseModel]) -> dict[str, type[BaseModel]]:
 
 
 def summary(annotation: Any) -> str:
-    """The type in a few words, for tables."""
+    """Return a short name of a type, for tables."""
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return summary(args[0])

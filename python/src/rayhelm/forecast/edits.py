@@ -127,7 +127,7 @@ def generalize_path(path: str, old: Any, new: Any) -> str:
 
 
 def match_path(pattern: str, path: str) -> bool:
-    """Whether `pattern` is `path` or one of its parents."""
+    """Return whether `pattern` is `path` or one of its parents."""
     return path == pattern or path.startswith((f"{pattern}.", f"{pattern}[", f"{pattern} "))
 
 
@@ -137,7 +137,7 @@ def find_strongest(effects: Iterable[KubeRayEffect]) -> KubeRayEffect:
 
 
 def are_equal(old: Any, new: Any) -> bool:
-    """Whether KubeRay treats two values as equal: another spelling of a quantity, or an empty list and none."""
+    """Return whether KubeRay treats two values as equal: another spelling of a quantity, or an empty list and none."""
     if old in (None, []) and new in (None, []):
         return True
     numbers = [_parse_quantity(value) for value in (old, new)]

@@ -1,4 +1,4 @@
-"""Calls the API server through kubectl, which supports every way to sign in. No other module starts kubectl."""
+"""Call the API server through kubectl, which supports every authentication method. No other module starts kubectl."""
 
 import json
 import os
@@ -15,13 +15,13 @@ from rayhelm.processes import MARK
 __all__ = ["MANAGER", "Kubectl", "KubectlError", "find_kubectl"]
 
 MANAGER = "rayhelm"
-"""Field manager of everything that is applied here."""
+"""Field manager of all objects that this module applies."""
 
 _APPLY = ("apply", "--server-side", "--force-conflicts", f"--field-manager={MANAGER}")
 
 
 class KubectlError(RayhelmError):
-    """kubectl failed; the message carries what it printed."""
+    """kubectl failed; the message has its output."""
 
     def __init__(self, arguments: tuple[str, ...], said: str) -> None:
         self.said = said
@@ -37,7 +37,7 @@ class Kubectl:
         the process that started them was killed."""
         self._command = [str(program)]
         if kubeconfig:
-            # The cache lies beside the kubeconfig: it is useless once the cluster is gone.
+            # The cache is beside the kubeconfig, because it is useless after the cluster is removed.
             self._command += [f"--kubeconfig={kubeconfig}", f"--cache-dir={kubeconfig.parent / 'cache'}"]
         if context:
             self._command += [f"--context={context}"]

@@ -1,1 +1,1 @@
-"""Check a fleet or manifests before anything reaches a cluster: charts, policies, Ray and vLLM."""
+"""Check a fleet or manifests before they reach a cluster: with charts, policies, Ray and vLLM."""

@@ -1,4 +1,4 @@
-"""The verdicts of the admission policies of a fleet's clusters on the objects of the fleet."""
+"""Evaluate the admission policies of a fleet's clusters on the objects of the fleet."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,19 +16,19 @@ from rayhelm.spec.load import LoadedFleet
 __all__ = ["AdmissionResult", "RenderedReleases", "check_releases"]
 
 RenderedReleases = Sequence[tuple[Release, Sequence[Mapping[str, Any]]]]
-"""Releases with the objects that helm renders of them."""
+"""Releases with the objects that helm renders."""
 
 
 FLEET_FIXES = {"image-source": "image: {digest: sha256:...}"}
-"""What to write in the fleet file instead; the fixes of the policies are for manifests."""
+"""Fixes for the fleet file by rule; the fixes of the policies are for manifests."""
 
 
 @dataclass
 class AdmissionResult:
-    """The violations of the policies of each cluster by the objects of its releases."""
+    """Violations of the policies of each cluster by the objects of its releases."""
 
     problems: list[Problem] = field(default_factory=list)
-    """With their lines of the fleet file."""
+    """Problems with their lines in the fleet file."""
     warnings: list[str] = field(default_factory=list)
     """Violations of policies that do not deny."""
     done: list[str] = field(default_factory=list)
@@ -57,11 +57,11 @@ def check_releases(made: RenderedReleases, loaded: LoadedFleet) -> AdmissionResu
 def _find_violations(
     here: RenderedReleases, policies: Sequence[AdmissionPolicy]
 ) -> Iterator[tuple[Release, Mapping[str, Any], PolicyViolation]]:
-    """Each violation once per rule and release, because the objects of a release repeat each other."""
+    """Yield each violation once per rule and release, because the objects of a release repeat each other."""
     known = index_namespaces(item for _, items in here for item in items)
     for release, items in here:
         seen: set[str] = set()
-        # The RayService first: it has the models, and a Job only what it runs.
+        # The RayService first, because it has the models.
         for item in sorted(items, key=lambda item: item["kind"] != "RayService"):
             violations = [
                 violation
@@ -76,8 +76,8 @@ def _find_violations(
 def _problems_of(
     release: Release, item: Mapping[str, Any], violation: PolicyViolation, loaded: LoadedFleet
 ) -> Iterator[Problem]:
-    """The problem of each model that breaks the rule, else of the release. The fix of a policy is for manifests, so it
-    is replaced where the fleet file has other keys."""
+    """Yield a problem for each model that breaks the rule, else one for the release. If the fleet file has other keys
+    than a manifest, the fix of the policy is replaced."""
     message = f"{item['kind']} {item['metadata']['name']}: {violation.what or violation.message}"
     is_revision = violation.rule == RULE and release.chart == "ray-service"
     unpinned = list_unpinned_models(loaded.fleet, loaded.fleet.models_of(release.name)) if is_revision else []

@@ -23,16 +23,16 @@ class NotChecked:
     """A check that did not run."""
 
     what: str
-    """What was not checked, and why."""
+    """The check, and why it did not run."""
     how: str = ""
     """How to get what is missing."""
     is_required: bool = False
-    """The check is part of every lint, or was asked for: without it the result is not complete."""
+    """The check is part of every lint, or was requested: without it the result is incomplete."""
 
 
 @dataclass
 class Checked:
-    """What was checked, and what was not."""
+    """Results of the checks, and checks that did not run."""
 
     done: list[str] = field(default_factory=list)
     not_checked: list[NotChecked] = field(default_factory=list)
@@ -83,7 +83,7 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
 
 
 def _locate(problem: Problem, release: Release, loaded: LoadedFleet) -> Problem:
-    """A problem of a chart, with the line of the model, tenant or pool that its key names."""
+    """Return the problem of a chart with the line of the model, tenant or pool that its key names."""
     from rayhelm.charts.helm import split_key
 
     keyed = split_key(problem)
@@ -121,8 +121,8 @@ def _ask_ray(configs: dict[str, str], rendered: Rendered, checked: Checked, *, i
 
 
 def _served_names(config: Any, path: str) -> list[str]:
-    """Model ids and application names on a path of a Serve config, such as `applications.0.args.llm_configs.1`, the
-    last first."""
+    """Return the model ids and application names on a path of a Serve config (`applications.0.args.llm_configs.1`), the
+    last one first."""
     names: list[str] = []
     for step in path.split(".") if path else ():
         try:

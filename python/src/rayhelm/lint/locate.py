@@ -1,4 +1,4 @@
-"""The line of the fleet file that a problem of a release comes from."""
+"""Find the line of the fleet file that causes a problem of a release."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -14,9 +14,9 @@ FleetPath = tuple[str, ...]
 
 
 def locate(problem: Problem, release: Release, loaded: LoadedFleet, names: Sequence[str] = ()) -> Problem:
-    """The problem with file and line of the fleet file. `names` are what it is about: models, tenants or pools.
+    """Return the problem with file and line of the fleet file. `names`: models, tenants or pools that it concerns.
 
-    The first part of the fleet that has one of the names is taken, else the part that the release is made for.
+    The line is that of the first part of the fleet with one of the names, else of the part that the release serves.
     """
     parts = list(_list_parts(release, loaded.fleet))
     part = next((part for part in parts if part[1] in names), parts[-1])
@@ -29,13 +29,14 @@ def locate(problem: Problem, release: Release, loaded: LoadedFleet, names: Seque
 
 
 def names_in(path: str) -> tuple[str, ...]:
-    """Names in a dotted path of the values: `serve.applications.chat.models.chat` has `chat`. No name has dots."""
+    """Return the names in a dotted path of the values: `serve.applications.chat.models.chat` has `chat`. No name has
+    dots."""
     return tuple(step.partition("[")[0] for step in path.split(".")) if path else ()
 
 
 def _list_parts(release: Release, fleet: Fleet) -> Iterator[FleetPath]:
-    """Parts of the fleet that the values of a release are made from, each with its name second; the last is the one
-    to name if nothing else is known."""
+    """Yield the paths of the parts of the fleet that the values of a release come from. The second item of a path is
+    the name; the last path is the default."""
     if release.chart == "tenant":
         yield ("tenants", release.name)
         return

@@ -1,4 +1,4 @@
-"""What `rayhelm render` and `rayhelm lint` would refuse in a planned fleet, as far as it is known without helm."""
+"""Problems that `rayhelm render` and `rayhelm lint` would find in a planned fleet, without helm."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ __all__ = ["preview_problems"]
 
 
 def preview_problems(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
-    """All of them at once, by line, so that the second version of a fleet file is right."""
+    """Return all problems by line, so that the user can fix all of them at once."""
     found = [*find_problems_of_values(plan, loaded), *_find_unpinned_models(loaded)]
     return tuple(sorted(found, key=lambda problem: problem.line or 0))
 

@@ -10,12 +10,12 @@ __all__ = ["RULE", "UNPINNED_FIX", "list_unpinned_models"]
 
 RULE = "model-revision"
 UNPINNED_FIX = Fix(
-    "unpinnedReason", "the weights may change: this is a trial", "or `revision`, the 40 hexadecimal digits of a commit"
+    "unpinnedReason", "a trial: the weights may change", "or `revision`, the 40 hexadecimal digits of a commit"
 )
 
 
 def list_unpinned_models(fleet: Fleet, names: Iterable[str]) -> list[str]:
-    """Those of `names` that a hub has and that have neither `revision` nor `unpinnedReason`."""
+    """Return the hub models among `names` that have neither `revision` nor `unpinnedReason`."""
     models = {name: fleet.models[name] for name in names}
     return [
         name

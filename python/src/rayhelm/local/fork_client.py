@@ -1,8 +1,8 @@
-"""Takes the place of `python`: asks the fork server for a fork that runs the given script, and ends when it ends.
+"""Replace `python`: request a fork that runs the given script from the fork server, and end when it ends.
 
     python -ISB fork_client.py SOCKET PYTHON [arguments of python ...]
 
-Runs without `site` and without the package, because it starts in place of every Python of the run: in 10 ms.
+It runs without `site` and without the package, because it replaces every Python of the run: it starts in 10 ms.
 """
 
 import array
@@ -13,7 +13,7 @@ import sys
 from typing import NoReturn
 
 FORKED = ("default_worker.py", "setup_worker.py", "--multiprocessing-fork")
-"""Programs that import vLLM: Ray's workers, and what multiprocessing spawns."""
+"""Programs that import vLLM: Ray's workers, and processes that multiprocessing spawns."""
 
 
 def main(path: str, python: str, *argv: str) -> NoReturn:

@@ -39,7 +39,7 @@ DESCRIPTORS = 250
 
 def main(path: str, python: str) -> None:
     _import_all()
-    # Processes that a fork starts come from here too: workers of Ray's agents, and what multiprocessing spawns.
+    # This server also forks for the children of a fork: workers of Ray's agents, processes of multiprocessing.
     import multiprocessing.spawn
 
     sys.executable = python

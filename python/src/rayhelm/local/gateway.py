@@ -149,7 +149,7 @@ def _command(state: EndpointState) -> list[str]:
 
 
 def _keys_file(state: EndpointState) -> Path:
-    """The file where the chart mounts the Secret of the tenant."""
+    """Return the file where the chart mounts the Secret of the tenant."""
     return state.gateway / "keys" / TENANT / "keys"
 
 

@@ -1,4 +1,4 @@
-"""Checks before `rayhelm up` starts anything. They change nothing."""
+"""Checks that run before `rayhelm up` starts anything. They change nothing."""
 
 import ctypes.util
 import os
@@ -59,7 +59,7 @@ def check(
     gpus: LocalGpus | None = None,
     gateway: bool = False,
 ) -> None:
-    """Raises RayhelmError with the first thing that prevents the endpoint from starting.
+    """Raise RayhelmError with the first problem that prevents the endpoint from starting.
 
     `requested_gpus` is the number of GPUs that the models request; `gpus` are those of this computer.
     """

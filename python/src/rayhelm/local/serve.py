@@ -26,13 +26,13 @@ START_TIMEOUT = 180.0
 DEPLOY_TIMEOUT = 1800.0
 """Seconds for the applications to start; real weights may have to be downloaded."""
 IDLE_SLOTS = 4
-"""Logical CPUs beyond those of replicas: Serve's controller, proxies, and what the replicas start."""
+"""Logical CPUs in addition to those of replicas: Serve's controller, proxies, processes of the replicas."""
 
 WORKER_DIED = "SYSTEM_ERROR"
 """Ray's name for a worker that ended unexpectedly."""
 
 ProgressReporter = Callable[[str], None]
-"""Receives what `up` waits for, in words; equal words mean that nothing has changed."""
+"""Receives a description of what `up` waits for. The same text again means no change."""
 
 
 class StartFailed(RayhelmError):

@@ -22,7 +22,7 @@ LLM_BUILDER = "ray.serve.llm:build_openai_app"
 
 
 def can_check() -> bool:
-    """Whether Ray and vLLM are installed here."""
+    """Return whether Ray and vLLM are installed here."""
     return find_spec("ray") is not None and find_spec("vllm") is not None
 
 

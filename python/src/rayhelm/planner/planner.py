@@ -1,4 +1,4 @@
-"""Plans a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
+"""Plan a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -73,7 +73,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
 
 
 def _read_speed(cluster: str, loaded: LoadedFleet) -> float | None:
-    """Rate at which a node reads weights, GiB/s; None if the fleet file does not set it."""
+    """Return the rate at which a node reads weights, GiB/s; None if the fleet file does not set it."""
     speed = loaded.fleet.clusters[cluster].weights.read_speed
     return speed / 8 / 2**30 if speed else None
 
@@ -115,7 +115,7 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> C
 
 
 def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:
-    """Settings of the fleet file that the model does not support."""
+    """Return the settings of the fleet file that the model does not support."""
     path, traffic = ("models", name), spec.traffic
     if spec.context and spec.context > model.max_context:
         yield loaded.document.problem(
@@ -148,7 +148,8 @@ def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFl
 
 
 def _largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
-    """Models with a pinned pool first, then large models before small ones: those with the least choice first."""
+    """Return models with a pinned pool first, then large models before small ones: those with the least choice
+    first."""
     return sorted(
         model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
     )

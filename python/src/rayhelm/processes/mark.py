@@ -23,7 +23,7 @@ def list_marked(run: str) -> Iterator[psutil.Process]:
 
 
 def has_ended(process: psutil.Process) -> bool:
-    """Whether a process has ended; a zombie only waits for its parent to read its exit status."""
+    """Return whether a process has ended; a zombie only waits for its parent to read its exit status."""
     try:
         return bool(process.status() == psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:

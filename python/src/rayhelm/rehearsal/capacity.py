@@ -51,7 +51,7 @@ def list_free_capacity(nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mappin
 
 
 def can_schedule(pods: Sequence[Capacity], nodes: Sequence[Capacity]) -> bool:
-    """Whether all pods fit on the nodes, scheduled from the largest to the smallest."""
+    """Return whether all pods fit on the nodes, scheduled from the largest to the smallest."""
     free = list(nodes)
     for pod in sorted(pods, key=lambda capacity: capacity.memory, reverse=True):
         index = next((index for index, capacity in enumerate(free) if capacity.can_hold(pod)), None)
@@ -99,7 +99,7 @@ def _parse_quantity(quantity: str | float) -> float:
 
 
 def _is_tainted(node: Mapping[str, Any]) -> bool:
-    """Whether a taint keeps stand-ins away: they have no tolerations."""
+    """Return whether a taint keeps stand-ins away: they have no tolerations."""
     return any(taint["effect"] in ("NoSchedule", "NoExecute") for taint in node["spec"].get("taints", ()))
 
 

@@ -1,4 +1,4 @@
-"""Checks before a rehearsal creates anything. All problems are reported together."""
+"""Check before a rehearsal creates anything. All problems are reported together."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -82,7 +82,7 @@ def inspect_cluster(kubectl: Kubectl) -> ClusterFacts:
 
 
 def refuse_other_rehearsal(kubectl: Kubectl) -> None:
-    """Raises FleetError if another rehearsal is on the cluster."""
+    """Raise FleetError if another rehearsal is on the cluster."""
     earlier = record.read(kubectl) if record.is_left_behind(kubectl) else None
     if earlier is None:
         if record.is_left_behind(kubectl):
@@ -124,7 +124,7 @@ def refuse_obstacles(
     with_gpus: bool = False,
     allow_existing: bool = False,
 ) -> None:
-    """Raises FleetError with every problem of the cluster.
+    """Raise FleetError with every problem of the cluster.
 
     `objects` are those of `releases`; `twice` those of the service that has two Ray clusters during the change.
     """

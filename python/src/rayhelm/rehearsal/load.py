@@ -125,12 +125,12 @@ def run_load(
 
 
 def check_image(kubectl: Kubectl, image: str) -> None:
-    """Raises MissingError if the nodes do not have the image, or the image lacks a package or the tiny models."""
+    """Raise MissingError if the nodes do not have the image, or the image lacks a package or the tiny models."""
     _try_image(kubectl, image, ("python", "-c", _CHECK), how_to_get_rehearsal_image())
 
 
 def check_gateway_image(kubectl: Kubectl, image: str) -> None:
-    """Raises MissingError if the nodes do not have the gateway's image, or it does not run HAProxy."""
+    """Raise MissingError if the nodes do not have the gateway's image, or it does not run HAProxy."""
     _try_image(kubectl, image, ("haproxy", "-v"), how_to_get_gateway_image())
 
 
@@ -208,7 +208,8 @@ def _parse_log(log: str) -> LoadResult:
 
 
 def _build_secret(name: str, plan: dict[str, Any]) -> dict[str, Any]:
-    """A Secret, because the plan has API keys. It also has the program: an image may be older than this command."""
+    """Return a Secret, because the plan has API keys. It also has the program: an image may be older than this
+    command."""
     meta = {"name": name, "namespace": NAMESPACE}
     data = {"plan.json": json.dumps(plan), "load_client.py": Path(load_client.__file__).read_text()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "stringData": data}

@@ -123,7 +123,7 @@ def mark_kept(kubectl: Kubectl, record: RehearsalRecord) -> None:
 
 
 def is_left_behind(kubectl: Kubectl) -> bool:
-    """Whether the namespace of rehearsals exists, with or without a record."""
+    """Return whether the namespace of rehearsals exists, with or without a record."""
     return bool(kubectl("get", "namespace", NAMESPACE, "--ignore-not-found", "--output=name"))
 
 

@@ -167,7 +167,7 @@ def _list_notes(scenario: Scenario) -> list[str]:
 
 
 def _list_scaled_services(scenario: Scenario, rendered: Rendered) -> Iterator[str]:
-    """Note services that use more GPUs at the planned load than with the minimum of workers."""
+    """Describe services that use more GPUs at the planned load than with the minimum of workers."""
     for name, values in scenario.new.services.items():
         least = sum(count_gpus(name, rendered, values).values())
         planned = sum(rendered.plan.services[name].gpu_resources.values())
@@ -178,7 +178,7 @@ def _list_scaled_services(scenario: Scenario, rendered: Rendered) -> Iterator[st
 def _list_invisible_changes(
     scenario: Scenario, old: Rendered, new: Rendered, options: RehearsalOptions
 ) -> Iterator[str]:
-    """Note releases whose change has no effect on the stand-ins."""
+    """Describe releases whose change has no effect on the stand-ins."""
     old_values = {(each.chart, each.name): each.values for each in select_releases(old, options)}
     changed = {(step.release.chart, step.release.name) for step in scenario.steps}
     for release in select_releases(new, options):

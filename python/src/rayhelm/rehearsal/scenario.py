@@ -71,7 +71,7 @@ def select_cluster(rendered: Rendered, wanted: str) -> str:
 
 
 def refuse_identical(old: Rendered, new: Rendered, options: RehearsalOptions) -> None:
-    """Raises FleetError if the fleets have different names or equal values."""
+    """Raise FleetError if the fleets have different names or equal values."""
     if old.plan.fleet != new.plan.fleet:
         fix = f"fleet: {old.plan.fleet}"
         raise FleetError(Problem(f"the changed fleet is `{new.plan.fleet}`, not `{old.plan.fleet}`", fix=fix))

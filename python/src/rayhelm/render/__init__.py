@@ -1,1 +1,1 @@
-"""From a fleet file to the files of a GitOps repository, and the folder that they are written into."""
+"""Render a fleet file to the files of a GitOps repository, and write them to a folder."""

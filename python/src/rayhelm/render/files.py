@@ -1,9 +1,9 @@
-"""What `rayhelm render` writes for a fleet, as text by path. Pure: nothing is written here.
+"""Build the files of `rayhelm render` as text by path. Pure: this module writes nothing.
 
-<fleet>/plan.md                            the plan, for people and for review
-<fleet>/network.md                         who may reach whom, alike
+<fleet>/plan.md                            the plan, for review
+<fleet>/network.md                         allowed connections, for review
 <fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
-<fleet>/manifests/...                      Kubernetes objects under the same paths, when asked for
+<fleet>/manifests/...                      Kubernetes objects under the same paths, with `--manifests`
 """
 
 from dataclasses import dataclass
@@ -44,29 +44,29 @@ class Rendered:
     loaded: LoadedFleet
     plan: Plan
     values: dict[str, RayServiceValues]
-    """By service, which is also the release's name."""
+    """Values by service; the release has the name of the service."""
     tenants: dict[tuple[str, str], TenantValues]
-    """By cluster and tenant."""
+    """Values by cluster and tenant."""
     releases: tuple[Release, ...]
-    """Of all charts, in the order in which they are installed."""
+    """Releases of all charts in the order of their installation."""
 
     def namespace(self, service: str) -> str:
-        """Namespace of the service: the one of its tenant, or `models`."""
+        """Return the namespace of the service: the one of its tenant, or `models`."""
         return self.plan.services[service].namespace
 
     def kubernetes(self, service: str) -> str:
-        """Version of Kubernetes that the service runs on, as helm takes it."""
+        """Return the version of Kubernetes for a service, in the form of `helm template --kube-version`."""
         cluster = self.plan.services[service].cluster
         return f"{self.loaded.fleet.clusters[cluster].kubernetes}.0"
 
 
 def render_fleet(path: Path) -> Rendered:
-    """Plan and value the fleet file at `path`. Raises FleetError."""
+    """Plan the fleet file at `path` and build its values. Raises FleetError."""
     return render_loaded_fleet(load_fleet(path))
 
 
 def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
-    """Plan and value a fleet. Raises FleetError."""
+    """Plan a fleet and build its values. Raises FleetError."""
     plan = plan_fleet(loaded)
     try:
         values = build_ray_service_values(plan, loaded)
@@ -80,7 +80,7 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
 
 
 def build_files(rendered: Rendered) -> dict[str, str]:
-    """Text of each file, by its path below the fleet's folder."""
+    """Return the text of each file, by its path below the fleet's folder."""
     from rayhelm.render.network_page import build_network_page
     from rayhelm.render.plan_page import plan_page
 
@@ -103,18 +103,18 @@ def _header(release: Release, rendered: Rendered) -> str:
 
 
 def format_mark(rendered: Rendered) -> str:
-    """Text in the header of each file that marks it as rendered."""
+    """Return the text in the header of each file that marks it as rendered."""
     return f"Written by `rayhelm render {Path(rendered.loaded.document.file).name}`"
 
 
 def list_paths(rendered: Rendered) -> set[str]:
-    """Paths of all files with values or objects, whether they are asked for or not."""
+    """Return the paths of all files with values or objects, whether they are written or not."""
     return {name for release in rendered.releases for name in (release.file, _manifest(release))}
 
 
 def build_manifests(rendered: Rendered) -> dict[str, str]:
-    """What Helm makes of the values, by path. FleetError carries the rule that was broken: one of a chart, or of the
-    admission policies that would refuse the fleet's own objects."""
+    """Return the rendered objects of each release by path. Raises FleetError with the violated rule of a chart, or of
+    the admission policies of the cluster."""
     import yaml
 
     from rayhelm.charts.helm import Loader, render

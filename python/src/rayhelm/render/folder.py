@@ -27,10 +27,10 @@ _WRITTEN_BY = b"Written by `rayhelm render"
 
 @dataclass(frozen=True)
 class Difference:
-    """What a render changes in a folder; names are paths below it."""
+    """Changes of a render in a folder; names are paths below the folder."""
 
     stale: tuple[str, ...]
-    """Files to write: they are missing, or have other content."""
+    """Files to write, which are missing or have other content."""
     current: tuple[str, ...]
     """Files that have the right content."""
     removed: tuple[str, ...]
@@ -47,7 +47,8 @@ class Difference:
 
 
 def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Difference:
-    """What would change in `folder`. Raises FleetError if it cannot be read, or has the files of another fleet."""
+    """Return the changes of a render in `folder`. Raises FleetError if the folder cannot be read, or has the files of
+    another fleet."""
     earlier = read_manifest(folder)
     identity = _identity(folder, rendered)
     if (
@@ -88,7 +89,7 @@ def write(folder: Path, files: Mapping[str, str], difference: Difference) -> Non
         _write(folder / name, files[name])
     for name in difference.removed:
         _remove(folder, name)
-    # Last: after an interruption the next run finds the old list, and no file that it does not know.
+    # Write the manifest last: after an interruption the next run still has the old list.
     if difference.manifest_is_stale:
         _write(folder / MANIFEST, difference.manifest)
 
@@ -100,13 +101,13 @@ def _identity(folder: Path, rendered: Rendered) -> FolderManifest:
 
 
 def _is_unedited(folder: Path, name: str, content: bytes | None, earlier: FolderManifest) -> bool:
-    """False for a file outside the folder, where a link leads."""
+    """Return whether render wrote the file with this content; False for a link to a file outside the folder."""
     is_inside = (folder / name).resolve().is_relative_to(folder.resolve())
     return is_inside and content is not None and checksum(content) == earlier.files[name]
 
 
 def _is_edited(name: str, content: bytes | None, earlier: FolderManifest) -> bool:
-    """Without a manifest, the header decides whether render wrote the file."""
+    """Return whether the file was edited. Without a manifest, the header shows whether render wrote the file."""
     if content is None:
         return False
     if name in earlier.files:
@@ -115,7 +116,7 @@ def _is_edited(name: str, content: bytes | None, earlier: FolderManifest) -> boo
 
 
 def _find_unlisted(folder: Path, rendered: Rendered) -> tuple[str, ...]:
-    """Files of a render without a manifest (rayhelm 0.1) that the fleet no longer has, by their header."""
+    """Return the files of a render without a manifest (rayhelm 0.1) that the fleet no longer has, by their header."""
     if f"# Plan of `{rendered.plan.fleet}`".encode() not in (_read(folder / "plan.md") or b"").splitlines():
         return ()
     mark, known = f"# {format_mark(rendered)};".encode(), list_paths(rendered)
@@ -135,7 +136,7 @@ def _other_fleet(folder: Path, earlier: str, fleet: str) -> Problem:
 
 
 def _read(path: Path) -> bytes | None:
-    """Content of a file; None if there is none."""
+    """Return the content of a file; None if there is none."""
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:
@@ -166,7 +167,7 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_bytes(path: Path, content: bytes) -> None:
-    """Write a temporary file and rename it, so that no reader and no full disk leaves half a file under the name."""
+    """Write a temporary file and rename it, so that a file is never incomplete, even on a full disk."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,12 +18,12 @@ _COMMENT = "Written by `rayhelm render`: the files that it wrote here. Commit it
 
 @dataclass(frozen=True)
 class FolderManifest:
-    """What an earlier render wrote into a folder."""
+    """Files that an earlier render wrote into a folder."""
 
     fleet: str = ""
-    """Name of the fleet; empty where no manifest is."""
+    """Name of the fleet; empty without a manifest."""
     source: str = ""
-    """Name of the fleet file if it lies in the folder itself, else empty."""
+    """Name of the fleet file if it is in the folder itself, else empty."""
     files: dict[str, str] = field(default_factory=dict)
     """SHA-256 by path below the folder."""
 
@@ -33,14 +33,14 @@ def checksum(content: bytes) -> str:
 
 
 def manifest_text(manifest: FolderManifest) -> str:
-    """The same manifest is always the same text: sorted, without times or absolute paths."""
+    """Return the text of a manifest: sorted, without times or absolute paths, so equal manifests have equal texts."""
     ordered = dict(sorted(manifest.files.items()))
     data = {"comment": _COMMENT, "fleet": manifest.fleet, "source": manifest.source, "files": ordered}
     return json.dumps(data, indent=2) + "\n"
 
 
 def read_manifest(folder: Path) -> FolderManifest:
-    """The manifest of `folder`; an empty one where no file is. Raises FleetError."""
+    """Return the manifest of `folder`; an empty one if the file does not exist. Raises FleetError."""
     path = folder / MANIFEST
     try:
         data = json.loads(path.read_bytes()) if path.is_file() else {}

@@ -87,7 +87,7 @@ def _row(allowed: AllowedFlow) -> FlowRow:
 
 
 def _format_end(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
-    """Names of one end of a flow, and for pods of other releases their location."""
+    """Return the names of one end of a flow, and for pods of other releases their location."""
     places = ", ".join(text for end in ends if (text := _place(end)))
     return f"{', '.join(called)}{': ' if places else ''}{places}"
 
@@ -107,7 +107,7 @@ def _place(end: FlowEnd) -> str:
 
 
 def _ports(ports: Sequence[str]) -> str:
-    """`TCP 443, 6443`."""
+    """Join ports of the same protocol: `TCP 443, 6443`."""
     if ALL_PORTS in ports:
         return "all"
     pairs = sorted((protocol, int(number)) for protocol, number in map(str.split, ports))

@@ -1,4 +1,4 @@
-"""plan.md: the plan as a page that people read and review."""
+"""Write plan.md: the plan as a page for review."""
 
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
@@ -10,7 +10,7 @@ __all__ = ["plan_page"]
 
 
 def plan_page(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> str:
-    """The page; `tenants` by cluster and name, because their quotas are in the values."""
+    """Return the page; `tenants` by cluster and name, because their quotas are in the values."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
@@ -22,7 +22,7 @@ def plan_page(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> st
 
 
 def _quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iterator[dict[str, object]]:
-    """A row for each GPU resource."""
+    """Yield a row for each GPU resource."""
     for (cluster, tenant), values in tenants.items():
         services = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
         for resource, quota in values.quota.gpus.items():
@@ -43,7 +43,7 @@ def _money(value: float | None) -> str:
 
 
 def _shape(model: ModelPlan) -> str:
-    """`TP 8 x PP 4`, or the share of a GPU."""
+    """Describe the split: `TP 8 x PP 4`, or the share of a GPU."""
     if model.gpu_fraction < 1:
         return f"{model.gpu_fraction:g} of a GPU"
     if model.tensor_parallel_size * model.pipeline_parallel_size == 1:

@@ -1,4 +1,4 @@
-"""What a planned fleet lacks for the values of its charts."""
+"""Find settings that a planned fleet lacks for the values of its charts."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ __all__ = ["find_problems_of_values"]
 
 
 def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
-    """What the fleet lacks for its values, of all charts at once; the plan itself does not need it."""
+    """Return the problems of all charts together. The plan does not need these settings."""
     try:
         run_all(
             {

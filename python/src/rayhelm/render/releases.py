@@ -29,12 +29,12 @@ class Release:
     cluster: str
     values: Closed
     about: str
-    """What a reader knows it by: models, services."""
+    """Description for readers: models, services."""
     file: str
-    """Path of its values below the fleet's folder. Its last part is the release's name; between chart and name stands
-    the cluster where a fleet has several, for all of them have a `gateway`, and a tenant may live in more than one."""
+    """Path of its values below the fleet's folder: `<chart>/<release>.yaml`, or `<chart>/<cluster>/<release>.yaml` if
+    the fleet has several clusters, because their releases can have the same name."""
     kubernetes: str
-    """Version of Kubernetes that it is for, as helm takes it."""
+    """Version of Kubernetes, in the form of `helm template --kube-version`."""
 
 
 def build_releases(
@@ -45,7 +45,7 @@ def build_releases(
     gateways: Mapping[str, GatewayValues],
     platforms: Mapping[str, PlatformValues],
 ) -> tuple[Release, ...]:
-    """`services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
+    """Build the releases. `services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
     return (
         *_platforms(loaded, platforms),
         *_tenants(loaded, plan, tenants),

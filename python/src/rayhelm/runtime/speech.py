@@ -127,6 +127,6 @@ class Speech:
 
 
 def build_app(args: dict[str, str]) -> Application:
-    """`args`: `model` (the name that clients send), `source` and `vocoder` (folders)."""
+    """Build the application. `args`: `model` (the name that clients send), `source` and `vocoder` (folders)."""
     application: Application = Speech.bind(args["model"], args["source"], args["vocoder"])  # type: ignore[attr-defined]
     return application

@@ -44,7 +44,7 @@ def _build_files(family: str) -> dict[str, dict[str, Any]]:
 
 
 def _build_tokenizer() -> dict[str, Any]:
-    """A tokenizer with one token per byte and no merges: it encodes any text and decodes to any bytes."""
+    """Return a tokenizer with one token per byte and no merges: it encodes any text and decodes to any bytes."""
     vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_list_byte_letters()])}
     return {
         "version": "1.0",
@@ -71,7 +71,7 @@ def _build_tokenizer() -> dict[str, Any]:
 
 
 def _list_byte_letters() -> list[str]:
-    """The letter of byte-level tokenizers for each byte: the byte itself if printable, else one from U+0100."""
+    """Return the letter of byte-level tokenizers for each byte: the byte itself if printable, else one from U+0100."""
     printable = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     hidden = iter(range(0x100, 0x200))
     return [chr(byte) if byte in printable else chr(next(hidden)) for byte in range(256)]

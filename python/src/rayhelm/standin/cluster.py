@@ -155,7 +155,8 @@ def _set_replicas(application: ServeApplication, count: int) -> ServeApplication
 
 
 def _build_group(values: RayServiceValues, *, models: int, workers: int) -> WorkerGroup:
-    """Size a worker for all models. Two CPUs per model and one per application are Ray's logical CPUs only."""
+    """Return the size a worker for all models. Two CPUs per model and one per application are Ray's logical CPUs
+    only."""
     groups = list(values.worker_groups.values())
     ingresses = max(1, len(values.serve.applications))
     return WorkerGroup(

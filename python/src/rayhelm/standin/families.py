@@ -100,7 +100,7 @@ def list_families() -> tuple[str, ...]:
 
 
 def is_family(architecture: str) -> bool:
-    """Whether there is a tiny model of this architecture."""
+    """Return whether there is a tiny model of this architecture."""
     return architecture in _FAMILIES
 
 

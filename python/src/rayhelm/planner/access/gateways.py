@@ -27,7 +27,7 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
 
 
 def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, GatewayPlan]:
-    """One gateway per cluster that has a model which a tenant may call."""
+    """Plan a gateway for each cluster with a model that a tenant may call."""
     plans = {}
     for name, cluster in fleet.clusters.items():
         behind = tuple(
@@ -48,7 +48,8 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
 
 
 def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
-    """Versions of the model that clients call `name`, with their weights in percent; `stable` gets what is left."""
+    """Return the versions of the model that clients call `name`, with their weights in percent; `stable` gets what is
+    left."""
     by_version: dict[str, list[str]] = {}
     weights: dict[str, int] = {}
     for model in fleet.served_as(name):
@@ -63,7 +64,8 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> d
 
 
 def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
-    """Weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is unknown."""
+    """Return the weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is
+    unknown."""
     rates = {plan.model: plan.replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
     if not all(rates.values()):
         return dict.fromkeys(rates, 100)
@@ -71,7 +73,7 @@ def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
 
 
 def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """Warnings about models that cannot be called, or can be called without the gateway."""
+    """Yield warnings about models that cannot be called, or can be called without the gateway."""
     if not fleet.tenants:
         yield (
             "the fleet has no `tenants`, so no gateway is rendered. Use a gateway of your own: the endpoints"
@@ -103,7 +105,7 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
 
 
 def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """Models planned for more requests than the limits of their tenants let through."""
+    """Yield models planned for more requests than the limits of their tenants let through."""
     for model, spec in fleet.models.items():
         tenants = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
         if not tenants or not spec.traffic:
@@ -123,7 +125,7 @@ def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Ite
 
 
 def _shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
-    """Models with one served name and different contexts: one refuses requests that the other takes."""
+    """Yield models with one served name and different contexts: one refuses requests that the other takes."""
     for name in {fleet.served_name(model): None for model in fleet.models}:
         places = [model for model in fleet.served_as(name) if fleet.version_of(model) == STABLE]
         longest = max(places, key=lambda model: models[model].max_model_len)

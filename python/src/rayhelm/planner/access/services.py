@@ -19,7 +19,8 @@ def plan_services(
 
 
 def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
-    """Warnings: an application beside vLLM must be in the image of its cluster, because any node may import it."""
+    """Yield warnings: an application beside vLLM must be in the image of its cluster, because any node may import
+    it."""
     for plan in models.values():
         if get_task(plan.task).server == "application" and not loaded.fleet.clusters[plan.cluster].image:
             yield (
@@ -31,7 +32,7 @@ def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) ->
 def warn_gated_models(
     model_specs: Iterable[ResolvedModelSpec], models: Mapping[str, ModelPlan], loaded: LoadedFleet
 ) -> Iterator[str]:
-    """Warnings: gated models that the download Job may not read."""
+    """Yield warnings: gated models that the download Job may not read."""
     for model_spec in model_specs:
         plan = models[model_spec.name]
         if model_spec.model.needs_token and not loaded.fleet.clusters[plan.cluster].weights.hub_token:
@@ -42,7 +43,7 @@ def warn_gated_models(
 
 
 def count_service_gpus(service: str, inventory: PoolInventory) -> int | float:
-    """GPUs of a pool that the pods of a service request, in whole GPUs or parts of partitioned ones."""
+    """Return GPUs of a pool that the pods of a service request, in whole GPUs or parts of partitioned ones."""
     used = round(sum(host.owners.count(service) * host.gpu.part for host in inventory.hosts), 4)
     return int(used) if used == int(used) else used
 
@@ -77,7 +78,7 @@ def _by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[st
 
 
 def _devices(service: str, inventory: PoolInventory, gpu: str) -> int:
-    """GPUs, or parts of the kind `gpu`, that a service uses; an empty service counts the free ones."""
+    """Return GPUs, or parts of the kind `gpu`, that a service uses; an empty service counts the free ones."""
     return sum(host.owners.count(service) for host in inventory.hosts if gpu in ("", host.gpu.id))
 
 

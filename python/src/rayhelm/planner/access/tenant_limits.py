@@ -12,7 +12,7 @@ __all__ = ["check_tenant_limits", "warn_idle_shares"]
 
 
 def warn_idle_shares(inventories: Iterable[PoolInventory]) -> Iterator[str]:
-    """Warnings: parts of GPUs that no model uses. Pods request whole GPUs, and services do not share them."""
+    """Yield warnings: parts of GPUs that no model uses. Pods request whole GPUs, and services do not share them."""
     for inventory in inventories:
         for service, left in inventory.idle_shares.items():
             verb = "are" if left > 1 else "is"

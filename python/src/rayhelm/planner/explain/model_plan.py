@@ -1,4 +1,4 @@
-"""Builds the plan of a model from the chosen candidate."""
+"""Build the plan of a model from the chosen candidate."""
 
 from math import ceil
 
@@ -74,7 +74,7 @@ def build_model_plan(
 
 
 def _bounds(chosen: Candidate) -> tuple[int, int]:
-    """Limits of autoscaling: pinned, or from one replica to the number for the planned load."""
+    """Return the limits of autoscaling: pinned, or from one replica to the number for the planned load."""
     pinned = chosen.model_spec.declared.replicas
     if isinstance(pinned, Replicas):
         return pinned.min, pinned.max
@@ -106,12 +106,12 @@ def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StageP
 
 
 def _cache_gib(result: MemoryResult, block: int) -> float:
-    """Every stage has as many blocks as the weakest one."""
+    """Return every stage has as many blocks as the weakest one."""
     return result.blocks * block / 2**30
 
 
 def _engine(chosen: Candidate) -> dict[str, bool | int | float | str | None]:
-    """Engine arguments without a field of their own: pinned ones, and those that the GPU needs."""
+    """Return engine arguments without a field of their own: pinned ones, and those that the GPU needs."""
     own = {"max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len"}
     arguments = {key: value for key, value in chosen.model_spec.declared.engine.items() if key not in own}
     if not all(gpu.bf16 for gpu in chosen.split.gpus) and not chosen.model_spec.has_own_engine:
@@ -139,7 +139,7 @@ def _estimate(chosen: Candidate) -> Estimate:
 
 
 def _token_price(chosen: Candidate) -> float | None:
-    """USD per million tokens at the planned load, or at the part of it that the replicas can serve."""
+    """Return USD per million tokens at the planned load, or at the part of it that the replicas can serve."""
     traffic, capacity = chosen.model_spec.declared.traffic, chosen.capacity
     if not traffic:
         return None

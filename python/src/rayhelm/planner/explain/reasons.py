@@ -35,7 +35,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
 
 
 def choose_routing(chosen: Candidate) -> str:
-    """Prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
+    """Return the prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
     if chosen.model_spec.task.has_shared_prefix and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
@@ -66,7 +66,7 @@ def _pool(choice: Choice) -> Reason:
 
 
 def _sharing(chosen: Candidate) -> Iterator[Reason]:
-    """Why the model runs on a part of a GPU that other services share."""
+    """Yield why the model runs on a part of a GPU that other services share."""
     partitioning, gpu = chosen.split.inventory.partitioning, chosen.split.gpu
     if partitioning:
         numbers: dict[str, float | int | str] = {
@@ -161,7 +161,8 @@ def _pipeline(chosen: Candidate) -> Reason:
 
 
 def _order(chosen: Candidate) -> str:
-    """vLLM puts the driver's stage first and orders the others by Ray node id, which is random."""
+    """Describe the order of the stages. vLLM puts the driver's stage first and orders the others by Ray node id, which
+    is random."""
     if chosen.split.partition is None:
         return "; the model fits in every order of the stages, because vLLM chooses the order"
     first = chosen.split.hosts[0].name
@@ -180,7 +181,7 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
             " `gpu_memory_utilization` limits the memory of each"
         )
     elif chosen.share < 1:
-        because = _why_this_share(chosen)
+        because = _explain_share(chosen)
     else:
         because = "the model needs whole GPUs"
     yield Reason(
@@ -191,7 +192,7 @@ def _fraction(chosen: Candidate) -> Iterator[Reason]:
     )
 
 
-def _why_this_share(chosen: Candidate) -> str:
+def _explain_share(chosen: Candidate) -> str:
     if chosen.model_spec.lengths.assumed and chosen.model_spec.generates:
         return (
             f"no `traffic` in the fleet file: the smallest part of a GPU with cache for {IDLE_CONCURRENCY} requests"
@@ -267,7 +268,7 @@ def _replicas(chosen: Candidate) -> Reason:
 
 
 def _figure(value: float) -> str:
-    """Two significant digits without an exponent."""
+    """Return two significant digits without an exponent."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 

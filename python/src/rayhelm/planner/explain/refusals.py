@@ -38,7 +38,7 @@ def report_no_fit(
     loaded: LoadedFleet,
     known: Catalog,
 ) -> Problem:
-    """The problem of a model that fits no pool, with the reason of each pool and what would fit."""
+    """Return the problem of a model that fits no pool, with the reason of each pool and what would fit."""
     path = _path(model_spec)
     if not rejected:
         return _report_no_split(model_spec, pools, path, loaded)
@@ -50,7 +50,7 @@ def report_no_fit(
 
 
 def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet) -> Problem:
-    """The problem of a model that would fit, but has too few free GPUs left for its replicas."""
+    """Return the problem of a model that would fit, but has too few free GPUs left for its replicas."""
     best = max(
         found,
         key=lambda candidate: (candidate.capacity.meets_slo, count_possible_replicas(candidate) / candidate.replicas),
@@ -87,7 +87,7 @@ def _room_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -
 
 
 def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> list[Fix]:
-    """At least one. Paths are relative to the path of the problem."""
+    """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
@@ -117,7 +117,7 @@ def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> 
 
 
 def _convert(found: FitFix, split: ModelSplit, root: str, *, is_pinned: bool) -> Fix:
-    """The settings of `fit` as a key of the fleet file."""
+    """Return the settings of `fit` as a key of the fleet file."""
     gpu = found.settings.get("gpu")
     if gpu and is_pinned and split.inventory.is_uniform:
         return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
@@ -136,7 +136,7 @@ def _convert(found: FitFix, split: ModelSplit, root: str, *, is_pinned: bool) ->
 
 
 def _lacking_gpus(found: FitFix, split: ModelSplit) -> str:
-    """What the pool lacks for the split of a fix; empty if it has enough GPUs."""
+    """Describe the GPUs that the pool lacks for the split of a fix; empty if it has enough."""
     pool = split.inventory
     tp, pp = (found.settings.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline"))
     per_host, total = int(str(tp or split.tp)), int(str(tp or split.tp)) * int(str(pp or split.pp))
@@ -146,7 +146,7 @@ def _lacking_gpus(found: FitFix, split: ModelSplit) -> str:
 
 
 def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
-    """The accepted tensor parallel size nearest to the pinned one, within the GPUs of a host."""
+    """Return the accepted tensor parallel size nearest to the pinned one, within the GPUs of a host."""
     most = _largest_host(split.inventory)
     sizes = sorted(
         list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - wanted), -tp)
@@ -158,7 +158,7 @@ def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int
 def _report_no_split(
     model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], loaded: LoadedFleet
 ) -> Problem:
-    """The pins need more GPUs or hosts than any pool has, so no split could be tried."""
+    """Return the problem of pins that need more GPUs or hosts than any pool has, so that no split was tried."""
     root, pin = f"/models.{model_spec.name}", model_spec.declared.parallelism
     if not pools:
         message = (
@@ -178,7 +178,7 @@ def _report_no_split(
 
 
 def _largest_host(pool: PoolInventory) -> int:
-    """GPUs of the host that has most."""
+    """Return GPUs of the host that has most."""
     return max(host.gpu_count for host in pool.hosts)
 
 
@@ -195,12 +195,12 @@ def _best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
 
 
 def _distance(rejected: RejectedSplit) -> tuple[bool, float]:
-    """Splits with the smallest shortage of memory first, then those rejected for another reason."""
+    """Return splits with the smallest shortage of memory first, then those rejected for another reason."""
     return (rejected.short_gib == 0, rejected.short_gib)
 
 
 def _missing_nodes(best: Candidate, possible: int) -> int:
-    """Nodes like those of the pool that would hold the remaining replicas."""
+    """Return nodes like those of the pool that would hold the remaining replicas."""
     missing, split = best.replicas - possible, best.split
     partitioned = split.inventory.partitioning
     gpus = max(host.gpu_count for host in split.matching_hosts) if partitioned else _largest_host(split.inventory)

@@ -169,7 +169,7 @@ def _stages(config: EngineConfig) -> Iterator[StageMemory]:
 
 
 def _terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
-    """Activations, non-torch memory and CUDA graphs; zero for models that vLLM does not serve."""
+    """Return activations, non-torch memory and CUDA graphs; zero for models that vLLM does not serve."""
     if config.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
     last = stage == config.pp - 1

@@ -1,4 +1,4 @@
-"""Completes engine settings with vLLM's defaults, and checks their ranges."""
+"""Complete engine settings with vLLM's defaults, and checks their ranges."""
 
 from collections.abc import Iterable, Sequence
 

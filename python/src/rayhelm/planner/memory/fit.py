@@ -152,7 +152,7 @@ def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | N
 
 
 def _bare(config: EngineConfig, reason: str, ways: tuple[FitFix, ...], unknown: tuple[str, ...]) -> Fit:
-    """An answer without memory figures."""
+    """Return an answer without memory figures."""
     names = [gpu.id for gpu in config.gpus]
     return Fit(
         fits=False,
@@ -184,7 +184,8 @@ def _stage(stage: StageMemory, result: MemoryResult) -> FitStage:
 
 
 def _tight(result: MemoryResult) -> bool:
-    """Models without a cache: the error of the estimate alone decides. Models of other applications: always tight."""
+    """Return models without a cache: the error of the estimate alone decides. Models of other applications: always
+    tight."""
     if not result.fits_within_error or result.config.model.engine == "custom":
         return True
     weakest = result.weakest
@@ -192,6 +193,6 @@ def _tight(result: MemoryResult) -> bool:
 
 
 def _fits_every_order(config: EngineConfig) -> bool:
-    """vLLM can put any GPU at any stage, so each kind must hold every stage."""
+    """Return whether each kind of GPU holds every stage, because vLLM can put any GPU at any stage."""
     kinds = {gpu.id: gpu for gpu in config.gpus}
     return len(kinds) == 1 or all(evaluate(replace(config, gpus=(gpu,) * config.pp)).fits for gpu in kinds.values())

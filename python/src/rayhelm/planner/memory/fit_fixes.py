@@ -1,4 +1,4 @@
-"""What would make a model fit. Each suggestion is evaluated before it is made."""
+"""Find settings with which a model fits. Each one is evaluated before it is suggested."""
 
 import re
 from bisect import bisect_left
@@ -39,7 +39,8 @@ class FitFix(Closed):
 
 
 def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, ...]:
-    """Settings that fit, the cheapest first; at least one entry. `catalog`: where to look for checkpoints and GPUs."""
+    """Return the settings that fit, the cheapest first; at least one entry. `catalog`: where to look for checkpoints
+    and GPUs."""
     found = [*_engine_fixes(result), *_split_fixes(result.config)]
     if catalog:
         found += [*_smaller_checkpoints(result.config, catalog), *_larger_gpus(result.config, catalog)]
@@ -48,7 +49,7 @@ def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, .
 
 
 def list_split_fixes(config: EngineConfig) -> tuple[FitFix, ...]:
-    """Splits that vLLM accepts, if it refuses the requested one. Memory is not looked at."""
+    """Return splits that vLLM accepts, if it refuses the requested one. Memory is not looked at."""
     sizes = list_tensor_parallel_sizes(config.model, config.engine)
     if config.tp not in sizes:
         nearest = min(sizes, key=lambda tp: (abs(tp - config.tp), -tp))
@@ -81,7 +82,8 @@ def _engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
 
 
 def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
-    """More GPUs of the same kind: fewest in one host, and fewest as stages. Over different kinds: other layers each."""
+    """Yield splits over more GPUs of the same kind: the fewest in one host, and the fewest as stages. For different
+    kinds, yield other numbers of layers per stage."""
     if len({gpu.id for gpu in config.gpus}) > 1:
         yield from _uneven_layers(config)
         return
@@ -117,7 +119,7 @@ def _uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
 
 
 def _smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
-    """The same model with fewer bits per weight, the largest that fits."""
+    """Yield the same model with fewer bits per weight, the largest that fits."""
     size = count_weights(config.model).bytes
     for model in _checkpoints(catalog).get(_base(config.model), ()):
         if count_weights(model).bytes >= size:
@@ -131,7 +133,7 @@ def _smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[Fit
 
 
 def _larger_gpus(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
-    """The smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
+    """Yield the smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
     by_size = _gpus_by_size(catalog)
     found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(config, gpu, config.tp, config.pp)))
     if found < len(by_size):
@@ -146,7 +148,7 @@ def _gpus_by_size(catalog: Catalog) -> tuple[GpuKind, ...]:
 
 @cache
 def _checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
-    """Checkpoints of one model that differ in bits per weight, by common name, the largest first."""
+    """Return checkpoints of one model that differ in bits per weight, by common name, the largest first."""
     found: dict[str, list[Checkpoint]] = {}
     for model in catalog.models():
         found.setdefault(_base(model), []).append(model)
@@ -154,7 +156,7 @@ def _checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
 
 
 def _split(config: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig:
-    """The same on other GPUs. A given partition is valid for its own number of stages only."""
+    """Return the same on other GPUs. A given partition is valid for its own number of stages only."""
     return replace(config, gpus=(gpu,) * pp, tp=tp, partition=config.partition if pp == config.pp else None)
 
 
@@ -167,5 +169,5 @@ def _describe_gpus(count: int, gpu: GpuKind) -> str:
 
 
 def _base(model: Checkpoint) -> str:
-    """Name without its quantization: `llama-3.1-405b-instruct`."""
+    """Return the name without its quantization: `llama-3.1-405b-instruct`."""
     return _QUANTIZED.sub("", model.id.rpartition("/")[2].lower())

@@ -7,12 +7,12 @@ __all__ = ["explain_custom_engine", "explain_fit", "list_notes", "list_unknown_f
 
 
 def explain_fit(result: MemoryResult, *, tight: bool) -> str:
-    """One sentence: fits or not, and the figures that decide, GiB."""
+    """Return one sentence: fits or not, and the figures that decide, GiB."""
     return _explain_success(result, tight=tight) if result.fits else _explain_failure(result)
 
 
 def explain_custom_engine(result: MemoryResult) -> str:
-    """For models that vLLM does not serve: only the weights are known."""
+    """Explain the result for a model that vLLM does not serve: only the weights are known."""
     stage = result.weakest
     verdict = "are within" if result.fits else "exceed"
     return (
@@ -22,7 +22,7 @@ def explain_custom_engine(result: MemoryResult) -> str:
 
 
 def list_unknown_figures(config: EngineConfig) -> tuple[str, ...]:
-    """Facts that the result lacks."""
+    """Return facts that the result lacks."""
     missing = [f"vLLM does not run on {gpu.id}" for gpu in config.gpus if gpu.engine == "none"]
     missing += [f"the usable memory of {gpu.id} is not known" for gpu in config.gpus if not gpu.usable_gib]
     if config.model.engine == "custom":
@@ -34,7 +34,7 @@ def list_unknown_figures(config: EngineConfig) -> tuple[str, ...]:
 
 
 def list_notes(config: EngineConfig) -> tuple[str, ...]:
-    """Assumptions behind the figures."""
+    """Return assumptions behind the figures."""
     if config.model.dtype == "float32" and config.model.engine == "vllm":
         return ("the checkpoint is float32; vLLM's `dtype: auto` casts it, so weights count 16 bits each",)
     return ()

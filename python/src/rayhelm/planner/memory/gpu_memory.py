@@ -43,7 +43,7 @@ class _Rank:
 def count_stage_weights(
     model: Checkpoint, tp: int, partition: tuple[int, ...], engine: EngineConstants
 ) -> tuple[float, ...]:
-    """Bytes of weights on one GPU of each pipeline stage."""
+    """Return the bytes of weights on one GPU of each pipeline stage."""
     rank = _rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
     for layers in partition:
@@ -74,7 +74,7 @@ def _rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) 
 
 
 def _experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
-    """Factor by which padding enlarges the experts; 1 without padding. The router is too small to count."""
+    """Return the factor by which padding enlarges the experts; 1 without padding. The router is too small to count."""
     if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
         return 1.0
     hidden, wide = model.hidden, model.experts.intermediate
@@ -84,7 +84,8 @@ def _experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> f
 def estimate_activation(
     model: Checkpoint, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: EngineConstants
 ) -> Term:
-    """Peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs` rows."""
+    """Return the peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs`
+    rows."""
     constants = engine.activation
     forward = constants.forward_scale.value * _forward(model, tp) * tokens
     forward_error = constants.forward_scale.error * forward
@@ -99,7 +100,7 @@ def estimate_activation(
 
 
 def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants) -> Term:
-    """Memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start."""
+    """Return the memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start."""
     kinds = engine.non_torch
     constant = kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single
     if eager:
@@ -108,14 +109,14 @@ def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants
 
 
 def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
-    """Memory of CUDA graphs that vLLM subtracts from the cache."""
+    """Return the memory of CUDA graphs that vLLM subtracts from the cache."""
     if eager or engine.cuda_graph_gib is None:
         return Term(0.0)
     return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
 
 
 def _forward(model: Checkpoint, tp: int) -> float:
-    """Bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
+    """Return bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
     product, and the hidden states with residual and norm."""
     hidden = 3 * model.hidden * _ELEMENT
     wide = (3 if model.gated else 2) * model.intermediate / tp * _ELEMENT
@@ -123,7 +124,7 @@ def _forward(model: Checkpoint, tp: int) -> float:
 
 
 def _experts(model: Checkpoint, tp: int) -> float:
-    """Bytes per token of the two buffers of fused experts, one row per active expert."""
+    """Return bytes per token of the two buffers of fused experts, one row per active expert."""
     if model.experts is None:
         return 0.0
     wide = model.experts.intermediate / tp

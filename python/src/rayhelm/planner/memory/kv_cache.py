@@ -43,18 +43,18 @@ class KvCache:
     window: int
 
     def block_bytes(self, stage: int) -> int:
-        """Bytes of one block of the pool on a GPU of a stage: those of its largest group."""
+        """Return the bytes of one block of the pool on a GPU of a stage: those of its largest group."""
         return max(group.layers[stage] for group in self.groups) * self.page_bytes
 
     def token_bytes(self, stage: int) -> int:
-        """Bytes of one more token on a GPU of a stage, while sliding windows are not full."""
+        """Return the bytes of one more token on a GPU of a stage, while sliding windows are not full."""
         return sum(group.layers[stage] for group in self.groups if group.kind != "cross") * (
             self.page_bytes // self.block_size
         )
 
     def request_blocks(self, context: int, *, in_flight: int, batch: int) -> int:
-        """Blocks of one request of `context` tokens at its peak. `in_flight`: tokens scheduled ahead, whose blocks
-        windowed layers keep; `batch`: max_num_batched_tokens, which bounds what an encoder puts in at once."""
+        """Return the blocks of one request of `context` tokens at its peak. `in_flight`: tokens scheduled ahead, whose
+        blocks windowed layers keep; `batch`: max_num_batched_tokens, which bounds what an encoder puts in at once."""
         per_kind = {
             "full": _blocks(context, self.block_size),
             "window": _blocks(min(self.window - 1 + in_flight, context), self.block_size) + 1,
@@ -63,7 +63,7 @@ class KvCache:
         return sum(per_kind[group.kind] for group in self.groups)
 
     def largest_context(self, blocks: int, limit: int, *, in_flight: int, batch: int) -> int:
-        """Longest request, up to `limit` tokens, that fits in `blocks`; 0 if no token fits."""
+        """Return the longest request, up to `limit` tokens, that fits in `blocks`; 0 if no token fits."""
         low, high = 0, limit
         while low < high:
             middle = (low + high + 1) // 2
@@ -76,7 +76,7 @@ class KvCache:
 def lay_out_kv_cache(
     model: Checkpoint, tp: int, partition: tuple[int, ...], kv_cache_dtype: str, engine: EngineConstants
 ) -> KvCache | None:
-    """The layout; None for a model without a cache (encoder-only) or that vLLM does not serve.
+    """Return the layout; None for a model without a cache (encoder-only) or that vLLM does not serve.
 
     Raises FleetError for an unknown `kv_cache_dtype`.
     """
@@ -99,15 +99,15 @@ def lay_out_kv_cache(
 
 
 def _per_token(model: Checkpoint, tp: int) -> int:
-    """Elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
+    """Return elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
     if mla := model.attention.mla:
         return mla.kv_lora_rank + mla.qk_rope_head_dim
     return 2 * max(1, model.attention.kv_heads // tp) * model.attention.head_dim
 
 
 def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
-    """Layers of each kind. Windowed layers are assumed evenly spread: the catalog has only their number, and only the
-    split over pipeline stages depends on their position."""
+    """Return the layers of each kind. Windowed layers are assumed evenly spread: the catalog has only their number, and
+    only the split over pipeline stages depends on their position."""
     layers = range(model.layers)
     full = model.layers - (model.attention.windowed_layers if engine.hybrid_cache else 0)
     sees_all = [(layer + 1) * full // model.layers > layer * full // model.layers for layer in layers]
@@ -121,7 +121,7 @@ def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
 
 
 def _groups(kinds: dict[Kind, list[int]], partition: tuple[int, ...]) -> tuple[Group, ...]:
-    """Groups of the size of the smallest kind, or of the largest one if sizes differ by less than half."""
+    """Return the groups of the size of the smallest kind, or of the largest one if sizes differ by less than half."""
     counts = [len(members) for members in kinds.values()]
     size = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
     groups = []

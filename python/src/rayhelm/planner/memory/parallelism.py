@@ -14,15 +14,15 @@ _FREE_OF_GROUPS = ("mxfp4", "bitsandbytes")
 
 
 def split_layers(layers: int, stages: int) -> tuple[int, ...]:
-    """Layers per stage as vLLM splits them. Remaining layers go to the stages before the last one, from the back,
-    because the last stage also has the output head."""
+    """Return layers per stage as vLLM splits them. Remaining layers go to the stages before the last one, from the
+    back, because the last stage also has the output head."""
     share, rest = divmod(layers, stages)
     return tuple(share + (stages - 1 - rest <= stage < stages - 1) for stage in range(stages))
 
 
 def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None = None) -> tuple[int, ...]:
-    """Layers per stage: `given` (VLLM_PP_LAYER_PARTITION), or vLLM's own split. Raises FleetError if `given` does not
-    add up to the layers of the model."""
+    """Return layers per stage: `given` (VLLM_PP_LAYER_PARTITION), or vLLM's own split. Raises FleetError if `given`
+    does not add up to the layers of the model."""
     if given is None:
         return split_layers(model.layers, stages)
     if len(given) != stages or sum(given) != model.layers or min(given) < 1:
@@ -36,7 +36,7 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
 
 
 def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
-    """Reasons why vLLM would refuse this split; empty if it accepts it."""
+    """Return reasons why vLLM would refuse this split; empty if it accepts it."""
     return (*_tensor_objections(model, tp, engine), *_pipeline_objections(model, pp))
 
 
@@ -64,7 +64,8 @@ def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> I
 
 
 def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
-    """Row-parallel layers are split along their inputs, so each part must be whole scale groups or blocks."""
+    """Yield an objection for each row-parallel layer whose part on a rank is not a multiple of the scale groups or
+    blocks. These layers are split along their inputs."""
     quantization = model.quantization
     if quantization is None:
         return

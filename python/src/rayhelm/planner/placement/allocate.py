@@ -1,4 +1,4 @@
-"""Allocates GPUs of a pool to replicas."""
+"""Allocate GPUs of a pool to replicas."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ __all__ = ["allocate", "count_possible_replicas"]
 
 
 def count_possible_replicas(candidate: Candidate) -> int:
-    """Replicas of a candidate that the free GPUs of its pool hold, at most as many as are planned."""
+    """Return the replicas of a candidate that the free GPUs of its pool hold, at most as many as are planned."""
     if candidate.share < 1:
         room = sum(_shares_left(candidate, free, owner) for free, owner in _gpus(candidate))
     elif candidate.split.hosts:
@@ -36,7 +36,7 @@ def _room_on_like_hosts(candidate: Candidate) -> int:
 
 
 def _room_on_unlike_hosts(candidate: Candidate) -> int:
-    """Counted by allocation on a copy: a host holds one stage of one replica."""
+    """Count the replicas by allocating on a copy: a host holds one stage of one replica."""
     left = {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}
     for replica in range(candidate.replicas):
         hosts = _matching(candidate, left)
@@ -48,7 +48,7 @@ def _room_on_unlike_hosts(candidate: Candidate) -> int:
 
 
 def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory, ...] | None:
-    """A host with the right GPU for each stage; None if there are too few."""
+    """Return a host with the right GPU for each stage; None if there are too few."""
     found: list[HostInventory] = []
     for wanted in candidate.split.hosts:
         alike = (
@@ -64,7 +64,7 @@ def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory
 
 
 def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """The hosts with fewest free GPUs first, so that whole hosts stay free."""
+    """Return the hosts with fewest free GPUs first, so that whole hosts stay free."""
     split, each, left = candidate.split, candidate.split.gpus_per_node, candidate.replicas * candidate.split.nodes
     used: list[HostInventory] = []
     for host in sorted(
@@ -87,7 +87,7 @@ def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
-    """The GPU with the least free fraction that is large enough: one of the same service, else a free one."""
+    """Return the GPU with the least free fraction that is large enough: one of the same service, else a free one."""
     spots = [
         (free, host, index)
         for host in _share_hosts(candidate)
@@ -100,7 +100,8 @@ def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _shares_left(candidate: Candidate, free: float, owner: str) -> int:
-    """Replicas that fit on a GPU. Services do not share GPUs, because each Ray cluster schedules its own GPUs."""
+    """Return the replicas that fit on a GPU. Services do not share GPUs, because each Ray cluster schedules its own
+    GPUs."""
     mine = owner in ("", candidate.model_spec.service)
     return int((free + 1e-9) / candidate.share) if mine and (free == 1.0 or owner) else 0
 
@@ -111,5 +112,5 @@ def _gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
 
 
 def _share_hosts(candidate: Candidate) -> Sequence[HostInventory]:
-    """Hosts with the GPU of the candidate."""
+    """Return hosts with the GPU of the candidate."""
     return candidate.split.matching_hosts

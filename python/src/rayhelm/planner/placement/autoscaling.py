@@ -24,14 +24,15 @@ TO_ZERO_DELAYS = 3.0
 
 
 def choose_target(chosen: Candidate) -> int:
-    """Requests in flight per replica: the planned part of the most that it can have."""
+    """Return the requests in flight per replica: the planned part of the most that it can have."""
     return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilization))
 
 
 def choose_autoscaling(
     chosen: Candidate, stages: tuple[StagePlan, ...], low: int, gib_per_s: float | None
 ) -> AutoscalingPlan:
-    """`low`: minimum of replicas. `gib_per_s`: read speed of the fleet file; None takes the default."""
+    """Choose the settings. `low`: minimum number of replicas. `gib_per_s`: read rate of the fleet file; None for the
+    default."""
     gib = count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
     seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
     down = max(DOWNSCALE_LEAST_S, _rounded(DOWNSCALE_LOADS * seconds, 30))

@@ -77,7 +77,7 @@ class RejectedSplit:
 
 
 def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Iterator[Candidate | RejectedSplit]:
-    """All candidates of one pool. Once a pipeline fits with certainty, longer ones of the same TP are skipped."""
+    """Yield all candidates of one pool. Once a pipeline fits with certainty, longer ones of the same TP are skipped."""
     enough: dict[int, int] = {}
     for split in list_splits(model_spec.model, inventory, model_spec.engine, model_spec.declared.parallelism):
         if split.pp > enough.get(split.tp, split.pp):
@@ -93,13 +93,14 @@ def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> 
 
 
 def _may_share(model_spec: ResolvedModelSpec) -> bool:
-    """Whether the planner may choose a GPU fraction. Not for other applications, whose working memory is unknown."""
+    """Return whether the planner may choose a GPU fraction. Not for other applications, whose working memory is
+    unknown."""
     is_pinned = model_spec.declared.gpu_fraction is not None or model_spec.declared.parallelism is not None
     return model_spec.has_shared_service and not is_pinned and not model_spec.has_own_engine
 
 
 def _shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
-    """The smallest fraction of the GPU that serves the load with as many replicas as the whole GPU."""
+    """Yield the smallest fraction of the GPU that serves the load with as many replicas as the whole GPU."""
     for share in SHARES:
         found = _candidate(model_spec, split, share)
         if isinstance(found, Candidate) and _as_good(found, whole):
@@ -136,7 +137,7 @@ def _candidate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -
 
 
 def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
-    """Why nothing can be computed on these GPUs; empty if something can."""
+    """Return why nothing can be computed on these GPUs; empty if something can."""
     for gpu in split.gpus:
         if gpu.usable_gib is None:
             return f"the usable memory of {gpu.id} is unknown"
@@ -146,7 +147,7 @@ def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
 
 
 def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
-    """By vLLM's own accounting."""
+    """Evaluate a split with vLLM's own memory accounting."""
     result = resolve_settings(model_spec, split, share)
     if not result.fits:
         weakest = result.weakest
@@ -161,7 +162,8 @@ def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -
 
 
 def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
-    """The model is pinned to a GPU with unknown memory: accepted, and the plan states that nothing was checked."""
+    """Return the model is pinned to a GPU with unknown memory: accepted, and the plan states that nothing was
+    checked."""
     seqs, tokens = model_spec.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, model_spec.batched_tokens(split.gpu)
     return Candidate(
         model_spec,
@@ -176,7 +178,7 @@ def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) ->
 
 
 def _by_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
-    """An application beside vLLM, on one GPU: only the size of the weights is known."""
+    """Return an application beside vLLM, on one GPU: only the size of the weights is known."""
     if split.gpu_count > 1:
         return RejectedSplit(split, f"the application that serves {model_spec.model.id} uses one GPU")
     needed, there = count_weights(model_spec.model).bytes / 2**30, (split.gpu.usable_gib or 0) * share

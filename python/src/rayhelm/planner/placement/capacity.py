@@ -1,4 +1,4 @@
-"""ReplicaCapacity of one replica, and the replicas for the planned load (Little's law), from estimated speeds."""
+"""Capacity of one replica, and the replicas for the planned load (Little's law), from estimated speeds."""
 
 from dataclasses import dataclass
 from math import ceil
@@ -23,7 +23,7 @@ BATCH_WITHOUT_DECODE = 32
 
 @dataclass(frozen=True)
 class ReplicaCapacity:
-    """ReplicaCapacity of one replica, and the number of replicas."""
+    """Capacity of one replica, and the number of replicas."""
 
     concurrency: int
     """Most requests in flight that `slo.tpot`, the KV cache and max_num_seqs allow."""
@@ -105,18 +105,19 @@ class _Speed:
         self.kv_bytes = sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0
 
     def tpot(self, concurrency: float) -> float | None:
-        """Seconds per output token with `concurrency` requests in flight; None if figures of the GPU are unknown."""
+        """Return seconds per output token with `concurrency` requests in flight; None if figures of the GPU are
+        unknown."""
         step = estimate_decode_step_s(
             self.model, self.split.gpus, self.split.tp, concurrency, self.context, self.kv_bytes, self.reuse
         )
         return None if step is None else step / self.share
 
     def seconds(self, concurrency: float) -> float:
-        """The same, for a GPU with known figures."""
+        """Return the same, for a GPU with known figures."""
         return self.tpot(max(concurrency, 1)) or 0.0
 
     def ttft(self, concurrency: float) -> float:
-        """Seconds to the first token with `concurrency` requests in flight."""
+        """Return seconds to the first token with `concurrency` requests in flight."""
         link = self.split.inventory.network.gb_per_s if self.split.nodes > 1 else find_link_gb_per_s(self.split.gpu, 2)
         computed = estimate_prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
         return estimate_first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
@@ -131,13 +132,13 @@ def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
 
 
 def _needed(model_spec: ResolvedModelSpec, rate: float) -> int:
-    """Replicas for the load, each planned to a part of its capacity."""
+    """Return replicas for the load, each planned to a part of its capacity."""
     traffic = model_spec.declared.traffic
     return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilization)) if traffic else 1
 
 
 def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
-    """Requests in flight per replica: arrival rate times latency, which grows with them, up to `most`."""
+    """Return the requests in flight per replica: arrival rate times latency, which grows with them, up to `most`."""
     if not model_spec.declared.traffic:
         return None
     each, in_flight = model_spec.declared.traffic.requests_per_second / replicas, 1.0
@@ -147,7 +148,7 @@ def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most
 
 
 def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> ReplicaCapacity:
-    """ReplicaCapacity of a task with one forward pass per request; compute limits it."""
+    """Return the capacity for a task with one forward pass per request, which is limited by compute."""
     alone = estimate_prefill_s(model_spec.model, split.gpus, split.tp, model_spec.lengths.prompt, None)
     if alone is None:
         return ReplicaCapacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)

@@ -1,4 +1,4 @@
-"""Chooses among placement candidates: first by objective, then certainty of the start, cost, and simplicity."""
+"""Choose among placement candidates: first by objective, then certainty of the start, cost, and simplicity."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ __all__ = ["Choice", "choose"]
 
 @dataclass(frozen=True)
 class Choice:
-    """The chosen candidate, and what it was compared with."""
+    """The chosen candidate, and the candidates that it was compared with."""
 
     candidate: Candidate
     runner_up: Candidate | None
     advantage: str
     """Why it ranks before the runner-up."""
     cramped: tuple[Candidate, ...]
-    """Candidates that rank higher, but for which too few GPUs are free."""
+    """Candidates that rank higher but need more GPUs than are free."""
 
 
 def choose(found: Sequence[Candidate]) -> Choice | None:
-    """The best candidate for which there is room, or None."""
+    """Return the best candidate for which there is room, or None."""
     by_price = all(candidate.price_per_hour is not None for candidate in found)
     ranked = sorted(found, key=lambda candidate: [value for _, value in _rank(candidate, by_price)])
     cramped: list[Candidate] = []
@@ -35,7 +35,7 @@ def choose(found: Sequence[Candidate]) -> Choice | None:
 
 
 def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
-    """Criteria in order, each with its text for the plan; a smaller value is better."""
+    """Yield the criteria in order, each with its text for the plan; a smaller value is better."""
     split, capacity = candidate.split, candidate.capacity
     memory = split.memory_gib * candidate.share * candidate.replicas
     yield "meets the SLO by the estimate", not capacity.meets_slo

@@ -7,7 +7,7 @@ __all__ = ["compute_token_price", "find_gpu_price"]
 
 
 def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
-    """USD per GPU and hour, and the source of the figure."""
+    """Return USD per GPU and hour, and the source of the figure."""
     if pool.price is not None:
         return pool.price, "`price` of the pool"
     if pool.spot:
@@ -22,7 +22,7 @@ def find_gpu_price(gpu: GpuKind, pool: Pool) -> tuple[float | None, str]:
 def compute_token_price(
     price_per_hour: float | None, requests_per_second: float, output_tokens: int | None
 ) -> float | None:
-    """USD per million output tokens at the planned load, idle time of the planned replicas included."""
+    """Return USD per million output tokens at the planned load, idle time of the planned replicas included."""
     if price_per_hour is None or not output_tokens:
         return None
     return price_per_hour / (requests_per_second * output_tokens * 3600) * 1e6

@@ -33,7 +33,8 @@ class GpuPartitioning:
 
 
 def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, known: Catalog) -> GpuPartitioning | None:
-    """The parts of a pool's GPUs; None if they stay whole. Raises FleetError for parts that a GPU does not have."""
+    """Return the parts of a pool's GPUs; None if they stay whole. Raises FleetError for parts that a GPU does not
+    have."""
     sharing = pool.sharing
     if not sharing or pool.hosts:
         return None
@@ -93,7 +94,7 @@ def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> N
 
 
 def _largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
-    """As many of the wanted instances as fit, in the given order."""
+    """Return as many of the wanted instances as fit, in the given order."""
     kept: dict[str, int] = {}
     for profile, count in layout.items():
         for _ in range(count):
@@ -103,7 +104,7 @@ def _largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, 
 
 
 def _instances(layout: Mapping[str, int], gpu: GpuKind, known: Catalog, because: str) -> GpuPartitioning:
-    """The price of a GPU is divided by memory, so that all its instances together cost as much as the GPU."""
+    """Return the price of a GPU is divided by memory, so that all its instances together cost as much as the GPU."""
     parts = [(known.gpu(f"{gpu.id}/{profile}"), count) for profile, count in layout.items()]
     whole = sum(part.part * count for part, count in parts)
     priced = tuple((part.model_copy(update={"part": part.part / whole}), count) for part, count in parts)

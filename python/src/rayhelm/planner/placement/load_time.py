@@ -35,12 +35,12 @@ def load_load_times() -> LoadTimes:
 
 
 def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
-    """Seconds. The nodes of one replica load at the same time."""
+    """Return seconds. The nodes of one replica load at the same time."""
     return gib_per_node / gib_per_s + load_load_times().engine_start_s
 
 
 def count_weights_per_node(stages: Sequence[StagePlan], tensor_parallel_size: int, nodes: int) -> float:
-    """GiB of the node that reads most."""
+    """Return GiB of the node that reads most."""
     each = len(stages) // nodes
     per_stage = [stage.weights_gib * tensor_parallel_size for stage in stages]
     return max(sum(per_stage[first : first + each]) for first in range(0, len(per_stage), each))

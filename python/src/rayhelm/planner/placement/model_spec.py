@@ -70,22 +70,22 @@ class ResolvedModelSpec:
         return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
 
     def utilization(self, share: float, seen: float = 1.0) -> float:
-        """gpu_memory_utilization for the fraction `share` of a GPU. `seen`: part of the memory reported by the driver
-        that belongs to this engine; below 1 for time slices."""
+        """Return gpu_memory_utilization for the fraction `share` of a GPU. `seen`: part of the memory reported by the
+        driver that belongs to this engine; below 1 for time slices."""
         pinned = self.declared.engine.get("gpu_memory_utilization")
         if isinstance(pinned, (int, float)):
             return float(pinned)
         return floor(self.engine.gpu_memory_utilization * share * seen * 100) / 100
 
     def batched_tokens(self, gpu: GpuKind) -> int:
-        """vLLM's default for the GPU. Models that generate no tokens need a whole input in one batch."""
+        """Return vLLM's default for the GPU. Models that generate no tokens need a whole input in one batch."""
         if pinned := self.pinned_int("max_num_batched_tokens"):
             return pinned
         usual = self.engine.defaults_for(gpu).max_num_batched_tokens
         return usual if self.generates else max(usual, self.context)
 
     def replicas(self, needed: int) -> int:
-        """Replicas for the planned load, within the pinned limits."""
+        """Return replicas for the planned load, within the pinned limits."""
         pinned = self.declared.replicas
         if isinstance(pinned, Replicas):
             return min(max(needed, pinned.min, 1), pinned.max)

@@ -132,7 +132,7 @@ def _over_like_hosts(
 
 
 def _on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
-    """One part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
+    """Yield one part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
     if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1:
         return
     for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
@@ -140,17 +140,18 @@ def _on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[Mod
 
 
 def count_pinned_stages(pin: Parallelism | None) -> int | None:
-    """Pinned number of pipeline stages: `pipeline`, or the length of `layers`; None if not pinned."""
+    """Return the pinned number of pipeline stages: `pipeline`, or the length of `layers`; None if not pinned."""
     return (pin.pipeline or len(pin.layers) or None) if pin else None
 
 
 def _nodes(pp: int, most_here: int) -> int:
-    """Fewest hosts that hold equal numbers of stages, so that all pods are alike and no TP group crosses hosts."""
+    """Return fewest hosts that hold equal numbers of stages, so that all pods are alike and no TP group crosses
+    hosts."""
     return next(nodes for nodes in range(-(-pp // most_here), pp + 1) if pp % nodes == 0)
 
 
 def _slow(host: HostInventory) -> bool:
-    """Whether no fast link joins all GPUs of the host: then pipeline stages within it can be faster than TP."""
+    """Return whether no fast link joins all GPUs of the host: then pipeline stages within it can be faster than TP."""
     link = host.gpu.link
     return not link.fast or host.gpu_count > (link.group or host.gpu_count)
 
@@ -158,8 +159,8 @@ def _slow(host: HostInventory) -> bool:
 def _over_unlike_hosts(
     model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism | None
 ) -> Iterator[ModelSplit]:
-    """One stage per host, the host with most memory first; on a single host, TP over its GPUs. Hosts with the same GPU
-    are interchangeable, so kinds of hosts are combined and not hosts."""
+    """Yield one stage per host, the host with most memory first; on a single host, TP over its GPUs. Hosts with the
+    same GPU are interchangeable, so kinds of hosts are combined and not hosts."""
     by_memory = sorted(inventory.hosts, key=lambda host: (-(host.gpu.usable_gib or 0), host.gpu.id, -host.gpu_count))
     kinds = [list(group) for _, group in groupby(by_memory, key=lambda host: host.gpu.id)]
     most = min(len(by_memory), MOST_HOSTS) if inventory.network.spans_hosts else 1

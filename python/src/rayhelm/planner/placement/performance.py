@@ -79,7 +79,7 @@ class Work:
     """Parameters that one token passes through, without the input embedding."""
 
     def bytes_read(self, sequences: float) -> float:
-        """Bytes of weights that a step of `sequences` tokens reads; experts are hit by uniform routing."""
+        """Return the bytes of weights that a step of `sequences` tokens reads; experts are hit by uniform routing."""
         if not self.experts:
             return self.dense_bytes
         missed: float = (1 - self.active_experts / self.experts) ** max(sequences, 1)
@@ -109,7 +109,7 @@ def count_work(model: Checkpoint) -> Work:
 
 
 def list_missing_figures(gpu: GpuKind) -> tuple[str, ...]:
-    """Missing figures of a GPU without which speed cannot be estimated."""
+    """Return missing figures of a GPU without which speed cannot be estimated."""
     wanted = {"memory bandwidth": gpu.memory_bandwidth_gb_per_s, "16-bit TFLOP/s": gpu.bf16_tflops}
     return tuple(f"{what} of {gpu.id}" for what, figure in wanted.items() if figure is None)
 
@@ -123,7 +123,7 @@ def estimate_decode_step_s(
     kv_bytes_per_token: float,
     reuse: float,
 ) -> float | None:
-    """Seconds of one decode step over all stages.
+    """Return seconds of one decode step over all stages.
 
     `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one GPU that
     holds all layers. `reuse`: prompt tokens computed per output token (ISL/OSL), which continuous batching mixes in.
@@ -147,7 +147,8 @@ def estimate_decode_step_s(
 def estimate_prefill_s(
     model: Checkpoint, gpus: tuple[GpuKind, ...], tp: int, tokens: float, link_gb_per_s: float | None
 ) -> float | None:
-    """Seconds to compute a prompt of `tokens`, alone on the replica. `link_gb_per_s`: between pipeline stages."""
+    """Return seconds to compute a prompt of `tokens`, alone on the replica. `link_gb_per_s`: between pipeline
+    stages."""
     if any(list_missing_figures(gpu) for gpu in gpus):
         return None
     fitted, stages, job = load_roofline(), len(gpus), count_work(model)
@@ -164,7 +165,8 @@ def estimate_prefill_s(
 
 
 def estimate_first_token_s(prefill: float, step: float, concurrency: float) -> float:
-    """Seconds to the first token, from the seconds of a prefill alone and of a decode step, with so many in flight."""
+    """Return seconds to the first token, from the seconds of a prefill alone and of a decode step, with so many in
+    flight."""
     alone, loaded = load_roofline().ttft_alone, load_roofline().ttft_loaded
     return max(
         alone.prefill * prefill + alone.step * step + alone.fixed_s,
@@ -173,14 +175,14 @@ def estimate_first_token_s(prefill: float, step: float, concurrency: float) -> f
 
 
 def _flops(model: Checkpoint, gpu: GpuKind) -> float:
-    """Dense FLOP/s for this checkpoint: FP8 weights in FP8 if the GPU supports it, 4-bit weights in 16 bits."""
+    """Return dense FLOP/s for this checkpoint: FP8 weights in FP8 if the GPU supports it, 4-bit weights in 16 bits."""
     if model.quantization and model.quantization.bits == 8 and gpu.fp8 and gpu.fp8_tflops:
         return gpu.fp8_tflops * 1e12
     return (gpu.bf16_tflops or 0) * 1e12
 
 
 def _all_reduce_s(model: Checkpoint, gpu: GpuKind, tp: int, tokens: float) -> float:
-    """Two all-reduces a layer, of one hidden state per token."""
+    """Return two all-reduces a layer, of one hidden state per token."""
     if tp == 1:
         return 0.0
     fitted = load_roofline()
@@ -191,7 +193,7 @@ def _all_reduce_s(model: Checkpoint, gpu: GpuKind, tp: int, tokens: float) -> fl
 
 
 def find_link_gb_per_s(gpu: GpuKind, count: int) -> float:
-    """GB/s, one direction, between `count` GPUs of one host."""
+    """Return the rate between `count` GPUs of one host, one direction, GB/s."""
     if gpu.link.gb_per_s and gpu.link.fast and count <= (gpu.link.group or count):
         return gpu.link.gb_per_s
     return (gpu.pcie_gb_per_s or 16) * load_roofline().pcie_all_reduce_share / max(1, count // 2)

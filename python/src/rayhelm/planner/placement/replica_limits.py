@@ -1,4 +1,4 @@
-"""Refuses a pinned `replicas.max` that can never be reached, because its replicas would wait for GPUs forever.
+"""Refuse a pinned `replicas.max` that can never be reached, because its replicas would wait for GPUs forever.
 
 Runs after all models are placed. Limits that the planner chose fit by construction."""
 
@@ -55,7 +55,7 @@ def _tenant(
 
 
 def _fewest(other: ModelPlan) -> float:
-    """GPUs that another model uses at its minimum of replicas; fractions count as fractions."""
+    """Return GPUs that another model uses at its minimum of replicas; fractions count as fractions."""
     return other.gpus / max(other.replicas, 1) * other.min_replicas
 
 

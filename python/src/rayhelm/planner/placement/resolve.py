@@ -1,4 +1,4 @@
-"""Resolves the engine settings of a split: the first of a list of settings with which the model fits."""
+"""Resolve the engine settings of a split: the first of a list of settings with which the model fits."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ _CONTEXT_STEP = 256
 
 
 def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
-    """The memory with the best settings. Its `fits` is False if none fit."""
+    """Return the memory with the best settings. Its `fits` is False if none fit."""
     best: MemoryResult | None = None
     for eager, seqs in _settings(model_spec):
         result = _in_weakest_order(_build_config(model_spec, split, share, seqs, eager))
@@ -33,7 +33,8 @@ def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
 
 
 def _settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
-    """enforce_eager and max_num_seqs to try, the best first; pinned ones only, if pinned."""
+    """Yield the values of enforce_eager and max_num_seqs to try, the best first; only pinned values if they are
+    pinned."""
     eager, seqs = model_spec.declared.engine.get("enforce_eager"), model_spec.pinned_int("max_num_seqs")
     for without_graphs in (False, True) if eager is None else (bool(eager),):
         ladder = (*SEQUENCES, *_FEW_SEQUENCES) if without_graphs else SEQUENCES
@@ -60,13 +61,13 @@ def _build_config(
 
 
 def _better(result: MemoryResult, best: MemoryResult) -> bool:
-    """A result that fits before one that does not, then the one with more cache."""
+    """Return a result that fits before one that does not, then the one with more cache."""
     return not best.fits and (result.fits or result.weakest.cache > best.weakest.cache)
 
 
 def _in_weakest_order(config: EngineConfig) -> MemoryResult:
-    """vLLM orders pipeline ranks itself, so each kind of GPU must hold every stage. The result of the given order, or
-    of an order that fails. A pinned partition implies the given order."""
+    """Return the result of the given order, or of an order that does not fit. vLLM orders pipeline ranks itself, so
+    each kind of GPU must hold every stage. A pinned partition implies the given order."""
     kinds = {gpu.id: gpu for gpu in config.gpus}
     if len(kinds) == 1 or config.partition is not None:
         return evaluate(config)
@@ -77,8 +78,8 @@ def _in_weakest_order(config: EngineConfig) -> MemoryResult:
 
 
 def _uneven(config: EngineConfig) -> MemoryResult | None:
-    """More layers on the larger GPU. Only over two hosts: the driver's host is stage 0, so the first bundle fixes the
-    order. Over three or more, Ray orders the others by random node ids."""
+    """Try more layers on the larger GPU. Only for two hosts: the driver's host is stage 0, so the first bundle fixes
+    the order. With three or more hosts, Ray orders the others by random node ids."""
     if len(config.gpus) != 2 or config.gpus[0].id == config.gpus[1].id or config.partition is not None:
         return None
     layers = config.model.layers
@@ -88,7 +89,8 @@ def _uneven(config: EngineConfig) -> MemoryResult | None:
 
 
 def _shortened(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryResult | None:
-    """With the longest context that fits, if the fleet file sets none; None if it is too short for the load."""
+    """Return the result with the longest context that fits, if the fleet file sets none; None if that context is too
+    short for the load."""
     if model_spec.declared.context or not result.largest_context:
         return None
     context = floor(result.largest_context / _CONTEXT_STEP) * _CONTEXT_STEP

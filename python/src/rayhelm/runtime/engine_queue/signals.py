@@ -64,7 +64,7 @@ class Queries:
 
 
 def is_scraped(answer: Samples | None) -> bool:
-    """Whether Prometheus answers and scrapes this cluster."""
+    """Return whether Prometheus answers and scrapes this cluster."""
     return answer is not None and any(sample.value > 0 for sample in answer.samples)
 
 

@@ -1,1 +1,1 @@
-"""Typed values of each chart, built from a plan: one module for each chart, and what several of them share."""
+"""Build the typed values of each chart from a plan: one module for each chart, and shared modules."""

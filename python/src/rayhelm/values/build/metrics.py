@@ -1,4 +1,4 @@
-"""From a plan to what there is to scrape in a cluster: its services, and its gateway. Pure."""
+"""Build the scrape targets of a cluster from a plan: its services and its gateway. Pure."""
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet

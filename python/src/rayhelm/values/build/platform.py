@@ -1,4 +1,4 @@
-"""From a plan to the typed values of the chart `platform`, one release for each cluster. Pure."""
+"""Build the typed values of the chart `platform` from a plan, one release for each cluster. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -18,7 +18,7 @@ __all__ = ["NAMESPACE", "RELEASE", "build_platform_values"]
 RELEASE = "platform"
 """Release of each cluster's platform."""
 NAMESPACE = "rayhelm-system"
-"""Namespace of that release. What operators read lies in theirs."""
+"""Namespace of that release. Objects that operators read are in the namespaces of the operators."""
 
 
 def build_platform_values(
@@ -27,13 +27,13 @@ def build_platform_values(
     """Build values of each cluster that has a pool; `services` are values by name. Raise FleetError if the nodes of a
     shared pool have no labels that select them."""
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
-    if problems := list(_unlabeled(plan, loaded)):
+    if problems := list(_find_unlabeled_pools(plan, loaded)):
         raise FleetError(problems)
     return {cluster: _values(cluster, plan, loaded, services) for cluster in clusters}
 
 
-def _unlabeled(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
-    """Shared pools without labels that select their nodes."""
+def _find_unlabeled_pools(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield a problem for each shared pool without labels that select its nodes."""
     for name, use in plan.pools.items():
         if use.sharing and not loaded.fleet.pools[name].node_selector:
             message = "the GPU operator configures the nodes of a shared pool by a label, and `nodeSelector` names none"

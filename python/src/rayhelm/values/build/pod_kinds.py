@@ -39,8 +39,8 @@ def find_hosts(kind: PodKind, pool: Pool) -> list[Host]:
 
 
 def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[PodKind, str]:
-    """Name each kind after its pool, followed by host, GPU or MIG profile and number of GPUs if the pool has several
-    kinds."""
+    """Return the name each kind after its pool, followed by host, GPU or MIG profile and number of GPUs if the pool has
+    several kinds."""
     kinds = list(dict.fromkeys(kind for plan in models for kind in list_pod_kinds(plan, loaded)))
     shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
     names: dict[PodKind, str] = {}

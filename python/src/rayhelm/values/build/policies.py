@@ -1,4 +1,4 @@
-"""From a plan to what admission policies let through: what the fleet file names, each with its reason. Pure."""
+"""Build the settings of the admission policies: exceptions that the fleet file names, each with its reason. Pure."""
 
 from collections.abc import Iterator, Mapping
 
@@ -13,7 +13,7 @@ __all__ = ["build_policies"]
 
 
 def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> Policies:
-    """`values` are those of the services, by name."""
+    """Build the policy settings of a cluster. `values` are the values of the services, by name."""
     here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
     return Policies.model_validate(
         {
@@ -31,7 +31,8 @@ def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, 
 
 
 def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[tuple[str, str]]:
-    """Hub models without a commit whose reason the fleet file gives; one without a reason is not let through."""
+    """Yield hub models without a commit, with the reason of the fleet file. The policy refuses models without a
+    reason."""
     for service, each in values.items():
         models = {name: fleet.models[name] for name in fleet.models_of(service)}
         for spec in models.values():
@@ -45,7 +46,7 @@ def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[
 
 
 def _registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
-    """Repositories of images that the fleet file names by a tag."""
+    """Return the repositories of images that the fleet file names by a tag, with a reason."""
     allowed = dict(load_policy_catalog()["image-source"].lists["registries"].default)
     for each in values.values():
         named = [(each.image.repository, each.image.digest)]

@@ -1,4 +1,4 @@
-"""From a plan to the typed values of the chart `tenant`, one release for each owner of services and each of its
+"""Build the typed values of the chart `tenant` from a plan: one release for each owner of services and each of its
 clusters. Pure."""
 
 from collections import Counter
@@ -25,7 +25,7 @@ from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, Po
 __all__ = ["build_tenant_values"]
 
 PODS_BESIDE_WORKERS = 4
-"""Of a service: the head, two Jobs that fetch weights, the pod of `helm test`."""
+"""Pods of a service in addition to its workers: the head, two download Jobs, the pod of `helm test`."""
 PER_SERVICE = {
     "ray_services": 1,
     "services": 8,
@@ -34,13 +34,14 @@ PER_SERVICE = {
     "secrets": 16,
     "persistent_volume_claims": 2,
 }
-"""Objects that a release of `ray-service` may come to, those of KubeRay and Helm included, and some beside."""
+"""Largest number of objects of a `ray-service` release, including those of KubeRay and Helm, with a margin."""
 
 
 def build_tenant_values(
     plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> dict[tuple[str, str], TenantValues]:
-    """By cluster and tenant. `values` are those of the services, by name: their pods are what a quota counts."""
+    """Build the values by cluster and tenant. `values` are the values of the services, by name: the quotas count their
+    pods."""
     owned: dict[tuple[str, str], list[str]] = {}
     for tenant in fleet.tenants:
         for service in fleet.services_of(tenant):
@@ -74,7 +75,7 @@ def _values(
 def _egress(
     namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> dict[str, TenantEgress]:
-    """Allow egress to what allows the namespace as a client: the gateway, and services with aliases."""
+    """Allow egress to the gateway and to services with aliases that allow the namespace as a client."""
     found: dict[str, TenantEgress] = {}
     if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
         gateway = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
@@ -89,7 +90,7 @@ def _egress(
 
 
 def _devices(cluster: str, plan: Plan) -> list[str]:
-    """Extended resources of the cluster's pools: those that no tenant was given are denied by name."""
+    """Return the extended resources of the cluster's pools. The quota denies those that the tenant does not use."""
     return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.gpu_resources]
 
 
@@ -106,7 +107,7 @@ def _quota(
     devices: Iterable[str],
     parts: Mapping[str, float],
 ) -> Quota:
-    """`free`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
+    """Build the quota. `free`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
     gpus = _gpu_quotas(plans, releases, free, parts)
     return Quota(
         gpus=gpus,
@@ -128,8 +129,10 @@ def _gpu_quotas(
     free: float | None,
     parts: Mapping[str, float],
 ) -> dict[str, GpuQuota]:
-    """What the plan holds, what autoscaling may reach where more replicas are pinned, and a second time what belongs to
-    services that are upgraded beside themselves: all of them may be at once."""
+    """Build the GPU quota by extended resource.
+
+    The baseline is the plan, or more if the fleet file pins a larger maximum of replicas. The upgrade surge is the GPUs
+    of all services with `NewCluster`, because all of them may be upgraded at the same time."""
     planned = _sum(plan.gpu_resources for plan in plans)
     upgrade_surge = _sum(plan.gpu_resources for plan in plans if plan.upgrade == "NewCluster")
     most = _sum(

@@ -165,7 +165,7 @@ def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: Lo
 
 
 def _shm_gib(gpus: int) -> int:
-    """Size of `/dev/shm` in GiB, which NCCL uses between the GPUs of a host."""
+    """Return the size of `/dev/shm` in GiB, which NCCL uses between the GPUs of a host."""
     return 8 if gpus == 1 else 16
 
 

@@ -1,1 +1,1 @@
-"""What the values models of several charts share."""
+"""Types that the values models of several charts share."""

@@ -1,4 +1,4 @@
-"""What every values model shares: camelCase keys, Kubernetes names and quantities."""
+"""Base class and types of all values models: camelCase keys, Kubernetes names and quantities."""
 
 from typing import Annotated, Any
 
@@ -11,7 +11,7 @@ from rayhelm.closed import Closed
 __all__ = ["Cidr", "Env", "Name", "Port", "Quantity", "Text", "Values"]
 
 Name = Annotated[str, Field(pattern=r"^[a-z]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
-"""A DNS-1035 label: what KubeRay, Services and port names accept alike."""
+"""A DNS-1035 label, which is valid for KubeRay objects, Services and port names."""
 
 TEXT_OR_NUMBER: JsonDict = {"type": ["string", "number"]}
 
@@ -26,7 +26,7 @@ Quantity = Annotated[
 """A Kubernetes quantity with its unit: `500m`, `16`, `64Gi`."""
 
 Text = Annotated[str, Field(coerce_numbers_to_str=True, json_schema_extra=TEXT_OR_NUMBER)]
-"""A text in which YAML may have seen a number: environment variables, label values."""
+"""A text that YAML may parse as a number: environment variables, label values."""
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 
@@ -34,7 +34,7 @@ _OCTET = "(25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _IPV4 = rf"({_OCTET}\.){{3}}{_OCTET}/(3[0-2]|[12]?[0-9])"
 _IPV6 = "[0-9a-fA-F:]*:[0-9a-fA-F:.]*/(12[0-8]|1[01][0-9]|[1-9]?[0-9])"
 Cidr = Annotated[str, Field(pattern=f"^({_IPV4}|{_IPV6})$")]
-"""A block of addresses: `10.0.0.0/8`, `fd00::/8`. The API server alone reads all that IPv6 may look like."""
+"""A block of addresses: `10.0.0.0/8`, `fd00::/8`. Only the API server checks every form of IPv6."""
 
 Env = dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")], Text]
 
@@ -47,7 +47,7 @@ class Values(Closed):
     @model_validator(mode="before")
     @classmethod
     def _lay_over_defaults(cls, data: Any) -> Any:
-        """A section that is given in part keeps the rest of its default, as Helm merges it with values.yaml."""
+        """Complete a section with its default for keys that are not given, as Helm merges it with values.yaml."""
         if not isinstance(data, dict):
             return data
         defaults: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Settings of pods, in the shape that Kubernetes gives them.
+"""Settings of pods, in Kubernetes' shape.
 
 The chart checks what a schema cannot: labels that the chart owns, volumes that Pod Security `restricted` refuses,
 mounts over folders that the chart uses (templates/lib/_pod.tpl).
@@ -58,7 +58,7 @@ class ResourceSelector(Values):
     resource: str
     """Resource: `limits.memory`."""
     container_name: str | None = None
-    """Container; the one that has the variable when left out."""
+    """Container; the one that has the variable when absent."""
     divisor: Text | None = None
     """Unit of the value."""
 
@@ -132,9 +132,9 @@ class TopologySpread(Values):
     when_unsatisfiable: Literal["DoNotSchedule", "ScheduleAnyway"]
     """What the scheduler does with a pod that breaks the constraint."""
     label_selector: dict[str, Any] | None = None
-    """Pods to count; the chart's pods of this kind when left out."""
+    """Pods to count; the chart's pods of this kind when absent."""
     match_label_keys: list[LabelKey] | None = None
-    """Labels of which only pods with the same value count."""
+    """Only pods with the same value of these labels count."""
     min_domains: Annotated[int, Field(ge=1)] | None = None
     """Minimum number of domains."""
     node_affinity_policy: Literal["Honor", "Ignore"] | None = None
@@ -159,6 +159,6 @@ class PodSettings(Values):
     extra_env_from: list[EnvFrom] = []
     """Secrets and ConfigMaps whose keys become environment variables. Variables of the chart take precedence."""
     extra_volumes: list[Volume] = []
-    """Additional volumes. Pod Security `restricted` refuses hostPath and other types: so does the chart."""
+    """Additional volumes. The chart refuses hostPath and all other types that Pod Security `restricted` refuses."""
     extra_volume_mounts: list[VolumeMount] = []
     """Mounts of `extraVolumes` in the main container."""

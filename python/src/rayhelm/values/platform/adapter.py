@@ -21,7 +21,7 @@ class AdapterImage(Values):
     repository: str = _IMAGE.repository
     """Name without tag."""
     tag: str = _IMAGE.tag
-    """Tag; `digest` wins over it."""
+    """Tag; `digest` overrides it."""
     digest: Digest = _IMAGE.digest
     """Digest; empty for the tag."""
 

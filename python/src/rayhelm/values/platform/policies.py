@@ -1,4 +1,4 @@
-"""Admission policies: what the API server refuses, and which exceptions there are for which reason."""
+"""Admission policies: the action of each policy, and its exceptions with their reasons."""
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +11,7 @@ from rayhelm.values.platform.policy_catalog import AboutPolicy, load_policy_cata
 __all__ = ["Policies", "PolicySettings"]
 
 Reason = Annotated[str, Field(min_length=8)]
-"""Why there is an exception, for a reader a year later."""
+"""Reason of an exception, for a later reader."""
 
 Excluded = dict[Namespace, Reason]
 
@@ -32,11 +32,11 @@ class PolicySettings(Values):
     reason: str = ""
     """Why the action is not `Deny`; required in that case."""
     excluded_namespaces: Excluded = {}
-    """Namespaces that this policy does not judge, each with its reason."""
+    """Namespaces that this policy does not check, each with its reason."""
 
 
 def _model_of(name: str, about: AboutPolicy) -> type[PolicySettings]:
-    """A policy, with its lists of exceptions."""
+    """Return the model of a policy's settings, with its lists of exceptions."""
     if not about.lists:
         return PolicySettings
     keys = {"models": dict[ModelName, Reason], "registries": dict[Registry, Reason]}
@@ -56,7 +56,7 @@ _POLICIES: dict[str, Any] = {
 
 class _Excluded(Values):
     excluded_namespaces: Excluded = {"gpu-operator": "its own pods hold GPUs and belong to no tenant"}
-    """Namespaces that no policy judges, each with its reason."""
+    """Namespaces that no policy checks, each with its reason."""
 
 
 if TYPE_CHECKING:
@@ -66,5 +66,5 @@ else:
 
 
 class Policies(_EachPolicy):
-    """ValidatingAdmissionPolicies, one for each folder of `policies`. They judge objects that are created or whose spec
-    changes, and labels of namespaces. They never judge deletions, status, or anything in `kube-system`."""
+    """ValidatingAdmissionPolicies, one for each folder of `policies`. They check objects that are created or whose spec
+    changes, and labels of namespaces. They never check deletions, status, or anything in `kube-system`."""

@@ -1,4 +1,4 @@
-"""What people may set of each policy, read from `data/policies.json`, which `make generate` writes."""
+"""Settings of each policy, read from `data/policies.json`, which `make generate` writes."""
 
 import json
 from functools import cache
@@ -11,7 +11,7 @@ __all__ = ["AboutPolicy", "PolicyList", "load_policy_catalog"]
 
 
 class PolicyList(Closed):
-    """A list of exceptions. The policy has a variable of the same name, in whose place the chart writes the list."""
+    """A list of exceptions. The chart replaces the variable of the same name in the policy with this list."""
 
     of: Literal["models", "registries"]
     description: str
@@ -25,7 +25,7 @@ class AboutPolicy(Closed):
     description: str
     """One sentence: what the policy requires."""
     requires: tuple[str, ...] = ()
-    """Policies that have to deny too, or this one does not see what it judges."""
+    """Policies that this one relies on: they must have action `Deny` too."""
     lists: dict[str, PolicyList] = {}
 
 

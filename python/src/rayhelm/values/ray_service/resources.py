@@ -35,7 +35,7 @@ class ContainerResources(Values):
 
 
 def build_resources(*, cpu: str, memory: str, cpu_request: str = "") -> ContainerResources:
-    """Resources with these limits; the CPU request is the limit when empty."""
+    """Return resources with these limits; the CPU request is the limit when empty."""
     return ContainerResources(
         limits=ContainerLimits(cpu=cpu, memory=memory), requests=ContainerRequests(cpu=cpu_request)
     )
