@@ -157,7 +157,7 @@ def test_a_wrong_gpu_is_refused_by_file_line_and_key(tmp_path: Path, change: dic
             {"experts": {"count": 8, "active": 2, "intermediate": 64, "dense_layers": 33}},
             "experts.dense_layers 33 exceeds layers 32",
         ),
-        ({"quantization": {"method": "fp8", "bits": 8, "skip_layers": [32]}}, "names a layer beyond the 32"),
+        ({"quantization": {"method": "fp8", "bits": 8, "skip_layers": [32]}}, "names a layer above 31"),
         ({"extra_parameters": 5}, "extra_parameters needs extra_source"),
         ({"layers": 0}, "greater than 0"),
     ],

@@ -158,7 +158,7 @@ def test_unsupported_config_is_refused_with_a_message(change: dict[str, Any], me
         ("{", "is not JSON"),
         ("[]", "is not a model's config.json"),
         ("", "is not JSON"),
-        ("[" * 5000 + "]" * 5000, "nests too deep"),
+        ("[" * 5000 + "]" * 5000, "nested too deeply"),
         ('{"hidden_size": ' + "9" * 5000 + "}", "a number too long"),
         (" " * 2_000_000, "larger than 1 MiB"),
     ],
