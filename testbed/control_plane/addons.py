@@ -11,10 +11,10 @@ from pathlib import Path
 import yaml
 
 from rayhelm.kube.kubectl import Kubectl
+from rayhelm.processes import find_free_port
 from testbed.control_plane.definitions import install_crds
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_token
-from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.control_plane.running import ControlPlane, run_of
 from testbed.nodes import kwok_arguments, kwok_environment
@@ -36,7 +36,7 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
     kubectl = Kubectl(programs["kubectl"], plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
     install_crds(plane, kubectl, programs.kuberay, say)
     kubectl.apply_files(*MANIFESTS)
-    stand_in, kwok, operator, metrics = (free_port(taken) for _ in range(4))
+    stand_in, kwok, operator, metrics = (find_free_port(taken) for _ in range(4))
     proxy = f"http://127.0.0.1:{stand_in}"
     plane.home.write(plane.record.model_copy(update={"stand_in": proxy}))
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
+from rayhelm.processes import find_free_port
 from testbed.control_plane import components
 from testbed.control_plane.certificates import write_certificates
 from testbed.control_plane.home import Part
 from testbed.control_plane.kubeconfig import with_certificate
-from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.control_plane.running import ControlPlane, run_of
 
@@ -24,7 +24,7 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
         with_certificate(path, server, certificates, user)
     with_certificate(home.kubeconfig, server, certificates, "admin")
 
-    etcd, peers, controllers, scheduler = (free_port(taken) for _ in range(4))
+    etcd, peers, controllers, scheduler = (find_free_port(taken) for _ in range(4))
     commands: dict[str, tuple[int, Sequence[str]]] = {
         "etcd": (etcd, components.etcd(programs["etcd"], certificates, home.data, etcd, peers)),
         "kube-apiserver": (

@@ -5,13 +5,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rayhelm.errors import MissingError, RayhelmError, UsageError
-from rayhelm.processes import find_listener
+from rayhelm.processes import find_free_port, find_listener
 from testbed.control_plane import addons, core
 from testbed.control_plane.down import alive, clear, end_all
 from testbed.control_plane.home import Home, Record
 from testbed.control_plane.joined_cluster import JoinedCluster, inspect_cluster
 from testbed.control_plane.lock import alone
-from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.control_plane.running import ORDER, ControlPlane
 
@@ -122,7 +121,7 @@ def _fixed(plane: ControlPlane, say: Say) -> ControlPlane:
 
 def _port(wanted: int | None, taken: set[int]) -> int:
     if wanted is None:
-        return free_port(taken)
+        return find_free_port(taken)
     _check_is_free(wanted, "end it, or take another one with --port")
     taken.add(wanted)
     return wanted

@@ -20,7 +20,7 @@ from cluster.kit.place import Testbed
 from cluster.kit.wait import eventually
 from rayhelm.catalog.metrics import load_metrics
 from rayhelm.catalog.scaling import load_scaling_rules
-from testbed.control_plane.ports import free_port
+from rayhelm.processes import find_free_port
 from testbed.nodes import cpu_nodes
 
 SCRAPE = (Path(__file__).parents[1] / "scaling/scrapes/ray-service.prom").read_text()
@@ -118,8 +118,8 @@ def world(cluster: Cluster, place: Testbed) -> Iterator[World]:
         ports = {"chat-head": chat.port} | dict(zip(pods, (proxy.metrics_port for proxy in proxies), strict=True))
 
         taken: set[int] = set()
-        port = free_port(taken)
-        values = platform(gateways, services, f"http://127.0.0.1:{port}", free_port(taken))
+        port = find_free_port(taken)
+        values = platform(gateways, services, f"http://127.0.0.1:{port}", find_free_port(taken))
         helm.install("platform", RELEASE, system, values, "--take-ownership")
         stack.callback(helm.uninstall, RELEASE, system)
         config = cluster.one("ConfigMap", f"{RELEASE}-scrape", system)["data"]["rayhelm.yaml"]

@@ -30,7 +30,6 @@ def environment():
         values = {
             "tenants": {"acme": {"models": ["llama", "whisper", "painter"]}},
             "models": {"whisper": whisper, "painter": styles},
-            "timeouts": {"headerSeconds": 1, "bodySeconds": 1, "clientSeconds": 2},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
             yield gateway, one

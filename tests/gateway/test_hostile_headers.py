@@ -16,7 +16,6 @@ def environment():
         values = {
             "tenants": {"boss": tenant("boss", ["llama", "secret"])},
             "models": {"secret": model(one)},
-            "timeouts": {"headerSeconds": 1, "bodySeconds": 1},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
             yield gateway, one

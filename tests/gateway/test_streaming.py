@@ -159,7 +159,7 @@ def test_stopping_gateway_loses_no_request_under_load():
 
 
 def test_stream_is_aborted_after_the_drain_time():
-    overlay = {"timeouts": {"serverSeconds": 1}, "drain": {"seconds": 1}}
+    overlay = {"timeouts": {"serverSeconds": 5}, "drain": {"seconds": 5}}
     with (
         start_upstreams("one") as (one,),
         start_gateway(minimal_values(one, overlay)) as gateway,

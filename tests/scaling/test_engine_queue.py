@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from rayhelm.errors import MissingError
-from rayhelm.processes import create_run_id, find_free_port, start, stop_run, wait_until
+from rayhelm.processes import create_run_id, start, stop_run, wait_until
+from shared.ports import reserve_port
 from testbed.tools import program
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
@@ -106,20 +107,20 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     making = [promtool, "tsdb", "create-blocks-from", "openmetrics", home / "series", home / "data"]
     subprocess.run(making, check=True, capture_output=True)
     (home / "prometheus.yaml").write_text("{}")
-    port = find_free_port(set())
-    command = [
-        str(server),
-        f"--config.file={home}/prometheus.yaml",
-        f"--storage.tsdb.path={home}/data",
-        f"--web.listen-address=127.0.0.1:{port}",
-    ]
-    url = f"http://127.0.0.1:{port}"
-    try:
-        process = start(command, run=run, log=home / "log")
-        wait_until(lambda: _ready(url), what="Prometheus", timeout=120, needs=[process])
-        yield url
-    finally:
-        stop_run(run)
+    with reserve_port() as port:
+        command = [
+            str(server),
+            f"--config.file={home}/prometheus.yaml",
+            f"--storage.tsdb.path={home}/data",
+            f"--web.listen-address=127.0.0.1:{port}",
+        ]
+        url = f"http://127.0.0.1:{port}"
+        try:
+            process = start(command, run=run, log=home / "log")
+            wait_until(lambda: _ready(url), what="Prometheus", timeout=300, needs=[process])
+            yield url
+        finally:
+            stop_run(run)
 
 
 def _ready(url: str) -> bool | None:
@@ -202,6 +203,7 @@ def test_rule_of_ray_applies_when_answers_have_expired(prometheus):
 
 
 def test_rule_of_ray_applies_without_prometheus():
-    asked = policy(f"http://127.0.0.1:{find_free_port(set())}", "busy")
-    assert asked._measure(context()).waiting is None
-    assert [asked(context(ongoing=load))[0] for load in (1, 18, 21)] == [1, 2, 3]
+    with reserve_port() as port:
+        asked = policy(f"http://127.0.0.1:{port}", "busy")
+        assert asked._measure(context()).waiting is None
+        assert [asked(context(ongoing=load))[0] for load in (1, 18, 21)] == [1, 2, 3]

@@ -21,7 +21,6 @@ from testbed.control_plane.definitions import _name
 from testbed.control_plane.home import Home, Part, Record
 from testbed.control_plane.kubeconfig import server_of
 from testbed.control_plane.lock import alone, is_held
-from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs, operator_version
 from testbed.control_plane.running import run_of
 from testbed.tools import crd_files
@@ -415,22 +414,7 @@ def test_a_joined_cluster_is_known_also_without_a_record(place: Home) -> None:
     assert not place.is_joined
 
 
-# -- ports and CRDs --------------------------------------------------------------------------------------------------
-
-
-def test_a_port_is_outside_of_what_the_kernel_gives_to_clients() -> None:
-    lowest, highest = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
-    taken: set[int] = set()
-    ports = [free_port(taken) for _ in range(50)]
-    assert len(set(ports)) == 50
-    assert taken == set(ports)
-    assert lowest <= 21_000 or not any(lowest <= port <= highest for port in ports)
-
-
-def test_no_port_at_all_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("testbed.control_plane.ports._is_free", lambda port: False)
-    with pytest.raises(MissingError, match="no port from"):
-        free_port(set())
+# -- CRDs -----------------------------------------------------------------------------------------------------------
 
 
 def test_the_name_of_a_crd_is_read_without_reading_all_of_it() -> None:

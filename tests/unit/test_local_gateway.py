@@ -2,6 +2,7 @@
 
 import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
@@ -18,6 +19,7 @@ from rayhelm.local.serve import down
 from rayhelm.local.state import EndpointState
 from rayhelm.render.files import render_loaded_fleet
 from rayhelm.values.gateway.models import Model
+from shared.ports import reserve_port
 from unit.fleets import load
 
 MODELS = {"chat": Model(), "ocr": Model(task="custom", operations={"/v1/ocr": {"method": "POST"}})}
@@ -33,8 +35,11 @@ def state(tmp_path: Path) -> Iterator[EndpointState]:
 
 
 @pytest.fixture
-def gateway() -> LocalGateway:
-    return render_gateway(MODELS, ROUTES, processes.find_free_port(set()))
+def gateway(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalGateway]:
+    """A gateway whose ports stay reserved until it starts."""
+    with ExitStack() as reserved:
+        monkeypatch.setattr(processes, "find_free_port", lambda taken: reserved.enter_context(reserve_port()))
+        yield render_gateway(MODELS, ROUTES, processes.find_free_port(set()))
 
 
 def port_of(gateway: LocalGateway) -> int:

@@ -3,6 +3,7 @@
 import os
 import socket
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,17 @@ from rayhelm.local.serve import down
 from rayhelm.local.state import EndpointState, LocalEndpoint
 from rayhelm.render.files import render_fleet
 from rayhelm.standin.model import adapt_for_local_gpus
+from shared.ports import reserve_port
 
 FLEETS = Path(__file__).parents[2] / "values"
 LLM = "ray.serve.llm:build_openai_app"
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A port on which no process listens during the test."""
+    with reserve_port() as port:
+        yield port
 
 
 def config(*applications: tuple[str, str]) -> dict[str, object]:
@@ -71,28 +80,36 @@ def test_check_names_the_process_on_a_used_port_and_a_free_port(
             preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False)
 
 
-def test_check_names_a_missing_package_and_its_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_a_missing_package_and_its_command(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda name: None if name == "vllm" else object())
     with pytest.raises(MissingError, match="vllm is not installed") as error:
-        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=True)
+        preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=True)
     assert "make setup" in error.value.how
 
 
-def test_check_names_the_package_of_a_missing_libnuma(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_names_the_package_of_a_missing_libnuma(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_packages(monkeypatch)
     monkeypatch.setattr(preflight.ctypes.util, "find_library", lambda name: None)
     with pytest.raises(MissingError, match=r"libnuma(.|\n)*apt-get install libnuma1"):
-        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=True)
+        preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=True)
 
 
-def test_check_refuses_more_models_than_memory_allows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_refuses_more_models_than_memory_allows(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_packages(monkeypatch)
     monkeypatch.setattr(preflight.ctypes.util, "find_library", lambda name: name)
     with pytest.raises(MissingError, match=r"1000 models need about 2931\.\d GiB of memory(.|\n)*--share-imports"):
-        preflight.check(EndpointState(tmp_path), port=free(), models=1000, stand_in=True)
+        preflight.check(EndpointState(tmp_path), port=port, models=1000, stand_in=True)
 
 
-def test_check_refuses_a_running_endpoint_and_leaves_it_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_refuses_a_running_endpoint_and_leaves_it_alone(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_packages(monkeypatch)
     state = EndpointState(tmp_path)
     url = "http://127.0.0.1:8000"
@@ -112,7 +129,7 @@ def test_check_refuses_a_running_endpoint_and_leaves_it_alone(tmp_path: Path, mo
     earlier = processes.start(["sleep", "60"], run=state.run, log=tmp_path / "log")
     try:
         with pytest.raises(FleetError, match=r"http://127.0.0.1:8000(.|\n)*rayhelm down"):
-            preflight.check(state, port=free(), models=1, stand_in=False)
+            preflight.check(state, port=port, models=1, stand_in=False)
         assert earlier.is_alive
     finally:
         assert down(state) == 1
@@ -187,16 +204,14 @@ def with_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(preflight, "find_spec", lambda _: object())
 
 
-def free() -> int:
-    return processes.find_free_port(set())
-
-
-def test_check_refuses_more_gpus_than_the_computer_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_refuses_more_gpus_than_the_computer_has(
+    port: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with_packages(monkeypatch)
     gpu = preflight.LocalGpus(1, "NVIDIA L4")
     with pytest.raises(FleetError, match=r"request 8 GPUs and this computer has 1 \(NVIDIA L4\)"):
-        preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=False, requested_gpus=8, gpus=gpu)
-    preflight.check(EndpointState(tmp_path), port=free(), models=1, stand_in=False, requested_gpus=0.5, gpus=gpu)
+        preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False, requested_gpus=8, gpus=gpu)
+    preflight.check(EndpointState(tmp_path), port=port, models=1, stand_in=False, requested_gpus=0.5, gpus=gpu)
 
 
 @pytest.mark.parametrize(("fleet", "booked"), [("single-gpu", 1), ("multi-node", None), ("homelab", None)])
@@ -231,7 +246,7 @@ class Serving:
 
 
 def up(folder: Path, *, share_imports: bool = True) -> LocalEndpoint:
-    empty = {"http_options": {"port": free()}, "applications": []}
+    empty = {"http_options": {"port": 1}, "applications": []}
     return serving.up(empty, [], EndpointState(folder), stand_in=True, share_imports=share_imports)
 
 

@@ -4,8 +4,7 @@ import os
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from multiprocessing import shared_memory
 from pathlib import Path
 
@@ -13,7 +12,9 @@ import psutil
 import pytest
 
 from rayhelm import processes
-from rayhelm.processes import Process, ProcessDied, TimedOut
+from rayhelm.errors import MissingError
+from rayhelm.processes import Process, ProcessDied, TimedOut, ports
+from shared.ports import reserve_port
 
 SLEEP = [sys.executable, "-S", "-c", "import time; time.sleep(60)"]
 DAEMON = [
@@ -21,7 +22,8 @@ DAEMON = [
     "-S",
     "-c",
     # Forks twice and leaves the session, as daemons do: no parent and no session leads back to the run.
-    "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(60)",
+    "import os, time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\n"
+    "print('up', flush=True); time.sleep(60)",
 ]
 STUBBORN = [
     sys.executable,
@@ -43,12 +45,8 @@ def test_stop_run_stops_orphans_of_the_run_and_no_other_process(run: str, tmp_pa
     foreign = subprocess.Popen(SLEEP)
     neighbor = processes.start(SLEEP, run=other, log=tmp_path / "other.log")
     processes.start(SLEEP, run=run, log=tmp_path / "sleep.log")
-    processes.start(DAEMON, run=run, log=tmp_path / "daemon.log")
-    wait_until_true(
-        lambda: any(
-            process.ppid() == 1 or process.pid == os.getsid(process.pid) for process in processes.list_members(run)
-        )
-    )
+    daemon = processes.start(DAEMON, run=run, log=tmp_path / "daemon.log")
+    wait_until_true(lambda: "up" in daemon.log.read_text() and not daemon.is_alive)
     try:
         assert processes.stop_run(run, grace=1) >= 2
         assert processes.list_members(run) == []
@@ -81,7 +79,7 @@ def test_stop_run_frees_shared_memory_of_the_run_only(run: str, tmp_path: Path) 
     foreign = shared_memory.SharedMemory(create=True, size=4096)
     try:
         processes.start([sys.executable, "-c", code], run=run, log=log)
-        wait_until_true(lambda: "psm_" in log.read_text())
+        wait_until_true(lambda: "\n" in log.read_text())
         block = Path("/dev/shm", log.read_text().strip())
         assert block.exists()
         processes.stop_run(run, grace=0.1)
@@ -134,11 +132,22 @@ def test_find_listener_names_the_process() -> None:
         assert f"pid {os.getpid()}" in str(holder)
 
 
-def test_find_free_port_returns_different_free_ports() -> None:
+def test_find_free_port_returns_different_ports_outside_the_kernel_range() -> None:
+    lowest, highest = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     taken: set[int] = set()
-    ports = [processes.find_free_port(taken) for _ in range(5)]
-    assert len(set(ports)) == 5
-    assert all(processes.find_listener(port) is None for port in ports)
+    found = [processes.find_free_port(taken) for _ in range(50)]
+    assert len(set(found)) == 50
+    assert taken == set(found)
+    assert lowest <= 21_000 or not any(lowest <= port <= highest for port in found)
+
+
+def test_find_free_port_raises_when_every_port_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    with reserve_port() as used:
+        monkeypatch.setattr(ports, "LOWEST", used)
+        monkeypatch.setattr(ports, "HIGHEST", used)
+        monkeypatch.setattr(ports, "KERNEL_RANGE", Path("/nowhere"))
+        with pytest.raises(MissingError, match=f"no port from {used} to {used} is free"):
+            processes.find_free_port(set())
 
 
 # Starts a child without the mark, waits until it is a zombie, and leaves it one.
@@ -181,8 +190,5 @@ def test_tail_names_a_missing_log(tmp_path: Path) -> None:
     assert "no such file" in processes.tail(tmp_path / "none")
 
 
-def wait_until_true(condition, seconds: float = 10.0) -> None:  # type: ignore[no-untyped-def]
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "timeout"
-        time.sleep(0.02)
+def wait_until_true(condition: Callable[[], bool]) -> None:
+    processes.wait_until(lambda: condition() or None, what="what the test waits for", timeout=60, poll=0.02)

@@ -14,6 +14,7 @@ import httpx
 import pytest
 
 from rayhelm.errors import RayhelmError
+from shared.ports import reserve_port
 from testbed.ray_stand_in.client import FailureFields, RayStandIn
 from testbed.ray_stand_in.failures import Failure
 from testbed.ray_stand_in.server import LARGEST, Server
@@ -152,7 +153,7 @@ def test_reported_to_hang_it_is_silent_until_it_is_healed(
     with socket.create_connection((host, int(port))) as waiting:
         waiting.sendall(f"GET {dashboard()} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
         with pytest.raises(httpx.ReadTimeout):
-            operator.get("http://10.0.0.1:8000/-/healthz", timeout=0.5)
+            operator.get("http://10.0.0.1:8000/-/healthz", timeout=httpx.Timeout(60, read=0.5))
         stand_in.heal("models", "web")
         waiting.settimeout(60)
         assert waiting.recv(1) == b""
@@ -226,9 +227,11 @@ def test_the_client_says_when_it_is_refused(stand_in: RayStandIn) -> None:
 
 
 def test_the_client_says_when_nothing_is_there() -> None:
-    with listening(World()) as url:
-        pass
-    with RayStandIn(url) as client, pytest.raises(RayhelmError, match=r"no stand-in for Ray answers on http://127"):
+    with (
+        reserve_port() as port,
+        RayStandIn(f"http://127.0.0.1:{port}") as client,
+        pytest.raises(RayhelmError, match=r"no stand-in for Ray answers on http://127"),
+    ):
         client.ready()
 
 

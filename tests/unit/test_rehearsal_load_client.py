@@ -16,6 +16,7 @@ from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal import load_client
 from rayhelm.rehearsal.load import LoadGenerator
 from rayhelm.rehearsal.load_client import LoadTarget, RequestResult
+from shared.ports import reserve_port
 
 TARGET = LoadTarget(name="tiny", url="", model="tiny", tokens=8)
 
@@ -54,7 +55,7 @@ def check_reachable(body: bytes, *, status: int = 200, promised: int = 0) -> Ite
 def find_error(target: LoadTarget, kind: str) -> str:
     """Return the error that the client finds."""
     request = load_client._request_stream if kind == "stream" else load_client._REQUESTS[kind]
-    with load_client._open_client(target, timeout=10) as client:
+    with load_client._open_client(target, timeout=60) as client:
         error, _ = load_client._try_request(lambda: request(client, target))
     return error
 
@@ -114,9 +115,8 @@ def test_answer_with_another_length_is_an_error() -> None:
 
 
 def test_refused_connection_is_an_error() -> None:
-    with check_reachable(b"") as target:
-        pass
-    assert "ConnectError" in find_error(target, "chat")
+    with reserve_port() as port:
+        assert "ConnectError" in find_error(replace(TARGET, url=f"http://127.0.0.1:{port}"), "chat")
 
 
 def test_log_without_its_beginning_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

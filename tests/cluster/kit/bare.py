@@ -13,9 +13,9 @@ from pykube import HTTPClient, KubeConfig
 from cluster.kit.cluster import Cluster
 from cluster.kit.place import Testbed, surroundings
 from rayhelm.kube.kubectl import Kubectl
+from rayhelm.processes import find_free_port
 from testbed.control_plane import ControlPlane, core, down, home
 from testbed.control_plane.home import Home, Record
-from testbed.control_plane.ports import free_port
 from testbed.control_plane.programs import Programs
 from testbed.tools import missing, program
 
@@ -56,7 +56,7 @@ def bare(name: str) -> Iterator[Bare]:
     place = home(f"{name}-{os.getpid()}")
     programs = Programs.find(join=False)
     taken: set[int] = set()
-    place.write(Record(kubernetes=programs.kubernetes, kuberay="", server=f"https://127.0.0.1:{free_port(taken)}"))
+    place.write(Record(kubernetes=programs.kubernetes, kuberay="", server=f"https://127.0.0.1:{find_free_port(taken)}"))
     try:
         core.start(ControlPlane(place), programs, taken, lambda line: None)
         yield Bare(ControlPlane(place))

@@ -1,4 +1,4 @@
-"""Starts the real HAProxy with the rendered configuration of the chart, on free ports."""
+"""Starts the real HAProxy with the rendered configuration of the chart, on reserved ports."""
 
 import json
 import os
@@ -17,9 +17,8 @@ from gateway.kit.connection import Connection, Response
 from gateway.kit.values import Values
 from gateway.kit.wait import wait_for
 from rayhelm.charts.helm import template
-from rayhelm.processes import Process, create_run_id, find_free_port, start, stop_run
-
-_TAKEN: set[int] = set()
+from rayhelm.processes import Process, create_run_id, start, stop_run
+from shared.ports import reserve_port
 
 
 @cache
@@ -78,11 +77,25 @@ class GatewayProcess:
         return response.status, response.body.decode()
 
     def sum_metric(self, name: str, **labels: str) -> float:
-        """Return the sum of the series with these labels."""
+        """Return the sum of the series with these labels. HAProxy updates them a moment after the response."""
+        return sum_series(self.request_metrics_port("/metrics")[1], name, **labels)
+
+    def wait_until_idle(self) -> None:
+        """Wait until HAProxy counts no session: it ends one a moment after the response and the disconnect.
+
+        Until then the session is in metrics, and counts for limits and load balancing.
+        """
+        counted = "haproxy_frontend_current_sessions", "haproxy_backend_current_sessions"
+        wait_for(lambda: self._sum_sessions(*counted) == 0, "HAProxy counts no session")
+
+    def _sum_sessions(self, frontends: str, backends: str) -> float:
         text = self.request_metrics_port("/metrics")[1]
-        lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
-        wanted = [f'{label}="{value}"' for label, value in labels.items()]
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(part in line for part in wanted))
+        assert f"{frontends}{{" in text, "no metrics"
+        return sum_series(text, frontends, proxy="http") + sum_series(text, backends)
+
+    def wait_for_output(self, text: str) -> None:
+        """Wait until HAProxy has written this text: it writes a moment after what the text reports."""
+        wait_for(lambda: text in self.output, f"the output {text!r}")
 
     @property
     def is_ready(self) -> bool:
@@ -95,8 +108,9 @@ class GatewayProcess:
 
     @property
     def log_entries(self) -> list[dict[str, Any]]:
-        """Entries of the access log."""
-        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
+        """Entries of the access log. The last line may still be incomplete."""
+        lines = self.output.splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line.startswith("{") and line.endswith("\n")]
 
     def log_entry(self, request_id: str) -> dict[str, Any]:
         """Wait for the log entry of a request, which is written after the response."""
@@ -111,6 +125,12 @@ class GatewayProcess:
     def stop_gracefully(self) -> None:
         """Send the signal of the preStop hook."""
         os.kill(self.process.pid, signal.SIGUSR1)
+
+
+def sum_series(text: str, name: str, **labels: str) -> float:
+    lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
+    wanted = [f'{label}="{value}"' for label, value in labels.items()]
+    return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(part in line for part in wanted))
 
 
 def render_files(values: Values) -> dict[str, str]:
@@ -132,10 +152,13 @@ def write_keys(folder: Path, tenant: str, *lines: str) -> None:
 @contextmanager
 def start_gateway(values: Values, *, keys: bool = True) -> Iterator[GatewayProcess]:
     """Start a gateway with these values. Each tenant has the key `<tenant>-key` unless `keys` is false."""
-    port, metrics_port = find_free_port(_TAKEN), find_free_port(_TAKEN)
-    listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
     run = create_run_id()
-    with tempfile.TemporaryDirectory(prefix="gateway-") as name:
+    with (
+        reserve_port() as port,
+        reserve_port() as metrics_port,
+        tempfile.TemporaryDirectory(prefix="gateway-") as name,
+    ):
+        listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
         folder = Path(name)
         for file, text in render_files(over(over(LOCAL, values), listen)).items():
             (folder / file).write_text(text)

@@ -4,10 +4,12 @@ import asyncio
 import json
 import threading
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
+
+from shared.ports import reserve_port
 
 
 @dataclass
@@ -65,10 +67,10 @@ Responder = Callable[[ReceivedRequest, Reply], Awaitable[None]]
 
 
 class Upstream:
-    """A server. It keeps its port when it is closed and opened again."""
+    """A server on a reserved port: it keeps the port when it is closed and opened again."""
 
-    def __init__(self, name: str, loop: asyncio.AbstractEventLoop) -> None:
-        self.name, self.port = name, 0
+    def __init__(self, name: str, port: int, loop: asyncio.AbstractEventLoop) -> None:
+        self.name, self.port = name, port
         self.requests: list[ReceivedRequest] = []
         self.respond: Responder = self.echo
         self.respond_to_probe: Responder = self.respond_healthy
@@ -98,8 +100,6 @@ class Upstream:
             self._server = await asyncio.start_server(self._converse, "127.0.0.1", self.port, limit=2**20)
 
         self.run(serve())
-        assert self._server
-        self.port = self._server.sockets[0].getsockname()[1]
 
     def close(self) -> None:
         """Stop listening and abort all connections."""
@@ -207,12 +207,13 @@ def start_upstreams(*names: str) -> Iterator[list[Upstream]]:
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
-    opened = [Upstream(name, loop) for name in names]
-    try:
-        yield opened
-    finally:
-        for upstream in opened:
-            upstream.close()
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join(10)
-        loop.close()
+    with ExitStack() as reserved:
+        opened = [Upstream(name, reserved.enter_context(reserve_port()), loop) for name in names]
+        try:
+            yield opened
+        finally:
+            for upstream in opened:
+                upstream.close()
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(60)
+            loop.close()

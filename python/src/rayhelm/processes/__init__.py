@@ -7,12 +7,12 @@ and nothing else. A zombie is an ended process: no function here returns one.
 
 from rayhelm.processes.find import (
     Listener,
-    find_free_port,
     find_listener,
     list_members,
     measure_memory,
     read_command,
 )
+from rayhelm.processes.ports import find_free_port
 from rayhelm.processes.run import MARK, Process, create_run_id, start, stop_run
 from rayhelm.processes.wait import ProcessDied, TimedOut, tail, wait_until
 

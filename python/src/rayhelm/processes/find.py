@@ -12,7 +12,6 @@ from rayhelm.processes.mark import has_ended, list_marked
 
 __all__ = [
     "Listener",
-    "find_free_port",
     "find_listener",
     "list_members",
     "list_shared_memory",
@@ -81,17 +80,6 @@ def find_listener(port: int) -> Listener | None:
         if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
             return Listener(port, connection.pid, _describe(connection.pid))
     return None if _can_bind(port) else Listener(port, None, "")
-
-
-def find_free_port(taken: set[int]) -> int:
-    """Return a port that is free now and not in `taken`, and add it to `taken`."""
-    while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port = int(probe.getsockname()[1])
-        if port not in taken:
-            taken.add(port)
-            return port
 
 
 def read_command(process: psutil.Process) -> list[str]:

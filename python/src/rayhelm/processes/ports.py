@@ -1,0 +1,50 @@
+"""Free ports on loopback, outside the range that the kernel takes for outgoing connections and for port 0.
+
+A port is used seconds after it was chosen, and a restarted process keeps its port. If the port were in the kernel's
+range, a process that connects or asks for any port could get it meanwhile.
+"""
+
+import random
+import socket
+from pathlib import Path
+
+from rayhelm.errors import MissingError
+
+__all__ = ["find_free_port"]
+
+LOWEST = 20_000
+HIGHEST = 32_767
+"""Linux starts its own range above that by default."""
+KERNEL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
+
+
+def find_free_port(taken: set[int]) -> int:
+    """Return a port that is free now and not in `taken`, and add it to `taken`. Raises MissingError without one."""
+    kernel = _read_kernel_range()
+    ports = [port for port in range(LOWEST, HIGHEST + 1) if port not in taken and port not in kernel]
+    random.shuffle(ports)
+    for port in ports:
+        if _is_free(port):
+            taken.add(port)
+            return port
+    raise MissingError(
+        f"no port from {LOWEST} to {HIGHEST} is free on loopback", "stop what listens there"
+    )
+
+
+def _read_kernel_range() -> range:
+    try:
+        lowest, highest = map(int, KERNEL_RANGE.read_text().split())
+    except (OSError, ValueError):
+        return range(0)
+    # Where the kernel's range covers nearly all of ours, there is no port outside of it.
+    return range(lowest, highest + 1) if lowest > LOWEST + 1000 else range(0)
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
