@@ -7,6 +7,7 @@ from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import LoadedFleet, parse_fleet
+from unit.apply_fix import check_fixes
 
 __all__ = ["load", "one", "plan", "refused"]
 
@@ -21,14 +22,19 @@ def plan(text: str) -> Plan:
 
 def one(pool: str, model: str, more: str = "") -> ModelPlan:
     """The plan of one model on one pool, both as YAML flow mappings."""
-    return plan(f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {model}}}\n{more}").models["model"]
+    return plan(_text(pool, model, more)).models["model"]
+
+
+def _text(pool: str, model: str, more: str) -> str:
+    return f"fleet: one\npools: {{pool: {pool}}}\nmodels: {{model: {model}}}\n{more}"
 
 
 def refused(pool: str, model: str, more: str = "") -> Problem:
-    """The one problem of such a fleet."""
+    """The one problem of such a fleet. Its fixes are applied, and have to solve it."""
     try:
         found = one(pool, model, more)
     except FleetError as error:
         (problem,) = error.problems
+        check_fixes(_text(pool, model, more), [problem], plan)
         return problem
     raise AssertionError(f"planned: {found}")

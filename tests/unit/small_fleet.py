@@ -6,6 +6,7 @@ from rayhelm.errors import FleetError, Problem
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.load import parse_fleet
+from unit.apply_fix import check_fixes
 
 __all__ = ["SMALL", "problems", "read", "the_problem"]
 
@@ -23,9 +24,12 @@ def read(text: str) -> Fleet:
 
 
 def problems(text: str) -> list[Problem]:
+    """The problems of a fleet. Each fix is applied, and has to solve its problem."""
     with pytest.raises(FleetError) as caught:
         read(text)
-    return list(caught.value.problems)
+    found = list(caught.value.problems)
+    check_fixes(text, found, read)
+    return found
 
 
 def the_problem(text: str) -> Problem:

@@ -159,7 +159,7 @@ def test_unsupported_config_is_refused_with_a_message(change: dict[str, Any], me
         ("[]", "is not a model's config.json"),
         ("", "is not JSON"),
         ("[" * 5000 + "]" * 5000, "nested too deeply"),
-        ('{"hidden_size": ' + "9" * 5000 + "}", "a number too long"),
+        ('{"hidden_size": ' + "9" * 5000 + "}", "too many digits"),
         (" " * 2_000_000, "larger than 1 MiB"),
     ],
 )
@@ -268,9 +268,8 @@ def test_unknown_name_is_refused_with_how_to_name_a_model(name: str, tmp_path: P
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(FleetError) as error:
         resolve(name, tmp_path)
-    fix = error.value.problems[0].fix
-    assert "`architecture:" in fix
-    assert "--config path/to/config.json" in fix
+    assert "`architecture: path/to/config.json`" in str(error.value)
+    assert "--config path/to/config.json" in str(error.value)
     assert len(str(error.value)) < 800
 
 

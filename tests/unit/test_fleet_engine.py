@@ -17,9 +17,9 @@ from unit.small_fleet import SMALL, read, the_problem
         ("enforce_eager: yes", "true or false, not `yes`", "enforce_eager: true"),
         ("enable_prefix_caching: 1", "true or false", "enable_prefix_caching: true"),
         ("kv_cache_dtype: int2", "is not one of", "known: auto"),
-        ("kv_cache_dtype: fp8_e4m4", "is not one of", "did you mean `fp8_e4m3`"),
-        ("dtype: bf16", "is not one of", "did you mean `bfloat16`"),
-        ("quantization: 4", "YAML does not read `4` as text", 'quantization: "4"'),
+        ("kv_cache_dtype: fp8_e4m4", "is not one of", "kv_cache_dtype: fp8_e4m3"),
+        ("dtype: bf16", "is not one of", "dtype: bfloat16"),
+        ("quantization: 4", "YAML does not read `4` as text", "quantization: '4'"),
         (
             "limit_mm_per_prompt: {image: 1}",
             "takes a number, text, true or false; write it like on the command line of vLLM",

@@ -43,7 +43,8 @@ def test_models_with_the_same_service_share_it() -> None:
 def test_unknown_key_names_the_nearest_key_and_line() -> None:
     problem = the_problem(SMALL.replace("nodes: 2", "nodes: 2, gpuPerNode: 8"))
     assert (problem.file, problem.line, problem.path) == ("fleet.yaml", 3, "pools.gpu.gpuPerNode")
-    assert "did you mean `gpusPerNode`" in str(problem.fix)
+    assert "did you mean `gpusPerNode`" in problem.message
+    assert str(problem.fix) == "gpusPerNode: 8   # instead of `gpuPerNode`"
 
 
 @pytest.mark.parametrize(
@@ -140,7 +141,7 @@ def test_wrong_value_is_reported_with_path_and_line(old: str, new: str, path: st
     assert problem.path == path
     assert says in problem.message
     assert problem.line
-    assert str(problem.fix) or "write it like" in problem.message or "; write " in problem.message
+    assert problem.fix
 
 
 def test_price_zero_is_accepted() -> None:
@@ -184,8 +185,8 @@ def test_worker_group_name_above_63_characters_is_refused() -> None:
 
 
 def test_name_in_other_scripts_is_not_its_own_fix() -> None:
-    assert "for example" not in str(the_problem(SMALL.replace("chat:", "模型:")).fix)
-    assert str(the_problem(SMALL.replace("chat:", "Modèle 7:")).fix).endswith("for example `mod-le-7`")
+    assert str(the_problem(SMALL.replace("chat:", "模型:")).fix).startswith("my-name: {source: ")
+    assert str(the_problem(SMALL.replace("chat:", "Modèle 7:")).fix).startswith("mod-le-7: {source: ")
 
 
 def test_fix_is_yaml_with_a_value() -> None:
@@ -202,7 +203,7 @@ def test_problems_are_reported_together_by_line() -> None:
 def test_name_above_47_characters_is_refused() -> None:
     problem = the_problem(SMALL.replace("chat:", f"{'c' * 48}:"))
     assert "48 characters" in problem.message
-    assert f"write for example `{'c' * 47}`" in problem.message
+    assert str(problem.fix).startswith(f"{'c' * 47}: {{source: ")
 
 
 def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:
@@ -214,7 +215,7 @@ def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:
 def test_tenant_with_an_unknown_model_is_refused() -> None:
     problem = the_problem(SMALL + "tenants:\n  a: {models: [chap]}\n")
     assert problem.path == "tenants.a.models[0]"
-    assert "did you mean `chat`" in str(problem.fix)
+    assert str(problem.fix) == "models: [chat]"
 
 
 def test_context_below_the_mean_request_is_refused() -> None:

@@ -20,7 +20,8 @@ Value = TypeVar("Value")
 class Fix:
     """A change of the input that solves a problem. It is data; `str` renders it for people, `as_dict` for programs.
 
-    Three forms: `value` at `path`; the removal of the key at `path` (`Fix.removal`); a `command` to run.
+    Four forms: `value` at `path`; the removal of the key at `path` (`Fix.removal`); a `command` to run; advice on text
+    that has no keys, such as YAML that cannot be parsed (`Fix.advice`).
     """
 
     path: str = ""
@@ -33,10 +34,20 @@ class Fix:
     """Command that solves the problem, where no key does."""
     is_removal: bool = False
     """The key at `path` has to be removed."""
+    replaces: str | None = None
+    """Key to remove, because the one at `path` replaces it; a path like `path`."""
 
     @classmethod
     def removal(cls, path: str = "", why: str = "") -> "Fix":
         return cls(path, why=why, is_removal=True)
+
+    @classmethod
+    def advice(cls, why: str) -> "Fix":
+        return cls(why=why)
+
+    @property
+    def is_advice(self) -> bool:
+        return not (self.path or self.command or self.is_removal) and self.value is None
 
     @property
     def key(self) -> str:
@@ -44,18 +55,37 @@ class Fix:
         return self.path.rpartition(".")[2].partition("[")[0]
 
     def __str__(self) -> str:
-        """YAML that can be pasted beside the keys of the same level, or a command."""
+        """YAML that can be pasted beside the keys of the same level, or a command. Advice is a comment."""
+        if self.is_advice:
+            return f"# {self.why}"
         if self.is_removal:
             return f"# remove `{self.key}`" + (f": {self.why}" if self.why else "")
+        if not self.path and isinstance(self.value, dict):
+            return _as_block(self.value)
         # The item of a list is shown as a list of its own, which can stand behind the key.
         value = [self.value] if self.path.endswith("]") else self.value
         text = self.command or _as_yaml(self.key, value)
-        return f"{text}   # {self.why}" if self.why else text
+        instead = f"instead of `{self._replaced_key}`" if self.replaces else ""
+        comment = "; ".join(part for part in (instead, self.why) if part)
+        return f"{text}   # {comment}" if comment else text
+
+    @property
+    def _replaced_key(self) -> str:
+        """Last name in `replaces`; a name beside `path` can have dots."""
+        old, above = self.replaces or "", f"{self.path.rpartition('.')[0]}."
+        return old.removeprefix(above) if old.startswith(above) else old.rpartition(".")[2]
+
+    def as_json(self) -> str:
+        """The text for a JSON file."""
+        import json
+
+        return f'"{self.key}": {json.dumps(self.value)}'
 
     def text_for(self, path: str) -> str:
         """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
         above = self.path.rpartition(".")[0]
-        if self.command or not above or not path or path == self.path or above in (path, path.rpartition(".")[0]):
+        near = (path, path.rpartition(".")[0])
+        if self.command or not above or not path or self.path == path or self.replaces == path or above in near:
             return str(self)
         lines = str(self)
         for step in reversed(above.split(".")):
@@ -67,6 +97,7 @@ class Fix:
             "path": self.path,
             "value": self.value,
             "remove": self.is_removal,
+            "replaces": self.replaces or "",
             "command": self.command,
             "why": self.why,
             "text": str(self),
@@ -85,7 +116,7 @@ class Problem:
     line: int | None = None
     """1-based line of the key in `file`."""
     fix: Fix | str = ""
-    """What to write instead. A text is shown as it is; `Fix` is preferred, because programs can apply it."""
+    """What to write instead. A text is shown as it is: charts write theirs as text, and Helm returns it."""
     rule: str = ""
     """Identifier of the rule that was broken, if it is in the rules file."""
     alternatives: tuple[Fix, ...] = ()
@@ -101,13 +132,17 @@ class Problem:
     def __str__(self) -> str:
         where = " ".join(part for part in (f"{self.location}:" if self.location else "", self.path) if part)
         text = f"{where}: {self.message}" if self.path else f"{where} {self.message}".strip()
-        fixes = "\n".join([self.fix_text, *(f"# or: {fix}" for fix in self.alternatives)])
+        fixes = "\n".join([self.fix_text, *(f"# or: {str(fix).removeprefix('# ')}" for fix in self.alternatives)])
         return f"{text}\n  fix:\n{_indent(fixes)}" if self.fix else text
 
     @property
     def fix_text(self) -> str:
         """The fix for people: YAML that can be pasted, or a command."""
-        return self.fix.text_for(self.path) if isinstance(self.fix, Fix) else self.fix
+        if not isinstance(self.fix, Fix):
+            return self.fix
+        if self.file.endswith(".json") and self.fix.path and not self.fix.is_removal:
+            return self.fix.as_json()
+        return self.fix.text_for(self.path)
 
     def as_dict(self) -> dict[str, Any]:
         data = self.fix.as_dict() if isinstance(self.fix, Fix) else {}
@@ -178,6 +213,15 @@ def _as_yaml(key: str, value: Any) -> str:
     flow = str(yaml.safe_dump([value], default_flow_style=True, sort_keys=False, allow_unicode=True, width=10_000))
     value_text = flow.strip()[1:-1]
     return f"{key}: {value_text}" if key else value_text
+
+
+def _as_block(value: dict[str, Any]) -> str:
+    """A whole file: one line for each record."""
+    import yaml
+
+    return str(
+        yaml.safe_dump(value, default_flow_style=None, sort_keys=False, allow_unicode=True, width=10_000)
+    ).strip()
 
 
 def _indent(text: str) -> str:

@@ -13,7 +13,7 @@ from rayhelm.catalog.mig import MigTable
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.network import NetworkKind
 from rayhelm.catalog.parts import make_mig_instance, make_time_slice
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["Catalog", "load_catalog"]
 
@@ -40,7 +40,7 @@ class Catalog:
             return make_time_slice(gpu, int(part))
         if table := self.mig(gpu):
             return make_mig_instance(gpu, table, part)
-        raise FleetError(Problem(f"{gpu.id} has no MIG", fix=f"gpu: {gpu.id}/2   # one of two time slices"))
+        raise FleetError(Problem(f"{gpu.id} has no MIG", fix=Fix(value=f"{gpu.id}/2", why="one of two time slices")))
 
     def mig(self, gpu: GpuKind) -> MigTable | None:
         """Return the MIG profiles of a GPU; None if it has no MIG."""

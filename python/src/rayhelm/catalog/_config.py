@@ -13,7 +13,7 @@ from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import Origin, shown
 from rayhelm.catalog._quantized import parse_quantization
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["parse_model"]
 
@@ -35,10 +35,11 @@ def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoin
 def _architecture(config: Config) -> str:
     named = config.texts("architectures")
     if not named:
-        raise config.problem("architectures", "is missing or empty", '"architectures": ["LlamaForCausalLM"]')
+        raise config.problem("architectures", "is missing or empty", Fix(value=["LlamaForCausalLM"]))
     if named[0] not in _FAMILIES:
         near = difflib.get_close_matches(named[0][:80], _FAMILIES, n=3, cutoff=0.0)
-        raise config.problem("architectures", f"{shown(named[0])} is not known", f"nearest known: {', '.join(near)}")
+        fix = Fix.advice(f"`architecture` in the fleet file can name a similar model; nearest known: {', '.join(near)}")
+        raise config.problem("architectures", f"{shown(named[0])} is not known", fix)
     return named[0]
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import shown
+from rayhelm.errors import Fix
 
 __all__ = ["decoder", "deepseek", "dtype", "gemma2", "gemma3_text", "gpt_oss", "mixtral", "qwen2", "qwen3", "qwen3_moe"]
 
@@ -132,7 +133,7 @@ def dtype(config: Config) -> str:
     key = "torch_dtype" if config.has("torch_dtype") else "dtype"
     name = config.text(key, "bfloat16").removeprefix("torch.")
     if name not in _DTYPES:
-        raise config.problem(key, f"is {shown(name)}, none of {', '.join(_DTYPES)}", f'"{key}": "bfloat16"')
+        raise config.problem(key, f"is {shown(name)}, none of {', '.join(_DTYPES)}", Fix(value="bfloat16"))
     return name
 
 
@@ -140,7 +141,7 @@ _DTYPES = ("bfloat16", "float16", "float32")
 
 _MIXED = "dense layers between layers of experts are not supported"
 
-_OTHER_MODEL = "use another model: rayhelm cannot compute the memory of this one"
+_OTHER_MODEL = Fix.advice("use another model: rayhelm cannot compute the memory of this one")
 
 _WINDOW_PATTERN = {"gemma2": 2, "gemma3_text": 6, "gpt_oss": 2}
 """Every n-th layer has full attention, for families whose config.json does not contain the number."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from rayhelm.catalog._origin import Origin, shown
-from rayhelm.errors import FleetError
+from rayhelm.errors import Fix, FleetError
 
 __all__ = ["Config"]
 
@@ -43,7 +43,7 @@ class Config:
     def flag(self, key: str, default: bool) -> bool:
         value = self._get(key, default)
         if not isinstance(value, bool):
-            fix = f'"{key}": {"true" if str(value).lower() in ("true", "1") else "false"}'
+            fix = Fix(value=str(value).lower() in ("true", "1"))
             raise self.problem(key, f"is {shown(value)}, neither true nor false", fix)
         return value
 
@@ -57,7 +57,7 @@ class Config:
         """Return a list of texts; empty if the key is absent."""
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            fix = f'"{key}": ["{shown(value)[1:-1]}"]' if isinstance(value, str) else ""
+            fix = Fix(value=[shown(value)[1:-1]]) if isinstance(value, str) else None
             raise self.problem(key, f"is {shown(value)}, not a list of texts", fix)
         return value
 
@@ -65,7 +65,7 @@ class Config:
         """Return a list of layer numbers, counted from 0; empty if the key is absent."""
         value = self._get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-            raise self.problem(key, f"is {shown(value)}, not a list of whole numbers", f'"{key}": []')
+            raise self.problem(key, f"is {shown(value)}, not a list of whole numbers", Fix(value=[]))
         return value
 
     def pair(self, key: str) -> tuple[int, int] | None:
@@ -77,7 +77,7 @@ class Config:
         match edges:
             case [int(rows), int(columns)] if 0 < rows <= _MOST and 0 < columns <= _MOST:
                 return rows, columns
-        raise self.problem(key, f"is {shown(value)}, not two whole numbers from 1 on", f'"{key}": [128, 128]')
+        raise self.problem(key, f"is {shown(value)}, not two whole numbers from 1 on", Fix(value=[128, 128]))
 
     def part(self, key: str, defaults: Mapping[str, Any] | None = None) -> "Config":
         """Return a nested object, completed with `defaults`."""
@@ -98,7 +98,7 @@ class Config:
         written = {key: value for key, value in self._keys.items() if value is not None}
         return Config({**defaults, **written}, self._origin, self._inside)
 
-    def problem(self, key: str, message: str, fix: str = "") -> FleetError:
+    def problem(self, key: str, message: str, fix: Fix | None = None) -> FleetError:
         return self._origin.problem((*self._inside, key), message, fix)
 
     def _get(self, key: str, default: Any = None) -> Any:

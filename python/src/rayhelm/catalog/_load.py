@@ -14,7 +14,7 @@ from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.mig import MigTable
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.network import NetworkKind
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["CatalogFolder", "read_record", "stem"]
 
@@ -66,9 +66,9 @@ class CatalogFolder(Generic[Record]):
     def _unknown(self, name: str) -> Problem:
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
-        some = ", ".join(near or [entry.id for entry in self.all()[:3]])
-        fix = f"{'nearest names' if near else 'examples of names'}: {some}"
-        return Problem(f"unknown {self._label} {shown(name)}", fix=fix)
+        why = "" if near else f"an example; `rayhelm catalog {self._folder.name}` lists all"
+        first, *others = (Fix(value=known, why=why) for known in near or [entry.id for entry in self.all()[:3]])
+        return Problem(f"unknown {self._label} {shown(name)}", fix=first, alternatives=tuple(others))
 
 
 def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]:

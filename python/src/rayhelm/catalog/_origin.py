@@ -1,18 +1,18 @@
 """Source of a config.json, for problems with file, line and key."""
 
 import reprlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import yaml
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
-__all__ = ["Origin", "line_of", "shown"]
+__all__ = ["OWN_FILE", "Origin", "line_of", "shown"]
 
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
-_OWN_FILE = "use the unchanged file of the model's publisher"
+OWN_FILE = Fix.advice("use the unchanged file of the model's publisher")
 
 _shorten = reprlib.Repr()
 _shorten.maxstring = _shorten.maxother = 80
@@ -25,9 +25,12 @@ class Origin:
     file: str
     text: str = field(default="", repr=False)
 
-    def problem(self, keys: tuple[str, ...], message: str, fix: str = "") -> FleetError:
+    def problem(self, keys: tuple[str, ...], message: str, fix: Fix | None = None) -> FleetError:
+        """`fix` without a path is for the key itself."""
         line = line_of(self.text, keys) if self.text and keys else None
-        return FleetError(Problem(message, ".".join(keys), self.file, line, fix or _OWN_FILE))
+        path = ".".join(keys)
+        fix = OWN_FILE if fix is None else fix if fix.is_advice or fix.path else replace(fix, path=path)
+        return FleetError(Problem(message, path, self.file, line, fix))
 
 
 def line_of(text: str, keys: tuple[int | str, ...]) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any
 from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import shown
 from rayhelm.catalog.model import Quantization
+from rayhelm.errors import Fix
 
 __all__ = ["parse_quantization"]
 
@@ -22,7 +23,7 @@ def parse_quantization(config: Config, layers: int) -> Quantization | None:
         return None
     method = entry.text("quant_method", "modelopt" if entry.has("quant_algo") else "")
     if method not in _METHODS:
-        known = f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}"
+        known = Fix.advice(f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}")
         raise entry.problem("quant_method", f"{shown(method)} is not known", known)
     stored = _METHODS[method](entry)
     return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})

@@ -14,7 +14,7 @@ from pydantic import Field
 from rayhelm.catalog._origin import shown
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.closed import Closed
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 __all__ = ["Activation", "Constant", "EngineConstants", "EngineDefaults", "NonTorch", "find_engine"]
 
@@ -129,7 +129,9 @@ def _read(path: Path) -> EngineConstants:
 def _parse(version: str) -> tuple[int, ...]:
     match = re.match(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?", version)
     if not match:
-        raise FleetError(Problem(f"{shown(version)} is not a version of vLLM", fix="--vllm-version 0.29.0"))
+        raise FleetError(
+            Problem(f"{shown(version)} is not a version of vLLM", fix=Fix(command="--vllm-version 0.29.0"))
+        )
     return tuple(int(part or 0) for part in match.groups())
 
 

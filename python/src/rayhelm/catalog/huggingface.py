@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog._config import parse_model
-from rayhelm.catalog._origin import Origin, shown
+from rayhelm.catalog._origin import OWN_FILE, Origin, shown
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 
 if TYPE_CHECKING:
     import httpx
@@ -27,12 +27,10 @@ _MAX_BYTES = 1 << 20
 """Maximum size of a config.json, bytes; the largest published one has about 200 kB."""
 _LONGEST_NAME = 200
 
-_SAY_WHICH = (
-    "for a model that the catalog lacks, give its config.json:\n"
-    "`architecture: path/to/config.json` (or a similar model of the catalog) in the fleet file,\n"
-    "`--config path/to/config.json` in `rayhelm fit`"
+_GIVE_CONFIG = Fix.advice(
+    "name a similar model, or give the config.json: `architecture: path/to/config.json` in the fleet file,"
+    " `--config path/to/config.json` in `rayhelm fit`"
 )
-_OWN_FILE = "use the unchanged file of the model's publisher"
 
 
 def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
@@ -43,14 +41,14 @@ def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
     if _is_path(name):
         return _from_file(Path(name), base)
     if "://" in name:
-        raise FleetError(Problem(f"unknown model {shown(name)}", fix=_SAY_WHICH))
+        raise FleetError(Problem(f"unknown model {shown(name)}", fix=_GIVE_CONFIG))
     try:
         return (known or load_catalog()).model(name)
     except FleetError as error:
         if name and _holds_config(base / name):
             return _from_file(Path(name), base)
         near = error.problems[0]
-        raise FleetError(replace(near, fix=f"{near.fix}\n{_SAY_WHICH}")) from None
+        raise FleetError(replace(near, alternatives=(*near.alternatives, _GIVE_CONFIG))) from None
 
 
 def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.BaseTransport | None = None) -> Checkpoint:
@@ -108,7 +106,7 @@ def _read(path: Path, base: Path) -> tuple[Path, str]:
 
 
 def _unreadable(path: Path, why: str) -> FleetError:
-    return FleetError(Problem(why, file=_short(str(path)), fix=_SAY_WHICH))
+    return FleetError(Problem(why, file=_short(str(path)), fix=_GIVE_CONFIG))
 
 
 def _parse(text: str, file: str) -> dict[str, Any]:
@@ -116,13 +114,13 @@ def _parse(text: str, file: str) -> dict[str, Any]:
         keys = json.loads(text)
     except json.JSONDecodeError as error:
         why = f"is not JSON: {error.msg}, column {error.colno}"
-        raise FleetError(Problem(why, file=file, line=error.lineno, fix=_OWN_FILE)) from None
+        raise FleetError(Problem(why, file=file, line=error.lineno, fix=OWN_FILE)) from None
     except (RecursionError, ValueError):
         why = "is not a model's config.json: it is nested too deeply, or has a number with too many digits"
-        raise FleetError(Problem(why, file=file, fix=_OWN_FILE)) from None
+        raise FleetError(Problem(why, file=file, fix=OWN_FILE)) from None
     if not isinstance(keys, dict):
         raise FleetError(
-            Problem("is not a model's config.json: the top level is not an object", file=file, fix=_OWN_FILE)
+            Problem("is not a model's config.json: the top level is not an object", file=file, fix=OWN_FILE)
         )
     return keys
 

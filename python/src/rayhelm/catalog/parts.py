@@ -19,8 +19,8 @@ _SLICED = {"nvidia": "nvidia.com/gpu.shared"}
 def make_mig_instance(gpu: GpuKind, table: MigTable, profile: str) -> GpuKind:
     """Return the GPU kind of a MIG instance. Raises FleetError for a profile that the GPU lacks."""
     if profile not in table.profiles:
-        known = ", ".join(table.profiles)
-        raise FleetError(Problem(f"{gpu.id} has no MIG profile `{profile}`", fix=f"# profiles of {gpu.id}: {known}"))
+        first, *others = (Fix(value=f"{gpu.id}/{known}") for known in table.profiles)
+        raise FleetError(Problem(f"{gpu.id} has no MIG profile `{profile}`", fix=first, alternatives=tuple(others)))
     found = table.profiles[profile]
     memory, compute = found.memory / table.memory_slices, found.compute / table.compute_slices
     whole = gpu.usable_gib or gpu.memory_gb
@@ -40,7 +40,7 @@ def make_time_slice(gpu: GpuKind, slices: int) -> GpuKind:
         raise FleetError(
             Problem(
                 f"{slices} time slices of {gpu.id}, not between 2 and {MOST_SLICES}",
-                fix=Fix("shares", min(max(slices, 2), MOST_SLICES)),
+                fix=Fix(value=min(max(slices, 2), MOST_SLICES)),
             )
         )
     share = 1 / slices
@@ -59,7 +59,8 @@ def find_slice_resource(gpu: GpuKind) -> str:
     none."""
     if gpu.vendor not in ("nvidia", "intel"):
         message = f"the device plugin of {gpu.vendor} cannot share one {gpu.id} between pods"
-        raise FleetError(Problem(message, fix="gpuFraction: 0.5   # for models of one service, which can share a GPU"))
+        fix = Fix.removal("..", "models of one service can share a GPU with `gpuFraction: 0.5`")
+        raise FleetError(Problem(message, fix=fix))
     return _SLICED.get(gpu.vendor, gpu.resource)
 
 

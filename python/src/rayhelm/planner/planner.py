@@ -106,12 +106,20 @@ def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> C
     try:
         return resolve_online(wanted, Path(loaded.document.file).parent, known)
     except FleetError as error:
-        raise FleetError(
-            [
-                loaded.document.problem(path, problem.message, problem.fix, alternatives=problem.alternatives)
-                for problem in error.problems
-            ]
-        ) from None
+        raise FleetError([_locate_model(problem, path, loaded) for problem in error.problems]) from None
+
+
+def _locate_model(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
+    """A problem of a name is one of the fleet file; one inside a config.json stays there."""
+    if problem.path:
+        return problem
+    message = f"{problem.file}: {problem.message}" if problem.file else problem.message
+    fixes = [problem.fix, *problem.alternatives]
+    written = [fix for fix in fixes if isinstance(fix, Fix) and not fix.is_advice]
+    why = "a model of the same architecture, or the path of its config.json"
+    similar = str(written[0].value) if written else next(iter(load_catalog().models())).id
+    first, *others = [*written, Fix("../architecture" if path[-1] == "source" else "", similar, why)]
+    return loaded.document.problem(path, message, first, alternatives=others)
 
 
 def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFleet) -> Iterable[Problem]:

@@ -27,7 +27,7 @@ class Record(ClosedCamel):
 class Refusal(ValueError):
     """A value that a validator refuses, with the reason and a fix."""
 
-    def __init__(self, message: str, fix: Fix | str = "") -> None:
+    def __init__(self, message: str, fix: Fix) -> None:
         """The path of `fix` is relative to the refused value."""
         super().__init__(message)
         self.fix = fix

@@ -25,7 +25,7 @@ def _check_model(name: str, other: ServedAs, fleet: Fleet, document: Document) -
     path = ("models", name, "servedAs")
     known = [model for model in fleet.models if model != name]
     if other.model not in known:
-        yield from reference(document, (*path, "model"), other.model, known, "other model")
+        yield from reference(document, (*path, "model"), other.model, known, "other model", removal="..")
         return
     base, here = fleet.models[other.model], fleet.models[name]
     if base.served_as:
@@ -93,10 +93,12 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
             first = clusters.setdefault(cluster, model)
             if len(clusters) > 1 and first == model:
                 other = next(iter(clusters))
+                pools = [pool for pool in fleet.pools if fleet.pools[pool].cluster == other]
                 yield document.problem(
                     (*path, "pool") if spec.pool else path,
                     f"it serves `{name}` on cluster `{cluster}`, and the gateway of cluster `{other}` reaches only"
                     f" services of `{other}`: use a pool of `{other}`, or an endpoint with `host` in its values",
+                    Fix("", pools[0]) if spec.pool else Fix.removal("servedAs" if spec.served_as else ""),
                 )
     if (total := sum(weights.values())) > 100:
         each = ", ".join(f"{version} {weight}" for version, weight in weights.items())

@@ -33,7 +33,7 @@ def _check_aliases(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 yield document.problem(
                     ("services", service, "aliases", "names", index),
                     f"service `{other}` already has the alias `{alias}` in namespace `{aliases.namespace}`",
-                    Fix.removal("..", "one of the two services keeps it"),
+                    Fix.removal("" if len(aliases.names) > 1 else "../..", "one of the two services keeps it"),
                 )
 
 
@@ -80,11 +80,15 @@ def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:
     claimed = sum(tenant.gpus or 0 for tenant in fleet.tenants.values())
     available = sum(_gpus_in(pool) for pool in fleet.pools.values())
     if claimed > available:
+        most, lower = max((tenant.gpus or 0, name) for name, tenant in fleet.tenants.items())[1], claimed - available
+        left = (fleet.tenants[most].gpus or 0) - lower
+        fix = Fix(f"{most}.gpus", left) if left > 0 else Fix.removal(f"{most}.gpus", "it then has no limit of its own")
         claims = ", ".join(f"{name} {tenant.gpus:g}" for name, tenant in fleet.tenants.items() if tenant.gpus)
         yield document.problem(
             ("tenants",),
             f"`gpus` of the tenants add up to {claimed:g} ({claims}), and the pools have {available}: lower them, or"
             " add nodes",
+            fix,
         )
 
 

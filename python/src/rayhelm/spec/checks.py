@@ -13,6 +13,7 @@ from rayhelm.spec.engine import ELSEWHERE, REFUSED
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Parallelism
 from rayhelm.spec.names import MAX_LABEL
+from rayhelm.spec.nearest import nearest
 from rayhelm.spec.pools import Pool
 from rayhelm.spec.references import reference
 from rayhelm.spec.yaml_nodes import Path
@@ -64,7 +65,8 @@ def _pools(fleet: Fleet, document: Document) -> Iterator[Problem]:
         yield from _groups(name, pool, document)
         names = [host.name for host in pool.hosts if host.name]
         for twice in sorted({host for host in names if names.count(host) > 1}):
-            yield document.problem((*path, "hosts"), f"two hosts have the name `{twice}`: names are unique")
+            fix = Fix("", _name_once(document.value((*path, "hosts")), twice))
+            yield document.problem((*path, "hosts"), f"two hosts have the name `{twice}`: names are unique", fix)
 
 
 def _sharing(pool: Pool, document: Document, path: Path) -> Iterator[Problem]:
@@ -144,14 +146,15 @@ def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Proble
             yield document.problem((*path, key), f"not allowed: {REFUSED[key]}", Fix.removal())
         elif key in ELSEWHERE:
             first, *rest = ELSEWHERE[key]
+            new = {**(_keys(document, (*path[:-1], first)) if rest else {}), rest[0]: value} if rest else value
             message = f"not allowed below `engine`: the fleet file has a key for it, `{'.'.join(ELSEWHERE[key])}`"
-            yield document.problem((*path, key), message, Fix(f"../../{first}", {rest[0]: value} if rest else value))
+            yield document.problem((*path, key), message, Fix(f"../../{first}", new, replaces=""))
         elif not re.fullmatch("[a-z][a-z0-9_]*", key):
             spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
             yield document.problem(
                 (*path, key),
                 f"`{short(key)}` is not a vLLM argument, which are in snake case",
-                Fix(f"../{spelled}", value),
+                Fix(f"../{spelled}", value, replaces="") if re.fullmatch("[a-z][a-z0-9_]*", spelled) else Fix.removal(),
             )
 
 
@@ -159,7 +162,10 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
     known = fleet.service_names
     for name, service in fleet.services.items():
         path = ("services", name)
-        yield from reference(document, path, name, known, "model or `service` of a model", "no model has the service")
+        if name not in known:
+            near = nearest(name, [other for other in known if other not in fleet.services])
+            fixes = [Fix(f"../{other}", document.value(path), replaces="") for other in near] or [Fix.removal()]
+            yield document.problem(path, f"no model has the service `{name}`", fixes[0], alternatives=fixes[1:])
         if service.tenant:
             yield from reference(document, (*path, "tenant"), service.tenant, fleet.tenants, "tenant")
     for name in known:
@@ -169,18 +175,36 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
             if (pool := fleet.models[model].pool) in fleet.pools
         }
         if len(clusters) > 1:
-            line: Path = ("models", fleet.models_of(name)[-1])
+            last = fleet.models_of(name)[-1]
+            own = last if last != name else f"{last}-2"
             both = " and ".join(f"`{cluster}`" for cluster in sorted(clusters))
             yield document.problem(
-                line,
+                ("models", last),
                 f"its service `{name}` is on clusters {both}, and a RayService is on one: use one service per cluster",
+                Fix("service", own),
             )
 
 
+def _name_once(hosts: list[dict[str, object]], twice: str) -> list[dict[str, object]]:
+    """The hosts with a number behind each further use of a name."""
+    named, taken = [], {str(host.get("name")) for host in hosts}
+    used = False
+    for host in hosts:
+        if host.get("name") != twice or not used:
+            used = used or host.get("name") == twice
+            named.append(host)
+            continue
+        name = next(f"{twice}-{number}" for number in range(2, len(hosts) + 2) if f"{twice}-{number}" not in taken)
+        taken.add(name)
+        named.append({**host, "name": name})
+    return named
+
+
 def _keys(document: Document, path: Path) -> dict[str, object]:
-    here = document.data
-    for step in path:
-        here = here[step]
+    try:
+        here = document.value(path)
+    except KeyError:
+        return {}
     return here if isinstance(here, dict) else {}
 
 

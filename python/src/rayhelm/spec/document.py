@@ -46,13 +46,30 @@ class Document:
     ) -> Problem:
         """A problem of the key at `path`. Paths of fixes are relative to it, as `_absolute` says."""
         if isinstance(fix, Fix):
-            fix = _complete(path, fix)
-        others = tuple(_complete(path, other) for other in alternatives)
+            fix = self._complete(path, fix)
+        others = tuple(self._complete(path, other) for other in alternatives)
         return Problem(message, dotted(path), self.file, self.line(path), fix, rule, others)
 
+    def value(self, path: yaml_nodes.Path) -> Any:
+        """What the file has at `path`. Raises KeyError or IndexError."""
+        here = self.data
+        for step in path:
+            here = here[step]
+        return here
 
-def _complete(path: yaml_nodes.Path, fix: Fix) -> Fix:
-    return fix if fix.command else replace(fix, path=_absolute(path, fix.path))
+    def _complete(self, path: yaml_nodes.Path, fix: Fix) -> Fix:
+        if fix.command or fix.is_advice:
+            return fix
+        if not fix.path and path and isinstance(path[-1], int):
+            return self._complete_list(path[:-1], path[-1], fix)
+        old = None if fix.replaces is None else _absolute(path, fix.replaces)
+        return replace(fix, path=_absolute(path, fix.path), replaces=old)
+
+    def _complete_list(self, path: yaml_nodes.Path, index: int, fix: Fix) -> Fix:
+        """The whole list, because an item alone cannot be pasted behind the key."""
+        items = list(self.value(path))
+        items[index : index + 1] = [] if fix.is_removal else [fix.value]
+        return Fix(dotted(path), items, fix.why)
 
 
 def _absolute(path: yaml_nodes.Path, relative: str) -> str:
@@ -79,9 +96,8 @@ def parse_document(text: str, file: str) -> Document:
         raise FleetError(Problem("the file is empty", "", file, None, _SMALLEST))
     if len(nodes) > 1:
         line = nodes[1].start_mark.line + 1
-        raise FleetError(
-            Problem("the file has several documents; a fleet file has one", "", file, line, "# remove the `---`")
-        )
+        fix = Fix.advice("remove the `---`")
+        raise FleetError(Problem("the file has several documents; a fleet file has one", "", file, line, fix))
     if not isinstance(nodes[0], yaml.MappingNode):
         raise FleetError(Problem("not a mapping of keys to values", "", file, 1, _SMALLEST))
     data = builder.build(nodes[0], ())
@@ -95,12 +111,13 @@ def _not_yaml(error: yaml.YAMLError, text: str, file: str) -> Problem:
         mark = error.problem_mark or error.context_mark
         what = ", ".join(part for part in (error.context, error.problem) if part)
         tab = mark and "\t" in "".join(text.splitlines()[mark.line : mark.line + 1])
-        fix = "indent with spaces, never with tabs" if tab else _WELL_FORMED
+        fix = Fix.advice("indent with spaces, never with tabs" if tab else _WELL_FORMED)
         return Problem(f"not valid YAML: {what}", "", file, mark.line + 1 if mark else None, fix)
     line = None
     if isinstance(error, yaml.reader.ReaderError):
         line = text.encode()[: error.position].count(b"\n") + 1
-    return Problem("not valid YAML: a control character", "", file, line, "remove it: YAML is text that can be printed")
+    fix = Fix.advice("remove it: YAML is text that can be printed")
+    return Problem("not valid YAML: a control character", "", file, line, fix)
 
 
 def read_text(path: Path) -> str:
@@ -114,12 +131,11 @@ def read_text(path: Path) -> str:
             raise FleetError(_too_large(path))
         return read.decode()
     except FileNotFoundError:
-        near = "\n".join(str(near) for near in sorted(Path().glob("values/*/fleet.yaml"))[:5])
-        fix = f"there are:\n{near}" if near else f"write one; the smallest is\n{_SMALLEST}"
-        raise FleetError(Problem("no such file", "", str(path), None, fix)) from None
+        near = sorted(Path().glob("values/*/fleet.yaml"))[:5]
+        raise FleetError(Problem(f"no such file{_list(near)}", "", str(path), None, _SMALLEST)) from None
     except UnicodeDecodeError as error:
         line = read[: error.start].count(b"\n") + 1
-        fix = f"iconv -f ISO-8859-1 -t UTF-8 {path}   # when that is what it was written in"
+        fix = Fix(command=f"iconv -f ISO-8859-1 -t UTF-8 {path}", why="if it was written in that encoding")
         raise FleetError(Problem(f"not UTF-8 text (byte {error.start})", "", str(path), line, fix)) from None
     except OSError as error:
         readable = Fix(command=f"chmod u+r {path}")
@@ -128,9 +144,11 @@ def read_text(path: Path) -> str:
 
 def _is_a_folder(path: Path) -> Problem:
     inside = sorted(path.glob("*.y*ml"))[:5] or sorted(path.glob("*/fleet.yaml"))[:5]
-    near = "\n".join(map(str, inside))
-    fix = f"there are:\n{near}" if near else f"write {path / 'fleet.yaml'}; the smallest is\n{_SMALLEST}"
-    return Problem("the folder has no `fleet.yaml`", "", str(path), None, fix)
+    return Problem(f"the folder has no `fleet.yaml`{_list(inside)}", "", str(path), None, _SMALLEST)
+
+
+def _list(files: Sequence[Path]) -> str:
+    return f"; there are {', '.join(map(str, files))}" if files else ""
 
 
 def _too_large(path: Path) -> Problem:
@@ -140,10 +158,11 @@ def _too_large(path: Path) -> Problem:
 
 
 _WELL_FORMED = "write `key: value` with a space after the colon, close brackets and quotes, and align keys of one level"
-_SMALLEST = """\
-fleet: mine
-pools:
-  gpu: {gpu: L4-24GB, nodes: 1, gpusPerNode: 1}
-models:
-  chat: {source: Qwen/Qwen2.5-7B-Instruct, task: chat, context: 8192}
-"""
+_SMALLEST = Fix(
+    value={
+        "fleet": "mine",
+        "pools": {"gpu": {"gpu": "L4-24GB", "nodes": 1, "gpusPerNode": 1}},
+        "models": {"chat": {"source": "Qwen/Qwen2.5-7B-Instruct", "task": "chat", "context": 8192}},
+    }
+)
+"""The smallest fleet file."""

@@ -1,9 +1,11 @@
 """Pinned engine arguments of vLLM: known ones are checked here, others only by the parser of vLLM."""
 
+import json
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, PlainSerializer
 
+from rayhelm.errors import Fix
 from rayhelm.spec.base import Record, Refusal
 
 __all__ = ["ELSEWHERE", "REFUSED", "EngineArguments", "EngineValue"]
@@ -11,7 +13,10 @@ __all__ = ["ELSEWHERE", "REFUSED", "EngineArguments", "EngineValue"]
 
 def _plain(value: object) -> object:
     if isinstance(value, (dict, list)):
-        raise Refusal("takes a number, text, true or false; write it like on the command line of vLLM")
+        raise Refusal(
+            "takes a number, text, true or false; write it like on the command line of vLLM",
+            Fix("", json.dumps(value, default=str), "JSON as text"),
+        )
     return value
 
 

@@ -20,9 +20,19 @@ def _key(text: str) -> str:
     if not _PART.fullmatch(name) or (slash and (len(domain) > 253 or not _DOMAIN.fullmatch(domain))):
         raise Refusal(
             f"`{short(text)}` cannot be the key of a label or taint; write letters, digits, `-`, `_` and `.`, at most"
-            " 63, after an optional domain: `example.com/gpu-node`",
+            " 63, after an optional domain",
+            Fix("", _as_key(domain, name)),
         )
     return text
+
+
+def _as_key(domain: str, name: str) -> str:
+    name = _as_part(name) or "gpu-node"
+    return f"{domain}/{name}" if len(domain) <= 253 and _DOMAIN.fullmatch(domain) else name
+
+
+def _as_part(text: str) -> str:
+    return re.sub("[^-A-Za-z0-9_.]+", "-", text).lstrip("-_.")[:63].rstrip("-_.")
 
 
 def _value(text: str) -> str:
@@ -30,6 +40,7 @@ def _value(text: str) -> str:
         raise Refusal(
             f"`{short(text)}` cannot be the value of a label or taint; write letters, digits, `-`, `_` and `.`, at most"
             " 63, with a letter or digit first and last",
+            Fix("", _as_part(text)),
         )
     return text
 
@@ -50,13 +61,14 @@ def _repository(text: str) -> str:
     before, _, after = text.partition("@") if "@" in text else text.rpartition(":")
     if _REPOSITORY.fullmatch(before):
         key = "digest" if "@" in text else "tag"
-        raise Refusal(f"`{short(text)}` has a {key}, which has its own key", f'repository: {before}\n{key}: "{after}"')
+        raise Refusal(f"`{short(text)}` has a {key}, which has its own key", Fix("", before, f'and {key}: "{after}"'))
     raise Refusal(f"`{short(text)}` is not an image repository", Fix("", "registry.example/team/ray-vllm"))
 
 
 def _tag(text: str) -> str:
     if text == "latest":
-        raise Refusal("the content of tag `latest` changes; write the tag of one build, or its `digest`")
+        message = "the content of tag `latest` changes; write the tag of one build, or its `digest`"
+        raise Refusal(message, Fix("", "2.60.0-py312"))
     if not re.fullmatch(r"[A-Za-z0-9_][-A-Za-z0-9_.]{0,127}", text):
         raise Refusal(f"`{short(text)}` is not an image tag", Fix("", "2.60.0-py312"))
     return text

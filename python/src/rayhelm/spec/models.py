@@ -76,7 +76,7 @@ class Replicas(Record):
 
 def _check_operation(text: str) -> str:
     if not re.fullmatch(r"(/[A-Za-z0-9][A-Za-z0-9._-]*)+", text) or len(text) > 200:
-        raise Refusal(f"`{short(text)}` is not a path that the gateway can allow", Fix("", {"/v1/ocr": "POST"}))
+        raise Refusal(f"`{short(text)}` is not a path that the gateway can allow", Fix("", "/v1/ocr"))
     return text
 
 

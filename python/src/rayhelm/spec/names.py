@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
+from rayhelm.errors import Fix
 from rayhelm.spec.base import Refusal, short
 
 __all__ = ["MAX_LABEL", "MAX_SERVICE_NAME", "DnsName", "Name", "SecretName"]
@@ -20,8 +21,8 @@ _DNS = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 def _check_length(name: str) -> str:
     if len(name) > MAX_SERVICE_NAME:
         raise Refusal(
-            f"the name `{short(name)}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}; write"
-            f" for example `{name[:MAX_SERVICE_NAME].rstrip('-')}`"
+            f"the name `{short(name)}` has {len(name)} characters; KubeRay allows {MAX_SERVICE_NAME}",
+            Fix("", name[:MAX_SERVICE_NAME].rstrip("-")),
         )
     return name
 
@@ -32,7 +33,7 @@ _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"}
 def _check_yaml_word(name: str) -> str:
     if name in _WORDS:
         raise Refusal(
-            f"`{name}` cannot be a name: without quotes YAML reads it as true, false or null; write `{name}-1`"
+            f"`{name}` cannot be a name: without quotes YAML reads it as true, false or null", Fix("", f"{name}-1")
         )
     return name
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-__all__ = ["did_you_mean", "nearest"]
+__all__ = ["did_you_mean", "list_known", "nearest"]
 
 
 def nearest(word: str, known: Iterable[str], most: int = 3, cutoff: float = 0.5) -> list[str]:
@@ -17,4 +17,10 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     known = list(known)
     if near := nearest(word, known):
         return f"did you mean {' or '.join(f'`{name}`' for name in near)}?"
+    return list_known(known)
+
+
+def list_known(known: Iterable[str]) -> str:
+    """All names, if they are few."""
+    known = list(known)
     return f"known: {', '.join(known)}" if 0 < len(known) <= 12 else ""

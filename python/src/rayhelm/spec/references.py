@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from rayhelm.errors import Problem
+from rayhelm.errors import Fix, Problem
 from rayhelm.spec.document import Document
-from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.nearest import list_known, nearest
 from rayhelm.spec.yaml_nodes import Path
 
 __all__ = ["reference"]
@@ -17,7 +17,17 @@ def reference(
     known: Iterable[str],
     what: str,
     lead: str = "",
+    removal: str = "",
 ) -> Iterator[Problem]:
+    """The problem of a name that is not `known`. `removal` is the path of what to remove if there is no other name;
+    the path is relative to `path`."""
     names = list(known)
-    if name not in names:
-        yield document.problem(path, f"{lead or f'there is no {what}'} `{name}`", did_you_mean(name, names))
+    if name in names:
+        return
+    message = f"{lead or f'there is no {what}'} `{name}`"
+    listed = document.value(path[:-1]) if path and isinstance(path[-1], int) else ()
+    others = [other for other in names if other not in listed]
+    near = nearest(name, others)
+    fixes = [Fix("", other) for other in near] or [Fix("", other, list_known(others)) for other in others[:1]]
+    first, *rest = fixes or [Fix.removal(removal)]
+    yield document.problem(path, message, first, alternatives=rest)

@@ -1,18 +1,19 @@
 """Translates the errors of pydantic into problems of the fleet file, each with its fix."""
 
 import re
-from typing import Any
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic_core import ErrorDetails
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.base import Refusal, short
 from rayhelm.spec.document import Document
 from rayhelm.spec.names import MAX_SERVICE_NAME
-from rayhelm.spec.nearest import did_you_mean
+from rayhelm.spec.nearest import did_you_mean, list_known, nearest
 from rayhelm.spec.renamed import describe_renamed, new_key
-from rayhelm.spec.sample import as_yaml, sample
+from rayhelm.spec.sample import sample
 from rayhelm.spec.walk import Step, field_at, fields, model_at
 
 __all__ = ["translate_errors"]
@@ -43,59 +44,129 @@ def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
 
 
 def _problem(detail: ErrorDetails, path: tuple[Step, ...], document: Document, model: type[BaseModel]) -> Problem:
-    kind, context = detail["type"], detail.get("ctx", {})
-    value = detail.get("input")
+    message, fix, *others = _message_and_fixes(detail, path, document, model)
+    if detail["loc"] and detail["loc"][-1] == "[key]":
+        fix = _rename(fix, path, document)
+    return document.problem(path, message, fix, alternatives=others)
+
+
+def _message_and_fixes(
+    detail: ErrorDetails, path: tuple[Step, ...], document: Document, model: type[BaseModel]
+) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    """The message, the fix, and other fixes."""
+    kind, value = detail["type"], detail.get("input")
     key = str(path[-1]) if path else ""
     if kind == "extra_forbidden":
-        if new := new_key(path):
-            return document.problem(path, describe_renamed(key, new), Fix(f"../{new}", value))
-        parent = model_at(model, path[:-1])
-        known = list(fields(parent)) if parent else []
-        fix = did_you_mean(key, known) or Fix.removal("", "`rayhelm explain` lists the keys")
-        return document.problem(path, f"unknown key `{short(key)}`", fix)
+        return _unknown_key(key, path, document, model)
     if kind == "missing":
-        return document.problem(path, f"`{key}` is missing", _fix(model, path))
+        return f"`{key}` is missing", _sample(model, path)
     if value is None and kind != "value_error":
-        return document.problem(path, f"`{key}` has no value", f"{_fix(model, path)}\nor remove the key")
+        found = field_at(model, path)
+        removal = (Fix.removal(),) if found and not found[1].is_required() else ()
+        return f"`{key}` has no value", _sample(model, path), *removal
     if kind == "literal_error":
-        expected = str(context["expected"])
-        words = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-        fix = did_you_mean(short(value), words)
-        if isinstance(value, float) and str(value) in words:
-            fix = f'quote it: "{value}"; YAML reads it as a number'
-        return document.problem(path, f"`{short(value)}` is not one of {expected}", fix)
+        return _not_a_choice(value, str(detail.get("ctx", {})["expected"]))
     if kind == "string_pattern_mismatch":
-        return document.problem(path, *_pattern(key, value))
+        return _pattern(key, value, _sample(model, path), is_key=detail["loc"][-1] == "[key]")
     if kind == "value_error":
-        refusal = context["error"]
-        return document.problem(path, str(refusal), refusal.fix if isinstance(refusal, Refusal) else "")
+        refusal = detail.get("ctx", {})["error"]
+        return str(refusal), refusal.fix if isinstance(refusal, Refusal) else _sample(model, path)
     if kind == "string_type" and isinstance(value, (bool, int, float)):
-        fix = f'{key}: "{short(value)}"   # in quotes'
-        return document.problem(path, f"YAML does not read `{short(value)}` as text", fix)
+        return f"YAML does not read `{short(value)}` as text", _quoted(value, path, model)
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
         what = "a list" if isinstance(value, list) else "a mapping"
-        return document.problem(path, f"{_plain_message(detail)}, not {what}", _fix(model, path))
-    return document.problem(path, f"{_plain_message(detail)}, not `{short(value)}`", _fix(model, path))
+        return f"{_plain_message(detail)}, not {what}", _sample(model, path)
+    return f"{_plain_message(detail)}, not `{short(value)}`", _sample(model, path)
 
 
-def _pattern(key: str, value: object) -> tuple[str, str]:
-    if key in _OTHER_FORMS:
-        return f"`{short(value)}` {_OTHER_FORMS[key][0]}", _OTHER_FORMS[key][1]
-    fix = "# write lowercase letters, digits and `-`, with a letter first: it becomes a Kubernetes name"
-    if isinstance(value, str) and (better := _as_name(value)):
-        fix += f"; for example `{better}`"
-    return f"`{short(value)}` cannot be a name", fix
+def _unknown_key(
+    key: str, path: tuple[Step, ...], document: Document, model: type[BaseModel]
+) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    """A key that was renamed, mistyped or made up. A near key that the file has already is not proposed."""
+    value = document.value(path)
+    if new := new_key(path):
+        return describe_renamed(key, new), Fix(f"../{new}", value, replaces="")
+    parent = model_at(model, path[:-1])
+    known = list(fields(parent)) if parent else []
+    near = nearest(key, [name for name in known if name not in document.value(path[:-1])])
+    hint = did_you_mean(key, known)
+    message = f"unknown key `{short(key)}`" + (f"; {hint}" if hint else "")
+    if not near:
+        return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
+    first, *rest = (Fix(f"../{name}", value, replaces="") for name in near)
+    return message, first, *rest
 
 
-_OTHER_FORMS = {
+def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    choices = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
+    message = f"`{short(value)}` is not one of {expected}"
+    if isinstance(value, float) and str(value) in choices:
+        return message, Fix("", str(value), "in quotes: YAML reads it as a number without them")
+    near: Sequence[str] = nearest(short(value), choices)
+    if not near:
+        return message, Fix("", choices[0], list_known(choices))
+    first, *rest = (Fix("", choice) for choice in near)
+    return message, first, *rest
+
+
+def _quoted(value: bool | int | float, path: tuple[Step, ...], model: type[BaseModel]) -> Fix:
+    """The value as text, if the field takes that text."""
+    found = field_at(model, path)
+    if not found:
+        return Fix("", short(value), "in quotes")
+    annotation: Any = Annotated[found[1].annotation, *found[1].metadata] if found[1].metadata else found[1].annotation
+    try:
+        TypeAdapter(annotation).validate_python(short(value))
+    except ValidationError:
+        return _sample(model, path)
+    return Fix("", short(value), "in quotes")
+
+
+def _rename(fix: Fix, path: tuple[Step, ...], document: Document) -> Fix:
+    """A fix whose value is the new name of the last key of `path`."""
+    others = document.value(path[:-1])
+    name = _make_unique(str(fix.value), others)
+    if re.fullmatch("[A-Za-z][-A-Za-z0-9_]*", name):
+        return Fix(f"../{name}", others[path[-1]], fix.why, replaces="")
+    # The path of a key with dots or slashes would be ambiguous.
+    return Fix("..", {name if key == path[-1] else key: value for key, value in others.items()}, fix.why)
+
+
+def _make_unique(name: str, taken: Any) -> str:
+    """The name, with a number behind it if it is taken."""
+    if name not in taken:
+        return name
+    return next(f"{name}-{number}" for number in range(2, len(taken) + 3) if f"{name}-{number}" not in taken)
+
+
+def _pattern(key: str, value: object, example: Fix, *, is_key: bool) -> tuple[str, Fix, *tuple[Fix, ...]]:
+    if key in _OTHER_FORMS and not is_key:
+        what, fix = _OTHER_FORMS[key]
+        return f"`{short(value)}` {what}", fix or example
+    if not is_key and example.value is not None and _as_name(str(example.value)) != example.value:
+        return f"`{short(value)}` is not of the form of `{example.value}`", example
+    name = _as_name(value) if isinstance(value, str) else ""
+    why = "lowercase letters, digits and `-`, with a letter first: it becomes a Kubernetes name"
+    return f"`{short(value)}` cannot be a name", Fix("", name or "my-name", why)
+
+
+_OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {
     "revision": (
         "is not a commit: branches and tags move",
-        "# write the 40 hexadecimal digits of the commit, from the history page of the hub",
+        Fix(
+            "../unpinnedReason",
+            "the weights may change: this is a trial",
+            "or `revision` with the 40 hexadecimal digits of the commit, from the history page of the hub",
+            replaces="",
+        ),
     ),
-    "digest": ("is not a digest", "# write sha256: and 64 hexadecimal digits, from the registry"),
-    "key": ("is not a key of a Secret", "key: token"),
-    "host": ("is not a host name", "host: ai.example.com"),
-    "storageClass": ("cannot be the name of a storage class", "storageClass: shared-nvme   # kubectl get storageclass"),
+    "digest": ("is not a digest", Fix.removal("", "or write sha256: and 64 hexadecimal digits, from the registry")),
+    "key": ("is not a key of a Secret", Fix("", "token")),
+    "host": ("is not a host name", None),
+    "storageClass": (
+        "cannot be the name of a storage class",
+        Fix("", "shared-nvme", "kubectl get storageclass lists them"),
+    ),
 }
 
 
@@ -131,11 +202,13 @@ _MESSAGES = {
 }
 
 
-def _fix(model: type[BaseModel], path: tuple[Step, ...]) -> str:
-    """The key with an example and its meaning, as YAML."""
+def _sample(model: type[BaseModel], path: tuple[Step, ...]) -> Fix:
+    """The key with an example and its meaning; its removal if the types do not know it."""
     found = field_at(model, path)
     if found is None:
-        return ""
+        return Fix.removal()
     key, info = found
-    meaning = f"   # {info.description.splitlines()[0]}" if info.description else ""
-    return as_yaml(key, sample(info)) + meaning
+    value = sample(info)
+    if key != path[-1] and isinstance(value, (dict, list)):  # the value of a map, or the item of a list
+        value = next(iter(value.values())) if isinstance(value, dict) else value[0]
+    return Fix("", value, info.description.splitlines()[0] if info.description else "")

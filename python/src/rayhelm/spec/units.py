@@ -8,7 +8,8 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, WithJsonSchema
 
-from rayhelm.spec.base import short
+from rayhelm.errors import Fix
+from rayhelm.spec.base import Refusal, short
 
 __all__ = ["Bandwidth", "Bytes", "Duration", "PricePerHour"]
 
@@ -29,20 +30,22 @@ def _quantity(units: dict[str, float], what: str, example: str, most: str, *, fr
 
     def parse(value: object) -> object:
         if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-            raise ValueError(f"is not {what}; write it like {example}")
+            raise Refusal(f"is not {what}", Fix("", example))
         if isinstance(value, (int, float)):
             if value < 0:
-                raise ValueError(f"{what} cannot be negative; write it like {example}")
-            raise ValueError(f"{value} has no unit; write {' or '.join(f'{value:g}{unit}' for unit in _likely(units))}")
+                raise Refusal(f"{what} cannot be negative", Fix("", example))
+            first, *others = (f"{value:g}{unit}" for unit in _likely(units))
+            fix = Fix("", first if number_and_unit.match(first) and (value or free) else example)
+            raise Refusal(f"{value} has no unit; write {' or '.join((first, *others))}", fix)
         if value.strip().startswith("-"):
-            raise ValueError(f"{what} cannot be negative; write it like {example}")
+            raise Refusal(f"{what} cannot be negative", Fix("", example))
         if not (match := number_and_unit.match(value)):
-            raise ValueError(f"`{short(value)}` is not {what}; write it like {example} (units: {', '.join(units)})")
+            raise Refusal(f"`{short(value)}` is not {what}; its units: {', '.join(units)}", Fix("", example))
         number = float(match[1]) * units[match[2]]
         if number <= 0 and not free:
-            raise ValueError(f"{what} must be more than zero; write it like {example}")
+            raise Refusal(f"{what} must be more than zero", Fix("", example))
         if number > limit:
-            raise ValueError(f"`{short(value)}` is more than {most}, the limit; write it like {example}")
+            raise Refusal(f"`{short(value)}` is more than {most}, the limit", Fix("", example))
         return number
 
     schema = {"type": "string", "pattern": rf"^\s*[0-9]+(\.[0-9]+)?\s*({names})\s*$", "examples": [example]}

@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from rayhelm.errors import FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.base import short
 
 __all__ = ["Builder", "Loader", "Path", "dotted"]
@@ -79,7 +79,7 @@ class Builder:
         line = node.start_mark.line + 1
         if self._count > MAX_NODES:
             many = f"aliases unfold to more than {MAX_NODES:,} values"
-            raise FleetError(Problem(many, "", self.file, line, "write the values out, without `*`"))
+            raise FleetError(Problem(many, "", self.file, line, Fix.advice("write the values out, without `*`")))
         if len(path) > MAX_DEPTH:
             raise FleetError(self._too_deep(line))
         self.lines.setdefault(path, line)
@@ -94,16 +94,16 @@ class Builder:
         for key_node, value_node in node.value:
             line = key_node.start_mark.line + 1
             if not isinstance(key_node, yaml.ScalarNode):
-                self._problem(path, line, "a key must be plain text", "key: value")
+                self._problem(path, line, "a key must be plain text", Fix.advice("write it like `key: value`"))
                 continue
             key = key_node.value
             if key_node.tag == "tag:yaml.org,2002:merge":
-                fix = "write the keys out, or use one alias per value"
+                fix = Fix.advice("write the keys out, or use one alias per value")
                 self._problem(path, line, "merge keys (`<<`) are not supported", fix)
                 continue
             if key in first:
                 message = f"key `{short(key)}` is a duplicate; it is first in line {first[key]}"
-                self._problem((*path, key), line, message, "remove one of the two")
+                self._problem((*path, key), line, message, Fix.removal(dotted((*path, key)), "one of the two"))
                 continue
             first[key] = line
             self.lines[(*path, key)] = line
@@ -114,9 +114,9 @@ class Builder:
         if kind == "str":
             return value
         if kind not in _PLAIN:
-            self._problem(path, line, f"tag `{short(node.tag)}` is not supported", "remove the tag")
+            self._problem(path, line, f"tag `{short(node.tag)}` is not supported", Fix.advice("remove the tag"))
         elif not _PLAIN[kind][0].match(value):
-            self._problem(path, line, f"`{short(value)}` is no {kind}, as its tag says", "remove the tag")
+            self._problem(path, line, f"`{short(value)}` is no {kind}, as its tag says", Fix.advice("remove the tag"))
         elif kind == "bool":
             return value.lower() == "true"
         elif kind in ("int", "float"):
@@ -129,12 +129,14 @@ class Builder:
         if kind == "float" and isfinite(number := float(value)):
             return number
         message = f"`{short(value)}` is larger than any number of a fleet"
-        self._problem(path, line, message, f"at most {MAX_DIGITS} digits; text in quotes is no number")
+        fix = Fix.advice(f"write at most {MAX_DIGITS} digits; text in quotes is no number")
+        self._problem(path, line, message, fix)
         return None
 
     def _too_deep(self, line: int | None) -> Problem:
         message = f"nests deeper than {MAX_DEPTH} levels, or an alias stands inside of what it names"
-        return Problem(message, "", self.file, line, "write the values out, without `*`; brackets have to be closed")
+        fix = Fix.advice("write the values out, without `*`, and close the brackets")
+        return Problem(message, "", self.file, line, fix)
 
-    def _problem(self, path: Path, line: int, message: str, fix: str = "") -> None:
+    def _problem(self, path: Path, line: int, message: str, fix: Fix) -> None:
         self.problems.append(Problem(message, dotted(path), self.file, line, fix))

@@ -45,7 +45,7 @@ def report_no_fit(
     nearest = min(rejected, key=_distance)
     reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _best_of_each_pool(rejected).items())
     message = f"model `{model_spec.name}` ({model_spec.model.id}) fits in no pool. {reasons}"
-    first, *others = _fixes(model_spec, nearest.split, known)
+    first, *others = _fixes(model_spec, nearest.split, loaded, known)
     return loaded.document.problem(path, message, first, alternatives=others)
 
 
@@ -86,7 +86,7 @@ def _room_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -
         yield Fix("replicas", possible, "requests will queue at the planned load")
 
 
-def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> list[Fix]:
+def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, loaded: LoadedFleet, known: Catalog) -> list[Fix]:
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
@@ -110,16 +110,17 @@ def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, known: Catalog) -> 
         catalog=known,
     )
     ordered = sorted(answer.fixes, key=lambda found: bool(_lacking_gpus(found, split)))
-    fixes = [_convert(found, split, root, is_pinned=model_spec.declared.pool is not None) for found in ordered]
+    fixes = [_convert(found, split, model_spec, loaded) for found in ordered]
     if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
         return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
     return fixes
 
 
-def _convert(found: FitFix, split: ModelSplit, root: str, *, is_pinned: bool) -> Fix:
-    """Return the settings of `fit` as a key of the fleet file."""
+def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, loaded: LoadedFleet) -> Fix:
+    """Return the settings of `fit` as a key of the fleet file; as a larger pool, if the pool lacks the GPUs."""
+    root = f"/models.{model_spec.name}"
     gpu = found.settings.get("gpu")
-    if gpu and is_pinned and split.inventory.is_uniform:
+    if gpu and model_spec.declared.pool is not None and split.inventory.is_uniform:
         return Fix(f"/pools.{split.inventory.name}.gpu", gpu, found.why)
     if gpu:
         pool = {"gpu": gpu, "nodes": 1} | ({"gpusPerNode": split.tp} if split.tp > 1 else {})
@@ -127,22 +128,43 @@ def _convert(found: FitFix, split: ModelSplit, root: str, *, is_pinned: bool) ->
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
     if not found.settings:
         return Fix(command="rayhelm catalog models", why=found.why)
+    lacking, inventory = _lacking_gpus(found, split), split.inventory
+    if lacking and inventory.is_uniform and not inventory.partitioning and not model_spec.declared.parallelism:
+        declared = loaded.document.value(("pools", inventory.name))
+        return Fix(f"/pools.{inventory.name}", {**declared, **_enough_nodes(found, split)}, f"{found.why}; {lacking}")
     keys = [(*_FLEET_KEYS[name], value) for name, value in found.settings.items()]
     key, below, value = keys[0]
     if not below:
         return Fix(f"{root}.{key}", value, found.why)
     plain = {below: list(value) if isinstance(value, tuple) else value for _, below, value in keys}
-    return Fix(f"{root}.{key}", plain, "; ".join(part for part in (found.why, _lacking_gpus(found, split)) if part))
+    return Fix(f"{root}.{key}", plain, "; ".join(part for part in (found.why, lacking) if part))
 
 
 def _lacking_gpus(found: FitFix, split: ModelSplit) -> str:
     """Describe the GPUs that the pool lacks for the split of a fix; empty if it has enough."""
     pool = split.inventory
-    tp, pp = (found.settings.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline"))
-    per_host, total = int(str(tp or split.tp)), int(str(tp or split.tp)) * int(str(pp or split.pp))
+    per_host, stages = _count_gpus(found, split)
+    total = per_host * stages
     if per_host > _largest_host(pool):
         return f"pool `{pool.name}` has {_largest_host(pool)} per host"
+    if total > _largest_host(pool) and not pool.network.spans_hosts:
+        return f"pool `{pool.name}` has {_largest_host(pool)} per host, and no replica is split over its network"
     return f"pool `{pool.name}` has {pool.gpu_count}" if total > pool.gpu_count else ""
+
+
+def _count_gpus(found: FitFix, split: ModelSplit) -> tuple[int, int]:
+    """Return the GPUs of a stage, and the number of stages."""
+    tp, pp = (found.settings.get(f"{kind}_parallel_size") for kind in ("tensor", "pipeline"))
+    return int(str(tp or split.tp)), int(str(pp or split.pp))
+
+
+def _enough_nodes(found: FitFix, split: ModelSplit) -> dict[str, int]:
+    """Return the nodes and GPUs per node of a pool that has the split of a fix."""
+    pool, (per_host, stages) = split.inventory, _count_gpus(found, split)
+    if pool.network.spans_hosts:
+        per_node = max(per_host, _largest_host(pool))
+        return {"nodes": max(pool.node_count, -(-stages // (per_node // per_host))), "gpusPerNode": per_node}
+    return {"nodes": pool.node_count, "gpusPerNode": per_host * stages}
 
 
 def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
