@@ -1,4 +1,4 @@
-"""The metrics that dashboards, alerts, the Prometheus adapter and policies may name: `data/metrics/<exporter>.yaml`."""
+"""Catalog of the metrics that queries may use: `data/metrics/<exporter>.yaml`."""
 
 from functools import cache
 from importlib.resources import files
@@ -9,48 +9,86 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["Exporter", "Metric", "load_exporters", "load_metrics"]
+__all__ = [
+    "Availability",
+    "Exporter",
+    "Metric",
+    "Replacement",
+    "Scraped",
+    "exporter_of",
+    "load_exporters",
+    "load_metrics",
+]
 
-Availability = Literal["always", "first", "idle", "once", "device"]
+Availability = Literal["always", "first", "idle", "once", "event", "device"]
+Scraped = Literal["service", "gateway", "operator", "node", "cluster", "prometheus", "rules"]
 
 
 class Metric(Closed):
-    """One name, as Prometheus knows it; a histogram's is without `_bucket`."""
+    """One metric. A histogram has its name without `_bucket`."""
 
     type: Literal["gauge", "counter", "histogram"]
     unit: str
-    """What is counted, or the unit it is measured in."""
+    """Unit of the values, or what they count."""
     labels: tuple[str, ...] = ()
-    """Its own labels, beside those of all of the exporter's."""
+    """Labels in addition to the exporter's."""
+    lacks: tuple[str, ...] = ()
+    """Labels of the exporter that this metric does not have."""
+    buckets: tuple[float, ...] = ()
+    """Finite upper bounds of a histogram; empty if they depend on the configuration."""
     where: str = ""
-    """Matcher that picks the series which are meant."""
+    """Label matchers that select the relevant series."""
     availability: Availability
-    """When it is there: `always`, from the `first` increment on, until some 20 s after the engine's last step (`idle`),
-    for some 20 s after the start (`once`), or where there is a `device`."""
+    """When there are samples. `always`: while the target runs. `first`: from the first increment on. `idle`: until 20 s
+    after the engine's last step. `once`: for 20 s after the start. `event`: only while something holds. `device`: on
+    nodes with the device."""
     seen: bool = True
-    """Found in a live scrape; else read in the source alone."""
+    """A live scrape had it; else only the source code has it."""
+    needs: str = ""
+    """Setting or feature without which it does not exist."""
+    since: str = ""
+    """First version of the program that has it, if the supported versions differ."""
+    until: str = ""
+    """Last version of the program that has it."""
     source: str
-    """File of the project that exports it."""
+    """File of the program that exports it."""
     meaning: str
 
 
+class Replacement(Closed):
+    """What to use instead of a name that does not exist."""
+
+    use: tuple[str, ...]
+    """Metrics of the catalog; the first is the closest."""
+    why: str
+    """Why the name does not exist, and how the replacements differ."""
+
+
 class Exporter(Closed):
-    """What one kind of program exports."""
+    """The metrics of one program."""
 
     about: str
-    """Whose metrics they are."""
-    scraped: Literal["service", "gateway", "operator", "node"]
-    """What Prometheus has to scrape for them: pods of the charts `ray-service` or `gateway`, an operator, or nodes."""
+    """What the metrics describe."""
+    scraped: Scraped
+    """What Prometheus scrapes: pods of the charts `ray-service` or `gateway`, an operator, nodes, objects of the
+    cluster, Prometheus itself, or nothing, because recording `rules` write them."""
+    approximate_sums: bool = False
+    """Ray computes `_sum` from the middle of each bucket, so a mean from it is wrong."""
     labels: tuple[str, ...]
-    """Labels of all of its series, without those that Prometheus adds."""
+    """Labels of all series, without those that the scrape adds."""
     metrics: dict[str, Metric]
-    absent: dict[str, str] = Field(default={})
-    """Names in circulation that it does not have, and what to use instead."""
+    absent: dict[str, Replacement] = Field(default={})
+    """Names in circulation that do not exist."""
+
+    def labels_of(self, name: str) -> frozenset[str]:
+        """Labels of one metric, without those that the scrape adds."""
+        metric = self.metrics[name]
+        return frozenset((*self.labels, *metric.labels)) - set(metric.lacks)
 
 
 @cache
 def load_exporters() -> dict[str, Exporter]:
-    """Every exporter by the name of its file."""
+    """Every exporter, by the name of its file."""
     folder = files("rayhelm").joinpath("data/metrics")
     paths = sorted((path for path in folder.iterdir() if path.name.endswith(".yaml")), key=lambda path: path.name)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -62,5 +100,15 @@ def load_exporters() -> dict[str, Exporter]:
 
 @cache
 def load_metrics() -> dict[str, Metric]:
-    """Every metric by name."""
+    """Every metric, by name."""
     return {name: metric for exporter in load_exporters().values() for name, metric in exporter.metrics.items()}
+
+
+@cache
+def _exporters_by_metric() -> dict[str, Exporter]:
+    return {name: exporter for exporter in load_exporters().values() for name in exporter.metrics}
+
+
+def exporter_of(name: str) -> Exporter:
+    """The exporter of a metric. Raises KeyError."""
+    return _exporters_by_metric()[name]

@@ -1,4 +1,4 @@
-"""What is made of the metrics: scopes, rules that are always there, and what can be scaled. `data/scaling.yaml`."""
+"""Metrics for autoscaling: `data/scaling.yaml`."""
 
 from functools import cache
 from importlib.resources import files
@@ -15,38 +15,38 @@ Aggregate = Literal["Sum", "Max", "Rate", "Quantile"]
 
 
 class ScalingScope(Closed):
-    """Whose number it is."""
+    """What a metric belongs to: a pod of the gateway, or a service."""
 
     api: Literal["Pods", "External"]
-    """Kind of metric that an HPA calls it."""
+    """Type of the metric in a HorizontalPodAutoscaler."""
     by: tuple[str, ...]
-    """Labels that tell one from another."""
+    """Labels that identify it."""
     stays: str
-    """Metric that is there for as long as its pods are."""
+    """Metric that exists as long as the pods do."""
 
 
 class ScalingRule(Closed):
-    """One number."""
+    """One metric for autoscaling."""
 
     series: tuple[str, ...]
-    """Metrics; several are added up."""
+    """Metrics of the catalog; several are added."""
     aggregate: Aggregate
     meaning: str
 
 
 class ScalingRules(Closed):
-    """All of scaling.yaml."""
+    """Content of scaling.yaml."""
 
     scopes: dict[Literal["gateway", "service"], ScalingScope]
     """By what is scraped."""
     rules: dict[str, ScalingRule]
-    """By the name that HPAs call it."""
+    """By the name that autoscalers use."""
     aggregates: dict[Aggregate, Literal["gauge", "counter", "histogram"]]
-    """Type that each takes."""
+    """Type of metric that each aggregate reads."""
     scalable: dict[str, str]
-    """API version by kind with a scale subresource."""
+    """API version of each kind with a scale subresource."""
     unscalable: dict[str, str]
-    """What scales a kind that has none."""
+    """What scales a kind without one."""
 
 
 @cache
@@ -56,7 +56,7 @@ def load_scaling_rules() -> ScalingRules:
 
 
 def as_chart_data() -> dict[str, Any]:
-    """What the templates of the chart platform need to know of all this."""
+    """Data for the templates of chart platform."""
     every = load_exporters().values()
     return load_scaling_rules().model_dump(mode="json") | {
         "metrics": {
@@ -64,5 +64,5 @@ def as_chart_data() -> dict[str, Any]:
             for exporter in every
             for name, metric in exporter.metrics.items()
         },
-        "absent": {name: instead for exporter in every for name, instead in exporter.absent.items()},
+        "absent": {name: found.use[0] for exporter in every for name, found in exporter.absent.items()},
     }

@@ -1,0 +1,58 @@
+"""Costs: GPUs of a service times their price, per hour, request and token.
+
+The price is the recorded series `rayhelm:gpu_price:dollars_per_hour`, one for each worker group. Rules write it from
+the prices of the fleet. A service without a price has no cost.
+"""
+
+from rayhelm.observability.queries import blocks, traffic
+from rayhelm.observability.queries.labels import SERVICE, WORKER_GROUP_LABEL, By
+from rayhelm.observability.queries.registry import query
+from rayhelm.observability.queries.scope import Scope
+
+__all__ = ["cost", "cost_per_hour", "cost_per_request", "gpus", "idle_cost_per_hour"]
+
+PRICE = "rayhelm:gpu_price:dollars_per_hour"
+GROUP: By = (*SERVICE, WORKER_GROUP_LABEL)
+
+
+@query(unit="gpus", idle="value")
+def gpus(scope: Scope, by: By = GROUP) -> str:
+    """GPUs that the worker pods of a service have, used or not. Ray counts a part of a GPU as the pod's resource
+    does."""
+    return blocks.gauge("ray_resources", scope, 'Name="GPU"', by=by)
+
+
+@query(unit="dollars/h", idle="value")
+def cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
+    """Price per hour of the GPUs of a service."""
+    return blocks.aggregate("sum", _priced(gpus(scope, GROUP), scope), by)
+
+
+@query(unit="dollars/h", idle="value")
+def idle_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
+    """Price per hour of the GPUs of a service that no replica uses."""
+    free = blocks.gauge("ray_resources", scope, 'Name="GPU"', 'State="AVAILABLE"', by=GROUP)
+    return blocks.aggregate("sum", _priced(free, scope), by)
+
+
+@query(unit="dollars", idle="value")
+def cost(scope: Scope, window: str = "1d", by: By = SERVICE, step: str = "5m") -> str:
+    """Price of the GPUs of a service over the window."""
+    hours = f"sum_over_time(({cost_per_hour(scope, by)})[{window}:{step}])"
+    return f"{hours} * {_seconds(step) / 3600:.6g}"
+
+
+@query(unit="dollars/request", idle="no data")
+def cost_per_request(scope: Scope, window: str = "1h", by: By = SERVICE) -> str:
+    """Price of the GPUs of a service, divided by its HTTP requests, at the rates of the window."""
+    per_second = traffic.request_rate(scope, window, by)
+    return f"avg_over_time(({cost_per_hour(scope, by)})[{window}:1m]) / 3600 / ({per_second} > 0)"
+
+
+def _priced(text: str, scope: Scope) -> str:
+    on = ", ".join(GROUP)
+    return f"{text} * on ({on}) group_left () max by ({on}) ({blocks.vector(PRICE, scope)})"
+
+
+def _seconds(duration: str) -> int:
+    return int(duration[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[duration[-1]]

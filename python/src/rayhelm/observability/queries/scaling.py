@@ -1,0 +1,123 @@
+"""Replicas, autoscaling and cold starts. Bounds of autoscaling are in the values, not in a metric."""
+
+from rayhelm.observability.queries import blocks
+from rayhelm.observability.queries.blocks import WINDOW
+from rayhelm.observability.queries.labels import DEPLOYMENT, SERVICE, By
+from rayhelm.observability.queries.registry import query
+from rayhelm.observability.queries.scope import Scope
+
+__all__ = [
+    "application_status",
+    "cold_start_time",
+    "deployment_status",
+    "desired_replicas",
+    "failed_node_launches",
+    "health_check_failures",
+    "healthy_replicas",
+    "initialization_time",
+    "missing_replicas",
+    "needed_replicas",
+    "pending_nodes",
+    "replica_starts",
+    "requests_per_replica",
+    "target_replicas",
+    "target_requests_per_replica",
+]
+
+RUNNING, HEALTHY = 6, 6
+"""Values of `application_status` and `deployment_status`."""
+TARGET, HEALTHY_REPLICAS = "ray_serve_autoscaling_target_replicas", "ray_serve_deployment_replica_healthy"
+TOTAL, PER_REPLICA = "ray_serve_autoscaling_total_requests", "ray_serve_autoscaling_target_ongoing_requests"
+
+
+@query(unit="replicas", idle="value")
+def desired_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Replicas that the autoscaling policy asks for, before the bounds."""
+    return blocks.gauge("ray_serve_autoscaling_desired_replicas", scope, by=by)
+
+
+@query(unit="replicas", idle="value")
+def target_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Replicas that Serve wants, after the bounds."""
+    return blocks.gauge(TARGET, scope, by=by)
+
+
+@query(unit="replicas", idle="value")
+def healthy_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Replicas whose health check passes."""
+    return blocks.gauge(HEALTHY_REPLICAS, scope, by=by)
+
+
+@query(unit="replicas", idle="value")
+def missing_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Replicas that Serve wants and that are not healthy."""
+    have = f"({blocks.gauge(HEALTHY_REPLICAS, scope, by=by)} or 0 * {blocks.gauge(TARGET, scope, by=by)})"
+    return f"{blocks.gauge(TARGET, scope, by=by)} - {have}"
+
+
+@query(unit="requests", idle="value")
+def requests_per_replica(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Requests per wanted replica as the autoscaler sees them: queued and running, averaged over its look-back
+    period."""
+    return blocks.ratio(blocks.gauge(TOTAL, scope, by=by), blocks.gauge(TARGET, scope, by=by))
+
+
+@query(unit="requests", idle="value")
+def target_requests_per_replica(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Requests per replica that the autoscaler aims at. 1e9 for a deployment that is not meant to scale."""
+    return blocks.gauge(PER_REPLICA, scope, by=by, operator="max")
+
+
+@query(unit="replicas", idle="value")
+def needed_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Requests divided by the target per replica: the input of Ray's own scaling rule."""
+    return blocks.ratio(blocks.gauge(TOTAL, scope, by=by), blocks.gauge(PER_REPLICA, scope, by=by, operator="max"))
+
+
+@query(unit="seconds", idle="no data")
+def cold_start_time(scope: Scope, window: str = "1d", by: By = DEPLOYMENT, q: float = 0.95) -> str:
+    """Quantile of the time from the creation of a replica until it is ready. Values above 240 s are not resolved."""
+    return blocks.quantile(q, "ray_serve_replica_startup_latency_ms", scope, window, by=by)
+
+
+@query(unit="seconds", idle="no data")
+def initialization_time(scope: Scope, window: str = "1d", by: By = DEPLOYMENT, q: float = 0.95) -> str:
+    """Quantile of the time that the constructor of a replica takes, with the load of the weights. Values above 240 s
+    are not resolved."""
+    return blocks.quantile(q, "ray_serve_replica_initialization_latency_ms", scope, window, by=by)
+
+
+@query(unit="count", idle="zero", first=True)
+def replica_starts(scope: Scope, window: str = "1h", by: By = DEPLOYMENT) -> str:
+    """Starts of replicas in the window."""
+    return blocks.increase("ray_serve_deployment_replica_starts_total", scope, window, by=by)
+
+
+@query(unit="count", idle="zero", first=True)
+def health_check_failures(scope: Scope, window: str = "15m", by: By = DEPLOYMENT) -> str:
+    """Failed health checks of replicas in the window."""
+    return blocks.increase("ray_serve_health_check_failures_total", scope, window, by=by)
+
+
+@query(unit="state", idle="value")
+def application_status(scope: Scope, by: By = (*SERVICE, "application")) -> str:
+    """Status of an application: 6 RUNNING, 5 DEPLOYING, 4 DELETING, 3 NOT_STARTED, 2 UNHEALTHY, 1 DEPLOY_FAILED."""
+    return blocks.gauge("ray_serve_application_status", scope, by=by, operator="max")
+
+
+@query(unit="state", idle="value")
+def deployment_status(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Status of a deployment: 6 HEALTHY, 5 DOWNSCALING, 4 UPSCALING, 3 UPDATING, 2 UNHEALTHY, 1 DEPLOY_FAILED."""
+    return blocks.gauge("ray_serve_deployment_status", scope, by=by, operator="max")
+
+
+@query(unit="nodes", idle="value")
+def pending_nodes(scope: Scope, by: By = (*SERVICE, "NodeType")) -> str:
+    """Ray nodes that the autoscaler asked for and that have not started. No data without Ray's autoscaler."""
+    return blocks.gauge("autoscaler_pending_nodes", scope, by=by)
+
+
+@query(unit="count", idle="value")
+def failed_node_launches(scope: Scope, window: str = WINDOW, by: By = SERVICE) -> str:
+    """Ray nodes in the window that could not be created. No data without Ray's autoscaler."""
+    return blocks.increase("autoscaler_failed_create_nodes_total", scope, window, by=by)
