@@ -194,9 +194,10 @@ def test_environment_requires_the_token_and_hides_other_rays(tmp_path: Path) -> 
 
 def test_head_command_sets_every_port(tmp_path: Path) -> None:
     taken = {8000}
-    command = build_head_command(EndpointState(tmp_path), python=Path("python"), cpus=4, dashboard=9, taken=taken)
+    state = EndpointState(tmp_path)
+    command = build_head_command(state, python=Path("python"), cpus=4, dashboard=9, metrics=8, taken=taken)
     ports = {command[place + 1] for place, word in enumerate(command) if word.endswith("port") and "worker" not in word}
-    assert ports == {"9"} | {str(port) for port in taken - {8000}}
+    assert ports == {"8", "9"} | {str(port) for port in taken - {8000}}
     assert len(ports) == 9
 
 

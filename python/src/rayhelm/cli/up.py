@@ -1,5 +1,6 @@
 """`rayhelm up`: serve a fleet on this computer."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +10,7 @@ from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 
 if TYPE_CHECKING:
+    from rayhelm.local.prometheus import LocalService
     from rayhelm.local.state import EndpointState, LocalEndpoint
     from rayhelm.render.files import Rendered
     from rayhelm.values.ray_service import RayServiceValues
@@ -36,6 +38,9 @@ def up_command(
             " but replaces private functions of Ray.",
         ),
     ] = False,
+    metrics: Annotated[
+        bool, typer.Option("--metrics", help="Start Prometheus, which scrapes Ray and the gateway.")
+    ] = False,
     state_folder: StateOption = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -59,10 +64,11 @@ def up_command(
     config = merge({name: _serve_config(rendered, name, values[name]) for name in values}, port=port)
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
     behind = select_models(rendered, routes) if gateway else {}
-    digest = hash_config({**config, "gateway": {name: model.model_dump() for name, model in behind.items()}})
+    gateway_models = {name: model.model_dump() for name, model in behind.items()}
+    digest = hash_config({**config, "gateway": gateway_models})
     for note in notes:
         warn(note)
-    if endpoint := find_running(digest, state):
+    if (endpoint := find_running(digest, state)) and (endpoint.prometheus or not metrics):
         _print_ready(endpoint, add_key(state, endpoint.url) if gateway else "", format)
         return
     preflight.check(
@@ -74,6 +80,7 @@ def up_command(
         requested_gpus=count_gpus(config),
         gpus=gpus,
         gateway=gateway,
+        metrics=metrics,
     )
     if others := preflight.find_other_rays(state):
         pids = ", ".join(str(process.pid) for process in others)
@@ -88,6 +95,7 @@ def up_command(
             share_imports=share_imports and stand_in,
             digest=digest,
             gateway=local_gateway,
+            metrics=_list_services(rendered, values) if metrics else None,
             report_progress=report_progress,
         )
     _print_ready(endpoint, local_gateway.key if local_gateway else "", format)
@@ -168,6 +176,20 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     return config
 
 
+def _list_services(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> dict[str, "LocalService"]:
+    """List applications and models of each service, which tell Prometheus whose series it reads."""
+    from rayhelm.local.prometheus import LocalService
+
+    return {
+        service: LocalService(
+            rendered.namespace(service),
+            tuple(chosen.serve.applications),
+            tuple(name for application in chosen.serve.applications.values() for name in application.models),
+        )
+        for service, chosen in values.items()
+    }
+
+
 def _print_ready(endpoint: "LocalEndpoint", key: str, format: Format) -> None:
     """Print the endpoint, and `key` where there is a gateway: the only place that shows it."""
     import json
@@ -182,6 +204,8 @@ def _print_ready(endpoint: "LocalEndpoint", key: str, format: Format) -> None:
         out.print(f"  {model.model}  {endpoint.url}{prefix}/v1  ({model.task})", soft_wrap=True)
     if key:
         print(f"\nkey: {key}\n     shown only now: rayhelm stores its hash; run `up` again for another key")
+    if endpoint.prometheus:
+        out.print(f"  Prometheus  {endpoint.prometheus}", soft_wrap=True)
     chat = next((model for model in endpoint.models if model.task == "chat"), None)
     if chat:
         body = {"model": chat.model, "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 32}

@@ -15,6 +15,7 @@ from rayhelm import processes
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.local.gateway import find_haproxy
+from rayhelm.local.prometheus import find_prometheus
 from rayhelm.local.state import EndpointState
 
 __all__ = ["LocalGpus", "check", "find_gpus", "find_other_rays"]
@@ -58,6 +59,7 @@ def check(
     requested_gpus: float = 0,
     gpus: LocalGpus | None = None,
     gateway: bool = False,
+    metrics: bool = False,
 ) -> None:
     """Raise RayhelmError with the first problem that prevents the endpoint from starting.
 
@@ -67,6 +69,8 @@ def check(
     _check_machine(stand_in)
     if gateway:
         find_haproxy()
+    if metrics:
+        find_prometheus()
     _check_not_running(state)
     _check_port(port)
     if stand_in:

@@ -65,8 +65,13 @@ def build_fork_server_command(state: EndpointState) -> list[str]:
     return [sys.executable, "-m", "rayhelm.local.fork_server", str(state.fork_socket), str(state.python)]
 
 
-def build_head_command(state: EndpointState, *, python: Path, cpus: int, dashboard: int, taken: set[int]) -> list[str]:
-    """Return a `ray start` in the foreground. It names every port, so another Ray can run beside this one."""
+def build_head_command(
+    state: EndpointState, *, python: Path, cpus: int, dashboard: int, metrics: int, taken: set[int]
+) -> list[str]:
+    """Return a `ray start` in the foreground. It names every port, so another Ray can run beside this one.
+
+    `metrics` is the port of the metrics of Ray, Ray Serve and vLLM.
+    """
 
     def port() -> str:
         return str(processes.find_free_port(taken))
@@ -78,7 +83,7 @@ def build_head_command(state: EndpointState, *, python: Path, cpus: int, dashboa
         "port": port(),
         "dashboard-agent-listen-port": port(),
         "dashboard-agent-grpc-port": port(),
-        "metrics-export-port": port(),
+        "metrics-export-port": str(metrics),
         "runtime-env-agent-port": port(),
         "node-manager-port": port(),
         "object-manager-port": port(),

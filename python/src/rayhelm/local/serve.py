@@ -16,6 +16,7 @@ from rayhelm.local import ray_cluster
 from rayhelm.local.client import ServeApi, ServeStatus, request_one_token
 from rayhelm.local.config import set_listen_address
 from rayhelm.local.gateway import LocalGateway, check_files, start_haproxy, write_files
+from rayhelm.local.prometheus import LocalService, ScrapePorts, build_config, start_prometheus
 from rayhelm.local.state import EndpointModel, EndpointState, LocalEndpoint
 from rayhelm.processes import Process
 
@@ -37,6 +38,22 @@ ProgressReporter = Callable[[str], None]
 
 class StartFailed(RayhelmError):
     """The endpoint did not start. Everything that was started is stopped."""
+
+
+@dataclass(frozen=True)
+class _Start:
+    """Everything that a start needs."""
+
+    config: Mapping[str, Any]
+    endpoint: LocalEndpoint
+    state: EndpointState
+    gateway: LocalGateway | None
+    metrics: Mapping[str, LocalService]
+    """Services by name, with `--metrics`."""
+    ports: ScrapePorts
+    taken: set[int]
+    """Ports that are in use or reserved."""
+    report_progress: ProgressReporter
 
 
 @dataclass(frozen=True)
@@ -63,13 +80,15 @@ def up(
     share_imports: bool = False,
     digest: str = "",
     gateway: LocalGateway | None = None,
+    metrics: Mapping[str, LocalService] | None = None,
     report_progress: ProgressReporter = lambda _: None,
 ) -> LocalEndpoint:
     """Start everything and return when each model has answered. Call `preflight.check` first.
 
     With `gateway`, HAProxy listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
-    fork server (CPU stand-ins only). `find_running` recognizes the endpoint by `digest`. If the start fails or is
-    interrupted, everything that was started is stopped.
+    fork server (CPU stand-ins only). With `metrics`, the services by name, Prometheus scrapes Ray and the gateway.
+    `find_running` recognizes the endpoint by `digest`. If the start fails or is interrupted, everything that was
+    started is stopped.
     """
     port = config["http_options"]["port"]
     config = set_listen_address(config, gateway.serve_port) if gateway else config
@@ -83,17 +102,24 @@ def up(
         stand_in=stand_in,
         gateway=gateway is not None,
         config=digest,
+        prometheus=f"http://127.0.0.1:{processes.find_free_port(taken)}" if metrics else "",
     )
+    ports = ScrapePorts(
+        ray=processes.find_free_port(taken),
+        dashboard=processes.find_free_port(taken),
+        gateway=gateway.metrics_port if gateway else None,
+    )
+    start = _Start(config, endpoint, state, gateway, metrics or {}, ports, taken, report_progress)
     try:
         try:
-            _start_all(config, endpoint, state, taken, report_progress, gateway, share_imports=share_imports)
+            _start_all(start, share_imports=share_imports)
         except StartFailed as failed:
             if not share_imports or WORKER_DIED not in str(failed):
                 raise
             # A fork of a process with threads is sometimes broken; the next one usually is not.
             report_progress("a forked worker died; starting again without --share-imports")
             processes.stop_run(state.run, grace=2)
-            _start_all(config, endpoint, state, taken, report_progress, gateway, share_imports=False)
+            _start_all(start, share_imports=False)
     except BaseException:
         report_progress("stopping what was started")
         processes.stop_run(state.run, grace=2)
@@ -104,25 +130,20 @@ def up(
     return ready
 
 
-def _start_all(
-    config: Mapping[str, Any],
-    endpoint: LocalEndpoint,
-    state: EndpointState,
-    taken: set[int],
-    report_progress: ProgressReporter,
-    gateway: LocalGateway | None,
-    *,
-    share_imports: bool,
-) -> None:
+def _start_all(start: _Start, *, share_imports: bool) -> None:
+    state, endpoint, gateway = start.state, start.endpoint, start.gateway
     state.prepare(secrets.token_hex(32))
     state.write(endpoint)
     if gateway:
         # HAProxy checks its configuration before any model starts.
         write_files(gateway, state)
         check_files(state)
-    _serve(config, endpoint, state, taken, report_progress, share_imports)
+    if start.metrics:
+        start.report_progress("Prometheus")
+        start_prometheus(build_config(start.metrics, start.ports), endpoint.prometheus, state)
+    _serve(start, share_imports)
     if gateway:
-        report_progress("the gateway")
+        start.report_progress("the gateway")
         start_haproxy(gateway, state, endpoint.url)
 
 
@@ -133,33 +154,25 @@ def down(state: EndpointState) -> int:
     return stopped
 
 
-def _serve(
-    config: Mapping[str, Any],
-    endpoint: LocalEndpoint,
-    state: EndpointState,
-    taken: set[int],
-    report_progress: ProgressReporter,
-    share_imports: bool,
-) -> None:
-    ray = _start_ray(config, endpoint, state, taken, share_imports)
+def _serve(start: _Start, share_imports: bool) -> None:
+    ray, state, report_progress = _start_ray(start, share_imports), start.state, start.report_progress
     report_progress("Ray's head")
     _wait(lambda: ray.api.is_reachable() or None, "Ray's head", START_TIMEOUT, ray)
     # An empty config starts Serve's proxies and controller while the fork server still imports vLLM.
     report_progress("Serve's HTTP proxy")
-    _deploy(ray, {**config, "applications": []})
+    _deploy(ray, {**start.config, "applications": []})
     if ray.fork_server:
         report_progress("vLLM's modules")
         _wait(lambda: state.fork_socket.exists() or None, "vLLM's modules", START_TIMEOUT, ray)
     report_progress("Serve's configuration")
-    _deploy(ray, config)
+    _deploy(ray, start.config)
     _wait(lambda: _check_status(ray.api.get_status(), state, report_progress), "the applications", DEPLOY_TIMEOUT, ray)
-    _warm_up(endpoint, report_progress)
+    _warm_up(start.endpoint, report_progress)
 
 
-def _start_ray(
-    config: Mapping[str, Any], endpoint: LocalEndpoint, state: EndpointState, taken: set[int], share_imports: bool
-) -> _RayProcesses:
-    env = ray_cluster.build_environment(state, stand_in=endpoint.stand_in, metrics=processes.find_free_port(taken))
+def _start_ray(start: _Start, share_imports: bool) -> _RayProcesses:
+    state, endpoint = start.state, start.endpoint
+    env = ray_cluster.build_environment(state, stand_in=endpoint.stand_in, metrics=start.ports.dashboard)
     python, fork_server = Path(sys.executable), None
     if share_imports:
         python = ray_cluster.write_python(state)
@@ -169,9 +182,10 @@ def _start_ray(
     command = ray_cluster.build_head_command(
         state,
         python=python,
-        cpus=IDLE_SLOTS + 4 * len(config["applications"]) + 2 * len(endpoint.models),
+        cpus=IDLE_SLOTS + 4 * len(start.config["applications"]) + 2 * len(endpoint.models),
         dashboard=endpoint.dashboard,
-        taken=taken,
+        metrics=start.ports.ray,
+        taken=start.taken,
     )
     head = processes.start(command, run=state.run, log=state.logs / "ray.log", env=env, cwd=state.folder)
     client = httpx.Client(

@@ -45,6 +45,8 @@ class LocalEndpoint(Closed):
     stand_in: bool
     gateway: bool
     """Clients need an API key."""
+    prometheus: str = ""
+    """URL of Prometheus; empty without `--metrics`."""
     config: str
     """Digest of the configuration."""
     ready: bool = False
@@ -86,6 +88,11 @@ class EndpointState:
         return self.folder / "gateway"
 
     @property
+    def prometheus(self) -> Path:
+        """Configuration and data of Prometheus."""
+        return self.folder / "prometheus"
+
+    @property
     def fork_socket(self) -> Path:
         """Socket of the fork server."""
         return self.session / "fork-server"
@@ -112,6 +119,7 @@ class EndpointState:
         shutil.rmtree(self.session, ignore_errors=True)
         shutil.rmtree(self.logs, ignore_errors=True)
         shutil.rmtree(self.gateway, ignore_errors=True)
+        shutil.rmtree(self.prometheus, ignore_errors=True)
         self.session.mkdir(mode=0o700, parents=True)
         for folder in (self.folder, self.logs, self.stand_ins):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -125,6 +133,7 @@ class EndpointState:
         self._file.unlink(missing_ok=True)
         self.token.unlink(missing_ok=True)
         shutil.rmtree(self.gateway, ignore_errors=True)
+        shutil.rmtree(self.prometheus, ignore_errors=True)
         shutil.rmtree(self.session, ignore_errors=True)
 
     def keep_logs(self) -> Path:
