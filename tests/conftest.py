@@ -28,4 +28,9 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     deselect_completed(config, items)
-    items.sort(key=lambda item: item.get_closest_marker("serve") is not None)
+    # A slow test that starts last would leave all workers but one without work.
+    items.sort(key=lambda item: (is_marked(item, "serve"), not is_marked(item, "slow")))
+
+
+def is_marked(item: pytest.Item, name: str) -> bool:
+    return item.get_closest_marker(name) is not None

@@ -1,16 +1,15 @@
 """Helm 3, Helm 4 and HAProxy accept the committed platform, tenant and gateway values of the reference fleets."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from charts.kit import HELMS, only, parsed
+from gateway.kit.process import check_config
 from rayhelm.charts.generate import CHARTS
 from rayhelm.charts.helm import charts_dir, lint, render
-from rayhelm.local.gateway import find_haproxy
 
 FLEETS = charts_dir().parent / "values"
 FILES = sorted(path for chart in ("gateway", "platform", "tenant") for path in FLEETS.glob(f"*/{chart}/**/*.yaml"))
@@ -57,6 +56,5 @@ def test_values_are_valid_and_the_file_is_named_after_the_release(path: Path) ->
 def test_haproxy_takes_the_configuration(path: Path, tmp_path: Path) -> None:
     for file, text in only(parsed(rendered(path)), "ConfigMap")["data"].items():
         (tmp_path / file).write_text(text)
-    command = [find_haproxy(), "-C", tmp_path, "-c", "-f", "haproxy.cfg"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = check_config(tmp_path)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ from charts.kit import EXAMPLES, ray_service, serve_config
 from rayhelm.local.serve_config import check_serve_config
 from rayhelm.values.ray_service.accelerators import AcceleratorType
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.serve
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

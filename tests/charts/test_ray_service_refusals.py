@@ -45,7 +45,6 @@ def test_chart_without_validation_renders_the_same(unguarded):
 
 
 @pytest.mark.serve
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("asked", ASKED)
 def test_ray_and_vllm_refuse_the_same_values(unguarded, asked):
     objects = parsed(render(unguarded, "chat", "models", over(example("minimal"), asked.values)))

@@ -76,7 +76,6 @@ def test_policy_change_changes_no_pod_template():
 
 
 @pytest.mark.serve
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("overlay", [ENGINE_QUEUE, without_ttft()], ids=["with TTFT", "queue alone"])
 def test_ray_imports_the_policy(overlay):
     assert check_serve_config(json.dumps(serve_config(overlay))) == []

@@ -1,29 +1,27 @@
 """HAProxy accepts the rendered configuration."""
 
-import subprocess
-
 import pytest
 import yaml
 
 from charts.kit import VALUES, over
-from gateway.kit import find_haproxy, minimal_values, start_gateway, start_upstreams, tenant
-from gateway.kit.process import render_files
+from gateway.kit import minimal_values, start_gateway, start_upstreams, tenant
+from gateway.kit.process import check_config, render_files
 
 EXAMPLES = sorted(path.stem for path in (VALUES / "gateway").glob("*.yaml"))
 
 
-def check_config(folder, values):
+def find_warnings(folder, values):
     """Return the exit code and the warnings of `haproxy -c`."""
     for name, text in render_files(values).items():
         (folder / name).write_text(text)
-    done = subprocess.run([find_haproxy(), "-C", folder, "-c", "-f", "haproxy.cfg"], capture_output=True, text=True)
+    done = check_config(folder)
     lines = [line for line in done.stderr.splitlines() if "[WARNING]" in line or "[ALERT]" in line]
     return done.returncode, lines
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_haproxy_accepts_each_example_without_warnings(name, tmp_path):
-    assert check_config(tmp_path, yaml.safe_load((VALUES / f"gateway/{name}.yaml").read_text())) == (0, [])
+    assert find_warnings(tmp_path, yaml.safe_load((VALUES / f"gateway/{name}.yaml").read_text())) == (0, [])
 
 
 def test_gateway_works_with_100_tenants_and_models():

@@ -168,6 +168,7 @@ def test_gateway_starts_before_its_services_exist(three):
             assert wait_for(lambda: gateway.chat().status == 200, "the service is found")
 
 
+@pytest.mark.slow
 def test_gateway_keeps_addresses_when_dns_fails(three):
     """By default HAProxy drops an address 30 s after the last valid response."""
     ends = {"one": {"host": None, "service": "chat", "cidrs": None, "port": three[0].port}}

@@ -16,7 +16,7 @@ from rayhelm.processes import create_run_id, start, stop_run, wait_until
 from shared.ports import reserve_port
 from testbed.tools import program
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.serve
 
 SCRAPE = Path(__file__).parent / "scrapes/ray-service.prom"
 STEP_S = 15

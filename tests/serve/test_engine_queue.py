@@ -12,7 +12,7 @@ import pytest
 
 from rayhelm.processes import create_run_id, start, stop_run, wait_until
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
 PROGRAM = """
 import json, sys, threading, time
@@ -94,7 +94,7 @@ def test_serve_controller_scales_with_the_policy(prometheus: tuple[str, list[str
 
     try:
         process = start([sys.executable, "-c", PROGRAM, url, str(output)], run=run, log=tmp_path / "log")
-        session = wait_until(grown, what="a second replica", timeout=240, needs=[process])
+        session = wait_until(grown, what="a second replica", timeout=1500, needs=[process])
     finally:
         stop_run(run)
     assert session.startswith("session_")

@@ -20,8 +20,9 @@ import pytest
 from rayhelm import processes
 from rayhelm.local.state import EndpointState
 from rayhelm.processes.find import list_shared_memory
+from rayhelm.processes.mark import has_ended
 
-pytestmark = [pytest.mark.serve, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
 FLEET = Path(__file__).parent / "fleet.yaml"
 RAYHELM = [sys.executable, "-c", "from rayhelm.cli.app import main; main()"]
@@ -40,7 +41,7 @@ class Up:
 
 def rayhelm(*arguments: str, port: int | None = None) -> subprocess.CompletedProcess[str]:
     words = [*RAYHELM, *arguments, *(["--port", str(port)] if port else [])]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=800)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=1500)
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +66,15 @@ def foreign_ray() -> Iterator[list[psutil.Process]]:
     words += [word for key, value in options.items() for word in (f"--{key}", str(value))]
     env = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
     # The mark of another run lets the test stop it.
-    subprocess.run(words, check=True, capture_output=True, timeout=300, env={**env, processes.MARK: mark})
-    yield processes.list_members(mark)
-    processes.stop_run(mark, grace=1)
-    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        subprocess.run(words, check=True, capture_output=True, timeout=800, env={**env, processes.MARK: mark})
+        # Ray starts and ends workers and helpers by itself; these two run as long as the cluster.
+        daemons = [process for process in processes.list_members(mark) if name_of(process) in ("gcs_server", "raylet")]
+        assert len(daemons) == 2
+        yield daemons
+    finally:
+        processes.stop_run(mark, grace=1)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
@@ -85,17 +91,24 @@ def foreign_engine() -> Iterator[psutil.Process]:
 def up(
     tmp_path_factory: pytest.TempPathFactory, foreign_ray: list[psutil.Process], foreign_engine: psutil.Process
 ) -> Iterator[Up]:
+    """Two models. The fork server halves the time of the start; one test starts a model without it."""
     state = EndpointState(tmp_path_factory.mktemp("state"))
-    done = rayhelm("up", str(FLEET), "--state", str(state.folder), port=processes.find_free_port(set()))
+    try:
+        yield start_up(state, "--share-imports")
+    finally:
+        processes.stop_run(state.run, grace=1)
+        state.clear()
+
+
+def start_up(state: EndpointState, *options: str) -> Up:
+    port = processes.find_free_port(set())
+    done = rayhelm("up", str(FLEET), "--state", str(state.folder), *options, port=port)
     assert done.returncode == 0, done.stderr
     endpoint = state.read()
     assert endpoint is not None
     output = done.stdout + done.stderr
-    yield Up(
-        state, endpoint.url, endpoint.serve_url, f"http://127.0.0.1:{endpoint.dashboard}", find_key(done.stdout), output
-    )
-    processes.stop_run(state.run, grace=1)
-    state.clear()
+    dashboard = f"http://127.0.0.1:{endpoint.dashboard}"
+    return Up(state, endpoint.url, endpoint.serve_url, dashboard, find_key(done.stdout), output)
 
 
 def find_key(text: str) -> str:
@@ -119,6 +132,24 @@ def events(answer: httpx.Response) -> Iterator[str]:
         yield from (event.decode().removeprefix("data: ") for event in whole if event)
 
 
+def name_of(process: psutil.Process) -> str:
+    """The name of a process; empty if it has ended."""
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return ""
+
+
+def is_alive(process: psutil.Process) -> bool:
+    return process.is_running() and not has_ended(process)
+
+
+def list_servers(state: EndpointState) -> set[psutil.Process]:
+    """The processes of the endpoint that run until `down`. Ray starts and ends idle workers and helpers by itself."""
+    members = processes.list_members(state.run)
+    return {each for each in members if is_engine(each) or name_of(each) in ("gcs_server", "raylet", "haproxy")}
+
+
 def is_replica(process: psutil.Process, model: str) -> bool:
     """Whether a process is a replica of a model; Ray puts that into its title, before a dot."""
     title = "".join(processes.read_command(process)[:1])
@@ -129,8 +160,14 @@ def is_engine(process: psutil.Process) -> bool:
     return processes.read_command(process)[:1] == ["VLLM::EngineCore"]
 
 
-def answers(up: Up) -> bool:
-    return post(up, "/chat/v1/completions", model="chat", prompt="Once", max_tokens=1).status_code == 200
+def answers(up: Up, model: str = "chat") -> bool:
+    """Whether a model answers. While a replica starts, a request can be refused, and can time out."""
+    body = {"model": "chat", "prompt": "Once", "max_tokens": 1} if model == "chat" else {"model": model, "input": "one"}
+    path = "completions" if model == "chat" else "embeddings"
+    try:
+        return post(up, f"/v1/{path}", **body).status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
@@ -141,6 +178,18 @@ def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
 
 def test_up_reports_another_ray(up: Up) -> None:
     assert "another Ray runs on this computer" in up.output
+
+
+def test_share_imports_forks_engines_of_the_fork_server(up: Up) -> None:
+    engines = list(filter(is_engine, processes.list_members(up.state.run)))
+    assert len(engines) == 2
+    # `up` starts again without the fork server when a forked worker dies.
+    assert all(map(is_forked, engines)) is ("without --share-imports" not in up.output)
+
+
+def is_forked(process: psutil.Process) -> bool:
+    """Whether a process is a child of the fork server."""
+    return processes.read_command(psutil.Process(process.ppid()))[1:3] == ["-m", "rayhelm.local.fork_server"]
 
 
 def test_chat_request_is_answered(up: Up) -> None:
@@ -241,11 +290,12 @@ def test_http_ports_listen_on_loopback(up: Up) -> None:
 
 
 def test_second_up_changes_nothing_and_prints_another_key(up: Up) -> None:
-    before = {process.pid for process in processes.list_members(up.state.run)}
+    before = list_servers(up.state)
+    assert before
     again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=int(up.url.rpartition(":")[2]))
     assert again.returncode == 0, again.stderr
     assert f"curl {up.url}" in again.stdout
-    assert before <= {process.pid for process in processes.list_members(up.state.run)}
+    assert list_servers(up.state) == before
     other = find_key(again.stdout)
     assert other != up.key
     for key in (up.key, other):
@@ -253,12 +303,13 @@ def test_second_up_changes_nothing_and_prints_another_key(up: Up) -> None:
 
 
 def test_up_on_another_port_names_the_running_endpoint(up: Up) -> None:
-    before = {process.pid for process in processes.list_members(up.state.run)}
+    before = list_servers(up.state)
+    assert before
     again = rayhelm("up", str(FLEET), "--state", str(up.state.folder), port=processes.find_free_port(set()))
     assert again.returncode == 1
     assert up.url in again.stderr
     assert "rayhelm down" in again.stderr
-    assert before <= {process.pid for process in processes.list_members(up.state.run)}
+    assert list_servers(up.state) == before
 
 
 def test_used_port_is_refused_and_stops_nothing(up: Up, tmp_path: Path) -> None:
@@ -275,7 +326,7 @@ def test_interrupted_stream_ends_with_an_error_and_serve_recovers(up: Up) -> Non
     # On a busy computer, a tiny model may finish before the first chunk arrives; then the kill is too late.
     for _ in range(10):
         last = last_of_a_stream_that_loses_its_replica(up)
-        processes.wait_until(lambda: answers(up) or None, what="another replica", timeout=300)
+        processes.wait_until(lambda: answers(up) or None, what="another replica", timeout=1500)
         if last != "[DONE]":
             break
     assert "replica" in json.loads(last)["error"]["message"]
@@ -298,16 +349,15 @@ def test_down_stops_only_the_endpoint(
 ) -> None:
     ours = processes.list_members(up.state.run)
     assert any(map(is_engine, ours))
-    assert {"raylet", "haproxy"} <= {process.name() for process in ours}
+    assert {"raylet", "haproxy"} <= {name_of(process) for process in ours}
     shared = list_shared_memory(ours)
     assert shared
     done = rayhelm("down", "--state", str(up.state.folder))
     assert done.returncode == 0
     assert done.stdout.startswith("stopped ")
-    assert [process for process in ours if process.is_running() and process.status() != psutil.STATUS_ZOMBIE] == []
-    assert foreign_engine.is_running()
-    assert any(process.name() == "gcs_server" for process in foreign_ray)
-    assert [process for process in foreign_ray if not process.is_running()] == []
+    assert [process for process in ours if is_alive(process)] == []
+    assert is_alive(foreign_engine)
+    assert [process for process in foreign_ray if not is_alive(process)] == []
     assert not up.state.session.exists()
     assert not up.state.gateway.exists()
     assert [block for block in shared if block.exists()] == []
@@ -319,22 +369,22 @@ def test_down_needs_neither_state_nor_head(up: Up) -> None:
     code = "import setproctitle, time; setproctitle.setproctitle('VLLM::EngineCore'); time.sleep(3600)"
     head = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {code!r}], start_new_session=True)"
     processes.start([sys.executable, "-c", head], run=up.state.run, log=up.state.folder / "head.log")
-    deadline = time.monotonic() + 30
-    while not any(map(is_engine, processes.list_members(up.state.run))):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    processes.wait_until(
+        lambda: [is_engine(process) for process in processes.list_members(up.state.run)] == [True] or None,
+        what="the engine without its head",
+        timeout=300,
+    )
     assert rayhelm("down", "--state", str(up.state.folder)).stdout == "stopped 1 processes\n"
     assert processes.list_members(up.state.run) == []
 
 
-def test_share_imports_forks_engines_of_the_fork_server(tmp_path: Path) -> None:
+def test_up_without_share_imports_starts_no_fork_server(tmp_path: Path) -> None:
     state = EndpointState(tmp_path)
-    options = ("--service", "embed", "--share-imports", "--state", str(tmp_path))
     try:
-        done = rayhelm("up", str(FLEET), *options, port=processes.find_free_port(set()))
-        assert done.returncode == 0, done.stderr
+        up = start_up(state, "--service", "embed")
+        assert answers(up, "embed")
         (engine,) = filter(is_engine, processes.list_members(state.run))
-        assert processes.read_command(psutil.Process(engine.ppid()))[1:3] == ["-m", "rayhelm.local.fork_server"]
+        assert not is_forked(engine)
     finally:
         assert rayhelm("down", "--state", str(tmp_path)).returncode == 0
     assert processes.list_members(state.run) == []

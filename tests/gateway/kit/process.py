@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -131,6 +132,20 @@ def sum_series(text: str, name: str, **labels: str) -> float:
     lines = [line for line in text.splitlines() if line.startswith(f"{name}{{")]
     wanted = [f'{label}="{value}"' for label, value in labels.items()]
     return sum(float(line.rsplit(" ", 1)[1]) for line in lines if all(part in line for part in wanted))
+
+
+def check_config(folder: Path) -> subprocess.CompletedProcess[str]:
+    """Run `haproxy -c` on the files of a folder.
+
+    HAProxy looks up host names that exist only in a cluster. Where the name server does not answer, that takes seconds.
+    """
+    return subprocess.run(
+        [find_haproxy(), "-C", folder, "-c", "-f", "haproxy.cfg"],
+        env=os.environ | {"RES_OPTIONS": "timeout:1 attempts:1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
 
 
 def render_files(values: Values) -> dict[str, str]:

@@ -27,9 +27,7 @@ def find_free_port(taken: set[int]) -> int:
         if _is_free(port):
             taken.add(port)
             return port
-    raise MissingError(
-        f"no port from {LOWEST} to {HIGHEST} is free on loopback", "stop what listens there"
-    )
+    raise MissingError(f"no port from {LOWEST} to {HIGHEST} is free on loopback", "stop what listens there")
 
 
 def _read_kernel_range() -> range:
