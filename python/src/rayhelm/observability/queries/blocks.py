@@ -52,6 +52,7 @@ _FACTORS = {
     "MHz": "* 1e6",
     "milliwatts": "/ 1000",
     "millijoules": "/ 1000",
+    "microjoules": "/ 1e6",
 }
 """From the unit of a metric to the base unit."""
 
@@ -71,25 +72,44 @@ _STAYS = (
 used."""
 
 
-def vector(name: str, scope: Scope, *matchers: str, suffix: str = "", over: str = "", window: str = "") -> str:
-    """Series of a metric, or a function `over` a `window` of them. `namespace`, `pod` and `container` are those that
-    the metric is about, also if Prometheus renamed them to `exported_...`."""
+def vector(
+    name: str,
+    scope: Scope,
+    *matchers: str,
+    suffix: str = "",
+    over: str = "",
+    window: str = "",
+    by: By = ("namespace", "pod", "container"),
+) -> str:
+    """Series of a metric, or a function `over` a `window` of them.
+
+    `namespace`, `pod` and `container` are those that the metric is about, also if Prometheus renamed them to
+    `exported_...`; `by` names those that are used.
+    """
     selectors = [f"{name}{suffix}{{{','.join(each)}}}" for each in _matcher_lists(name, scope, matchers)]
     texts = [f"{over}({selector}[{window}])" if over else selector for selector in selectors]
     text = " or ".join(text.replace("{}", "") for text in texts)
-    for label in sorted({"namespace", "pod", "container"} & exporter_of(name).labels_of(name)):
+    for label in sorted(_renamed(name).intersection(by)):
         text = f'label_replace({text}, "{label}", "$1", "exported_{label}", "(.+)")'
     return text
 
 
 def _matcher_lists(name: str, scope: Scope, matchers: tuple[str, ...]) -> list[list[str]]:
     every = [*scope.matchers(name), *matchers]
-    ours = [each for each in every if each.startswith("namespace") and "namespace" in exporter_of(name).labels_of(name)]
+    ours = [each for each in every if each.startswith("namespace") and "namespace" in _renamed(name)]
     if not ours:
         return [every]
     others = [each for each in every if each not in ours]
     exported = [f"exported_{each}" for each in ours]
     return [[*others, *ours, 'exported_namespace=""'], [*others, *exported, 'exported_namespace!=""']]
+
+
+def _renamed(name: str) -> frozenset[str]:
+    """Labels of a metric that Prometheus renames to `exported_...` if it does not honor labels."""
+    exporter = exporter_of(name)
+    if exporter.scraped == "rules":
+        return frozenset()
+    return exporter.labels_of(name) & {"namespace", "pod", "container"}
 
 
 def aggregate(operator: Operator, text: str, by: By) -> str:
@@ -108,14 +128,14 @@ def gauge(
     zero: bool = True,
 ) -> str:
     """A gauge in its base unit, or a function such as `max_over_time` of it. 0 while the engine is idle."""
-    text = _joined(vector(name, scope, *matchers, over=over, window=window), name, scope, by)
+    text = _joined(vector(name, scope, *matchers, over=over, window=window, by=by), name, scope, by)
     text = in_base_unit(aggregate(operator, text, by), load_metrics()[name])
     return or_zero(text, name, scope, by) if zero else text
 
 
 def rate(name: str, scope: Scope, window: str, *matchers: str, by: By, zero: bool = True) -> str:
     """Increments of a counter per second. 0 before the first one."""
-    text = _joined(vector(name, scope, *matchers, over="rate", window=window), name, scope, by)
+    text = _joined(vector(name, scope, *matchers, over="rate", window=window, by=by), name, scope, by)
     text = in_base_unit(aggregate("sum", text, by), load_metrics()[name])
     return or_zero(text, name, scope, by) if zero else text
 
@@ -125,10 +145,10 @@ def increase(name: str, scope: Scope, window: str, *matchers: str, by: By, suffi
 
     A series counts as new only if its target was scraped before the window: after a gap of Prometheus nothing is new.
     """
-    grown = vector(name, scope, *matchers, suffix=suffix, over="increase", window=window)
+    grown = vector(name, scope, *matchers, suffix=suffix, over="increase", window=window, by=by)
     if load_metrics()[name].availability != "first":
         return in_base_unit(aggregate("sum", _joined(grown, name, scope, by), by), load_metrics()[name])
-    now = vector(name, scope, *matchers, suffix=suffix)
+    now = vector(name, scope, *matchers, suffix=suffix, by=by)
     before = _offset(now, window)
     up = f"up offset {window} == 1"
     new = f"{now} unless {before} and on (cluster, job, instance) ({up})"

@@ -45,8 +45,8 @@ def cost(scope: Scope, window: str = "1d", by: By = SERVICE, step: str = "5m") -
 @query(unit="dollars/request", idle="no data")
 def cost_per_request(scope: Scope, window: str = "1h", by: By = SERVICE) -> str:
     """Price of the GPUs of a service, divided by its HTTP requests, at the rates of the window."""
-    per_second = traffic.request_rate(scope, window, by)
-    return f"avg_over_time(({cost_per_hour(scope, by)})[{window}:1m]) / 3600 / ({per_second} > 0)"
+    rate = blocks.rate("ray_serve_num_http_requests_total", scope, window, *traffic.CLIENTS, by=by, zero=False)
+    return f"avg_over_time(({cost_per_hour(scope, by)})[{window}:1m]) / 3600 / ({rate} > 0)"
 
 
 def _priced(text: str, scope: Scope) -> str:

@@ -42,19 +42,33 @@ __all__ = [
 
 LABELS = {
     "nvidia": {"gpu_id": "UUID", "gpu_model": "modelName", "node": "Hostname"},
+    "amd": {"gpu_id": "serial_number", "gpu_model": "card_model", "node": "hostname"},
+    "intel": {"gpu_id": "uuid", "gpu_model": "dev_name", "namespace": "kube_namespace", "pod": "kube_pod"},
 }
 """Label of each vendor's exporter by our name."""
 VENDORS: dict[str, dict[str, str]] = {
-    "utilization": {"nvidia": "DCGM_FI_DEV_GPU_UTIL"},
-    "memory_used": {"nvidia": "DCGM_FI_DEV_FB_USED"},
-    "memory_free": {"nvidia": "DCGM_FI_DEV_FB_FREE"},
-    "power": {"nvidia": "DCGM_FI_DEV_POWER_USAGE"},
-    "temperature": {"nvidia": "DCGM_FI_DEV_GPU_TEMP"},
-    "memory_temperature": {"nvidia": "DCGM_FI_DEV_MEMORY_TEMP"},
-    "clock": {"nvidia": "DCGM_FI_DEV_SM_CLOCK"},
+    "utilization": {
+        "nvidia": "DCGM_FI_DEV_GPU_UTIL",
+        "amd": "gpu_gfx_activity",
+        "intel": "xpum_engine_ratio",
+    },
+    "memory_used": {
+        "nvidia": "DCGM_FI_DEV_FB_USED",
+        "amd": "gpu_used_vram",
+        "intel": "xpum_memory_used_bytes",
+    },
+    "memory_free": {"nvidia": "DCGM_FI_DEV_FB_FREE", "amd": "gpu_free_vram"},
+    "power": {"nvidia": "DCGM_FI_DEV_POWER_USAGE", "amd": "gpu_power_usage", "intel": "xpum_power_watts"},
+    "temperature": {
+        "nvidia": "DCGM_FI_DEV_GPU_TEMP",
+        "amd": "gpu_junction_temperature",
+        "intel": "xpum_temperature_celsius",
+    },
+    "memory_temperature": {"nvidia": "DCGM_FI_DEV_MEMORY_TEMP", "amd": "gpu_memory_temperature"},
+    "clock": {"nvidia": "DCGM_FI_DEV_SM_CLOCK", "amd": "gpu_clock", "intel": "xpum_frequency_mhz"},
 }
 """Metric of each vendor by what it measures."""
-RESOURCES = 'resource=~"nvidia_com_(gpu|mig_.+)|amd_com_.+|gpu_intel_com_(i915|xe)"'
+RESOURCES = 'resource=~"nvidia_com_(gpu.*|mig_.+)|amd_com_.+|gpu_intel_com_(i915|xe)|habana_ai_gaudi"'
 _JOINED = {SERVICE_LABEL, OWNER_LABEL, WORKER_GROUP_LABEL}
 
 
@@ -80,7 +94,8 @@ def memory_used(scope: Scope, by: By = GPU) -> str:
 def memory_ratio(scope: Scope, by: By = GPU) -> str:
     """Used share of the memory."""
     used, free = _of_all("memory_used", scope, by, "sum"), _of_all("memory_free", scope, by, "sum")
-    return f"{used} / ({used} + {free})"
+    # Intel's exporter has no free memory, but the ratio itself.
+    return f"{used} / ({used} + {free}) or {_of('intel', 'xpum_memory_ratio', scope, by, 'max')}"
 
 
 @query(unit="watts", idle="value")
@@ -161,7 +176,7 @@ def pcie_retries(scope: Scope, window: str = WINDOW, by: By = GPU) -> str:
 @query(unit="gpus", idle="value")
 def allocated(scope: Scope, by: By = NAMESPACE) -> str:
     """GPU resources that pods request. A MIG partition and a time slice count as one."""
-    text = blocks.vector("kube_pod_container_resource_requests", scope, RESOURCES)
+    text = blocks.vector("kube_pod_container_resource_requests", scope, RESOURCES, by=("namespace", "pod"))
     return blocks.aggregate("sum", _with_service(text, scope, by), by)
 
 
@@ -171,7 +186,7 @@ def allocatable(scope: Scope, by: By = ("cluster", "node")) -> str:
     return blocks.aggregate("sum", blocks.vector("kube_node_status_allocatable", scope, RESOURCES), by)
 
 
-@query(unit="gpus", idle="value")
+@query(unit="gpus", idle="no data")
 def idle_while_allocated(scope: Scope, window: str = "30m", by: By = SERVICE, limit: float = 0.05) -> str:
     """GPUs of a service that worked less than the limit all through the window."""
     each = (*GPU, "namespace", "pod", *(label for label in by if label in _JOINED))
@@ -193,9 +208,10 @@ def _of(
 
 
 def _series(vendor: str, name: str, scope: Scope, by: By, over: str, window: str) -> str:
-    text = blocks.in_base_unit(blocks.vector(name, scope, over=over, window=window), load_metrics()[name])
+    needed = (*by, "namespace", "pod") if _JOINED.intersection(by) else by
+    text = blocks.in_base_unit(blocks.vector(name, scope, over=over, window=window, by=needed), load_metrics()[name])
     for ours, theirs in LABELS[vendor].items():
-        if ours in by:
+        if ours in needed:
             text = f'label_replace({text}, "{ours}", "$1", "{theirs}", "(.+)")'
     return text
 
