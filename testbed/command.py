@@ -1,4 +1,4 @@
-"""What `ci/control-plane` and `ci/node` have in common: how they speak, and how they end."""
+"""Output and exit codes of `ci/control-plane` and `ci/node`."""
 
 import json
 import signal
@@ -22,7 +22,7 @@ def say(line: str) -> None:
 
 
 def show(home: Home, record: Record | None, states: Sequence[State], format: Format) -> None:
-    """What runs; as text, nothing where nothing does."""
+    """Print the parts that run. As text, print nothing if no part runs."""
     if format is Format.json:
         print(json.dumps({"kubeconfig": str(home.kubeconfig), "parts": [asdict(state) for state in states]}, indent=2))
         return
@@ -41,7 +41,8 @@ def show(home: Home, record: Record | None, states: Sequence[State], format: For
 
 
 def run(app: typer.Typer, name: str) -> None:
-    """Exit code: 0, 1 where something failed, 2 for wrong usage, 3 where something is missing, 130 when interrupted."""
+    """Run a command. Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a tool or package is missing, 130
+    interrupted."""
     # SIGTERM and a closed terminal remove everything that `up` started.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.default_int_handler)

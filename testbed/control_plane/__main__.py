@@ -25,13 +25,19 @@ NameOption = Annotated[str, typer.Option("--name", help="One of several control 
 def up_command(
     name: NameOption = "default",
     port: Annotated[
-        int | None, typer.Option("--port", help="Of the API server, on loopback; else a free one.", min=1, max=65535)
+        int | None,
+        typer.Option("--port", help="Port of the API server; default: a free port.", min=1, max=65535),
     ] = None,
     join: Annotated[
         Path | None,
-        typer.Option("--join", exists=True, dir_okay=False, help="A kubeconfig: only the add-ons, on that cluster."),
+        typer.Option(
+            "--join",
+            exists=True,
+            dir_okay=False,
+            help="Existing cluster that gets only the add-ons.",
+        ),
     ] = None,
-    anyway: Annotated[bool, typer.Option("--anyway", help="Join also a cluster that others use.")] = False,
+    anyway: Annotated[bool, typer.Option("--anyway", help="Join a cluster even if it has other workloads.")] = False,
 ) -> None:
     """Start a control plane with the KubeRay operator and KWOK, and return when it is ready."""
     begin = time.monotonic()
@@ -43,10 +49,10 @@ def up_command(
 @app.command("nodes")
 def nodes_command(
     fleet: Annotated[Path, typer.Argument(help="A fleet file.")],
-    cluster: Annotated[str, typer.Option("--cluster", help="One of the fleet's, where it has several.")] = "",
+    cluster: Annotated[str, typer.Option("--cluster", help="Cluster of the fleet, if it has several.")] = "",
     name: NameOption = "default",
 ) -> None:
-    """Give it the simulated nodes of a fleet's pools."""
+    """Create the simulated nodes of a fleet's pools on the control plane."""
     place = home(name)
     if place.record() is None:
         raise MissingError(_nothing_here(place), "make control-plane")
@@ -56,7 +62,7 @@ def nodes_command(
 
 @app.command("down")
 def down_command(name: NameOption = "default") -> None:
-    """End it; nothing of it stays."""
+    """Stop the control plane and remove all of its files."""
     place = home(name)
     there = place.folder.exists() or alive(place) or is_held(place)
     ended = down(place, say)
@@ -65,19 +71,19 @@ def down_command(name: NameOption = "default") -> None:
 
 @app.command("status")
 def status_command(name: NameOption = "default", format: FormatOption = Format.text) -> None:
-    """What runs; ends with 1 where something of it does not answer, with 3 where nothing is."""
+    """Show the parts of the control plane. Exit code 1: a part does not answer; 3: no control plane runs."""
     place = home(name)
     states = status(place)
     record = place.record()
     show(place, record, states, format)
     if is_held(place):
-        raise RayhelmError("a command is at work on it now")
+        raise RayhelmError("another command is changing this control plane")
     if record is None and (strays := alive(place)):
-        raise RayhelmError(f"its record is lost, and {strays} of its processes run: {_down(place)} ends them")
+        raise RayhelmError(f"its record is lost, and {strays} of its processes run: {_down(place)} stops them")
     if record is None:
         raise MissingError(_nothing_here(place), "make control-plane")
     if not record.complete:
-        raise RayhelmError(f"its start did not come to its end: `up` begins again, {_down(place)} ends it")
+        raise RayhelmError(f"its start is incomplete: `up` starts again, {_down(place)} removes it")
     if ill := [state.name for state in states if state.state != "ready"]:
         fix = "it was not started here" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
         raise RayhelmError(f"{', '.join(ill)} did not answer: {fix}")

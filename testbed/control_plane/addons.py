@@ -22,12 +22,12 @@ from testbed.nodes import kwok_arguments, kwok_environment
 __all__ = ["MANIFESTS", "NAMESPACE", "start"]
 
 NAMESPACE = "rayhelm-testbed"
-"""Holds the accounts, and the ConfigMap of the same name that says what tests may do here."""
+"""Namespace of the service accounts, and name of the ConfigMap with the facts for tests."""
 
 ACCOUNTS = Path(__file__).with_name("accounts")
 STAND_INS_RIGHTS = Path(__file__).parents[1] / "ray_stand_in" / "cluster-role.yaml"
 MANIFESTS = tuple(dict.fromkeys((ACCOUNTS / "namespace.yaml", STAND_INS_RIGHTS, *sorted(ACCOUNTS.glob("*.yaml")))))
-"""What the three programs need in a cluster; the namespace comes first."""
+"""Objects that the three programs need in a cluster; the namespace is the first."""
 IMPORTABLE = Path(__file__).resolve().parents[2]
 YEAR = "8760h"
 
@@ -61,7 +61,7 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
         "kuberay-operator",
         operator,
         _operator(programs["kuberay-operator"], accounts["kuberay-operator"], operator, metrics),
-        # The way to Ray, without DNS. Loopback, where the API server is, is never asked through a proxy.
+        # The proxy gives access to Ray without DNS. Requests to the API server on loopback bypass it.
         {"HTTP_PROXY": proxy, "http_proxy": proxy, "NO_PROXY": "", "no_proxy": ""},
     )
     for name in accounts:
@@ -99,13 +99,13 @@ def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> lis
     return [
         *[str(program), f"--kubeconfig={kubeconfig}", "--enable-leader-election=false"],
         *[f"--health-probe-bind-address=127.0.0.1:{health}", f"--metrics-addr=127.0.0.1:{metrics}"],
-        # On loopback, a reconcile takes milliseconds; one at a time would make a fleet wait for a slow one.
+        # A reconcile takes milliseconds on loopback; parallel ones keep a slow one from delaying a fleet.
         "--reconcile-concurrency=4",
     ]
 
 
 def _tell(plane: ControlPlane, kubectl: Kubectl) -> None:
-    """The mark of a cluster that tests may use, and what they need to know of it."""
+    """Create the ConfigMap that marks the cluster as usable for tests and has the facts that they need."""
     record = plane.record
     data = {"home": str(plane.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}
     mark = {

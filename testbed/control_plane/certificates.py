@@ -1,4 +1,4 @@
-"""Certificates made on the spot: one authority for the cluster, one for the API server's own proxying."""
+"""Create certificates: one authority for the cluster, one for the API server's front proxy."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import trustme
 __all__ = ["CLIENTS", "SERVERS", "write_certificates"]
 
 SERVERS = ("127.0.0.1", "localhost", "kubernetes.default.svc", "10.96.0.1")
-# CN and O are user and group to the API server.
+# The API server reads the user from CN and the group from O.
 CLIENTS: dict[str, tuple[str, str | None]] = {
     "admin": ("admin", "system:masters"),
     "kube-controller-manager": ("system:kube-controller-manager", None),
@@ -32,7 +32,7 @@ def write_certificates(
     _write(folder, "tokens", cluster.issue_cert("tokens.local"))
     _write(folder, "proxy", proxy.issue_cert("front-proxy", common_name="front-proxy"))
     for name, (user, group) in clients.items():
-        # A certificate without any alternative name is refused by Go.
+        # Go refuses a certificate without a subject alternative name.
         _write(folder, name, cluster.issue_cert(f"{name}.local", common_name=user, organization_name=group))
     (folder / "done").touch()
 

@@ -1,11 +1,11 @@
-"""The four programs of a bare control plane: their command lines."""
+"""Command lines of the four programs of a control plane."""
 
 from pathlib import Path
 
 __all__ = ["CORE", "controller_manager", "etcd", "kube_apiserver", "kube_scheduler"]
 
 CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-"""In the order of their start."""
+"""Programs in the order of their start."""
 
 SERVICE_ADDRESSES = "10.96.0.0/16"
 
@@ -20,7 +20,7 @@ def etcd(program: Path, certificates: Path, data: Path, port: int, peers: int) -
         *["--client-cert-auth", f"--trusted-ca-file={certificates}/ca.crt"],
         *[f"--peer-cert-file={certificates}/server.crt", f"--peer-key-file={certificates}/server.key"],
         *["--peer-client-cert-auth", f"--peer-trusted-ca-file={certificates}/ca.crt"],
-        "--unsafe-no-fsync",  # a power cut may take a test's data; each write on a slow disk would take tests' time
+        "--unsafe-no-fsync",  # test data may be lost; fsync would slow down every write
     ]
 
 
@@ -36,7 +36,7 @@ def kube_apiserver(program: Path, certificates: Path, etcd_port: int, port: int)
         "--service-account-issuer=https://kubernetes.default.svc",
         f"--service-cluster-ip-range={SERVICE_ADDRESSES}",
         "--endpoint-reconciler-type=none",  # EndpointSlices refuse an address of loopback
-        # For an aggregated API, such as that of a metrics adapter.
+        # For aggregated APIs, such as a metrics adapter.
         *[f"--requestheader-client-ca-file={certificates}/proxy-ca.crt", "--requestheader-allowed-names=front-proxy"],
         *["--requestheader-username-headers=X-Remote-User", "--requestheader-group-headers=X-Remote-Group"],
         "--requestheader-extra-headers-prefix=X-Remote-Extra-",
@@ -50,7 +50,7 @@ def controller_manager(program: Path, certificates: Path, kubeconfig: Path, port
         *[str(program), *_client(kubeconfig, port), f"--cert-dir={certificates}"],
         *["--use-service-account-credentials", f"--root-ca-file={certificates}/ca.crt"],
         f"--service-account-private-key-file={certificates}/tokens.key",
-        # Namespaces and garbage of many short tests.
+        # Many short tests create and delete namespaces.
         *["--kube-api-qps=200", "--kube-api-burst=400", "--horizontal-pod-autoscaler-sync-period=5s"],
     ]
 

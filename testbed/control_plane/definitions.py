@@ -12,12 +12,12 @@ from testbed.tools import crd_files
 __all__ = ["install_crds", "installed_by_us"]
 
 BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda", "gpu-operator", "intel-device-plugins")
-"""Bundles that a testbed can do without: what is not here is counted and named."""
+"""Optional bundles: missing ones are counted and named."""
 MANAGERS = '--output=jsonpath={range .items[*]}{.metadata.name}{" "}{.metadata.managedFields[*].manager}{"\\n"}{end}'
 
 
 def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Callable[[str], None]) -> None:
-    """Raises MissingError without the CRDs of the operator under test."""
+    """Install the CRDs. Raises MissingError without the CRDs of the operator under test."""
     files = crd_files("kuberay", version=kuberay)
     left_out = []
     for bundle in BESIDE:
@@ -39,17 +39,18 @@ def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Calla
 
 
 def installed_by_us(kubectl: Kubectl) -> list[str]:
-    """Return the names of the CRDs that a testbed brought."""
+    """Return the names of the CRDs that the testbed installed."""
     return [name for name, managers in _managers(kubectl).items() if MANAGER in managers]
 
 
 def _managers(kubectl: Kubectl) -> dict[str, set[str]]:
-    """Return managers of the fields of each CRD."""
+    """Return the field managers of each CRD."""
     lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
     return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
 
 
 def _name(file: Path) -> str:
-    # Not parsed: PyYAML cannot read all of them. Metadata stands above the schema, in which `name:` is further right.
+    # A regular expression, because PyYAML cannot parse all CRDs. The first `name:` with this indentation is the
+    # metadata's.
     found = re.search(r"^  name: [\"']?([a-z0-9.-]+)", file.read_text(), re.MULTILINE)
     return found[1] if found else file.stem

@@ -1,4 +1,4 @@
-"""End a control plane; nothing of it stays."""
+"""Stop a control plane and remove its folder."""
 
 import time
 from collections.abc import Callable
@@ -13,15 +13,15 @@ from testbed.control_plane.running import ORDER, run_of
 __all__ = ["alive", "clear", "down", "end_all"]
 
 PARTS = ("kubectl", *reversed(ORDER))
-"""Clients of the API server end before it, so that none waits for a connection."""
+"""Order of the stop: clients of the API server first, so that none waits for a connection."""
 
 MOMENT = 0.05
-"""Seconds."""
+"""Seconds between SIGTERM and SIGKILL."""
 
 
 def down(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
-    """End all processes and removes the folder, also of a control plane that is half dead or whose folder is gone;
-    says how many processes there were. A cluster that was joined is left as it was, but for its CRDs."""
+    """Stop all processes, remove the folder, and return the number of processes. This also works if some processes have
+    died or the folder is missing. A joined cluster is left as it was, except for its CRDs."""
     with alone(home, say):
         return clear(home, say)
 
@@ -38,8 +38,8 @@ def clear(home: Home, say: Callable[[str], None] = lambda line: None) -> int:
 
 
 def end_all(home: Home) -> int:
-    """Raises RayhelmError where something cannot be ended."""
-    # Twice: a process that is just becoming another program carries no mark for a moment.
+    """Stop all processes and return their number. Raises RayhelmError if a process cannot be stopped."""
+    # Two attempts: a process has no readable environment for a moment while it executes a program.
     if not alive(home):
         time.sleep(MOMENT)
         if not alive(home):
@@ -51,5 +51,5 @@ def end_all(home: Home) -> int:
 
 
 def alive(home: Home) -> int:
-    """Return the processes that carry the marks of a control plane, whatever its folder says."""
+    """Count the processes with the mark of a control plane, with or without its folder."""
     return sum(len(processes.list_members(run_of(home, part))) for part in PARTS)

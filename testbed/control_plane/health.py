@@ -1,4 +1,4 @@
-"""Whether a part says that it is well."""
+"""Health checks of the parts of a control plane."""
 
 import ssl
 from functools import cache
@@ -22,13 +22,14 @@ PATHS = {
 
 
 def is_healthy(part: Part, home: Home) -> bool:
-    """Ask a part's port on loopback; False also without an answer, or without a certificate to ask with."""
+    """Return whether the health port of a part answers 200 on loopback; False also if the client certificate is
+    missing."""
     scheme, _, path = PATHS[part.name].partition(":")
     return answers(f"{scheme}://127.0.0.1:{part.port}{path}", home)
 
 
 def answers(url: str, home: Home) -> bool:
-    """Return whether a URL is answered with 200, asked with the administrator's certificate where it is encrypted."""
+    """Return whether a GET of the URL answers 200, with the administrator's certificate for https."""
     scheme = url.partition(":")[0]
     try:
         made = (home.certificates / "admin.crt").stat().st_mtime_ns if scheme == "https" else 0
@@ -39,7 +40,7 @@ def answers(url: str, home: Home) -> bool:
 
 @cache
 def _client(scheme: str, certificates: Path, _made: int) -> httpx.Client:
-    # Controllers without a certificate sign one for themselves; they are asked on loopback, and only for their health.
+    # Controllers without a certificate use a self-signed one, so it is not verified; requests stay on loopback.
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

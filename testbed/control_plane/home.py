@@ -1,4 +1,4 @@
-"""Where a control plane keeps what it has: certificates, data, logs and the record of its processes."""
+"""The folder of a control plane: certificates, data, logs and the record of its processes."""
 
 import re
 import shutil
@@ -18,20 +18,20 @@ NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 
 
 class Part(Closed):
-    """One process of a control plane, as it was started: enough to start it again."""
+    """One process of a control plane, with all settings to start it again."""
 
     name: str
     """`etcd`, `kube-apiserver`, ..."""
     run: str
-    """The mark that its processes carry."""
+    """Mark of its processes."""
     command: tuple[str, ...]
     environment: dict[str, str] = {}
-    """On top of the starter's own."""
+    """Variables in addition to the environment of `up`."""
     port: int
-    """The port on loopback that says whether it is well."""
+    """Health port on loopback."""
     pid: int = 0
     created: float = 0.0
-    """When the process started, in seconds since 1970; 0 before it ran."""
+    """Start of the process, in seconds since 1970; 0 before the first start."""
     version: str = ""
 
 
@@ -49,15 +49,15 @@ class Record(Closed):
     stand_in: str = ""
     """URL of the Ray stand-in; empty without one."""
     left_out: tuple[str, ...] = ()
-    """What could not be installed here, each with its reason."""
+    """CRDs that were not installed, each with the reason."""
     parts: dict[str, Part] = {}
     complete: bool = False
-    """Whether the start came to its end."""
+    """The start is complete."""
 
     @property
     def description(self) -> str:
-        """In words."""
-        ours = "of others, joined, " if self.joined else ""
+        """One line for messages."""
+        ours = "of an existing cluster " if self.joined else ""
         operator = f" with KubeRay {self.kuberay}" if self.kuberay else ""
         return f"Kubernetes {self.kubernetes} {ours}at {self.server}{operator}"
 
@@ -67,7 +67,7 @@ class Record(Closed):
 
 @dataclass(frozen=True)
 class Home:
-    """A folder that belongs to one control plane and goes when it goes."""
+    """The folder of one control plane, which is removed with it."""
 
     folder: Path
 
@@ -77,12 +77,12 @@ class Home:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Kubeconfig of the administrator."""
         return self.folder / "kubeconfig"
 
     @property
     def is_joined(self) -> bool:
-        """Whether the cluster was joined; without a record, the files show it."""
+        """The cluster was joined. Without a record, the files show it."""
         if record := self.record():
             return bool(record.joined)
         return self.kubeconfig.is_file() and not self.certificates.exists()
@@ -93,21 +93,21 @@ class Home:
 
     @property
     def data(self) -> Path:
-        """Of etcd."""
+        """Data folder of etcd."""
         return self.folder / "data"
 
     def log(self, part: str) -> Path:
         return self.folder / "logs" / f"{part}.log"
 
     def record(self) -> Record | None:
-        """What runs here; None where nothing does, or where the record is no longer readable."""
+        """Return the record; None if there is none or it cannot be read."""
         try:
             return Record.model_validate_json(self._record.read_bytes())
         except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValidationError):
             return None
 
     def write(self, record: Record) -> None:
-        """Whole or not at all."""
+        """Write the record atomically."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         fresh = self._record.with_suffix(".new")
         fresh.write_text(record.model_dump_json(indent=2))
@@ -119,7 +119,7 @@ class Home:
         self.kubeconfig.write_text(text)
 
     def remove(self) -> None:
-        """Raises OSError where something of it cannot be removed."""
+        """Remove the folder. Raises OSError if a file cannot be removed."""
         if self.folder.is_symlink() or self.folder.is_file():
             self.folder.unlink()
         elif self.folder.exists():
@@ -136,8 +136,7 @@ class Home:
 
 
 def home(name: str = "default") -> Home:
-    """Return the folder of the control plane of that name, inside the checkout. Raises UsageError for a name that is
-    none."""
+    """Return the folder of a control plane in the checkout. Raises UsageError for an invalid name."""
     if not NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name: small letters, digits and hyphens, at most 63, as in --name tests-2")
+        raise UsageError(f"{name!r} is not a valid name: at most 63 lowercase letters, digits and hyphens")
     return Home(STATE / name)

@@ -1,8 +1,7 @@
 """Whether an existing cluster may be joined.
 
-A testbed takes over everything that belongs to KubeRay, and pods on its simulated nodes never run. So a cluster that
-others use must not be joined by mistake.
-"""
+A testbed takes over all objects of KubeRay, and pods on its simulated nodes never run. A cluster with other workloads
+must not be joined by mistake."""
 
 import json
 import tempfile
@@ -26,28 +25,28 @@ __all__ = ["JoinedCluster", "inspect_cluster"]
 
 PATIENCE = "--request-timeout=15s"
 SYSTEM = ("kube-", "local-path-storage", NAMESPACE)
-"""Namespaces of what a fresh cluster brings: these, and those that begin like this."""
+"""Prefixes of the namespaces of a new cluster."""
 KUBERAY = ("rayservices", "rayclusters", "rayjobs")
 SHOWN = 8
-"""Lines: who sees so many knows enough."""
+"""Maximum number of listed objects."""
 
 
 @dataclass(frozen=True)
 class JoinedCluster:
-    """A cluster that answers, and that may be joined."""
+    """A reachable cluster that may be joined."""
 
     kubeconfig: str
-    """The text of a file that needs no other file."""
+    """Text of a kubeconfig without references to other files."""
     server: str
     """URL of its API server."""
     kubernetes: str
     """Version of its API server: `1.36.1`."""
     uid: str
-    """What no other cluster has, nor the next one at the same address."""
+    """UID of the namespace kube-system, which differs between clusters at the same address."""
 
     @property
     def notes(self) -> list[str]:
-        """What a person should know before anything is done to it."""
+        """Warnings before the cluster is changed."""
         minor, supported = ".".join(self.kubernetes.split(".")[:2]), versions().kubernetes.supported
         return (
             [] if minor in supported else [f"Kubernetes {minor} is not one of {', '.join(supported)}: it was not tried"]
@@ -70,20 +69,21 @@ def inspect_cluster(
         kubectl = Kubectl(program, path)
         joined = JoinedCluster(text, server, _version(kubectl, kubeconfig, server), _uid(kubectl))
         if _mark(kubectl) == str(home.folder) and home.folder.exists() and not home.is_joined:
-            raise UsageError(f"{kubeconfig} names this control plane itself: `up` without --join fixes it")
+            raise UsageError(f"{kubeconfig} is the kubeconfig of this control plane: use `up` without --join")
         found = [] if anyway or joined.uid == before else list(_others(kubectl, home))
     if found:
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
         lines = "".join(f"\n  - {line}" for line in [*found[:SHOWN], *more])
         raise UsageError(
-            f"{kubeconfig} names a cluster that others use:{lines}\nA testbed brings a KubeRay operator and CRDs of "
-            "its own, and simulated nodes on which nothing really runs. To do that to it nevertheless: --anyway"
+            f"{kubeconfig} names a cluster with other workloads:{lines}\nA testbed installs its own KubeRay "
+            "operator and CRDs, and simulated nodes on which pods do not run. To join the cluster anyway: --anyway"
         )
     return joined
 
 
 def _whole(kubeconfig: Path, program: Path) -> str:
-    """Include certificates of other files: their paths are not valid elsewhere."""
+    """Return the kubeconfig with the certificates of other files included, because their paths are not valid in another
+    folder."""
     try:
         text = Kubectl(program, kubeconfig)("config", "view", "--raw", "--minify", "--flatten")
     except KubectlError as error:
@@ -106,8 +106,8 @@ def _version(kubectl: Kubectl, kubeconfig: Path, server: str) -> str:
                 "start it, or name the kubeconfig of one that runs",
             ) from None
     raise MissingError(
-        f"{kubeconfig} may not do everything at {server}",
-        "a testbed needs an administrator's: it makes CRDs, roles and nodes",
+        f"the user of {kubeconfig} is not an administrator at {server}",
+        "use the kubeconfig of an administrator: a testbed creates CRDs, roles and nodes",
     )
 
 
@@ -116,7 +116,7 @@ def _uid(kubectl: Kubectl) -> str:
 
 
 def _mark(kubectl: Kubectl) -> str:
-    """Return the folder of the testbed that this cluster is."""
+    """Return the folder of the testbed that runs this cluster; empty if there is none."""
     where = f"--namespace={NAMESPACE}"
     return kubectl(
         "get", "configmap", NAMESPACE, where, "--ignore-not-found", "--output=jsonpath={.data.home}", PATIENCE
@@ -124,9 +124,9 @@ def _mark(kubectl: Kubectl) -> str:
 
 
 def _others(kubectl: Kubectl, home: Home) -> Iterator[str]:
-    """What others use in the cluster, one line each."""
+    """Yield one line for each use of the cluster by others."""
     if (mark := _mark(kubectl)) and mark != str(home.folder):
-        yield f"it is the testbed of {mark}"
+        yield f"it belongs to the testbed in {mark}"
     domains = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}
     for node in _items(kubectl, "nodes", f"--selector=!{SIMULATED}"):
         gpus = [name for name in node["status"].get("capacity", {}) if name.partition("/")[0] in domains]
@@ -143,8 +143,8 @@ def _kuberay(kubectl: Kubectl) -> Iterator[str]:
     for crd in _items(kubectl, "crd", *names, "--ignore-not-found", "--show-managed-fields"):
         name = crd["metadata"]["name"]
         if MANAGER not in {entry.get("manager") for entry in crd["metadata"].get("managedFields", [])}:
-            yield f"KubeRay is installed: CRD {name} is not of a testbed"
-        # One that was made this moment is not served yet.
+            yield f"KubeRay is installed: no testbed has created CRD {name}"
+        # A new CRD is not served until it is established.
         conditions = {item["type"]: item["status"] for item in crd.get("status", {}).get("conditions") or []}
         for item in _items(kubectl, name, "--all-namespaces") if conditions.get("Established") == "True" else ():
             if not item["metadata"].get("ownerReferences"):

@@ -19,7 +19,7 @@ def with_certificate(path: Path, server: str, certificates: Path, user: str) -> 
 
 
 def with_token(path: Path, administrator: Path, user: str, token: str) -> Path:
-    """For a service account of the cluster that the administrator's file names."""
+    """Write a kubeconfig for a service account, with the cluster of the administrator's kubeconfig."""
     return _write(path, _cluster(administrator), user, {"token": token})
 
 
@@ -29,7 +29,7 @@ def server_of(kubeconfig: Path) -> str:
 
 
 def _cluster(kubeconfig: Path) -> dict[str, Any]:
-    """Of the current context."""
+    """Return the cluster of the current context."""
     config = yaml.safe_load(kubeconfig.read_bytes())
     contexts = {item["name"]: item["context"] for item in config["contexts"]}
     clusters = {item["name"]: item["cluster"] for item in config["clusters"]}

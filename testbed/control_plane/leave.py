@@ -1,4 +1,4 @@
-"""Take out of a joined cluster what a testbed brought for itself."""
+"""Remove the objects of a testbed from a joined cluster."""
 
 import json
 from collections.abc import Callable
@@ -22,8 +22,8 @@ KUBERAYS = "rayservices,rayclusters,rayjobs"
 
 
 def wait_for_deletions(home: Home) -> None:
-    """Before the operator ends: lets it finish what is being deleted, which its finalizers would hold forever. Pods of
-    nodes that are gone already take the cluster itself a minute."""
+    """Wait until the operator has finished pending deletions, because its finalizers would block them forever without
+    it. Pods of removed nodes take the cluster about a minute."""
     if not list_members(run_of(home, "kuberay-operator")):
         return
     try:
@@ -36,8 +36,8 @@ def wait_for_deletions(home: Home) -> None:
 def leave(home: Home, say: Callable[[str], None]) -> None:
     """Remove accounts, roles, the mark, and simulated nodes and volumes, which need KWOK.
 
-    CRDs stay, since every object of theirs would go with them. Where the cluster does not answer, that is said: it may
-    be gone, and ending the processes must not wait for it."""
+    CRDs stay, because their removal would remove every object of their kinds. If the cluster does not answer, a message
+    says so: it may no longer exist, and the processes are stopped anyway."""
     try:
         kubectl = _kubectl(home)
         kubectl("delete", SIMULATED_KINDS, f"--selector={SIMULATED}", "--wait=false", PATIENCE)
@@ -63,7 +63,7 @@ def _kubectl(home: Home) -> Kubectl:
 
 
 def _is_any_deleted(kubectl: Kubectl) -> bool:
-    """Return whether something of KubeRay is being deleted, or will be, with its namespace."""
+    """Return whether an object of KubeRay, or its namespace, is being deleted."""
     namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_deleted(item)}
     return any(_is_deleted(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
 

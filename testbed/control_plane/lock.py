@@ -1,4 +1,4 @@
-"""One command at a time works on a control plane."""
+"""Lock a control plane, so that only one command changes it at a time."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterato
     """Wait until no other process starts or ends this control plane. The lock file is removed afterwards."""
     path = _path(home)
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = _held(path, lambda: say("another command is at work on it: waiting for its end"))
+    lock = _held(path, lambda: say("waiting for another command that is changing this control plane"))
     try:
         yield
     finally:
@@ -25,7 +25,7 @@ def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterato
 
 
 def is_held(home: Home) -> bool:
-    """Return whether a command is at work on it now."""
+    """Return whether a command is changing the control plane now."""
     try:
         lock = os.open(_path(home), os.O_RDWR)
     except OSError:
@@ -51,7 +51,7 @@ def _held(path: Path, waits: Callable[[], None]) -> int:
         except BlockingIOError:
             waits()
             fcntl.flock(lock, fcntl.LOCK_EX)
-        # The previous holder has removed the file: a lock on it would lock nothing.
+        # The previous holder has removed the file, so a lock on it has no effect.
         if _is_at(lock, path):
             return lock
         os.close(lock)

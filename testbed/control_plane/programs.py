@@ -1,4 +1,4 @@
-"""The programs of a control plane, and the versions that they are."""
+"""The programs of a control plane and their versions."""
 
 import os
 import re
@@ -18,7 +18,7 @@ ADDONS = ("kuberay-operator", "kwok", "kubectl")
 
 @dataclass(frozen=True)
 class Programs:
-    """Where each program is."""
+    """Paths and versions of the programs."""
 
     paths: dict[str, Path]
     kubernetes: str
@@ -28,7 +28,7 @@ class Programs:
 
     @classmethod
     def find(cls, *, join: bool) -> "Programs":
-        """Raises MissingError with all that is missing, UsageError for a version that is none."""
+        """Find the programs. Raises MissingError with all missing ones, UsageError for an invalid version."""
         paths: dict[str, Path] = {}
         lacks: list[MissingError] = []
         for name in (*(() if join else CORE), *ADDONS):
@@ -46,23 +46,23 @@ class Programs:
         return self.paths[name]
 
     def are_other(self, part: Part) -> bool:
-        """Return whether a part runs a program that is not the one found now, were it of the same version."""
+        """Return whether a part runs another program file than the one found now, even of the same version."""
         return part.name in self.paths and part.command[0] != str(self.paths[part.name])
 
 
 def operator_version(path: Path) -> str:
-    """Return the version of a KubeRay operator: what Go wrote into the binary, or KUBERAY_VERSION where it was built
-    from a checkout and holds none."""
+    """Return the version of a KubeRay operator: the module version in the Go binary, or KUBERAY_VERSION if the binary
+    was built from a checkout and has none."""
     found = re.search(rb"github\.com/ray-project/kuberay/ray-operator\tv(\d+\.\d+\.\d+)\t", path.read_bytes())
     held, reported = found[1].decode() if found else "", os.environ.get("KUBERAY_VERSION", "").removeprefix("v")
     if reported and not re.fullmatch(r"\d+\.\d+\.\d+", reported):
-        raise UsageError(f"KUBERAY_VERSION={reported} is no version such as 1.7.0")
+        raise UsageError(f"KUBERAY_VERSION={reported} is not a version such as 1.7.0")
     if held and reported and held != reported:
         raise UsageError(
             f"{path} is KubeRay {held}, and KUBERAY_VERSION says {reported}: unset it, or KUBERAY_OPERATOR=path"
         )
     if not held and not reported:
-        raise MissingError(f"{path} does not say which version of KubeRay it is", "KUBERAY_VERSION=1.7.0, say")
+        raise MissingError(f"{path} contains no version of KubeRay", "KUBERAY_VERSION=1.7.0    # of your build")
     return held or reported
 
 
@@ -70,11 +70,11 @@ def _read_version(path: Path) -> str:
     answer = subprocess.run([path, "--version"], capture_output=True, text=True, check=False)
     found = re.search(r"\d+\.\d+\.\d+", answer.stdout)
     if found is None:
-        raise MissingError(f"{path} --version says no version:\n{answer.stdout}{answer.stderr}")
+        raise MissingError(f"{path} --version printed no version:\n{answer.stdout}{answer.stderr}")
     return found[0]
 
 
 def _all_of(lacks: list[MissingError]) -> MissingError:
-    """Return one message, which says once what fixes several."""
+    """Join the errors to one message, without repeated fixes."""
     fixes = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
     return MissingError("\n".join(error.what for error in lacks), "\n".join(fixes))

@@ -1,4 +1,4 @@
-"""A control plane that runs: its parts can be ended, started again and waited for, one by one."""
+"""A running control plane: stop, restart and wait for its parts."""
 
 import hashlib
 import os
@@ -18,21 +18,21 @@ ORDER = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
     *("ray-stand-in", "kwok", "kuberay-operator"),
 )
-"""Of the start; the end goes the other way."""
+"""Order of the start; the stop has the reverse order."""
 
 PATIENCE = 180.0
-"""Seconds for one part on a loaded machine; a part that ends is noticed at once."""
+"""Seconds for a part to become healthy on a loaded machine; a part that exits is detected at once."""
 
 
 def run_of(home: Home, part: str) -> str:
-    """Return the mark of a part's processes: found again also where the record was lost."""
+    """Return the mark of a part's processes. It is derived from the folder, so it is known without the record."""
     digest = hashlib.sha256(str(home.folder.resolve()).encode()).hexdigest()[:16]
     return f"control-plane-{digest}-{part}"
 
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """Everything that one `up` started."""
+    """All parts that one `up` started."""
 
     home: Home
 
@@ -40,28 +40,28 @@ class ControlPlane:
     def record(self) -> Record:
         record = self.home.record()
         if record is None:
-            raise MissingError("no control plane runs here: `make control-plane` starts one")
+            raise MissingError("no control plane runs in this checkout: `make control-plane` starts one")
         return record
 
     def part(self, name: str) -> Part:
         return self.record.parts[name]
 
     def is_healthy(self, name: str) -> bool:
-        """Return whether a part runs and says so."""
+        """Return whether a part runs and its health check succeeds."""
         part = self.part(name)
         return self._process(part).is_alive and self.reports_healthy(part)
 
     def reports_healthy(self, part: Part) -> bool:
-        """Ask a part for its health."""
+        """Return the result of a part's health check."""
         return is_healthy(part, self.home)
 
     def start(self, name: str) -> None:
-        """Start a part that does not run, and waits until it is well."""
+        """Start a part that does not run, and wait until it is healthy."""
         self.begin(self.part(name))
         self.wait(name)
 
     def begin(self, part: Part) -> None:
-        """Start a part, and notes it."""
+        """Start a part and record it."""
         process = processes.start(
             part.command, run=part.run, log=self.home.log(part.name), env={**os.environ, **part.environment}
         )
@@ -82,7 +82,7 @@ class ControlPlane:
         )
 
     def end(self, name: str, *, grace: float = 5.0) -> None:
-        """End a part and all that it started; `grace` 0 kills it."""
+        """Stop a part and its child processes; `grace` 0 kills them."""
         processes.stop_run(self.part(name).run, grace=grace)
 
     def restart(self, name: str, *, grace: float = 5.0) -> None:
@@ -91,7 +91,7 @@ class ControlPlane:
 
     @contextmanager
     def without(self, name: str) -> Iterator[None]:
-        """Return a part is away for as long as the block runs."""
+        """Stop a part while the block runs."""
         self.end(name)
         try:
             yield

@@ -1,4 +1,4 @@
-"""What a control plane's parts are doing."""
+"""The state of a control plane's parts."""
 
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -15,16 +15,16 @@ __all__ = ["State", "state_of", "status"]
 
 @dataclass(frozen=True)
 class State:
-    """Of one part."""
+    """State of one part."""
 
     name: str
     state: str
     """`ready`, `not answering` or `ended`."""
     pid: int
-    """0 where it is not ours."""
+    """0 for the API server of a joined cluster."""
     port: int
     memory: int
-    """Bytes; pages that processes share are counted once."""
+    """Bytes; pages that processes share count once."""
 
 
 def status(home: Home) -> list[State]:
@@ -48,7 +48,7 @@ def _joined(plane: ControlPlane) -> State:
 
 
 def state_of(plane: ControlPlane, name: str) -> State:
-    """Of one that was started here."""
+    """Return the state of a part that was started here."""
     part = plane.part(name)
     alive = list_members(part.run)
     state = "ended" if not alive else "ready" if plane.is_healthy(name) else "not answering"

@@ -1,4 +1,4 @@
-"""Start a control plane, or what is missing of one."""
+"""Start a control plane, or its missing parts."""
 
 import shutil
 from collections.abc import Callable
@@ -19,25 +19,25 @@ __all__ = ["Say", "up"]
 Say = Callable[[str], None]
 
 ROOM = 2**30
-"""Bytes of disk that a test run's data and logs may take."""
+"""Bytes of disk for the data and logs of a test run."""
 
 
 def up(
     home: Home, *, port: int | None = None, join: Path | None = None, anyway: bool = False, say: Say = print
 ) -> ControlPlane:
-    """Return a control plane that is well. One that already runs is left as it is, or fixed.
+    """Return a control plane that is healthy. One that already runs is reused, or repaired.
 
-    `port` is the API server's; any free one when left out. `join` is the kubeconfig of a cluster that is there
-    already: then only the add-ons are started; one that others use is joined only with `anyway`.
+    `port`: port of the API server; default: a free one. `join`: kubeconfig of an existing cluster, which gets only the
+    add-ons. A cluster with other workloads is joined only with `anyway`.
 
-    Raises MissingError without the programs, the room or the cluster to join, UsageError where `port` is taken or the
-    cluster must not be joined, and the errors of rayhelm.processes where a part does not start."""
+    Raises MissingError without the programs, the disk space or the cluster to join, UsageError if `port` is in use or
+    the cluster must not be joined, and the errors of rayhelm.processes if a part does not start."""
     if join and port:
-        raise UsageError("--port is of an API server that is started here, and --join names one that runs already")
+        raise UsageError("--port is the port of a new API server; it cannot be used with --join")
     programs = Programs.find(join=join is not None)
     with alone(home, say):
         _check_disk_space(home)
-        # Asked before anything is ended: a wrong word must not cost the control plane that runs.
+        # Checked before any process is stopped: a wrong option must not stop a running control plane.
         joined = _visited(join, home, programs, anyway, say) if join else None
         if plane := _earlier(home, programs, port, joined, say):
             return plane
@@ -78,11 +78,11 @@ def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedClust
 def _earlier(
     home: Home, programs: Programs, port: int | None, joined: JoinedCluster | None, say: Say
 ) -> ControlPlane | None:
-    """Return the control plane that is in this folder, fixed; None where there is none that can be used."""
+    """Return the control plane in this folder, repaired if needed; None if there is no usable one."""
     record = home.record()
     if record is None or not record.complete:
         if home.folder.exists() or alive(home):
-            say("an earlier start did not come to its end: clearing it away")
+            say("an earlier start is incomplete: removing it")
             clear(home, say)
         return None
     server = joined.server if joined else f"https://127.0.0.1:{port}" if port else record.server
@@ -96,7 +96,7 @@ def _earlier(
     if others or wanted != (record.kubernetes, record.kuberay, record.server, record.joined):
         if port and server != record.server:
             _check_is_free(port)
-        say(f"here was {record.description}{f', of another {others[0]}' if others else ''}: ending it")
+        say(f"replacing {record.description}{f', which has another {others[0]}' if others else ''}")
         clear(home, say)
         return None
     return _fixed(ControlPlane(home), say)
@@ -106,15 +106,15 @@ def _fixed(plane: ControlPlane, say: Say) -> ControlPlane:
     for name in (name for name in ORDER if name in plane.record.parts):
         if plane.is_healthy(name):
             continue
-        say(f"{name} did not answer: starting it again")
+        say(f"{name} did not answer: restarting it")
         plane.end(name)
         try:
             _check_is_free(plane.part(name).port)
             plane.start(name)
         except RayhelmError as error:
             raise RayhelmError(
-                f"{name} could not be started again: {error}\n"
-                f"to begin again: ci/control-plane down --name {plane.home.name}, and then `up`"
+                f"{name} could not be restarted: {error}\n"
+                f"to start again: ci/control-plane down --name {plane.home.name}, and then `up`"
             ) from None
     return plane
 
@@ -122,12 +122,12 @@ def _fixed(plane: ControlPlane, say: Say) -> ControlPlane:
 def _port(wanted: int | None, taken: set[int]) -> int:
     if wanted is None:
         return find_free_port(taken)
-    _check_is_free(wanted, "end it, or take another one with --port")
+    _check_is_free(wanted, "stop it, or use another port with --port")
     taken.add(wanted)
     return wanted
 
 
-def _check_is_free(port: int, fix: str = "end it") -> None:
+def _check_is_free(port: int, fix: str = "stop it") -> None:
     if who := find_listener(port):
         raise UsageError(f"port {port} is taken by {who}: {fix}")
 
@@ -136,5 +136,5 @@ def _check_disk_space(home: Home) -> None:
     free = shutil.disk_usage(home.folder.parent).free
     if free < ROOM:
         raise MissingError(
-            f"{home.folder.parent}: {free / 2**20:.0f} MiB of disk are free, and {ROOM / 2**20:.0f} are needed"
+            f"{home.folder.parent}: {free / 2**20:.0f} MiB of disk space are free, and {ROOM / 2**20:.0f} are needed"
         )

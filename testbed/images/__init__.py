@@ -2,11 +2,11 @@
 
 layout    a folder with images that share their layers
 tar       a layer, as a stream
-program   an image of one static program and nothing else
+program   an image of one static program
 base      a small Debian with Python
-haproxy   the gateway's program
-redis     where a head of Ray keeps what outlives it
-python    what a lock names, and rayhelm itself, each a layer
+haproxy   the image of the gateway
+redis     the image of Redis, for GCS fault tolerance
+python    layers of locked packages, and of rayhelm
 """
 
 from testbed.images.layout import LAYOUTS, Layout

@@ -20,7 +20,7 @@ LOCKS = tuple(HERE.root / "requirements" / f"{name}.txt" for name in ("core", "s
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0, 1 where something failed, 2 for an image that there is not, 3 where something is missing."""
+    """Build images. Exit codes: 0 success, 1 failure, 2 unknown image, 3 a tool is missing."""
     try:
         build(*arguments)
     except RayhelmError as error:
@@ -30,8 +30,8 @@ def main(arguments: list[str]) -> int:
 
 
 def build(*tags: str) -> Layout:
-    """Return each image that is not there yet, or those that are named and what they lie on: Debian; HAProxy, Redis and
-    the locked packages on top of it; rayhelm on top of those."""
+    """Build all missing images, or `tags` and their base images. The base is Debian; HAProxy, Redis and the locked
+    packages are on top of it, and rayhelm is on top of the packages."""
     layout, scratch = Layout(LAYOUTS / "ray"), LAYOUTS / ".scratch"
     steps: dict[str, Callable[[], None]] = {
         "base": lambda: make_base(layout, "base", packages_of(RECIPE / "base.packages"), scratch),
@@ -41,9 +41,9 @@ def build(*tags: str) -> Layout:
         "cpu": lambda: make_code(layout, "cpu", "packages", scratch),
     }
     if unknown := [tag for tag in tags if tag not in steps]:
-        raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join(steps)}")
+        raise UsageError(f"unknown image {', '.join(unknown)}; known: {', '.join(steps)}")
     if os.geteuid() != 0:
-        raise MissingError("a base of Debian is made by root", "sudo ci/images/build")
+        raise MissingError("only root can build the Debian base image", "sudo ci/images/build")
     below = {"base", *(["packages"] if "cpu" in tags else [])}
     with one_at_a_time(LAYOUTS, "images"):
         for tag, make in steps.items():

@@ -1,4 +1,4 @@
-"""`ci/images/archive IMAGE FILE`: an image for a cluster that is not a node of our own."""
+"""`ci/images/archive IMAGE FILE`: export an image to a file, for clusters other than `make node`."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ __all__ = ["layout_of"]
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0, 1 where the file cannot be written, 2 for a wrong call, 3 for an image that is not built."""
+    """Export an image. Exit codes: 0 success, 1 the file cannot be written, 2 wrong usage, 3 the image is not built."""
     try:
         if len(arguments) != 2:
             raise UsageError("ci/images/archive IMAGE FILE, such as ray:cpu ray-cpu.tar")
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
 
 
 def layout_of(image: str) -> tuple[Layout, str]:
-    """Return the layout that has an image, and its tag. Raises MissingError where none does."""
+    """Return the layout with an image, and its tag. Raises MissingError if there is none."""
     name, _, tag = image.partition(":")
     layout = Layout(LAYOUTS / name)
     if tag not in layout.tags():

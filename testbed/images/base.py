@@ -13,10 +13,10 @@ __all__ = ["PYTHON", "SUITE", "UNREAD", "USER", "debootstrap", "make_base", "pac
 
 SUITE = "bookworm"
 PYTHON = "3.11"
-"""Debian's, in that suite."""
+"""Minor version of Python in that suite of Debian."""
 USER = 1000
 
-# A container needs no manuals.
+# Documentation is not needed in a container.
 UNREAD = tuple(f"usr/share/{name}/*" for name in ("doc", "man", "info", "locale", "lintian"))
 LEFT_OUT = (*UNREAD, "var/cache/apt/*", "var/lib/apt/lists/*", "var/log/*", "dev/*", "proc/*", "sys/*", "run/*")
 
@@ -27,7 +27,7 @@ def packages_of(recipe: Path) -> list[str]:
 
 
 def make_base(layout: Layout, tag: str, packages: Sequence[str], folder: Path) -> None:
-    """Make the image, where it is not there yet; `folder` is for the files until then. Raises MissingError."""
+    """Build the image if it is missing; `folder` holds its files during the build. Raises MissingError."""
     parts = f"{SUITE} {' '.join(packages)}"
     if layout.is_made_of(tag, parts):
         return
@@ -41,9 +41,9 @@ def make_base(layout: Layout, tag: str, packages: Sequence[str], folder: Path) -
 
 
 def debootstrap(packages: Sequence[str], folder: Path, *options: str) -> None:
-    """The smallest Debian with these packages, in a fresh folder."""
+    """Install a minimal Debian with these packages into a new folder."""
     if shutil.which("debootstrap") is None:
-        raise MissingError("debootstrap is missing: it makes the base of images", "apt-get install debootstrap")
+        raise MissingError("debootstrap is not installed: it builds the base image", "apt-get install debootstrap")
     if folder.exists():
         shutil.rmtree(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -51,7 +51,7 @@ def debootstrap(packages: Sequence[str], folder: Path, *options: str) -> None:
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
         said = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-5:])
-        raise RayhelmError(f"debootstrap failed:\n{said}\n    it needs root, and a mirror of Debian that it reaches")
+        raise RayhelmError(f"debootstrap failed:\n{said}\n    it needs root and access to a Debian mirror")
 
 
 def _furnish(folder: Path) -> None:

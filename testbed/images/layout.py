@@ -1,4 +1,4 @@
-"""An OCI layout: a folder that holds images by tag, and each of their layers once."""
+"""An OCI layout: a folder with images by tag, which share their layers."""
 
 import hashlib
 import io
@@ -37,15 +37,15 @@ class Layout:
         return list(self._manifests()) if (self.folder / "index.json").exists() else []
 
     def is_made_of(self, tag: str, parts: str) -> bool:
-        """Return whether the tag is there, and was made of exactly these parts."""
+        """Return whether the tag exists and was built from exactly these parts."""
         note = self._note(tag)
         return tag in self.tags() and note.is_file() and note.read_text() == _digest(parts)
 
     def make(
         self, tag: str, parts: str, *, base: str = "", layer: Stream | None = None, config: Sequence[str] = ()
     ) -> None:
-        """An image on top of another one's layers. `config` are options of `umoci config`; `parts` says in any words
-        what all of it was made of."""
+        """Build an image on top of the layers of `base`. `config`: options of `umoci config`. `parts`: text that
+        identifies the inputs; the image is built again when it changes."""
         self._note(tag).unlink(missing_ok=True)
         if not (self.folder / "oci-layout").exists():
             self.folder.parent.mkdir(parents=True, exist_ok=True)
@@ -57,7 +57,7 @@ class Layout:
             self._umoci("new", image)
         if layer:
             with layer:
-                # Compressing gigabytes takes minutes, and the image is not sent anywhere.
+                # No compression: it takes minutes, and the image stays on this computer.
                 self._umoci("raw", "add-layer", image, "--compress=none", "/dev/stdin", stdin=layer.output)
         if config:
             self._umoci("config", image, *config)
@@ -65,23 +65,23 @@ class Layout:
         self._note(tag).write_text(_digest(parts))
 
     def digest(self, tag: str) -> str:
-        """Of an image as a whole."""
+        """Return the digest of an image's manifest."""
         return str(self._manifests()[tag]["digest"])
 
     def blobs(self, tag: str) -> list[str]:
-        """Return the digests of all that an image is made of: manifest, configuration, layers."""
+        """Return the digests of the manifest, the configuration and the layers of an image."""
         manifest = self._manifests()[tag]["digest"]
         content = json.loads(self._blob(manifest).read_bytes())
         return [manifest, content["config"]["digest"], *(layer["digest"] for layer in content["layers"])]
 
     def size(self, tag: str) -> int:
-        """Return bytes."""
+        """Return the size of an image, bytes."""
         return sum(self._blob(digest).stat().st_size for digest in self.blobs(tag))
 
     def export(self, tag: str, to: IO[bytes], *, without: frozenset[str] = frozenset()) -> None:
-        """An archive of one image, as a stream; `without` are digests that the reader has already."""
+        """Write an archive of one image to a stream. `without`: digests that the reader already has."""
         manifest = self._manifests()[tag]
-        # A tag alone is no name: this is where containerd looks for one.
+        # containerd reads the name of the image from this annotation; a tag alone is not a name.
         named = {**manifest["annotations"], "io.containerd.image.name": self.reference(tag)}
         index = json.dumps({"schemaVersion": 2, "manifests": [{**manifest, "annotations": named}]}).encode()
         with tarfile.open(fileobj=to, mode="w|") as tar:

@@ -1,4 +1,4 @@
-"""An image of one static program and nothing else."""
+"""Build an image of one static program."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,11 +9,11 @@ from testbed.images.tar import Stream
 __all__ = ["of_program"]
 
 NOBODY = 65532
-"""The user; images of this kind are made for it since distroless ones were."""
+"""User of the image, as in distroless images."""
 
 
 def of_program(layout: Layout, tag: str, path: Path, arguments: Sequence[str] = ()) -> None:
-    """Make it, where it is not there yet: the program is its entrypoint."""
+    """Build the image if it is missing; the program is its entrypoint."""
     about = path.stat()
     parts = f"{path} {about.st_size} {about.st_mtime_ns} {' '.join(arguments)}"
     if layout.is_made_of(tag, parts):

@@ -1,4 +1,4 @@
-"""Layers of Python packages: what a lock names, and what this checkout holds."""
+"""Layers of Python packages: locked packages, and the packages of this checkout."""
 
 import hashlib
 import shutil
@@ -21,14 +21,14 @@ __all__ = ["SITE_PACKAGES", "make_code", "make_packages", "patterns_of"]
 SITE_PACKAGES = f"opt/venv/lib/python{PYTHON}/site-packages"
 SET = 'source ci/set-up; [ ! -x .tools/uv/bin/python ] || as_pip_is_set; exec "$@"'
 AS_PIP_IS_SET = ("bash", "-c", SET, "as pip is set")
-"""Before a command: pip's mirror and certificate hold for uv, as they do in set-up."""
+"""Prefix of a uv command that applies pip's mirror and certificate, as in set-up."""
 COMMANDS = ("ray", "serve", "vllm", "hf")
 MODELS = "models"
 """Folder of the tiny models, one for each family: `/models/LlamaForCausalLM`."""
 
 
 def patterns_of(recipe: Path) -> list[str]:
-    """Return the patterns of files that are left out."""
+    """Return the patterns of files that are not in the image."""
     lines = (line.partition("|")[0].strip() for line in recipe.read_text().splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -36,13 +36,13 @@ def patterns_of(recipe: Path) -> list[str]:
 def make_packages(
     layout: Layout, tag: str, base: str, locks: Sequence[Path], left_out: Sequence[str], folder: Path
 ) -> None:
-    """Make the image with the locked packages on top of `base`, where it is not there yet."""
+    """Build the image with the locked packages on top of `base` if it is missing."""
     parts = "\n".join([layout.digest(base), *left_out, *(lock.read_text() for lock in locks)])
     if layout.is_made_of(tag, parts):
         return
     checkout = _fresh(folder)
     options = [word for lock in locks for word in ("--requirement", str(lock))]
-    # Links in place of copies, where uv keeps what it has downloaded on the same disk.
+    # Hard links instead of copies, if uv's cache is on the same disk.
     _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=checkout)
     patterns = [f"{SITE_PACKAGES}/{pattern}" for pattern in ("bin", *left_out)]
     layout.make(tag, parts, base=base, layer=Stream(folder, ["./opt"], left_out=patterns))
@@ -50,8 +50,7 @@ def make_packages(
 
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
-    """Make the image with rayhelm itself, commands of the packages, and the tiny models that replace real ones,
-    on top of `base`."""
+    """Build the image with rayhelm, the commands of the packages and the tiny models on top of `base`."""
     checkout, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=checkout)
     for family in list_families():
@@ -95,7 +94,7 @@ def _install(*arguments: str, target: Path) -> None:
 
 
 def _write_commands(folder: Path) -> None:
-    """The scripts of some packages, which are here as in the image, for the interpreter there."""
+    """Write the console scripts of some packages for the interpreter of the image."""
     folder.mkdir(parents=True)
     for package in distributions():
         for point in package.entry_points.select(group="console_scripts"):

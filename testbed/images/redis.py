@@ -1,4 +1,4 @@
-"""The layer of Redis, where a head of Ray keeps what outlives it: packages of Debian, unpacked on top of the base."""
+"""The layer of Redis, for GCS fault tolerance: Debian packages, unpacked on top of the base image."""
 
 import shutil
 import subprocess
@@ -14,8 +14,8 @@ __all__ = ["make_redis"]
 
 
 def make_redis(layout: Layout, tag: str, base: str, packages: Sequence[str], folder: Path) -> None:
-    """Make the image, where it is not there yet. No script of a package runs: the user is the base's, and so is its
-    folder, which Redis writes only if it is configured to save."""
+    """Build the image if it is missing. No install script of a package runs. Redis runs as the user of the base image,
+    in a folder that it writes only if it is configured to save."""
     parts = f"{layout.digest(base)} {SUITE} {' '.join(packages)}"
     if layout.is_made_of(tag, parts):
         return
@@ -24,7 +24,7 @@ def make_redis(layout: Layout, tag: str, base: str, packages: Sequence[str], fol
     for package in packages:
         (archive,) = (debian / "var/cache/apt/archives").glob(f"{package}_*.deb")
         _unpack(archive, files)
-    # Of /usr alone: a folder /lib would hide the base's link of that name.
+    # Only /usr: a folder /lib would hide the link /lib of the base image.
     layout.make(
         tag, parts, base=base, layer=Stream(files, ["./usr"], left_out=UNREAD), config=["--config.cmd=redis-server"]
     )

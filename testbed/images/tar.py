@@ -1,4 +1,4 @@
-"""A tar archive as a stream: layers of gigabytes need not lie on the disk twice."""
+"""A tar archive as a stream, so that large layers are not on the disk twice."""
 
 import subprocess
 from collections.abc import Sequence
@@ -12,12 +12,13 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """What GNU tar makes of some names in a folder, all of them root's; patterns that are `left_out` begin there."""
+    """The output of GNU tar for some names in a folder, with root as owner. Patterns in `left_out` are relative to the
+    folder."""
 
     def __init__(self, folder: Path, names: Sequence[str], *, left_out: Sequence[str] = ()) -> None:
         self._command = [
             *["tar", "--create", "--format=gnu", "--sort=name", f"--directory={folder}"],
-            # Times stay: Python compares them with those in its bytecode.
+            # File times are kept: Python compares them with the times in its bytecode.
             *["--numeric-owner", "--owner=0", "--group=0", "--hard-dereference"],
             *["--anchored", *(f"--exclude=./{pattern}" for pattern in left_out)],
             *names,

@@ -24,15 +24,15 @@ from testbed.tools import program
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help=__doc__, pretty_exceptions_enable=False)
 
-NetworkOption = Annotated[str, typer.Option("--network", help="A private /16 that nothing here uses.")]
+NetworkOption = Annotated[str, typer.Option("--network", help="A private /16 network that this computer does not use.")]
 
 
 @app.command("check")
 def check_command(
     network: NetworkOption = DEFAULT,
-    clusters: Annotated[int, typer.Option(help="Ray clusters that it shall have room for.", min=0)] = 0,
+    clusters: Annotated[int, typer.Option(help="Number of Ray clusters that must fit on the node.", min=0)] = 0,
 ) -> None:
-    """Say what this computer lacks for it, and what `up` would touch; touches nothing."""
+    """Report what this computer lacks for a node and what `up` would change. Changes nothing."""
     addresses = Network.parse(network)
     if home().record() is None:
         check(home(), addresses, clusters)
@@ -41,7 +41,7 @@ def check_command(
 
 @app.command("packages")
 def packages_command() -> None:
-    """Name the packages of Debian that are missing for it, and for images."""
+    """List the missing Debian packages for the node and for images."""
     for name in packages():
         print(name)
 
@@ -49,8 +49,8 @@ def packages_command() -> None:
 @app.command("up")
 def up_command(
     network: NetworkOption = DEFAULT,
-    operator: Annotated[bool, typer.Option(help="Whether KubeRay's operator runs on it.")] = True,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before this computer is touched.")] = False,
+    operator: Annotated[bool, typer.Option(help="Install the KubeRay operator on the node.")] = True,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
 ) -> None:
     """Make this computer a Kubernetes node, and return when pods can run. Linux, as root."""
     begin = time.monotonic()
@@ -61,9 +61,9 @@ def up_command(
 
 @app.command("load")
 def load_command(
-    image: Annotated[str, typer.Argument(help="One of ci/images/build, such as ray:cpu.")],
+    image: Annotated[str, typer.Argument(help="Image of ci/images/build, for example ray:cpu.")],
 ) -> None:
-    """Give it an image, of which only the layers are copied that it has not; pods name it as printed."""
+    """Load an image into the node; only missing layers are copied. Prints the name for pods."""
     place = home()
     if place.record() is None:
         raise MissingError("no node runs here", "make node")
@@ -76,33 +76,33 @@ def load_command(
 
 @app.command("down")
 def down_command(
-    keep_images: Annotated[bool, typer.Option("--keep-images", help="For the next one.")] = False,
+    keep_images: Annotated[bool, typer.Option("--keep-images", help="Keep the images for the next node.")] = False,
 ) -> None:
-    """End it; nothing of it stays, also after a crash."""
+    """Stop the node and remove everything that it created, also after a crash."""
     place = home()
     there = left_behind(place) or alive(place)
     kept = place.kept.exists() and not keep_images
     ended = down(place, say, keep_images=keep_images)
     print(f"ended: {ended} processes" if there else "no node runs here")
     if kept:
-        print("the images that an earlier one had kept are gone, too")
+        print("the kept images of an earlier node were removed too")
 
 
 @app.command("status")
 def status_command(format: FormatOption = Format.text) -> None:
-    """What runs; ends with 1 where something of it does not answer, with 3 where nothing is."""
+    """Show the parts of the node. Exit code 1: a part does not answer; 3: no node runs."""
     place = home()
     record = place.record()
     if record is None and (rest := left_behind(place)):
-        raise RayhelmError(f"a node was here, and left {', '.join(rest)}: `ci/node down` takes it away")
+        raise RayhelmError(f"a stopped node left {', '.join(rest)}: `ci/node down` removes it")
     if record is None:
         raise MissingError("no node runs here", "make node")
     states = _states(place, record)
     show(place, record, states, format)
     if not record.complete:
-        raise RayhelmError("its start did not come to its end: `up` begins again, `down` ends it")
+        raise RayhelmError("its start is incomplete: `up` starts again, `down` removes it")
     if ill := [state.name for state in states if state.state != "ready"]:
-        raise RayhelmError(f"{', '.join(ill)} did not answer: `up` begins again")
+        raise RayhelmError(f"{', '.join(ill)} did not answer: `up` starts again")
 
 
 def _states(place: NodeHome, record: Record) -> list[State]:
@@ -115,9 +115,9 @@ def _agree(text: str, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("there is no terminal to confirm on: `ci/node up --yes`")
-    if not typer.confirm("go on?"):
-        raise UsageError("nothing was touched")
+        raise UsageError("no terminal for the confirmation: use `ci/node up --yes`")
+    if not typer.confirm("continue?"):
+        raise UsageError("nothing was changed")
 
 
 def main() -> None:

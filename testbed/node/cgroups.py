@@ -17,7 +17,7 @@ NEEDED = ("cpu", "cpuset", "memory", "pids")
 
 
 def is_unified(root: Path = ROOT) -> bool:
-    """Return whether it is version 2 alone."""
+    """Return whether only cgroup version 2 is mounted."""
     return (root / "cgroup.controllers").exists()
 
 
@@ -25,13 +25,13 @@ def trees(root: Path = ROOT) -> list[Path]:
     """Return the root of each hierarchy."""
     if is_unified(root):
         return [root]
-    # Where two controllers share a tree (cpu,cpuacct), each is also a link to it.
+    # If two controllers share a tree (cpu,cpuacct), each also has a link to it.
     folders = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.is_symlink()]
     return [path for path in folders if (path / "cgroup.procs").exists()]
 
 
 def lacking(root: Path = ROOT) -> list[str]:
-    """Return controllers that this kernel has not, or does not give away."""
+    """Return the needed controllers that the kernel lacks or does not delegate."""
     if is_unified(root):
         there = set((root / "cgroup.controllers").read_text().split())
     else:
@@ -40,18 +40,18 @@ def lacking(root: Path = ROOT) -> list[str]:
 
 
 def closed(root: Path = ROOT) -> str:
-    """Return why no cgroup with these controllers can be made, as in many a container; empty where one can."""
+    """Return why no cgroup with these controllers can be created (common in containers); empty if one can."""
     if shut := [str(tree) for tree in trees(root) if not os.access(tree, os.W_OK)]:
         return f"{shut[0]} cannot be written"
-    # Only the kernel's own root may hold processes and give controllers away.
+    # Only the root cgroup of the kernel may have processes and delegate controllers.
     inner = (root / "cgroup.type").exists()
     if is_unified(root) and inner and _off(root) and (root / "cgroup.procs").read_text().strip():
-        return f"{root} is a container's, and holds its processes"
+        return f"{root} is the cgroup of a container and has its processes"
     return ""
 
 
 def make(name: str, root: Path = ROOT) -> list[str]:
-    """Return one in each hierarchy; says which controllers had to be switched on for it, in version 2."""
+    """Create a cgroup in each hierarchy, and return the controllers that were enabled for it (version 2)."""
     switched: list[str] = []
     if is_unified(root):
         switched = _switch_on(root)
@@ -59,14 +59,14 @@ def make(name: str, root: Path = ROOT) -> list[str]:
         folder = tree / name
         folder.mkdir(exist_ok=True)
         for setting in ("cpuset.cpus", "cpuset.mems"):
-            # In version 1 a new one has none, and nothing could run in it.
+            # In version 1, a new cgroup has no CPUs and memory nodes, so no process could run in it.
             if (folder / setting).exists() and not is_unified(root):
                 (folder / setting).write_text((tree / setting).read_text())
     return switched
 
 
 def pids(name: str, root: Path = ROOT) -> set[int]:
-    """Return the processes in it and below."""
+    """Return the processes in a cgroup and its children."""
     found: set[int] = set()
     for tree in trees(root):
         for procs in (tree / name).rglob("cgroup.procs"):
@@ -78,7 +78,7 @@ def pids(name: str, root: Path = ROOT) -> set[int]:
 
 
 def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
-    """Kill who is in it, and removes it from each hierarchy; `switched` are controllers to be switched off again."""
+    """Kill the processes in a cgroup and remove it from each hierarchy. `switched`: controllers to disable again."""
     for _ in range(50):
         if not (alive := pids(name, root)):
             break
@@ -90,7 +90,7 @@ def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
             _rmdir(folder)
     if switched and is_unified(root):
         for controller in switched:
-            with suppress(OSError):  # another process uses it now
+            with suppress(OSError):  # another process uses the controller now
                 (root / "cgroup.subtree_control").write_text(f"-{controller}")
 
 
@@ -115,7 +115,7 @@ def _deepest_first(folder: Path) -> Iterator[Path]:
 
 
 def _rmdir(folder: Path) -> None:
-    """A cgroup whose last process has just gone is busy for a moment."""
+    """Remove a cgroup. It stays busy for a moment after its last process has ended."""
     for _ in range(50):
         try:
             folder.rmdir()

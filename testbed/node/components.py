@@ -1,4 +1,4 @@
-"""The programs of a node and its control plane: their command lines, as they run in the node's namespaces."""
+"""Command lines of the programs of a node and its control plane, which run in the node's namespaces."""
 
 from pathlib import Path
 
@@ -11,7 +11,8 @@ __all__ = ["containerd", "control_plane", "kube_proxy", "kube_router", "kubelet"
 
 
 def control_plane(programs: dict[str, Path], home: NodeHome, network: Network) -> dict[str, list[str]]:
-    """As tests without a node have it; what is said again here outweighs what was said before."""
+    """Return the command lines of testbed.control_plane with additional options; the last value of an option
+    applies."""
     certificates, node = home.certificates, network.node
     here = f"--bind-address={node}"
     etcd, peers, controllers, scheduler = 2379, 2380, "kube-controller-manager", "kube-scheduler"

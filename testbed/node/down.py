@@ -1,4 +1,4 @@
-"""End a node; nothing of it stays."""
+"""Stop a node and remove everything that it created."""
 
 import json
 import shutil
@@ -17,13 +17,14 @@ from testbed.node.running import ORDER
 __all__ = ["alive", "clear", "down", "left_behind"]
 
 PARTS = (INIT, "kubectl", *reversed(ORDER))
-"""The end of the first one is at once the end of everything in its namespaces; the rest is looked for all the same,
-should it have been killed."""
+"""Parts in the order of the stop. The first one is the init process, whose end stops all processes in the namespaces;
+the others are stopped too, in case it was killed."""
 
 
 def down(home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep_images: bool = False) -> int:
-    """End all processes, and removes what it had on this computer, also of a node that is half dead or whose folder is
-    gone; says how many processes there were. Images may be kept for the next one."""
+    """Stop all processes, remove everything that the node created on this computer, and return the number of processes.
+    This also works if some processes have died or the folder is missing. `keep_images` keeps the images for the next
+    node."""
     with alone(home, say):
         ended = clear(home, say, keep_images=keep_images)
         if not keep_images and home.kept.exists():
@@ -34,14 +35,14 @@ def down(home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep
 def clear(
     home: NodeHome, say: Callable[[str], None] = lambda line: None, *, keep_images: bool = False, logs: bool = False
 ) -> int:
-    """`logs` keeps the logs, to show why a node did not start."""
+    """Remove the node. `logs` keeps the logs, to show why a node did not start."""
     if keep_images:
         _wait_for_deletions(home)
     ended = _end_all(home)
     unplug(home)
     cgroups.remove(home.cgroup, _switched(home))
     if mounts := mounted_below(home.folder):
-        raise RayhelmError(f"{mounts[0]} is still mounted: umount it; then `ci/node down`")
+        raise RayhelmError(f"{mounts[0]} is still mounted: run umount, then `ci/node down`")
     if keep_images and (home.lib / "containerd").exists():
         if home.kept.exists():
             shutil.rmtree(home.kept)
@@ -56,12 +57,12 @@ def clear(
 
 
 def alive(home: NodeHome) -> int:
-    """Return the processes that carry the marks of a node or live in its cgroups, whatever its folder says."""
+    """Count the processes with the mark of a node or in its cgroups, with or without its folder."""
     return sum(len(processes.list_members(run_of(home, part))) for part in PARTS) + len(cgroups.pids(home.cgroup))
 
 
 def left_behind(home: NodeHome) -> list[str]:
-    """What of a node is there, of all that `down` takes away."""
+    """Return the remains of a node that `down` removes."""
     cgroup = [str(tree / home.cgroup) for tree in cgroups.trees() if (tree / home.cgroup).exists()]
     cable = Path("/sys/class/net", home.cable)
     files = [str(path) for path in (cable, home.folder) if path.exists()]
@@ -69,20 +70,20 @@ def left_behind(home: NodeHome) -> list[str]:
 
 
 def mounted_below(folder: Path) -> list[str]:
-    """Return where something is mounted in the host's own tree."""
+    """Return the mount points below a folder in the host's mount namespace."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     places = [line.split()[4].replace("\\040", " ") for line in lines]
     return [place for place in places if Path(place).is_relative_to(folder)]
 
 
 def _wait_for_deletions(home: NodeHome) -> None:
-    """What is being written of images comes to its end."""
+    """Stop kubelet and containerd first, so that they finish writing images."""
     for part in ("kubelet", "containerd"):
         processes.stop_run(run_of(home, part), grace=5)
 
 
 def _end_all(home: NodeHome) -> int:
-    """Raises RayhelmError where something cannot be ended."""
+    """Stop all processes and return their number. Raises RayhelmError if one cannot be stopped."""
     try:
         count = alive(home)
         for part in PARTS:

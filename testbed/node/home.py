@@ -1,4 +1,4 @@
-"""Where a node keeps what it has, and what it calls its own outside of it."""
+"""The folder of a node, and the names of its cgroup and interface on the host."""
 
 import hashlib
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ NODE = "rayhelm"
 
 @dataclass(frozen=True)
 class NodeHome(Home):
-    """A folder that belongs to one node and goes when it goes."""
+    """The folder of one node, which is removed with it."""
 
     @property
     def run(self) -> Path:
-        """What the node sees as /run."""
+        """Folder that is mounted as /run in the node."""
         return self.folder / "run"
 
     @property
     def lib(self) -> Path:
-        """What the node sees as /var/lib: images, containers, volumes."""
+        """Folder that is mounted as /var/lib in the node: images, containers, volumes."""
         return self.folder / "lib"
 
     @property
     def pod_logs(self) -> Path:
-        """What the node sees as /var/log."""
+        """Folder that is mounted as /var/log in the node."""
         return self.folder / "pod-logs"
 
     @property
@@ -38,25 +38,25 @@ class NodeHome(Home):
 
     @property
     def kept(self) -> Path:
-        """Images that outlive the node, where it was asked to keep them."""
+        """Images that are kept for the next node."""
         return self.folder.with_name(f"{self.folder.name}-images")
 
     @property
     def mark(self) -> str:
-        """Identifies what belongs to this node, also if its folder is lost."""
+        """Mark of everything that belongs to this node, derived from the path of its folder."""
         return hashlib.sha256(str(self.folder.resolve()).encode()).hexdigest()[:6]
 
     @property
     def cgroup(self) -> str:
-        """Of its pods, in each hierarchy."""
+        """Name of the cgroup of its pods, in each hierarchy."""
         return f"rayhelm-node-{self.mark}"
 
     @property
     def cable(self) -> str:
-        """The host's end: an interface."""
+        """Name of the host's end of the veth pair."""
         return f"rayhelm-{self.mark}"
 
 
 def home() -> NodeHome:
-    """Return the one of this checkout."""
+    """Return the folder of this checkout's node."""
     return NodeHome(ROOT / ".state" / "node")

@@ -31,9 +31,9 @@ PACKAGES = {
     "conntrack": "conntrack",
     "socat": "socat",
 }
-"""Debian's package by program."""
+"""Debian package by program."""
 IMAGES = {"debootstrap": "debootstrap", "dpkg-deb": "dpkg"}
-"""The same of what makes images for pods with Ray."""
+"""Debian package by program, for building the images of Ray pods."""
 
 BUILD = ["gcc", "libc6-dev", "libseccomp-dev"]
 SECCOMP = Path("/usr/include/seccomp.h")
@@ -54,54 +54,55 @@ FEATURES = {
         ipset create s hash:ip && iptables -w -A FORWARD -m set --match-set s src -j ACCEPT &&
         iptables -w -A FORWARD -m conntrack --ctstate ESTABLISHED -m comment --comment x -j MARK --set-mark 1""",
 }
-"""What the kernel must have, its module, and what tries it, in namespaces that go again at once."""
+"""Required kernel features, each with its module and a command that tries it in temporary namespaces."""
 
 HIDDEN = (Path("/run"), Path("/var/lib"), Path("/var/log"), Path("/var/run"))
-"""Where the node sees folders of its own."""
+"""Folders of the host that the node replaces with its own."""
 
 
 @dataclass(frozen=True)
 class Room:
-    """GiB that have to be free."""
+    """Free memory and disk space that are needed, GiB."""
 
     memory: float = 3
-    """Of a node with a few small pods."""
+    """Memory of a node with a few small pods."""
     disk: float = 3
 
     @classmethod
     def of(cls, clusters: int) -> "Room":
-        """With so many Ray clusters of tiny models side by side, each of a head and a worker, and their image twice: as
-        the node has it, and unpacked."""
+        """Return the needs for `clusters` Ray clusters of tiny models at the same time, each with a head and a worker.
+        The image counts twice: as an archive and unpacked."""
         return cls(cls.memory + 5.5 * clusters, cls.disk + (11 if clusters else 0))
 
 
 @dataclass(frozen=True)
 class Facts:
-    """What was found on this computer."""
+    """Facts about this computer."""
 
     absent: tuple[str, ...] = ()
-    """Programs of PACKAGES and IMAGES."""
+    """Missing programs of PACKAGES and IMAGES."""
     compiler: bool = True
-    """Whether runc is built, or can be."""
+    """runc is built, or can be built."""
     controllers: tuple[str, ...] = ()
-    """Of cgroups, that are not there."""
+    """Missing cgroup controllers."""
     closed: str = ""
-    """Why no cgroup can be made."""
+    """Why no cgroup can be created; empty if one can."""
     features: tuple[tuple[str, str, str], ...] = ()
-    """Kernel features that are missing, each with the error and what may fix it."""
+    """Missing kernel features, each with the error and a possible fix."""
     clashes: tuple[str, ...] = ()
-    """Who has addresses of the node's network already."""
+    """Interfaces and routes of the host that overlap with the node's network."""
     hidden: bool = False
-    """Whether the checkout lies where the node sees a folder of its own."""
+    """The checkout is in a folder that the node replaces with its own."""
     memory: float = 1 << 50
-    """Bytes that are free."""
+    """Free memory, bytes."""
     disk: float = 1 << 50
     unmade: float = 0
-    """GiB of it that programs and images take when they are made."""
+    """Disk space for programs and images that are not built yet, GiB."""
 
 
 def check(home: NodeHome, network: Network, clusters: int = 0) -> None:
-    """Raises MissingError with all that is missing for a node, and for so many Ray clusters on it."""
+    """Check this computer. Raises MissingError with everything that is missing for a node with `clusters` Ray
+    clusters."""
     if platform.system() != "Linux":
         raise MissingError(
             f"a node needs Linux: this is {platform.system()}",
@@ -109,16 +110,17 @@ def check(home: NodeHome, network: Network, clusters: int = 0) -> None:
         )
     if os.geteuid() != 0:
         raise MissingError(
-            "a node needs root: it makes namespaces, interfaces and cgroups",
+            "a node needs root: it creates namespaces, interfaces and cgroups",
             "sudo ci/node up\nor, where Docker is: kind create cluster, for real pods; ci/kind/up, for simulated nodes",
         )
     if found := lacks(look(home, network, images=bool(clusters)), network, Room.of(clusters)):
         lines = "\n".join(f"  - {what}\n      {how}" for what, how in found)
-        raise MissingError(f"a node needs from this computer:\n{lines}")
+        raise MissingError(f"a node needs the following on this computer:\n{lines}")
 
 
 def look(home: NodeHome, network: Network, *, images: bool = False) -> Facts:
-    """Touches nothing: what is tried is tried in namespaces that go again. `images`: whether those of Ray are made."""
+    """Collect the facts. Changes nothing: kernel features are tried in temporary namespaces. `images`: include the
+    needs of building the images of Ray."""
     absent = tuple(program for program in (*PACKAGES, *(IMAGES if images else ())) if shutil.which(program) is None)
     return Facts(
         absent=absent,
@@ -135,12 +137,12 @@ def look(home: NodeHome, network: Network, *, images: bool = False) -> Facts:
 
 
 def packages() -> list[str]:
-    """Of Debian, that are not here: for a node and for images."""
+    """Return the missing Debian packages for a node and for images."""
     return _packages([program for program in (*PACKAGES, *IMAGES) if shutil.which(program) is None], _has_compiler())
 
 
 def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str, str]]:
-    """What is missing, and how to get it."""
+    """Return everything that is missing, each with a fix."""
     found: list[tuple[str, str]] = []
     if named := _packages(facts.absent, facts.compiler):
         wanted = [
@@ -153,18 +155,28 @@ def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str
             (f"the cgroup controllers {', '.join(facts.controllers)}", "the kernel's command line: cgroup_enable=")
         )
     if facts.closed:
-        found.append((f"cgroups of its own: {facts.closed}", "outside of a container"))
-    found += [(f"of the kernel: {feature}: {why}", fix) for feature, why, fix in facts.features]
+        found.append((f"permission to create cgroups: {facts.closed}", "run it outside of a container"))
+    found += [(f"kernel feature {feature}: {why}", fix) for feature, why, fix in facts.features]
     if facts.clashes:
         found.append(
-            (f"the network {network.all}: {'; '.join(facts.clashes)}", "another one: --network 10.210.0.0/16, say")
+            (
+                f"the network {network.all}: {'; '.join(facts.clashes)}",
+                "use --network 10.210.0.0/16, for example",
+            )
         )
     if facts.hidden:
-        found.append((f"a checkout outside of {', '.join(map(str, HIDDEN))}", "clone it to /srv"))
+        found.append(
+            (
+                f"a checkout outside of {', '.join(map(str, HIDDEN))}",
+                "clone the repository to /srv",
+            )
+        )
     if facts.memory < room.memory * 2**30:
-        found.append((f"{room.memory:g} GiB of free memory: {facts.memory / 2**30:.1f} are free", "end other programs"))
+        found.append(
+            (f"{room.memory:g} GiB of free memory: {facts.memory / 2**30:.1f} are free", "stop other programs")
+        )
     if facts.disk < (disk := room.disk + facts.unmade) * 2**30:
-        fix = "free some, or clone to a larger disk"
+        fix = "free disk space, or clone to a larger disk"
         found.append((f"{disk:.0f} GiB of disk: {facts.disk / 2**30:.1f} are free", fix))
     return found
 
@@ -175,22 +187,22 @@ def _packages(absent: Sequence[str], compiler: bool) -> list[str]:
 
 
 def _untried() -> Iterator[tuple[str, str, str]]:
-    """Yield features of the kernel that do not work here, why, and what might fix it."""
+    """Yield each missing kernel feature with the error and a possible fix."""
     if why := tried("unshare", *NAMESPACES, "true"):
-        yield "namespaces (CONFIG_NAMESPACES)", why, "not inside of a container, or of one that is privileged"
-        return  # nothing else could be tried
+        yield "namespaces (CONFIG_NAMESPACES)", why, "run it outside of a container, or in a privileged one"
+        return  # the other features cannot be tried without namespaces
     for (feature, module), trial in FEATURES.items():
         if why := tried("unshare", *NAMESPACES, "bash", "-c", trial):
-            yield feature, why.splitlines()[-1], f"modprobe {module}; where there is none, another kernel"
+            yield feature, why.splitlines()[-1], f"modprobe {module}; if the module does not exist, use another kernel"
 
 
 def _has_compiler() -> bool:
-    """Or what it is for."""
+    """Return whether runc is built, or a C compiler can build it."""
     return "runc" not in missing(group="node") or (shutil.which("gcc") is not None and SECCOMP.exists())
 
 
 def _of_programs() -> float:
-    """Return GiB that those take which are not built yet."""
+    """Return the disk space for programs that are not built yet, GiB."""
     every = tools(HERE)
     modules = {module.name: module.recipe.disk for name in missing(group="node") if (module := every[name].module)}
     return sum(disk.modules + disk.cache + disk.programs for disk in modules.values()) / 1024
@@ -201,19 +213,19 @@ def _of_images() -> float:
 
 
 def _free_memory() -> float:
-    """Return bytes; as much as set-up finds, which knows of a container's bound."""
+    """Return the free memory in bytes, as set-up measures it: within the limit of a container."""
     return float(output("bash", "-c", f"source {HERE.root}/ci/host.bash; free_memory_gib")) * 2**30
 
 
 def taken(home: NodeHome) -> dict[str, str]:
-    """Whom each network of this computer belongs to, but for what is left of this node."""
+    """Return the owner of each network of this computer, without the remains of this node."""
     routes = json.loads(output("ip", "-json", "-4", "route", "show", "table", "main") or "[]")
     addresses = json.loads(output("ip", "-json", "-4", "address", "show") or "[]")
     return overlaps(routes, addresses, ours=home.cable)
 
 
 def overlaps(routes: list[dict[str, str]], addresses: list[dict[str, object]], *, ours: str) -> dict[str, str]:
-    """Return the same out of what `ip` says."""
+    """Return the owner of each network from the output of `ip`."""
     found: dict[str, str] = {}
     for route in routes:
         if route["dst"] != "default" and route.get("dev") != ours:

@@ -1,4 +1,4 @@
-"""Give a node images: from a layout into containerd, layers that it has already excepted."""
+"""Import images from a layout into the node's containerd, without layers that it already has."""
 
 import subprocess
 from contextlib import suppress
@@ -16,11 +16,11 @@ from testbed.tools import program
 __all__ = ["give", "small_ones", "wait_until_reported"]
 
 SMALL = {"agnhost": ("agnhost", ("pause",)), "coredns": ("coredns", ()), "kuberay-operator": ("kuberay-operator", ())}
-"""Images of one program, and the arguments that are theirs."""
+"""Images of one program, and the arguments of the program."""
 
 
 def small_ones() -> list[Layout]:
-    """Make the images that every node has, each tagged `node`."""
+    """Build the images that every node has, each with the tag `node`."""
     layouts = []
     for name, (tool, arguments) in SMALL.items():
         layout = Layout(LAYOUTS / name)
@@ -30,7 +30,7 @@ def small_ones() -> list[Layout]:
 
 
 def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
-    """Import an image into the containerd inside, and says its reference."""
+    """Import an image into the node's containerd, and return its reference."""
     reference = layout.reference(tag)
     manifest = layout.blobs(tag)[0]
     if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):
@@ -39,8 +39,8 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     command = _command(pid, "images", "import", "-")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as reader:
         assert reader.stdin
-        with suppress(BrokenPipeError):  # the reader says why
-            # The manifest is what the import begins with.
+        with suppress(BrokenPipeError):  # the error of the reader is reported below
+            # The import needs the manifest, even if the node has all layers.
             layout.export(tag, reader.stdin, without=there - {manifest})
         said = reader.communicate()[0].decode(errors="replace")
     if reader.returncode:
@@ -49,7 +49,7 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
 
 
 def wait_until_reported(kubectl: Kubectl, reference: str) -> None:
-    """That the node has an image, the API server hears up to half a minute after the import."""
+    """Wait until the API server lists the image of the node, up to 30 s after the import."""
 
     def reported() -> bool | None:
         images = kubectl.get("node", NODE)["status"].get("images", ())

@@ -1,4 +1,4 @@
-"""The first process of a node: prepares its namespaces, and then buries the dead. Needs nothing but Python itself.
+"""The init process of a node: prepare its namespaces, then reap zombies. It imports only the standard library.
 
 `unshare` starts it: python init.py RUN LIB LOG SETTINGS READY.
 """
@@ -18,11 +18,11 @@ SETTINGS = {
     "kernel/keys/root_maxkeys": "1000000",
     "kernel/keys/root_maxbytes": "25000000",
 }
-"""What a kubelet sets for the whole computer where it finds something else. Here it finds files that say so."""
+"""Kernel settings that a kubelet would change for the whole computer. Files with the expected values replace them."""
 
 
 def main(run: Path, lib: Path, log: Path, settings: Path, ready: Path) -> None:
-    # What the host mounts is seen in here, and what is mounted in here is seen by pods only.
+    # Mounts of the host are visible here; mounts made here are visible to pods only.
     mount("--make-rshared", "/")
     for ours, seen in ((run, "/run"), (lib, "/var/lib"), (log, "/var/log")):
         mount("--bind", str(ours), seen)
@@ -31,7 +31,7 @@ def main(run: Path, lib: Path, log: Path, settings: Path, ready: Path) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(f"{value}\n")
         mount("--bind", str(file), f"/proc/sys/{name}")
-    # These are of the network, and so of this node alone.
+    # These settings belong to the network namespace, so they apply only to this node.
     Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
     Path("/proc/sys/net/bridge/bridge-nf-call-iptables").write_text("1")
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)

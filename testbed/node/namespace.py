@@ -1,4 +1,4 @@
-"""Linux namespaces that hold a node, and the cable that leads into them."""
+"""Linux namespaces of a node, and the veth pair between them and the host."""
 
 import shutil
 import sys
@@ -18,9 +18,9 @@ from testbed.node.shell import output, tried
 __all__ = ["INIT", "enter", "plug", "start", "unplug"]
 
 INIT = "namespaces"
-"""The part whose end is the end of everything in there."""
+"""The init process; its end stops all processes in the namespaces."""
 INSIDE = "eth0"
-"""The node's end of the cable."""
+"""Name of the node's end of the veth pair."""
 
 SCRIPT = Path(__file__).with_name("init.py")
 PATIENCE = 60.0
@@ -28,7 +28,7 @@ PATIENCE = 60.0
 
 
 def start(home: NodeHome) -> tuple[processes.Process, int]:
-    """Return the namespaces: the process that holds them, and the first process inside, as the host counts."""
+    """Create the namespaces. Return the process that holds them, and the pid of the init process on the host."""
     ready = home.folder / "ready"
     ready.unlink(missing_ok=True)
     folders = (home.run, home.lib, home.pod_logs, home.folder / "settings")
@@ -36,7 +36,7 @@ def start(home: NodeHome) -> tuple[processes.Process, int]:
         folder.mkdir(parents=True, exist_ok=True)
     command = [
         *["unshare", "--mount", "--net", "--pid", "--ipc", "--uts", "--fork", "--kill-child", "--mount-proc"],
-        # Links are followed: a virtual environment may lie where the node sees a folder of its own.
+        # The resolved path, because a virtual environment may be in a folder that the node replaces.
         *["--propagation=slave", str(Path(sys.executable).resolve()), "-I", str(SCRIPT), *map(str, (*folders, ready))],
     ]
     holder = processes.start(command, run=run_of(home, INIT), log=home.log(INIT))
@@ -48,12 +48,12 @@ def start(home: NodeHome) -> tuple[processes.Process, int]:
 
 
 def enter(pid: int, command: Sequence[str]) -> list[str]:
-    """Return a command line that runs `command` in there."""
+    """Return a command line that runs `command` in the namespaces."""
     return ["nsenter", f"--target={pid}", "--mount", "--net", "--pid", "--ipc", "--uts", "--wd=/", "--", *command]
 
 
 def plug(home: NodeHome, network: Network, pid: int) -> None:
-    """A cable from the host to the node, and the host's routes to pods and services through it."""
+    """Create a veth pair between host and node, and routes on the host to pods and services."""
     bits = network.cable.prefixlen
     output("ip", "link", "add", home.cable, "type", "veth", "peer", "name", INSIDE, "netns", str(pid))
     output("ip", "address", "add", f"{network.host}/{bits}", "dev", home.cable)
@@ -62,12 +62,12 @@ def plug(home: NodeHome, network: Network, pid: int) -> None:
     output(*enter(pid, ["ip", "link", "set", INSIDE, "up"]))
     for there in (network.pods, network.services):
         output("ip", "route", "add", str(there), "via", str(network.node), "dev", home.cable)
-    # kubelet and kube-proxy ask for a default route to know their address: it leads nowhere.
+    # kubelet and kube-proxy read their address from the default route. No packet uses it.
     output(*enter(pid, ["ip", "route", "add", "unreachable", "default"]))
 
 
 def unplug(home: NodeHome) -> None:
-    """Take the cable out, and with it its routes. The kernel does so too, a while after the last process has gone."""
+    """Remove the veth pair and its routes. The kernel also removes them, some time after the last process ends."""
     if shutil.which("ip") is None:
         return
     for _ in range(100):

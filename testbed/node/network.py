@@ -1,4 +1,4 @@
-"""The addresses of a node: a /16 that only this computer knows."""
+"""The addresses of a node: a private /16 network of this computer."""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -12,24 +12,24 @@ DEFAULT = "10.200.0.0/16"
 
 @dataclass(frozen=True)
 class Network:
-    """Cut into the cable between host and node, the pods, and the services."""
+    """A /16 network, divided into the link between host and node, the pods, and the services."""
 
     all: IPv4Network
 
     @classmethod
     def parse(cls, text: str) -> "Network":
-        """Raises UsageError for what is no private /16."""
+        """Parse a network. Raises UsageError if it is not a private /16."""
         try:
             network = IPv4Network(text)
         except ValueError as error:
             raise UsageError(f"--network {text}: {error}; {DEFAULT}, say") from None
         if network.prefixlen != 16 or not network.is_private:
-            raise UsageError(f"--network {text} is no private network of 16 bits; {DEFAULT}, say")
+            raise UsageError(f"--network {text} is not a private /16 network; example: {DEFAULT}")
         return cls(network)
 
     @classmethod
     def of(cls, server: str) -> "Network":
-        """That of a node, by the URL of its API server."""
+        """Return the network of a node from the URL of its API server."""
         address = IPv4Address(server.removeprefix("https://").partition(":")[0])
         return cls(IPv4Network((address, 16), strict=False))
 
@@ -43,7 +43,7 @@ class Network:
 
     @property
     def host(self) -> IPv4Address:
-        """This computer, as the node sees it."""
+        """Address of this computer in the network of the node."""
         return self.all[2]
 
     @property
@@ -56,7 +56,7 @@ class Network:
 
     @property
     def api(self) -> IPv4Address:
-        """Of the Service `kubernetes`: the first one."""
+        """Address of the Service `kubernetes`: the first of the services."""
         return self.services[1]
 
     @property
@@ -64,5 +64,5 @@ class Network:
         return self.services[10]
 
     def clashes(self, taken: dict[str, str]) -> list[str]:
-        """Whose networks overlap with this one: `taken` is an owner's name by network."""
+        """Describe the networks that overlap with this one. `taken`: owner by network."""
         return [f"{owner} has {text}" for text, owner in taken.items() if self.all.overlaps(IPv4Network(text))]

@@ -1,4 +1,4 @@
-"""The KubeRay operator on a node, as a pod, where it finds Ray by the cluster's own names."""
+"""The KubeRay operator in a pod of a node, so that it resolves the DNS names of the cluster."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ RIGHTS = "rayhelm-testbed-kuberay-operator"
 
 
 def install_operator(kubectl: Kubectl) -> str:
-    """Return CRDs, rights and a Deployment that is ready; returns the operator's version."""
+    """Install CRDs, RBAC and the Deployment, wait until it is ready, and return the operator's version."""
     version = found("kuberay-operator").version
     files = crd_files("kuberay", version=version)
     kubectl.apply_files(*files)
@@ -27,8 +27,7 @@ def install_operator(kubectl: Kubectl) -> str:
 
 
 def _rights() -> dict[str, object]:
-    """Return the ClusterRole that the simulated cluster gives its operator, which is what KubeRay's own chart
-    grants."""
+    """Return the ClusterRole of the operator, which is the same as in KubeRay's own chart."""
     objects = (item for file in ACCOUNTS for item in yaml.safe_load_all(file.read_text()))
     (role,) = (item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", RIGHTS))
     found: dict[str, object] = role

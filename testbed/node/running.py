@@ -1,4 +1,4 @@
-"""A node that runs: its parts can be ended, started again and waited for, one by one."""
+"""A running node: stop, restart and wait for its parts."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ ORDER = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),
     *("containerd", "kubelet", "kube-proxy", "kube-router"),
 )
-"""Of the start, behind the namespaces."""
+"""Order of the start, after the namespaces."""
 
 PATHS = {
     "etcd": "http:/readyz",
@@ -32,13 +32,13 @@ PATHS = {
 
 @dataclass(frozen=True)
 class Node(ControlPlane):
-    """Everything that one `up` started."""
+    """All parts that one `up` started."""
 
     home: NodeHome
     network: Network
 
     def reports_healthy(self, part: Part) -> bool:
         if part.name == INIT:
-            return True  # that it lives is all that it does
+            return True  # it has no health port: a live process is healthy
         scheme, _, path = PATHS[part.name].partition(":")
         return answers(f"{scheme}://{self.network.node}:{PORTS[part.name]}{path}", self.home)

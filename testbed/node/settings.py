@@ -9,10 +9,10 @@ from testbed.node.network import Network
 __all__ = ["CONTAINERD", "PORTS", "SANDBOX", "cni", "containerd", "corefile", "kube_proxy", "kubelet"]
 
 CONTAINERD = "/run/containerd/containerd.sock"
-"""As the node sees it."""
+"""Path in the node."""
 
 SANDBOX = "rayhelm.local/agnhost:node"
-"""Image of every pod's first container, which only waits."""
+"""Image of the pause container of every pod."""
 
 PORTS = {
     "etcd": 2381,
@@ -24,7 +24,7 @@ PORTS = {
     "kube-proxy": 10256,
     "kube-router": 20244,
 }
-"""Health ports of the parts on the node's address. No other process has ports there."""
+"""Health ports of the parts on the node's address, where no other process listens."""
 
 
 def containerd(network: Network, plugins: Path, networks: Path) -> str:
@@ -42,10 +42,10 @@ address = "{network.node}:{PORTS["containerd"]}"
 [plugins."io.containerd.cri.v1.images".pinned_images]
 sandbox = "{SANDBOX}"
 
-# Without the right to be spared by the kernel (CAP_SYS_RESOURCE), runc would fail to ask for it.
+# runc fails to lower oom_score_adj without CAP_SYS_RESOURCE.
 [plugins."io.containerd.cri.v1.runtime"]
 restrict_oom_score_adj = true
-# A profile of AppArmor would be loaded into the host's kernel, and stay.
+# An AppArmor profile would be loaded into the host's kernel and stay there.
 disable_apparmor = true
 
 [plugins."io.containerd.cri.v1.runtime".cni]
@@ -61,7 +61,7 @@ runtime_type = "io.containerd.runc.v2"
 
 
 def cni(network: Network) -> dict[str, Any]:
-    """Return no address is translated: pods reach only each other and the host."""
+    """Return the CNI configuration. Without address translation, pods reach only each other and the host."""
     ranges = [[{"subnet": str(network.pods)}]]
     return {
         "cniVersion": "1.0.0",
@@ -81,7 +81,7 @@ def cni(network: Network) -> dict[str, Any]:
 
 
 def kubelet(network: Network, certificates: Path, cgroup: str, names: Path) -> dict[str, Any]:
-    """`names` is the file that replaces the host's resolv.conf."""
+    """Return the configuration of the kubelet. `names`: file that replaces the host's resolv.conf."""
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
@@ -106,7 +106,7 @@ def kubelet(network: Network, certificates: Path, cgroup: str, names: Path) -> d
         "clusterDNS": [str(network.dns)],
         "resolvConf": str(names),
         "volumePluginDir": "/var/lib/kubelet/plugins-of-volumes",
-        # Images are few and large, and cannot be pulled again.
+        # No image garbage collection: images are large and cannot be pulled again.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {
             "memory.available": "200Mi",
@@ -115,7 +115,7 @@ def kubelet(network: Network, certificates: Path, cgroup: str, names: Path) -> d
             "imagefs.available": "1%",
         },
         "oomScoreAdj": 0,
-        # Pods of a test come and go.
+        # Tests create and delete pods quickly.
         "nodeStatusReportFrequency": "1m",
         "nodeStatusUpdateFrequency": "5s",
         "serializeImagePulls": False,
@@ -132,15 +132,15 @@ def kube_proxy(network: Network, kubeconfig: Path) -> dict[str, Any]:
         "clusterCIDR": str(network.pods),
         "healthzBindAddress": f"{network.node}:{PORTS['kube-proxy']}",
         "metricsBindAddress": "127.0.0.1:10249",
-        # Else it sets limits of the kernel.
+        # Otherwise kube-proxy sets kernel limits.
         "conntrack": {"maxPerCore": 0, "min": 0, "tcpEstablishedTimeout": "0s", "tcpCloseWaitTimeout": "0s"},
         "oomScoreAdj": 0,
     }
 
 
 def corefile() -> str:
-    """Return two blocks: in one, the template would answer before the cluster is asked. Names of the world do not
-    exist."""
+    """Return the Corefile. External names do not exist. There are two server blocks, because in a single one the
+    template would answer before the cluster."""
     return """cluster.local:53 in-addr.arpa:53 ip6.arpa:53 {
     errors
     health

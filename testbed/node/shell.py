@@ -1,4 +1,4 @@
-"""Run the small programs of the host: ip, mount, nft."""
+"""Run programs of the host: ip, mount, nft."""
 
 import subprocess
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ __all__ = ["output", "tried"]
 
 
 def output(*command: str, text: str = "") -> str:
-    """What a command prints. Raises RayhelmError with its words where it fails."""
+    """Run a command and return its output. Raises RayhelmError with its error output."""
     answer = _run(command, text)
     if answer.returncode:
         raise RayhelmError(f"{' '.join(command)}: {(answer.stderr or answer.stdout).strip()}")
@@ -17,7 +17,7 @@ def output(*command: str, text: str = "") -> str:
 
 
 def tried(*command: str) -> str:
-    """Return why a command does not work here; empty where it does."""
+    """Run a command and return its error; empty if it succeeds."""
     try:
         answer = _run(command, "")
     except OSError as error:

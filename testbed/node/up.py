@@ -1,4 +1,4 @@
-"""Start a node, or says that it runs already."""
+"""Start a node, if none runs."""
 
 import json
 import os
@@ -42,8 +42,8 @@ USERS = {
 
 
 def touches(home: NodeHome, network: Network) -> str:
-    """What `up` makes outside of its own namespaces, in words."""
-    return f"""a node on this computer, as root; `ci/node down` takes all of it away:
+    """Describe the changes of `up` outside of the node's namespaces."""
+    return f"""a node on this computer, as root; `ci/node down` removes all of it:
   interface {home.cable}, with {network.host}, and routes through it to {network.pods} and {network.services}
   cgroups {home.cgroup} in {cgroups.ROOT}
   files in {home.folder}
@@ -60,19 +60,19 @@ def up(
     agree: Callable[[str], None] = lambda text: None,
     say: Say = print,
 ) -> Node:
-    """Return a node that is ready, with names, network policies and the KubeRay operator; one that runs and is well is
-    left as it is, and given the operator where it has none. `operator` False leaves that out.
+    """Return a ready node with DNS, network policies and, if `operator`, the KubeRay operator. A healthy node that
+    already runs is reused, and gets the operator if it lacks it.
 
-    `agree` gets a description of what will change, and raises to refuse it.
+    `agree` receives a description of the changes, and raises an error to refuse them.
 
-    Raises MissingError with all that this computer lacks, and the errors of rayhelm.processes where a part does not
+    Raises MissingError with everything that this computer lacks, and the errors of rayhelm.processes if a part does not
     start."""
     _has_tools(operator)
     with alone(home, say):
         if node := _running(home, network):
             return _with_operator(node, say) if operator and not node.record.kuberay else node
         if home.folder.exists() or alive(home):
-            say("here is what is left of another one: clearing it away")
+            say("removing the remains of another node")
             clear(home, say)
         check(home, network)
         agree(touches(home, network))
@@ -99,7 +99,7 @@ def _running(home: NodeHome, network: Network) -> Node | None:
         return None
     node = Node(home, network)
     if str(network.node) not in record.server:
-        raise UsageError(f"a node runs already, at {record.server}: `ci/node down` ends it")
+        raise UsageError(f"a node already runs at {record.server}: `ci/node down` stops it")
     return node if all(node.is_healthy(part) for part in record.parts) else None
 
 
@@ -111,13 +111,13 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
     server = f"https://{network.node}:{settings.PORTS['kube-apiserver']}"
     home.write(Record(kubernetes=kubernetes, kuberay="", server=server))
     if home.kept.exists():
-        say("images that were kept")
+        say("kept images")
         home.lib.mkdir()
         home.kept.rename(home.lib / "containerd")
     _write_files(home, network, server)
     (home.folder / "switched.json").write_text(json.dumps(cgroups.make(home.cgroup)))
 
-    say("namespaces, and a cable to them")
+    say("namespaces and a veth pair")
     node = Node(home, network)
     holder, pid = namespace.start(home)
     run = run_of(home, namespace.INIT)
@@ -146,7 +146,7 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
         images.give(home, pid, layout, "node")
     _begin(node, pid, "kubelet", components.kubelet(program("kubelet"), home, network), _path())
     _begin(node, pid, "kube-proxy", components.kube_proxy(program("kube-proxy"), home))
-    # It exits if its node is not registered.
+    # kube-router exits if the node is not registered.
     _registered(kubectl)
     _begin(node, pid, "kube-router", components.kube_router(program("kube-router"), home, network))
     for name in ORDER:
@@ -182,7 +182,7 @@ def _begin(node: Node, pid: int, name: str, command: list[str], environment: dic
 
 
 def _path() -> dict[str, str]:
-    """containerd looks for runc and its shim in PATH."""
+    """Return PATH with the folders of runc and its shim, where containerd looks for them."""
     ours = {str(program(name).parent): None for name in ("containerd-shim-runc-v2", "runc")}
     return {"PATH": ":".join([*ours, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])}
 
@@ -217,7 +217,7 @@ def _write_files(home: NodeHome, network: Network, server: str) -> None:
 
 
 def _registered(kubectl: Kubectl) -> None:
-    """The kubelet runs before the API server has heard of it."""
+    """Wait until the kubelet has registered the node."""
     wait_until(
         lambda: kubectl("get", "node", NODE, "--ignore-not-found", "--output=name") or None,
         what=f"node {NODE}",

@@ -1,13 +1,13 @@
-"""Simulated nodes: what the real scheduler places real pods on, where there is neither a machine nor a GPU.
+"""Simulated nodes, on which the real scheduler places pods without machines and GPUs.
 
 simulated   nodes of one cluster of a fleet, one for each host of its pools
-hosts       what a host is: its GPU, size, labels, taints
-labels/     labels that each vendor's own discovery writes, as data
+hosts       a host: its GPU, size, labels, taints
+labels/     labels of each vendor's feature discovery, as data
 manifest    a host as a Node
 volumes     volumes for claims of model weights
-kwok        KWOK's command line; stages/ has what it does to nodes and pods
+kwok        KWOK's command line; stages/ has its rules for nodes and pods
 kubectl     sends manifests to a cluster
-kubelet     a node that dies, comes back, or is lost
+kubelet     stop and start the kubelet of a node, or delete the node
 """
 
 from testbed.nodes.kubectl import apply

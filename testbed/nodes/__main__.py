@@ -1,4 +1,4 @@
-"""python -m testbed.nodes FLEET [--cluster NAME]: simulated nodes of a fleet, onto a cluster that KWOK looks after."""
+"""python -m testbed.nodes FLEET [--cluster NAME]: create the simulated nodes of a fleet on a cluster with KWOK."""
 
 import argparse
 import os
@@ -19,14 +19,15 @@ GPUS_PER_NODE = 8
 
 
 def main(arguments: list[str]) -> int:
-    """Exit code: 0, 1 where the fleet or the API server says no, 2 for wrong usage, 3 without kubectl."""
+    """Create the nodes. Exit codes: 0 success, 1 the fleet or the API server reports an error, 2 wrong usage, 3 no
+    kubectl."""
     parser = argparse.ArgumentParser(prog="python -m testbed.nodes", description=__doc__)
     parser.add_argument("fleet", nargs="?", type=Path, metavar="FLEET", help="a fleet file")
-    parser.add_argument("--cluster", default="", help="the cluster, where the fleet has several")
-    parser.add_argument("--gpus", type=int, help=f"no fleet: so many H100, {GPUS_PER_NODE} on a node")
-    parser.add_argument("--cpu-nodes", type=int, default=2, help="nodes without GPUs beside them (2)")
-    parser.add_argument("--kubeconfig", type=Path, help="of the cluster; else KUBECONFIG")
-    parser.add_argument("-o", dest="output", choices=["yaml"], help="print the manifests, and ask no cluster")
+    parser.add_argument("--cluster", default="", help="cluster of the fleet, if it has several")
+    parser.add_argument("--gpus", type=int, help=f"number of H100 GPUs without a fleet, {GPUS_PER_NODE} per node")
+    parser.add_argument("--cpu-nodes", type=int, default=2, help="number of additional nodes without GPUs (2)")
+    parser.add_argument("--kubeconfig", type=Path, help="kubeconfig of the cluster; default: KUBECONFIG")
+    parser.add_argument("-o", dest="output", choices=["yaml"], help="print the manifests, and do not use a cluster")
     chosen = parser.parse_args(arguments)
     try:
         manifests = _manifests(chosen)
@@ -42,7 +43,7 @@ def main(arguments: list[str]) -> int:
 
 
 def reported(manifests: list[dict[str, Any]]) -> str:
-    """`9 nodes with 16 nvidia.com/gpu, 16 volumes`."""
+    """Summarize the manifests: `9 nodes with 16 nvidia.com/gpu, 16 volumes`."""
     kinds = Counter(manifest["kind"] for manifest in manifests)
     devices: Counter[str] = Counter()
     for manifest in manifests:
@@ -55,12 +56,12 @@ def reported(manifests: list[dict[str, Any]]) -> str:
 
 def _manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     if (chosen.fleet is None) == (chosen.gpus is None):
-        raise UsageError("name a fleet file, or a number of GPUs: python -m testbed.nodes --gpus 1000")
+        raise UsageError("a fleet file or a number of GPUs is required: python -m testbed.nodes --gpus 1000")
     if chosen.cpu_nodes < 0:
-        raise UsageError(f"--cpu-nodes {chosen.cpu_nodes}: none or more")
+        raise UsageError(f"--cpu-nodes {chosen.cpu_nodes}: must be 0 or more")
     if chosen.gpus is not None:
         if chosen.gpus < 1 or chosen.gpus % GPUS_PER_NODE:
-            raise UsageError(f"--gpus {chosen.gpus}: a node has {GPUS_PER_NODE}, so a multiple of that")
+            raise UsageError(f"--gpus {chosen.gpus}: must be a multiple of {GPUS_PER_NODE}, the GPUs of a node")
         return [*uniform(nodes=chosen.gpus // GPUS_PER_NODE), *cpu_nodes(chosen.cpu_nodes)]
     loaded = load_fleet(chosen.fleet)
     nodes = simulated(loaded, chosen.cluster)
@@ -70,7 +71,7 @@ def _manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:
 def _kubeconfig(named: Path | None) -> Path:
     path = named or Path(os.environ.get("KUBECONFIG", ""))
     if not path.is_file():
-        said = f"there is no {path}" if named or "KUBECONFIG" in os.environ else "no cluster is named"
+        said = f"there is no {path}" if named or "KUBECONFIG" in os.environ else "no kubeconfig is set"
         raise UsageError(f"{said}: --kubeconfig PATH, or KUBECONFIG=PATH, or `-o yaml` to print the manifests")
     return path
 

@@ -1,4 +1,4 @@
-"""A host that is simulated, and how large it is where the fleet does not say."""
+"""A simulated host, and its default size."""
 
 from dataclasses import dataclass, field
 
@@ -11,12 +11,12 @@ __all__ = ["GIB", "RDMA_SHARES", "Host", "Size", "Taint", "size_of"]
 GIB = 2**30
 
 RDMA_SHARES = 63
-"""Pods that may share an adapter: `rdmaHcaMax` in the examples of NVIDIA's network operator."""
+"""Pods that can share an RDMA adapter: `rdmaHcaMax` in the examples of NVIDIA's network operator."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """What pods can have on a host."""
+    """Allocatable CPU and memory of a host."""
 
     cpus: float
     """Cores."""
@@ -26,7 +26,7 @@ class Size:
 
 @dataclass(frozen=True)
 class Taint:
-    """Keeps off pods that do not tolerate it."""
+    """A node taint."""
 
     key: str
     value: str = ""
@@ -41,25 +41,25 @@ class Host:
     pool: str
     size: Size
     region: str
-    """The cluster's name: fleets do not tell regions."""
+    """Name of the cluster, because fleets have no regions."""
     gpu_kind: GpuKind | None = None
     """None for a host without GPUs."""
     gpus: int = 0
     parts: dict[str, int] = field(default_factory=dict)
-    """What its device plugin offers in place of whole GPUs, by extended resource, where they are shared."""
+    """Parts of shared GPUs by extended resource, which the device plugin offers instead of whole GPUs."""
     mig: dict[str, int] = field(default_factory=dict)
     """MIG instances of each GPU, by profile."""
     slices: int = 0
     """Time slices of each GPU."""
     rdma_resource: str | None = None
     labels: dict[str, str] = field(default_factory=dict)
-    """What the fleet says of the host: it wins over what is made up here."""
+    """Labels of the fleet file; they override the simulated ones."""
     taints: tuple[Taint, ...] = ()
 
 
 def size_of(pool: Pool, gpus: int) -> Size:
-    """What the fleet says of the pool's nodes, else room for the largest worker pods that plans make: one for each
-    GPU or part of one, of a kind that is shared, and once more as much for what runs beside them."""
+    """Return the size of the pool's nodes in the fleet file. The default has capacity for the largest worker pod of a
+    plan per GPU (or per part of a shared GPU), times two for other pods."""
     cpus = CPUS_STEP * (gpus + 1)
     memory = (MEMORY_GIB_BASE + MEMORY_GIB_PER_GPU) * (gpus + 1) * GIB
     return Size(cpus=pool.cpus_per_node or cpus, memory=int(pool.memory_per_node or memory))

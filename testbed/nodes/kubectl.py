@@ -1,4 +1,4 @@
-"""Send manifests to a cluster."""
+"""Apply manifests to a cluster."""
 
 import json
 import subprocess
@@ -15,10 +15,10 @@ MANAGER = "rayhelm-testbed-nodes"
 
 
 def apply(manifests: Sequence[dict[str, Any]], kubeconfig: Path) -> None:
-    """Server-side, so that a second time changes nothing. A node's size is part of its status: it is taken when the
-    node is made, and is a resource of its own from then on.
+    """Apply manifests server-side, so that a second call changes nothing. The size of a node is in its status: it is
+    set when the node is created, and through the status subresource afterwards.
 
-    Raises RayhelmError with what the API server said, MissingError without kubectl."""
+    Raises RayhelmError with the error of the API server, MissingError without kubectl."""
     there = kubectl(kubeconfig, "get", "nodes", "--output=name").split()
     _apply(manifests, kubeconfig)
     again = [item for item in manifests if item["kind"] == "Node" and f"node/{item['metadata']['name']}" in there]
@@ -26,7 +26,7 @@ def apply(manifests: Sequence[dict[str, Any]], kubeconfig: Path) -> None:
 
 
 def kubectl(kubeconfig: Path, *arguments: str, text: str = "") -> str:
-    """What kubectl prints; `text` is its standard input. Raises RayhelmError with what it said."""
+    """Run kubectl with `text` as standard input, and return its output. Raises RayhelmError with its error output."""
     command = [str(program("kubectl")), f"--kubeconfig={kubeconfig}", *arguments]
     answer = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
     if answer.returncode != 0:

@@ -1,4 +1,4 @@
-"""How KWOK is called: with the program, a kubeconfig and a free port."""
+"""Command line and environment of KWOK."""
 
 from pathlib import Path
 
@@ -9,14 +9,15 @@ __all__ = ["STAGES", "kwok_arguments", "kwok_environment"]
 STAGES = Path(__file__).with_name("stages")
 
 POD_ADDRESSES, NODE_ADDRESS = "10.192.0.1/11", "10.224.0.1"
-"""Nothing connects to them, but EndpointSlices refuse loopback. Outside of the ranges of kind and of Services."""
+"""Addresses of simulated pods, outside of the ranges of kind and of Services. Nothing connects to them, but
+EndpointSlices refuse loopback addresses."""
 
 
 def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:
-    """Return KWOK's arguments. `port` on loopback answers /healthz.
+    """Return Return KWOK's arguments. `port` on loopback answers /healthz.
 
-    Only nodes with the label of simulated ones are touched, so it can join a cluster that has real ones. Heartbeats are
-    writes of the node's status and no leases: a KWOK that is started again would wait for the old one's leases."""
+    KWOK changes only nodes with the label of simulated nodes, so the cluster can have real nodes too. Heartbeats are
+    status updates instead of leases, because a restarted KWOK would wait for the leases of the old one."""
     return [
         f"--kubeconfig={kubeconfig}",
         f"--server-address=127.0.0.1:{port}",
@@ -29,5 +30,6 @@ def kwok_arguments(kubeconfig: Path, port: int) -> list[str]:
 
 
 def kwok_environment(folder: Path) -> dict[str, str]:
-    """KWOK reads kwok.yaml of its own folder before what the arguments name: `folder` in place of the user's."""
+    """Return the environment of KWOK. It reads kwok.yaml of its own folder before the arguments: `folder` replaces the
+    user's."""
     return {"KWOK_WORKDIR": str(folder)}

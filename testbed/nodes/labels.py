@@ -1,4 +1,4 @@
-"""Labels that each vendor's own discovery writes: `labels/`, filled with what the catalog knows of the GPU."""
+"""Labels of each vendor's feature discovery: templates in `labels/`, filled with facts of the GPU from the catalog."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -18,29 +18,29 @@ class Labeler(Closed):
     """One file of `labels/`."""
 
     labels: dict[str, str]
-    """Keys and values, with `{facts}`; one whose fact is unknown is left out, as the labeler itself does."""
+    """Keys and values with `{facts}`. A label with an unknown fact is omitted, as the labeler does."""
     by_compute: dict[str, dict[str, str]] = {}
     """Facts of all GPUs of a compute capability."""
     mig: dict[str, str] = {}
-    """Labels for each MIG profile of the GPUs, which then are not shared otherwise."""
+    """Labels for each MIG profile. GPUs with MIG are not time-sliced."""
     sliced: dict[str, str] = {}
-    """Labels that are others where GPUs are offered to several pods."""
+    """Labels with other values if the GPUs are time-sliced."""
     gpus: dict[str, dict[str, str]]
-    """Facts of a GPU by its id in the catalog; `source` says who saw them, or by which rule they are derived."""
+    """Facts of a GPU by its id in the catalog; `source` has their origin or the rule that they are derived by."""
 
 
 class SpotMark(Closed):
-    """How a provider marks nodes that may be taken away."""
+    """Label of a provider for spot nodes."""
 
     key: str
     value: str
     tainted: bool
-    """Whether the label is a taint as well."""
+    """The provider also sets a taint with this key."""
 
 
 def labels_of(gpu_kind: GpuKind, count: int, mig: Mapping[str, int] | None = None, slices: int = 0) -> dict[str, str]:
-    """Return the labels of a host with `count` such GPUs, as its vendor's discovery writes them; none where it has none
-    here.
+    """Return the labels of a host with `count` such GPUs, as its vendor's feature discovery writes them; none without a
+    file.
 
     `mig`: MIG instances of each GPU by profile. `slices`: pods that each GPU is offered to."""
     known = labeler(gpu_kind.vendor)
@@ -60,7 +60,8 @@ def labels_of(gpu_kind: GpuKind, count: int, mig: Mapping[str, int] | None = Non
 
 
 def facts_of(gpu_kind: GpuKind, count: int) -> dict[str, str]:
-    """What labels can tell of a GPU; the catalog's product label wins over the labeler's file."""
+    """Return the facts of a GPU for its labels. The product label of the catalog overrides the one of the labeler's
+    file."""
     facts = {"count": str(count), "mig": str(bool(gpu_kind.mig)).lower()}
     if known := labeler(gpu_kind.vendor):
         facts |= known.by_compute.get(gpu_kind.compute or "", {}) | known.gpus.get(gpu_kind.id, {})
@@ -79,6 +80,6 @@ def labeler(vendor: str) -> Labeler | None:
 
 @cache
 def spot_marks() -> dict[str, SpotMark]:
-    """By provider."""
+    """Return the spot labels by provider."""
     marks = yaml.safe_load((FOLDER / "spot.yaml").read_text())
     return {provider: SpotMark.model_validate(mark) for provider, mark in marks.items()}

@@ -1,4 +1,4 @@
-"""A host as a Node that KWOK takes care of."""
+"""A host as the manifest of a Node for KWOK."""
 
 from typing import Any
 
@@ -8,16 +8,16 @@ from testbed.nodes.labels import labels_of
 __all__ = ["KUBELET", "POOL", "SIMULATED", "node"]
 
 POOL = "testbed.rayhelm.dev/pool"
-"""Label: the pool of the fleet that a node belongs to."""
+"""Label with the pool of a node."""
 SIMULATED = "testbed.rayhelm.dev/simulated"
-"""Label of everything that is made here: `kubectl delete nodes,pv,storageclasses -l testbed.rayhelm.dev/simulated`."""
+"""Label of all simulated objects: `kubectl delete nodes,pv,storageclasses -l testbed.rayhelm.dev/simulated`."""
 KUBELET = "testbed.rayhelm.dev/kubelet"
-"""Label by which KWOK knows its nodes: without it, a node's kubelet is dead."""
+"""Label that KWOK selects its nodes by. A node without it has no kubelet."""
 
 PODS = 110
-"""A kubelet's own default."""
+"""Maximum number of pods: the default of the kubelet."""
 DISK = "1Ti"
-"""Large enough for the caches and spilled objects of any pod; no plan counts it."""
+"""Ephemeral storage: enough for the caches and spilled objects of any pod. Plans do not count it."""
 
 
 def node(host: Host) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _labels(host: Host) -> dict[str, str]:
         "kubernetes.io/arch": "amd64",
         "kubernetes.io/os": "linux",
         "node.kubernetes.io/instance-type": f"simulated.{kind}",
-        # A pool is what shares a network: as near as a fleet comes to a zone.
+        # Hosts of a pool share a network, so the pool stands for the zone.
         "topology.kubernetes.io/region": host.region,
         "topology.kubernetes.io/zone": f"{host.region}.{host.pool}"[:63],
         **(labels_of(host.gpu_kind, host.gpus, host.mig, host.slices) if host.gpu_kind else {}),

@@ -1,4 +1,4 @@
-"""From the pools of a fleet to nodes."""
+"""Build the nodes of a fleet's pools."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -19,19 +19,19 @@ WITHOUT_GPUS = "without-gpus"
 
 
 def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = None) -> list[dict[str, Any]]:
-    """Return the nodes of one cluster of a fleet, one for each host; a fleet with one cluster need not name it.
+    """Return the nodes of one cluster of a fleet, one for each host. `cluster` may be empty if the fleet has one.
 
-    Shares (`gpuFraction`) are held inside Ray: pods ask for whole GPUs, and nodes offer whole ones. What `sharing`
-    cuts is offered in its parts, as after the nodes' labels have been set.
+    Ray manages shares of a GPU (`gpuFraction`): pods request whole GPUs, and nodes offer whole GPUs. Pools with
+    `sharing` offer parts of GPUs, as real nodes do after they are labeled.
 
-    Raises UsageError for a cluster that the fleet does not have, FleetError for GPUs that no chart asks for."""
+    Raises UsageError for a cluster that the fleet does not have, FleetError for GPUs that no chart can request."""
     region, known, names = cluster_of(loaded, cluster), known or load_catalog(), set[str]()
     pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
     return [node(host) for name, pool in pools for host in _hosts(name, pool, loaded, known, names)]
 
 
 def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
-    """Return nodes without GPUs, for heads, downloads and the like."""
+    """Build nodes without GPUs, for heads and download Jobs."""
     size = Size(cpus, memory_gib * GIB)
     return [node(Host(f"{WITHOUT_GPUS}-{index}", WITHOUT_GPUS, size, region)) for index in range(count)]
 
@@ -39,7 +39,7 @@ def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str
 def uniform(
     gpu: str = "H100-SXM-80GB", nodes: int = 125, per_node: int = 8, *, pool: str = "uniform"
 ) -> list[dict[str, Any]]:
-    """Many equal nodes without a fleet: 1,000 GPUs by default.
+    """Build equal nodes without a fleet; by default with 1,000 GPUs.
 
     Raises FleetError for a GPU that the catalog does not know."""
     gpu_kind, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
@@ -52,12 +52,12 @@ def uniform(
 
 
 def pool_of(manifest: dict[str, Any]) -> str:
-    """Return the pool that a node belongs to."""
+    """Return the pool of a node."""
     return str(manifest["metadata"]["labels"][POOL])
 
 
 def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
-    """Return the cluster of that name; the only one where none is named. Raises UsageError."""
+    """Return the name of the cluster; if `wanted` is empty, the only one. Raises UsageError."""
     there = list(loaded.fleet.clusters)
     if wanted in there or (not wanted and len(there) == 1):
         return wanted or there[0]
@@ -69,7 +69,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
     for index, (gpu, gpus, own, labels) in enumerate(_machines(name, pool)):
         gpu_kind = known.gpu(gpu)
         if not labeler(gpu_kind.vendor):
-            problem = loaded.document.problem(("pools", name), f"no chart asks for {gpu_kind.resource} ({gpu_kind.id})")
+            problem = loaded.document.problem(("pools", name), f"no chart requests {gpu_kind.resource} ({gpu_kind.id})")
             raise FleetError(problem)
         spot = spot_marks()[pool.spot] if pool.spot else None
         cut = partition_gpus(name, pool, gpu_kind, loaded, known)
@@ -94,7 +94,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
 
 
 def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
-    """Return the label that selects how the GPUs are shared, as NOTES of chart platform says."""
+    """Return the node label that selects the sharing of the GPUs, as in NOTES of chart `platform`."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
     return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
@@ -109,12 +109,12 @@ def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dic
 
 
 def _vendors_taint(gpu_kind: GpuKind) -> Taint:
-    """As clouds set it on nodes with GPUs, so that nothing else takes their place."""
+    """Return the taint that clouds set on nodes with GPUs, which keeps other pods off."""
     return Taint(gpu_kind.resource, "present")
 
 
 def _unique(name: str, names: set[str]) -> str:
-    """Return hosts of two pools may have the same name; nodes may not."""
+    """Return a unique node name: hosts of two pools can have the same name."""
     while name in names:
         name += "-2"
     names.add(name)

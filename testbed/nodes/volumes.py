@@ -1,4 +1,4 @@
-"""Volumes for claims: the scheduler leaves a pod alone whose claim has none."""
+"""Volumes for claims: the scheduler does not place a pod whose claim has no volume."""
 
 from typing import Any
 
@@ -10,9 +10,9 @@ __all__ = ["volumes"]
 
 
 def volumes(loaded: LoadedFleet, cluster: str = "", count: int = 16) -> list[dict[str, Any]]:
-    """Return the storage class that the cluster's weights name, and `count` volumes of it, which fit any claim.
+    """Return the storage class of the cluster's weights, and `count` volumes of it that fit any claim.
 
-    Made beforehand, because a provisioner is a program; a stage of KWOK frees those whose claim is gone.
+    They are created in advance instead of by a provisioner. A stage of KWOK releases the volumes of deleted claims.
 
     Raises UsageError for a cluster that the fleet does not have."""
     name = loaded.fleet.clusters[cluster_of(loaded, cluster)].weights.storage_class or ""

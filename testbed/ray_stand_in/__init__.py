@@ -1,4 +1,5 @@
-"""A small, honest stand-in for Ray, so that the KubeRay operator brings a RayService to Ready where no container runs.
+"""A stand-in for Ray's dashboard and Serve, with which the KubeRay operator makes a RayService ready without
+containers.
 
 The operator, started with HTTP_PROXY naming this program, sends it everything that it asks of Ray, as absolute URLs:
 

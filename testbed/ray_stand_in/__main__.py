@@ -22,16 +22,16 @@ def main() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m testbed.ray_stand_in", description="A stand-in for Ray.")
-    parser.add_argument("--port", type=int, required=True, help="on 127.0.0.1; 0 takes a free one")
+    parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1; 0: a free one")
     parser.add_argument("--kubeconfig", type=Path, required=True)
-    parser.add_argument("--cluster-domain", default="cluster.local", help="as in the operator's CLUSTER_DOMAIN")
-    parser.add_argument("--state", type=Path, help="folder that keeps configurations and failures over a restart")
+    parser.add_argument("--cluster-domain", default="cluster.local", help="CLUSTER_DOMAIN of the operator")
+    parser.add_argument("--state", type=Path, help="folder for configurations and failures, which survive a restart")
     return parser.parse_args()
 
 
 def _run(options: argparse.Namespace) -> None:
     if not 0 <= options.port <= 65535:
-        raise UsageError(f"--port {options.port} is none: 0 to 65535")
+        raise UsageError(f"--port {options.port} is not between 0 and 65535")
     mirror = Mirror(options.kubeconfig)
     check = RayCheck()
     app = App(

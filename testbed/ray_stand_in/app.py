@@ -1,4 +1,4 @@
-"""Answer each request as Ray would, or with the failure that a test set."""
+"""Answer each request as Ray does, or with the failure that a test has set."""
 
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -18,7 +18,8 @@ __all__ = ["App"]
 
 
 class App:
-    """`ready` says whether `objects` has seen the API server; `check` objects to configurations."""
+    """The application. `ready`: whether `objects` has read the API server. `check`: returns Ray's error for a
+    configuration."""
 
     def __init__(
         self,
@@ -55,9 +56,9 @@ class App:
 
     def _proxied(self, request: Request, url: SplitResult, port: int) -> Answer | NoAnswer:
         if url.scheme != "http":
-            raise Dead(f"{request.target}: only http is known here")
+            raise Dead(f"{request.target}: only http is supported")
         if not self._ready():
-            raise Dead("the API server has not been seen yet")
+            raise Dead("the API server was not read yet")
         host = url.hostname or ""
         if _is_ip(host):
             return self._serve(request, url, head_of_ip(self._objects, host), port)
@@ -79,7 +80,7 @@ class App:
         options = deployed.started_with.get("http_options") or {}
         listens = int(options.get("port", 8000))
         if deployed.started_with.get("proxy_location") == "Disabled" or options.get("host") in LOOPBACK:
-            raise Dead(f"no process listens on port {port}: Serve's configuration does not let others reach its proxy")
+            raise Dead(f"no process listens on port {port}: Serve's proxy is disabled or on loopback")
         if port != listens:
             raise Dead(f"no process listens on port {port}: Serve on {head.pod.name} listens on {listens}")
         failure = self._failures.of(head)

@@ -1,4 +1,4 @@
-"""How tests read and set the failures of the stand-in."""
+"""Client of the stand-in for tests: read its state, and set failures."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -25,9 +25,8 @@ class FailureFields(TypedDict, total=False):
 
 
 class RayStandIn:
-    """`url`: where the stand-in listens, for example http://127.0.0.1:8899. A name is that of a RayCluster or of a
-    RayService, which means all of its RayClusters. Every method raises RayhelmError where the stand-in refuses or is
-    not there."""
+    """Client of the stand-in at `url` (http://127.0.0.1:8899). `name` is a RayCluster, or a RayService for all of its
+    RayClusters. Every method raises RayhelmError if the stand-in refuses the request or does not answer."""
 
     def __init__(self, url: str, *, timeout: float = 30.0) -> None:
         self._client = httpx.Client(base_url=url, timeout=timeout, trust_env=False)
@@ -42,27 +41,26 @@ class RayStandIn:
         self._client.close()
 
     def ready(self) -> bool:
-        """It has seen the API server: before that every host is dead to it."""
+        """Return whether the stand-in has read the API server; before that it answers 502 for every host."""
         return bool(self._ask("GET", "/-/stand-in").json()["ready"])
 
     def checked_by(self) -> str:
-        """What checks configurations: a version of Ray, or the shape of the JSON."""
+        """Return the check of configurations: a version of Ray, or the shape of the JSON."""
         return str(self._ask("GET", "/-/stand-in").json()["checked_by"])
 
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
-        """Return every PUT so far in the order of time, refused ones included, and those to clusters that are gone:
-        also to those of an earlier RayService of this name."""
+        """Return all PUTs in order of time, including refused ones and those to deleted clusters of this name."""
         return tuple(map(Put.model_validate, self._instructions(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
-        """Return the failure that was set under exactly this name."""
+        """Return the failure that was set for exactly this name."""
         reported = self._instructions(namespace, name)["failure"]
         return None if reported is None else Failure.model_validate(reported)
 
     def fail(self, namespace: str, name: str, **reported: Unpack[FailureFields]) -> None:
-        """As `Failure` has it: `fail("models", "web", applications={"chat": "DEPLOY_FAILED"})`. From now on, until it
-        is healed, and as said here alone, whatever was said before under this name. It outlives the RayService:
-        `failing` heals by itself."""
+        """Set a failure: `fail("models", "web", applications={"chat": "DEPLOY_FAILED"})`. It replaces an earlier
+        failure of this name and stays until `heal`, even if the RayService is deleted. `failing` heals at the end of
+        its block."""
         self._ask("PUT", f"/-/stand-in/{namespace}/{name}", content=Failure(**reported).model_dump_json())
 
     def heal(self, namespace: str, name: str) -> None:
@@ -70,7 +68,7 @@ class RayStandIn:
 
     @contextmanager
     def failing(self, namespace: str, name: str, **reported: Unpack[FailureFields]) -> Iterator[None]:
-        """Fails within, and is healed whatever happens there."""
+        """Set a failure while the block runs."""
         self.fail(namespace, name, **reported)
         try:
             yield

@@ -1,4 +1,4 @@
-"""The path on which tests talk to the stand-in itself."""
+"""HTTP API of the stand-in for tests."""
 
 import re
 from collections.abc import Callable
@@ -16,7 +16,7 @@ PLACE = re.compile(r"/-/stand-in/(?P<namespace>[a-z0-9-]+)/(?P<name>[a-z0-9.-]+)
 
 
 class Control:
-    """See the package's docstring for the paths."""
+    """HTTP API for tests; the docstring of the package has the paths."""
 
     def __init__(
         self,

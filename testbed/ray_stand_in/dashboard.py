@@ -1,4 +1,4 @@
-"""Ray's dashboard: the two calls that the operator makes for a RayService."""
+"""Ray's dashboard: the two API calls of the operator for a RayService."""
 
 import json
 from collections.abc import Callable
@@ -18,7 +18,7 @@ APPLICATIONS = "/api/serve/applications/"
 
 
 class Dashboard:
-    """`check` gives Ray's objection to a configuration, or None."""
+    """The dashboard API. `check` returns Ray's error for a configuration, or None."""
 
     def __init__(self, objects: Objects, memory: Memory, check: Callable[[object], str | None]) -> None:
         self._objects = objects
@@ -27,7 +27,7 @@ class Dashboard:
         self._tokens = Tokens(objects)
 
     def __call__(self, request: Request, url: SplitResult, head: Head, failure: Failure) -> Answer:
-        """Raises Dead, Unreachable."""
+        """Answer a request. Raises Dead or Unreachable."""
         refusal = text(failure.dashboard, "set to fail") if failure.dashboard else self._tokens.refusal(head, request)
         known = {"GET": self._get, "PUT": self._put} if url.path == APPLICATIONS else {}
         if request.method not in known:
@@ -53,7 +53,7 @@ class Dashboard:
         try:
             config = json.loads(request.body)
         except ValueError as error:
-            # Ray's dashboard answers with the traceback that ends in this line.
+            # Ray's dashboard answers with a traceback that ends with this line.
             answer = text(500, f"{type(error).__module__}.{type(error).__name__}: {error}")
             self._memory.refuse(head, request.body.decode(errors="replace"), 500, answer.body.decode())
             return answer

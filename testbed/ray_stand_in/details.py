@@ -1,4 +1,4 @@
-"""The dashboard's answer to GET: Ray's ServeInstanceDetails, as far as it can be known without running anything."""
+"""The dashboard's answer to GET: the fields of Ray's ServeInstanceDetails that are known without running anything."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +13,7 @@ NOTHING_DEPLOYED: Mapping[str, Any] = {
     "applications": {},
     "target_capacity": None,
 }
-"""What Ray answers while Serve does not run."""
+"""Ray's answer while Serve does not run."""
 
 _DEPLOYMENT = {
     "RUNNING": ("HEALTHY", "CONFIG_UPDATE_COMPLETED"),
@@ -21,7 +21,7 @@ _DEPLOYMENT = {
     "DEPLOY_FAILED": ("DEPLOY_FAILED", "REPLICA_STARTUP_FAILED"),
     "DELETING": ("UPDATING", "DELETING"),
 }
-"""Status of an application to status and trigger of its deployments."""
+"""Status and trigger of the deployments by the status of their application."""
 
 
 def name_of(application: Mapping[str, Any]) -> str:
@@ -29,7 +29,7 @@ def name_of(application: Mapping[str, Any]) -> str:
 
 
 def details(deployed: Deployed, statuses: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """`statuses`: status and message of each application, by name."""
+    """Build the answer. `statuses`: status and message of each application, by name."""
     return {
         **NOTHING_DEPLOYED,
         "proxy_location": deployed.started_with.get("proxy_location", "EveryNode"),

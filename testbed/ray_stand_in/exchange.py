@@ -1,4 +1,4 @@
-"""One question and one answer, without sockets."""
+"""A request and its answer, without sockets."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -12,9 +12,9 @@ __all__ = ["Answer", "NoAnswer", "Request", "as_json", "text"]
 class Request:
     method: str
     target: str
-    """What stands after the method: an absolute URL from a client of a proxy, else a path."""
+    """Request target: an absolute URL from a client of a proxy, else a path."""
     headers: Mapping[str, str]
-    """Names in lower case."""
+    """Headers by lowercase name."""
     body: bytes = b""
 
 
@@ -27,7 +27,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """No answer, for as long as `goes_on` says so."""
+    """No answer while `goes_on` returns true."""
 
     goes_on: Callable[[], bool]
 

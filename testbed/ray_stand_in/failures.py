@@ -1,4 +1,4 @@
-"""Failures that tests set: how, for which cluster, and until when."""
+"""Failures that tests set, by RayCluster or RayService."""
 
 import threading
 from collections.abc import Mapping
@@ -13,31 +13,31 @@ from testbed.ray_stand_in.lookup import Head
 
 __all__ = ["Broken", "Failure", "Failures"]
 
-# RUNNING is not among them: a test can make the stand-in fail, not succeed.
+# Without RUNNING: a test can make an application fail, but not succeed.
 Broken = Literal["NOT_STARTED", "DEPLOYING", "DEPLOY_FAILED", "UNHEALTHY", "DELETING"]
 
 
 class Failure(Closed):
-    """How to fail. Whatever is not said goes on as before."""
+    """A failure. Parts that are not set behave normally."""
 
     applications: Mapping[str, Broken] = {}
-    """Status of an application, by its name; one that was not PUT does not appear for being named here."""
+    """Status by application. It applies only to applications that were PUT."""
     dashboard: int | None = Field(default=None, ge=300, le=599)
     """HTTP status of every answer of the dashboard."""
     serve: int | None = Field(default=None, ge=300, le=599)
-    """HTTP status of Serve's health."""
+    """HTTP status of Serve's health check."""
     hang: bool = False
-    """Take every request and never answer it."""
+    """Accept every request and never answer."""
     only_new: bool = False
-    """Spare the RayClusters that are there when this is said: the next one fails, as with a bad upgrade."""
+    """Do not apply to RayClusters that exist now: the next one fails, as in a failed upgrade."""
 
 
 class Instruction(Closed):
-    """A failure and those that it spares."""
+    """A failure, and the RayClusters that it does not apply to."""
 
     failure: Failure
     spared: tuple[str, ...] = ()
-    """UIDs of RayClusters."""
+    """UIDs of RayClusters without the failure."""
 
 
 _BOOK = TypeAdapter(dict[str, Instruction])
@@ -55,12 +55,12 @@ class Failures:
         self._lock = threading.Lock()
 
     def reported(self, namespace: str, name: str) -> Failure | None:
-        """What was said under exactly this name."""
+        """Return the failure of exactly this name."""
         reported = self._instructions.get(f"{namespace}/{name}")
         return reported.failure if reported else None
 
     def fail(self, namespace: str, name: str, failure: Failure, spared: tuple[str, ...]) -> None:
-        """Take the place of what was said before under this name."""
+        """Set the failure of a name; it replaces an earlier one."""
         with self._lock:
             self._keep({**self._instructions, f"{namespace}/{name}": Instruction(failure=failure, spared=spared)})
 
@@ -69,7 +69,7 @@ class Failures:
             self._keep({key: reported for key, reported in self._instructions.items() if key != f"{namespace}/{name}"})
 
     def of(self, head: Head) -> Failure:
-        """Return how the Ray of this head fails; a Failure without content where it does not."""
+        """Return the failure of a head; an empty Failure if it has none."""
         for name in (head.cluster.name, head.cluster.service):
             reported = self._instructions.get(f"{head.cluster.namespace}/{name}")
             if reported and head.cluster.uid not in reported.spared:

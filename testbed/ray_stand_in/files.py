@@ -1,4 +1,4 @@
-"""State on disk: a file is there whole or not at all."""
+"""State on disk, written atomically."""
 
 from pathlib import Path
 from typing import TypeVar
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def write(path: Path, kind: TypeAdapter[T], content: T) -> None:
-    """Under another name first, so that a reader and a crash find the old content or the new one."""
+    """Write a temporary file and rename it, so that readers find the old or the new content, also after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     fresh = path.with_name(f".{path.name}.new")
     fresh.write_bytes(kind.dump_json(content))
@@ -25,5 +25,5 @@ def read(path: Path, kind: TypeAdapter[T]) -> T:
         return kind.validate_json(path.read_bytes())
     except ValidationError as error:
         raise RayhelmError(
-            f"{path} is not what the stand-in for Ray writes: delete it, or name another --state\n{error}"
+            f"{path} is not a state file of the stand-in for Ray: delete it, or use another --state\n{error}"
         ) from error

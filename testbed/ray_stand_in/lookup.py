@@ -1,4 +1,4 @@
-"""From the host and port of a URL to the head that would have answered, or to the reason why none would."""
+"""Find the head that a URL addresses, or the reason why none answers."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ __all__ = ["Dead", "Head", "head_of_ip", "head_of_service", "lacking"]
 
 
 class Dead(Exception):
-    """No process listens there; the message says why."""
+    """No process listens at the address; the message has the reason."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """A head that answers."""
+    """A running head."""
 
     cluster: Cluster
     pod: Pod
 
     @property
     def life(self) -> str:
-        """What Ray's memory hangs on: the container that runs, or the store that outlives it."""
+        """Id of the state of Ray: of the running container, or of the RayCluster with GCS fault tolerance."""
         return self.cluster.uid if self.cluster.remembers else f"{self.pod.uid}/{self.pod.restarts}"
 
 
 def head_of_service(objects: Objects, host: str, domain: str) -> Head:
-    """Return the head behind `<head Service>.<namespace>.svc.<domain>`. Raises Dead."""
+    """Return the head of `<head Service>.<namespace>.svc.<domain>`. Raises Dead."""
     service, _, rest = host.partition(".")
     namespace = rest.removesuffix(f".svc.{domain}")
     if not service or not namespace or f"{namespace}.svc.{domain}" != rest or "." in namespace:
@@ -48,11 +48,11 @@ def head_of_ip(objects: Objects, ip: str) -> Head:
     for cluster in objects.clusters():
         if cluster.uid == heads[0].owner:
             return Head(cluster, heads[0])
-    raise Dead(f"the RayCluster of the pod {heads[0].name} is gone")
+    raise Dead(f"the RayCluster of pod {heads[0].name} does not exist")
 
 
 def lacking(objects: Objects, cluster: Cluster) -> dict[str, int]:
-    """Return how many Ready pods each worker group lacks of its minimum; groups that lack none are left out."""
+    """Return the number of Ready pods that are missing from the minimum, by worker group, without complete groups."""
     ready = Counter(pod.group for pod in objects.pods() if pod.owner == cluster.uid and pod.ready and not pod.is_head)
     return {group: least - ready[group] for group, least in cluster.minimum.items() if ready[group] < least}
 

@@ -1,4 +1,4 @@
-"""What was PUT, and what of it the Ray of a head still knows."""
+"""PUT configurations, and the one that each head still has."""
 
 import threading
 import time
@@ -26,31 +26,31 @@ class Put(Closed):
     """HTTP status of the answer."""
     answer: str
     body: Any
-    """The JSON that was PUT; its text where it was none."""
+    """JSON of the request; the text if it is not JSON."""
 
 
 class Deployed(Closed):
-    """A configuration in force."""
+    """The current configuration of a head."""
 
     config: dict[str, Any]
     time: float
     """Seconds since 1970."""
     started_with: dict[str, Any]
-    """The first configuration of this life: Serve opens its port by it and changes it no more."""
+    """First configuration since the head started. Serve opens its port by it and does not change the port later."""
     has_routes: bool
-    """An application with a route was there once: Serve's proxy is healthy from then on."""
+    """An application with a route was deployed, so Serve's proxy is healthy from then on."""
     running: frozenset[str] = frozenset()
-    """Applications that were RUNNING with what the configuration says of them now."""
+    """Applications that were RUNNING with their current configuration."""
 
 
 class Record(Closed):
-    """One RayCluster."""
+    """State of one RayCluster."""
 
     namespace: str
     cluster: str
     service: str
     life: str
-    """The head's life in which `deployed` was PUT."""
+    """`Head.life` when `deployed` was PUT."""
     deployed: Deployed | None = None
     puts: tuple[Put, ...] = ()
 
@@ -59,7 +59,7 @@ _RECORD = TypeAdapter(Record)
 
 
 class Memory:
-    """Records by the UID of the RayCluster, in a file each where a folder is given. For many threads."""
+    """Records by UID of the RayCluster; thread-safe. With a folder, each is stored in a file."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder / "clusters" if folder else None
@@ -68,23 +68,23 @@ class Memory:
         self._records = {file.stem: read(file, _RECORD) for file in files}
 
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
-        """What was PUT to a RayCluster, or to all those of a RayService, in the order of time."""
+        """Return the PUTs to a RayCluster, or to all RayClusters of a RayService, in order of time."""
         records = [record for record in self._records.values() if record.namespace == namespace]
         found = [put for record in records if name in (record.cluster, record.service) for put in record.puts]
         return tuple(sorted(found, key=lambda put: put.time))
 
     def deployed(self, head: Head) -> Deployed | None:
-        """What the Ray of this head knows; None before the first PUT of its life."""
+        """Return the current configuration of a head; None before the first PUT since it started."""
         record = self._records.get(head.cluster.uid)
         return record.deployed if record and record.life == head.life else None
 
     def refuse(self, head: Head, body: Any, status: int, answer: str) -> None:
-        """Record a PUT that changed nothing."""
+        """Record a refused PUT."""
         with self._lock:
             self._keep(head, self.deployed(head), _put(head, body, status, answer))
 
     def accept(self, head: Head, config: dict[str, Any]) -> None:
-        """Puts a configuration in force. Applications that it leaves as they were go on running."""
+        """Apply a configuration. Unchanged applications keep running."""
         with self._lock:
             before = self.deployed(head)
             unchanged = _unchanged(before.config, config) if before else frozenset[str]()
@@ -98,7 +98,7 @@ class Memory:
             self._keep(head, deployed, _put(head, config, 200, ""))
 
     def note_running(self, head: Head, config: dict[str, Any], names: frozenset[str]) -> None:
-        """Record which applications came to run with a configuration, should it still be in force."""
+        """Record the applications that run with a configuration, if it is still the current one."""
         with self._lock:
             deployed = self.deployed(head)
             if deployed and deployed.config == config and deployed.running != names:

@@ -1,8 +1,8 @@
-"""Follow pods and RayClusters of the API server, so that a question about hundreds of pods costs it nothing.
+"""Follow pods and RayClusters of the API server, so that a query of hundreds of pods needs no request to it.
 
-Each kind is listed once and then watched. Whatever goes wrong (a restart of the API server, a version too old, CRDs
-that are not there yet, a line cut in two), it is listed again. Meanwhile the last state seen holds, as Ray would go on.
-"""
+Each kind is listed once and then watched. After any error (a restart of the API server, an expired resource version,
+missing CRDs, an incomplete line), the kind is listed again. Meanwhile the last state stays valid, as Ray would continue
+to run."""
 
 import base64
 import json
@@ -26,11 +26,11 @@ _WATCH = 240
 _PAUSE = 0.5
 """Seconds between the end of a watch, or a failure, and the next list."""
 _LOST = (OSError, ValueError, KeyError, pykube.exceptions.PyKubeError)
-"""What a failed request raises: requests' errors are OSErrors, and half an object has no keys."""
+"""Errors of a failed request: the errors of requests are OSErrors, and an incomplete object lacks keys."""
 
 
 class Followed(Generic[T]):
-    """One kind of object, in all namespaces, by UID. `ask(**parameters)` gives the lines of the API server's answer:
+    """Objects of one kind in all namespaces, by UID. `ask(**parameters)` returns the lines of the API server's answer:
     the list in one line, or one event of a watch per line."""
 
     def __init__(self, what: str, ask: Callable[..., Iterator[bytes]], parse: Callable[[Mapping[str, Any]], T]) -> None:
@@ -43,7 +43,7 @@ class Followed(Generic[T]):
         return tuple(self._known.values())
 
     def follow(self, goes_on: Callable[[], bool], pause: Callable[[], object]) -> None:
-        """Until `goes_on` says no after a watch; `pause` waits before the next list."""
+        """List and watch until `goes_on` returns false after a watch; `pause` waits before the next list."""
         lost = False
         while goes_on():
             try:
@@ -74,7 +74,7 @@ class Followed(Generic[T]):
     def _take(self, kind: str, found: Mapping[str, Any]) -> None:
         uid = found["metadata"]["uid"]
         if kind == "DELETED":
-            # Another dictionary, for other threads may be walking through this one.
+            # A new dictionary, because other threads may iterate over the current one.
             self._known = {key: item for key, item in self._known.items() if key != uid}
         elif uid in self._known:
             self._known[uid] = self._parse(found)
@@ -83,7 +83,7 @@ class Followed(Generic[T]):
 
 
 class Mirror:
-    """The API server that a kubeconfig names. Needs the rights of cluster-role.yaml."""
+    """Pods and RayClusters of a kubeconfig's API server. Needs the permissions of cluster-role.yaml."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
@@ -93,7 +93,7 @@ class Mirror:
         self._ended = threading.Event()
 
     def start(self) -> None:
-        """Follow in threads of its own."""
+        """Start the watches in their own threads."""
         for kind in (self._pods, self._clusters):
             arguments = (lambda: not self._ended.is_set(), lambda: self._ended.wait(_PAUSE))
             threading.Thread(target=kind.follow, args=arguments, daemon=True).start()
@@ -102,7 +102,7 @@ class Mirror:
         self._ended.set()
 
     def ready(self) -> bool:
-        """Return every kind was listed once."""
+        """Return whether every kind was listed once."""
         return self._pods.seen and self._clusters.seen
 
     def clusters(self) -> Sequence[Cluster]:
@@ -124,7 +124,7 @@ class Mirror:
 
 
 def _asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Callable[..., Iterator[bytes]]:
-    # A client for each thread. It is longer patient than a watch may be silent.
+    # One client per thread. Its timeout is longer than a watch without events.
     client = _client(kubeconfig, timeout=_WATCH + 30)
 
     def ask(**parameters: str) -> Iterator[bytes]:
@@ -138,13 +138,13 @@ def _asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Cal
 
 def _client(kubeconfig: Path, timeout: float) -> Any:
     if not kubeconfig.is_file():
-        raise MissingError(f"there is no kubeconfig {kubeconfig}", "make control-plane")
+        raise MissingError(f"kubeconfig {kubeconfig} does not exist", "make control-plane")
     try:
         client = pykube.HTTPClient(pykube.KubeConfig.from_file(str(kubeconfig)), timeout=timeout)
     except Exception as error:
-        # pykube raises whatever the broken file makes happen.
-        raise RayhelmError(f"{kubeconfig} is no kubeconfig: {error!r}") from error
-    # The proxy of the environment is this very program.
+        # pykube raises many kinds of errors for a broken file.
+        raise RayhelmError(f"{kubeconfig} is not a kubeconfig: {error!r}") from error
+    # The proxy of the environment is this program itself.
     client.session.trust_env = False
     return client
 

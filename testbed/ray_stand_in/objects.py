@@ -1,4 +1,4 @@
-"""What the stand-in reads of pods and RayClusters, and nothing else of them."""
+"""The fields of pods and RayClusters that the stand-in reads."""
 
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ class Pod:
     name: str
     uid: str
     owner: str
-    """UID of the RayCluster that made it."""
+    """UID of the RayCluster that owns the pod."""
     is_head: bool
     group: str
     ip: str
     ready: bool
     """Phase Running and condition Ready."""
     restarts: int
-    """How often Ray's container was started again."""
+    """Restarts of Ray's container."""
     dashboard_port: int | None
-    """Where Ray's dashboard listens; None when it can be reached from its own pod only, or is switched off."""
+    """Port of Ray's dashboard; None if it listens on loopback only or is off."""
     token_mode: bool
     token_secret: tuple[str, str] | None
     """Name and key of the Secret that holds Ray's token."""
@@ -41,23 +41,23 @@ class Cluster:
     name: str
     uid: str
     service: str
-    """The RayService that made it, or an empty string."""
+    """RayService that owns the cluster; empty if there is none."""
     head_service: str
     remembers: bool
-    """GCS fault tolerance: what was PUT outlives the head."""
+    """GCS fault tolerance: configurations survive the loss of the head."""
     minimum: Mapping[str, int]
-    """Pods that each worker group has at least."""
+    """Minimum number of pods by worker group."""
 
 
 class Objects(Protocol):
-    """The API server, as far as the stand-in looks at it."""
+    """The API server, as the stand-in uses it."""
 
     def clusters(self) -> Sequence[Cluster]: ...
 
     def pods(self) -> Sequence[Pod]: ...
 
     def secret(self, namespace: str, name: str, key: str) -> str | None:
-        """Return one value of a Secret, None where there is none. Raises Unreachable."""
+        """Return one value of a Secret; None if it does not exist. Raises Unreachable."""
 
 
 class Unreachable(Exception):
@@ -65,7 +65,7 @@ class Unreachable(Exception):
 
 
 def cluster_of(found: Mapping[str, Any]) -> Cluster:
-    """Return a RayCluster out of the API server's JSON."""
+    """Parse a RayCluster from the API server's JSON."""
     about, spec = found["metadata"], found.get("spec") or {}
     own_service = (spec.get("headGroupSpec") or {}).get("headService") or {}
     marked = str((about.get("annotations") or {}).get("ray.io/ft-enabled", "")).lower() == "true"
@@ -85,7 +85,7 @@ def cluster_of(found: Mapping[str, Any]) -> Cluster:
 
 
 def pod_of(found: Mapping[str, Any]) -> Pod:
-    """Return a pod out of the API server's JSON; Ray's container is the first one."""
+    """Parse a pod from the API server's JSON; Ray's container is the first one."""
     about, status = found["metadata"], found.get("status") or {}
     labels = about.get("labels") or {}
     container = found["spec"]["containers"][0]

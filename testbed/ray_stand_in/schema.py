@@ -1,4 +1,4 @@
-"""Whether Ray would take a configuration: asked of Ray's own schema where Ray is installed."""
+"""Check configurations with Ray's own schema, or by their shape if Ray is not installed."""
 
 import importlib
 import threading
@@ -24,18 +24,19 @@ class _Shape(BaseModel):
 
 
 def shape_check(body: object) -> str | None:
-    """What is wrong with the JSON, as far as it can be checked without Ray; None for valid JSON."""
+    """Return the error of a configuration by its shape, without Ray; None if it is valid."""
     return _objection(_Shape, body)
 
 
 class RayCheck:
-    """Imports Ray in a thread of its own, so that the program is up at once; the first question waits for it."""
+    """Check with Ray's schema. Ray is imported in a thread, so that the program starts at once; the first check waits
+    for it."""
 
     def __init__(self, load: Callable[[], tuple[str, type[BaseModel]]] | None = None) -> None:
         self._load = load or _load_ray
         self._schema: type[BaseModel] = _Shape
         self.by = "loading Ray"
-        """What checks: a version of Ray, or the shape with the reason why."""
+        """Description of the check: a version of Ray, or the shape, with the reason."""
         self._thread = threading.Thread(target=self._import, daemon=True)
         self._thread.start()
 
@@ -50,7 +51,7 @@ class RayCheck:
             self.by = f"Ray {version}"
         except Exception as error:
             # A broken installation can raise anything; `by` reports it, and answers continue.
-            self.by = f"the shape of the JSON only, for Ray cannot be imported: {error}"
+            self.by = f"only the shape of the JSON, because Ray cannot be imported: {error}"
 
 
 def _load_ray() -> tuple[str, type[BaseModel]]:

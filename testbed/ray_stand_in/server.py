@@ -1,4 +1,4 @@
-"""The socket: HTTP/1.1 with connections that stay open, and absolute URLs as a proxy gets them."""
+"""HTTP/1.1 server with keep-alive connections, and absolute URLs as for a proxy."""
 
 import select
 import socket
@@ -13,13 +13,13 @@ from testbed.ray_stand_in.exchange import Answer, NoAnswer, Request
 __all__ = ["Server"]
 
 LARGEST = 16 * 2**20
-"""Bytes of a body. A RayService has at most 1.5 MiB, for etcd takes no more."""
+"""Maximum size of a body, bytes. A RayService has at most 1.5 MiB, the limit of etcd."""
 _GLANCE = 0.1
-"""Seconds between two checks whether the request still hangs."""
+"""Seconds between two checks whether a request without an answer must continue to wait."""
 
 
 class Server(ThreadingHTTPServer):
-    """Listens on loopback only; `port` 0 takes a free one. Raises OSError for a port that is taken."""
+    """A server on loopback; `port` 0 is a free one. Raises OSError for a port in use."""
 
     daemon_threads = True
     request_queue_size = 128
@@ -35,7 +35,7 @@ class Server(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_port}"
 
     def log(self, request: Request, status: int, said: bytes) -> None:
-        """Every PUT and DELETE, and of the questions that come every two seconds those with a new answer."""
+        """Log every PUT and DELETE, and GETs with a new answer, because the operator sends them every two seconds."""
         place = (request.method, request.target)
         with self._lock:
             before = self._said.get(place)
@@ -102,5 +102,5 @@ class Handler(BaseHTTPRequestHandler):
                 time.sleep(_GLANCE)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Refusals of the base class come here; everything else is logged with its answer."""
+        """Ignore messages of the base class: requests are logged with their answers."""
         print(self.address_string(), format % args, file=sys.stderr, flush=True)

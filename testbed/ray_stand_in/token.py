@@ -1,4 +1,4 @@
-"""Ray's token mode, as the head pod was started with it."""
+"""Ray's token authentication, with the token of the head pod's start."""
 
 import hmac
 
@@ -10,15 +10,15 @@ __all__ = ["Tokens"]
 
 
 class Tokens:
-    """A container reads its token when it starts: a Secret that changes later does not reach it."""
+    """Tokens by container. A container reads its token at its start, so a later change of the Secret has no effect."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._known: dict[tuple[str, int], str] = {}
 
     def refusal(self, head: Head, request: Request) -> Answer | None:
-        """Return Ray's answer to a request without the right token, or None. Raises Dead for a head that could not have
-        started, and Unreachable."""
+        """Return Ray's answer to a request without the right token, or None. Raises Dead for a head that cannot start,
+        and Unreachable."""
         if not head.pod.token_mode:
             return None
         token = self._token(head)

@@ -1,5 +1,5 @@
-"""python -m testbed.tools [--list] [--group GROUP] [NAME...]: builds and fetches what is not found; without names, all
-that belongs to no group, or to the one that is named."""
+"""python -m testbed.tools [--list] [--group GROUP] [NAME...]: build or fetch missing tools. Without NAME: all tools of
+the group; without a group: all tools that have none."""
 
 import argparse
 import signal
@@ -19,13 +19,14 @@ from testbed.tools.lock import one_at_a_time
 
 
 def main(arguments: list[str], checkout: Checkout = HERE) -> int:
-    """Exit code: 0, 2 for a wrong name, 3 where something could not be had, 130 when interrupted."""
+    """Build and fetch tools. Exit codes: 0 success, 2 unknown name, 3 a tool cannot be built or fetched, 130
+    interrupted."""
     parser = argparse.ArgumentParser(prog="python -m testbed.tools", description=__doc__)
-    parser.add_argument("--list", action="store_true", help="say what there is, and build nothing")
-    parser.add_argument("--group", default="", help="what one command alone needs, such as node")
+    parser.add_argument("--list", action="store_true", help="list the tools, and build nothing")
+    parser.add_argument("--group", default="", help="tools of one command only, for example node")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a program or a bundle of CRDs")
     chosen = parser.parse_args(arguments)
-    # A build that is ended politely takes its compiler with it.
+    # SIGTERM stops the compiler too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         tell(checkout) if chosen.list else make(chosen.names, checkout, chosen.group)
@@ -33,10 +34,10 @@ def main(arguments: list[str], checkout: Checkout = HERE) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     except OSError as error:
-        print(f"{error}\n    fix that (a full disk, a folder of another user); then: make tools", file=sys.stderr)
+        print(f"{error}\n    fix the cause (full disk, folder of another user), then: make tools", file=sys.stderr)
         return MissingError.exit_code
     except KeyboardInterrupt:
-        print("interrupted; `make tools` goes on where it was", file=sys.stderr)
+        print("interrupted; `make tools` continues", file=sys.stderr)
         return 130
     return 0
 
@@ -44,9 +45,9 @@ def main(arguments: list[str], checkout: Checkout = HERE) -> int:
 def make(names: list[str], checkout: Checkout, group: str = "") -> None:
     known, bundles = tools(checkout), {bundle.name: bundle for bundle in crds.bundles(checkout)}
     if unknown := [name for name in names if name not in known and name not in bundles]:
-        raise UsageError(f"there is no {', '.join(unknown)}; there are {', '.join([*known, *bundles])}")
+        raise UsageError(f"unknown tool {', '.join(unknown)}; known: {', '.join([*known, *bundles])}")
     if group not in (groups := {tool.group for tool in known.values()}):
-        raise UsageError(f"there is no group {group}; there is {', '.join(sorted(groups - {''}))}")
+        raise UsageError(f"unknown group {group}; known: {', '.join(sorted(groups - {''}))}")
     wanted = [tool for name, tool in known.items() if (name in names if names else tool.group == group)]
     with one_at_a_time(checkout.store / "go", "tools"):
         make_programs(wanted, checkout)
@@ -65,7 +66,7 @@ def make_programs(wanted: list[Tool], checkout: Checkout) -> None:
                 print(f"    passed over: {line}", flush=True)
             todo.append(tool)
         elif result.found.where == tool.variable and result.found.version != tool.version:
-            said = result.found.version or "a version that it does not say"
+            said = result.found.version or "an unknown version"
             print(f"    {tool.variable}={result.found.path} is {said}; {tool.version} is pinned", flush=True)
     if unfetched := [tool.name for tool in todo if not tool.module]:
         raise MissingError(f"not fetched yet: {', '.join(unfetched)}", "make setup")

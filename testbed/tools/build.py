@@ -1,5 +1,5 @@
-"""Build programs of one Go module: under a temporary name, proven, then renamed. An interrupted build leaves nothing
-that counts, and the next one goes on from Go's own cache."""
+"""Build programs of one Go module under a temporary name, check their versions, and rename them. An interrupted build
+leaves no program, and the next build continues from Go's cache."""
 
 import os
 import shutil
@@ -26,7 +26,7 @@ UNFINISHED = ".building-"
 
 
 def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str = "") -> float:
-    """Build the wanted programs of a module with one command, and returns the seconds that it took.
+    """Build the wanted programs of a module with one command, and return the duration in seconds.
 
     The lock must be held. `place` is part of the title: `2 of 5`. Raises MissingError."""
     home = module.home(checkout)
@@ -37,7 +37,7 @@ def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str
     check_disk_space(module, go, checkout)
     fresh = Path(tempfile.mkdtemp(dir=home, prefix=UNFINISHED))
     names = ", ".join(tool.name for tool in wanted)
-    about = f"about {_duration(module.recipe.seconds)} where nothing is cached"
+    about = f"about {_duration(module.recipe.seconds)} with empty caches"
     try:
         with Progress(f"{names} {module.version} ({f'{place}; ' if place else ''}{about})") as progress:
             _go_build(go, module, wanted, fresh, checkout, progress)
@@ -59,7 +59,7 @@ def _go_build(
     flags = ["-v", "-trimpath", "-mod=readonly", "-buildvcs=false", f"-ldflags=-s -w {module.ldflags}"]
     if module.recipe.tags:
         flags.append(f"-tags={','.join(module.recipe.tags)}")
-    # Go names programs in a folder by their packages; one alone gets the name that we have for it.
+    # Go names several programs after their packages; a single program gets the name of the tool.
     target = f"{fresh}/" if len(wanted) > 1 else f"{fresh}/{wanted[0].name}"
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
     env = environment(checkout) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
@@ -86,7 +86,7 @@ def _go_build(
                 else:
                     said.append(line)
         except BaseException:
-            # Compilers and linkers that Go started go with it.
+            # Kill the compilers and linkers that Go started, too.
             os.killpg(process.pid, signal.SIGTERM)
             raise
     if process.returncode:
@@ -99,11 +99,11 @@ def _prove(tool: Tool, path: Path) -> None:
     try:
         version = read_version(tool, path)
     except NotRunnable as error:
-        raise MissingError(f"go build ended well, and {path.name} {error}", "make tools") from None
+        raise MissingError(f"go build succeeded, but {path.name} {error}", "make tools") from None
     if version != tool.version:
         raise MissingError(
-            f"{tool.name} was built and says {version or 'no version'}, not {tool.version}",
-            "ci/tools/tools.yaml says how it is asked and what is stamped into it",
+            f"{tool.name} was built and reports {version or 'no version'} instead of {tool.version}",
+            "check `ask`, `answer` and `ldflags` in ci/tools/tools.yaml",
         )
 
 

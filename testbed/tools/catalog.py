@@ -1,4 +1,4 @@
-"""ci/tools/tools.yaml as typed records, each joined with the version that its go.mod pins."""
+"""Typed records of ci/tools/tools.yaml, each with the version that its go.mod pins."""
 
 import hashlib
 import re
@@ -19,7 +19,7 @@ __all__ = ["Module", "Tool", "catalog", "module", "tool", "tools"]
 
 @dataclass(frozen=True)
 class Module:
-    """A recipe with its folder chosen."""
+    """A recipe with its selected folder."""
 
     name: str
     recipe: Recipe
@@ -31,12 +31,12 @@ class Module:
 
     @cached_property
     def version(self) -> str:
-        """Version of the programs, without the v."""
+        """Version of the programs, without `v`."""
         return self._read(rf"^(?:require )?\s*{re.escape(self.recipe.module)} v(\S+)")
 
     @cached_property
     def go(self) -> str:
-        """The oldest Go that builds it."""
+        """Oldest version of Go that builds the module."""
         return self._read(r"^go (\S+)")
 
     @cached_property
@@ -58,14 +58,14 @@ class Module:
 
     @property
     def pin(self) -> str:
-        """Changes with whatever a program is made from."""
+        """Digest of all inputs of a build."""
         own = sorted(path.name for path in self.folder.glob("*.go") if path.name != "tools.go")
         parts = [(self.folder / name).read_bytes() for name in ("go.mod", "go.sum", *own)]
         reported = [self.ldflags, *self.recipe.tags]
         return hashlib.sha256(b"\0".join([*parts, *(word.encode() for word in reported)])).hexdigest()
 
     def home(self, checkout: Checkout) -> Path:
-        """Return the folder that holds the programs once they are built."""
+        """Return the folder of the built programs."""
         return checkout.store / "go" / self.name / self.version
 
     def _read(self, pattern: str) -> str:
@@ -77,19 +77,19 @@ class Module:
 
 @dataclass(frozen=True)
 class Tool:
-    """A program that tests ask for by name."""
+    """A program that tests find by name."""
 
     name: str
     version: str
-    """The pinned version, without the v."""
+    """Pinned version, without `v`."""
     ask: tuple[str, ...]
     answer: str
     module: Module | None
-    """None for what the set-up fetches."""
+    """None for programs that the set-up fetches."""
 
     @property
     def group(self) -> str:
-        """Who alone needs it; empty for what `make tools` builds."""
+        """Group of commands that needs the tool; empty for tools of `make tools`."""
         return self.module.recipe.group if self.module else ""
 
     @property
@@ -103,7 +103,7 @@ class Tool:
 
 
 def catalog(checkout: Checkout) -> Catalog:
-    """Raises RayhelmError where tools.yaml is not as it has to be."""
+    """Read tools.yaml. Raises RayhelmError if it is invalid."""
     path = checkout.data / "tools.yaml"
     try:
         return _parse(path.read_bytes())
@@ -117,7 +117,7 @@ def _parse(text: bytes) -> Catalog:
 
 
 def module(name: str, checkout: Checkout) -> Module:
-    """Raises UsageError where a minor version is asked for that has no folder."""
+    """Return a module. Raises UsageError if the requested minor version has no folder."""
     recipe = catalog(checkout).modules[name]
     if not recipe.variable:
         return Module(name, recipe, checkout.data / recipe.folder)
@@ -146,8 +146,8 @@ def tools(checkout: Checkout) -> dict[str, Tool]:
 
 
 def tool(name: str, checkout: Checkout) -> Tool:
-    """Raises UsageError for an unknown name."""
+    """Return a tool by name. Raises UsageError for an unknown name."""
     known = tools(checkout)
     if name not in known:
-        raise UsageError(f"there is no tool {name}; there are {', '.join(known)}")
+        raise UsageError(f"unknown tool {name}; known: {', '.join(known)}")
     return known[name]

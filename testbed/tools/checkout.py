@@ -1,4 +1,4 @@
-"""Where tools are described, where they are kept, and the environment that they are looked for in."""
+"""Folders of the tools in a checkout, and the environment for their search."""
 
 import os
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Checkout:
-    """A checkout, as far as tools go."""
+    """A checkout and its tools."""
 
     root: Path
     env: Mapping[str, str]
 
     @property
     def data(self) -> Path:
-        """tools.yaml, and a folder for each Go module."""
+        """Folder with tools.yaml, and with a folder for each Go module."""
         return self.root / "ci" / "tools"
 
     @property
     def store(self) -> Path:
-        """What was fetched and built; git ignores it."""
+        """Folder of fetched and built tools; git ignores it."""
         return self.root / ".tools"
 
 

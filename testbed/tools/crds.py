@@ -1,4 +1,4 @@
-"""Custom resource definitions out of Go modules: the archive's checksum is compared, and only the CRDs are kept."""
+"""Custom resource definitions from Go modules: compare the archive's checksum, and keep only the CRDs."""
 
 import json
 import re
@@ -17,13 +17,13 @@ from testbed.tools.toolchain import environment, go_for
 __all__ = ["FOLDER", "Source", "bundles", "crd_files", "fetch", "is_fetched", "source"]
 
 FOLDER = "RAYHELM_CRDS"
-"""Variable that names a folder with CRDs of versions that no Go module serves: NAME-VERSION/*.yaml."""
+"""Variable with the folder of CRDs that no Go module has: NAME-VERSION/*.yaml."""
 OLDEST_GO = "1.21"
 
 
 @dataclass(frozen=True)
 class Source:
-    """A bundle, and the module that it travels in."""
+    """A bundle of CRDs, and its Go module."""
 
     name: str
     module: str
@@ -36,19 +36,19 @@ class Source:
 
 
 def crd_files(bundle: str, version: str = "", checkout: Checkout = HERE) -> list[Path]:
-    """Return the CRDs of a bundle, one file each, at the pinned version or at the one asked for.
+    """Return the CRDs of a bundle, one file each, at the pinned version or at `version`.
 
-    Raises MissingError where they are not here, naming what brings them."""
+    Raises MissingError with the command that fetches them."""
     pinned = source(bundle, checkout)
     if version in ("", pinned.version):
         if not is_fetched(pinned, checkout):
-            raise MissingError(f"the CRDs of {bundle} {pinned.version} are not here", "make tools")
+            raise MissingError(f"the CRDs of {bundle} {pinned.version} are missing", "make tools")
         return sorted(pinned.home(checkout).glob("*.yaml"))
     named = checkout.env.get(FOLDER)
     if not named:
         raise MissingError(
-            f"the CRDs of {bundle} {version} travel in no Go module that is served, and {FOLDER} names no folder",
-            f"{FOLDER}=folder, with {bundle}-{version}/*.yaml in it",
+            f"no available Go module has the CRDs of {bundle} {version}, and {FOLDER} is not set",
+            f"{FOLDER}=FOLDER    # with {bundle}-{version}/*.yaml",
         )
     files = sorted(Path(named, f"{bundle}-{version}").glob("*.yaml"))
     if not files:
@@ -59,10 +59,10 @@ def crd_files(bundle: str, version: str = "", checkout: Checkout = HERE) -> list
 
 
 def source(bundle: str, checkout: Checkout) -> Source:
-    """Raises UsageError for an unknown bundle."""
+    """Return a bundle by name. Raises UsageError for an unknown one."""
     known = catalog(checkout).crds
     if bundle not in known:
-        raise UsageError(f"there are no CRDs {bundle}; there are {', '.join(known)}")
+        raise UsageError(f"unknown CRDs {bundle}; known: {', '.join(known)}")
     entry = known[bundle]
     if not entry.tool:
         return Source(bundle, entry.module, entry.version, entry.sum, entry.folder)
@@ -97,8 +97,9 @@ def fetch(bundle: Source, checkout: Checkout) -> None:
 
 
 def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
-    """Return the unpacked module in Go's cache."""
-    # A module of its own, so that a go.mod somewhere above has no say. GOSUMDB is off: the sum is compared below.
+    """Download the module, and return its folder in Go's cache."""
+    # In a separate module, so that a go.mod of a parent folder does not apply. GOSUMDB is off: the sum is compared
+    # below.
     (outside / "go.mod").write_text("module outside\n")
     command = [str(go_for(OLDEST_GO, checkout)), "mod", "download", "-json", f"{bundle.module}@v{bundle.version}"]
     ended = subprocess.run(
@@ -117,8 +118,8 @@ def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
         raise MissingError(f"{said}\nthe CRDs of {bundle.name} {bundle.version} could not be fetched: {cause}", fix)
     if answer["Sum"] != bundle.sum:
         raise MissingError(
-            f"{bundle.module} v{bundle.version} has the sum {answer['Sum']}, not {bundle.sum}: it is not what "
-            "ci/tools pins, and nothing of it is taken",
+            f"{bundle.module} v{bundle.version} has the sum {answer['Sum']}, not {bundle.sum}: it differs from "
+            "the one that ci/tools pins, and was not used",
             "ask the operator of your Go module proxy, or set GOPROXY to another one; `go clean -modcache` forgets it",
         )
     return Path(answer["Dir"])
@@ -127,11 +128,14 @@ def _download(bundle: Source, outside: Path, checkout: Checkout) -> Path:
 def _copy(folder: Path, into: Path, bundle: Source) -> None:
     files = [path for path in sorted(folder.glob("*.yaml")) if _is_crd(path)]
     if not files:
-        raise MissingError(f"{bundle.module} v{bundle.version} has no CRDs in {bundle.folder}", "look for their folder")
+        raise MissingError(
+            f"{bundle.module} v{bundle.version} has no CRDs in {bundle.folder}",
+            "find the folder of the CRDs, and set it in ci/tools/tools.yaml",
+        )
     for path in files:
         shutil.copyfile(path, into / path.name)
 
 
 def _is_crd(path: Path) -> bool:
-    # Not parsed: some hold the bare `=` that PyYAML takes for something else.
+    # A regular expression, because PyYAML cannot parse the `=` in some CRDs.
     return re.search(r"^kind: CustomResourceDefinition\s*$", path.read_text(), re.MULTILINE) is not None

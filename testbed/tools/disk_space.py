@@ -1,4 +1,4 @@
-"""Whether the disks have room for a build."""
+"""Check the free disk space for a build."""
 
 import json
 import os
@@ -16,7 +16,7 @@ __all__ = ["check_disk_space", "free_mib"]
 
 
 def check_disk_space(module: Module, go: Path, checkout: Checkout) -> None:
-    """Raises MissingError where a disk has less room than the build takes when nothing is cached."""
+    """Raise MissingError if a disk has less free space than a build with empty caches needs."""
     disk = module.recipe.disk
     cache, modules = _go_folders(go, checkout)
     needs: defaultdict[int, int] = defaultdict(int)
@@ -31,18 +31,18 @@ def check_disk_space(module: Module, go: Path, checkout: Checkout) -> None:
             raise MissingError(
                 f"{module.name} {module.version} needs up to {need} MiB on the disk of {', '.join(folders[device])}: "
                 f"{free} MiB are free",
-                "free some (`go clean -cache` empties Go's cache), or point GOCACHE and GOMODCACHE to a larger disk; "
+                "free disk space (`go clean -cache`), or set GOCACHE and GOMODCACHE to folders on a larger disk; "
                 "then: make tools",
             )
 
 
 def free_mib(folder: Path) -> int:
-    """Return MiB that may still be written."""
+    """Return the free disk space, MiB."""
     return shutil.disk_usage(folder).free >> 20
 
 
 def _go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
-    """Return Go's build cache and module cache."""
+    """Return the folders of Go's build cache and module cache."""
     answer = subprocess.run(
         [go, "env", "-json", "GOCACHE", "GOMODCACHE"],
         env=environment(checkout), capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""Look for a program: its variable, PATH, KUBEBUILDER_ASSETS, and then what was fetched or built here."""
+"""Find a program: its variable, PATH, KUBEBUILDER_ASSETS, then the tools that were fetched or built in the checkout."""
 
 import shutil
 from collections.abc import Iterator
@@ -13,32 +13,31 @@ from testbed.tools.program_version import NotRunnable, read_version
 __all__ = ["ASSETS", "Found", "Search", "found", "is_ours", "missing", "own_path", "program", "search"]
 
 ASSETS = "KUBEBUILDER_ASSETS"
-"""Variable that names setup-envtest's folder."""
+"""Variable with the folder of setup-envtest."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """A program, and how it was found."""
+    """A program that was found."""
 
     path: Path
     version: str
-    """What it says it is; empty where it says nothing."""
+    """Version that the program reports; empty if it reports none."""
     where: str
-    """The variable, `PATH`, or the folder."""
+    """Source: the variable, `PATH`, or the folder."""
 
 
 @dataclass(frozen=True)
 class Search:
-    """How a search ended."""
+    """Result of a search."""
 
     found: Found | None
     passed_over: tuple[str, ...]
-    """Each program that was there and did not fit, and why."""
+    """Programs that were found but have another version, each with the reason."""
 
 
 def program(name: str, checkout: Checkout = HERE) -> Path:
-    """Return the path of a program. Raises MissingError: what is missing, why what was there did not fit, what makes
-    it."""
+    """Return the path of a program. Raises MissingError with the rejected programs and the command that builds it."""
     return found(name, checkout).path
 
 
@@ -51,18 +50,18 @@ def found(name: str, checkout: Checkout = HERE) -> Found:
     why = "".join(f"\n  {line}" for line in result.passed_over)
     raise MissingError(
         f"{name} {wanted.version} is missing{':' if why else ''}{why}",
-        f"make {wanted.group or 'tools'}\nor name one of your own: {wanted.variable}=path",
+        f"make {wanted.group or 'tools'}\nor set your own: {wanted.variable}=PATH",
     )
 
 
 def missing(checkout: Checkout = HERE, *, group: str = "") -> list[str]:
-    """Return the names of a group that cannot be found. Raises MissingError for a variable that names no program."""
+    """Return the tools of a group that are missing. Raises MissingError for a variable with a wrong path."""
     known = tools(checkout).items()
     return [name for name, wanted in known if wanted.group == group and not search(wanted, checkout).found]
 
 
 def search(wanted: Tool, checkout: Checkout) -> Search:
-    """Look in every place, in order. Raises MissingError for a variable that names no program."""
+    """Search every source in order. Raises MissingError for a variable with a wrong path."""
     if named := checkout.env.get(wanted.variable):
         return Search(_named(wanted, named, checkout), ())
     passed_over: list[str] = []
@@ -74,24 +73,24 @@ def search(wanted: Tool, checkout: Checkout) -> Search:
             continue
         if version.split(".")[:2] == wanted.minor.split("."):
             return Search(Found(path, version, where), tuple(passed_over))
-        passed_over.append(f"{path} ({where}) is {version or 'of a version that it does not say'}, not {wanted.minor}")
+        passed_over.append(f"{path} ({where}) is {version or 'of an unknown version'}, not {wanted.minor}")
     if is_ours(wanted, checkout):
         return Search(Found(own_path(wanted, checkout), wanted.version, ".tools"), tuple(passed_over))
     return Search(None, tuple(passed_over))
 
 
 def own_path(wanted: Tool, checkout: Checkout) -> Path:
-    """Return where the program lies once it was fetched or built here."""
+    """Return the path of the program after it was fetched or built in the checkout."""
     return (wanted.module.home(checkout) if wanted.module else checkout.store / "bin") / wanted.name
 
 
 def note_of(wanted: Tool, checkout: Checkout) -> Path:
-    """Return the file that says what a built program was made from."""
+    """Return the file with the digest of a built program's inputs."""
     return own_path(wanted, checkout).with_name(f".{wanted.name}.pin")
 
 
 def is_ours(wanted: Tool, checkout: Checkout) -> bool:
-    """Return whether it was fetched, or built from exactly what is pinned now."""
+    """Return whether the program was fetched, or built from exactly the current pins."""
     if not own_path(wanted, checkout).is_file():
         return False
     if not wanted.module:
@@ -101,13 +100,14 @@ def is_ours(wanted: Tool, checkout: Checkout) -> bool:
 
 
 def _named(wanted: Tool, named: str, checkout: Checkout) -> Found:
-    # As a shell takes it: a bare name is looked up on PATH.
+    # As in a shell, a name without a slash is searched on PATH.
     path = Path(named if "/" in named else shutil.which(named, path=checkout.env.get("PATH", "")) or named)
     try:
         return Found(path.absolute(), read_version(wanted, path), wanted.variable)
     except NotRunnable as error:
         raise MissingError(
-            f"{wanted.variable}={named} {error}", f"name a {wanted.name} that can be run, or unset {wanted.variable}"
+            f"{wanted.variable}={named} {error}",
+            f"set it to an executable {wanted.name}, or unset it",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Ask a program for its version."""
+"""Read the version of a program."""
 
 import mmap
 import os
@@ -12,22 +12,22 @@ from testbed.tools.catalog import Tool
 __all__ = ["NotRunnable", "read_version"]
 
 PATIENCE = 120.0
-"""Seconds; programs of 150 MB are read from a cold disk first."""
+"""Timeout in seconds: a program of 150 MB may have to be read from disk first."""
 _NOTE = b"\xff Go buildinf:"
 _STRINGS_FOLLOW = 2
 _HEADER = 32
 
 
 class NotRunnable(Exception):
-    """The file is not there or cannot be run; the message says which."""
+    """The file does not exist or is not executable, as the message states."""
 
 
 def read_version(tool: Tool, path: Path) -> str:
-    """Return the version that the file says it is, empty where it says none. Raises NotRunnable."""
+    """Return the version that the program reports; empty if it reports none. Raises NotRunnable."""
     if not path.is_file():
-        raise NotRunnable("is not there" if not path.exists() else "is not a file")
+        raise NotRunnable("does not exist" if not path.exists() else "is not a file")
     if not os.access(path, os.X_OK):
-        raise NotRunnable("may not be run (chmod +x)")
+        raise NotRunnable("is not executable (chmod +x)")
     about = path.stat()
     changed = (about.st_mtime_ns, about.st_size)
     if tool.ask:
@@ -54,7 +54,7 @@ def _output(path: Path, ask: tuple[str, ...]) -> str:
 
 @lru_cache
 def _noted(path: Path, module: str, _changed: tuple[int, int]) -> str:
-    """Return the version of a module in the list that Go's linker leaves in each program."""
+    """Return the version of a module from the build information in a Go program."""
     with path.open("rb") as file:
         if not path.stat().st_size:
             return ""

@@ -1,4 +1,4 @@
-"""Report what a long command does: a live line on a terminal, a line every half minute in a log."""
+"""Print the progress of a long command: a live line on a terminal, a line every 30 s in a log."""
 
 import sys
 import threading
@@ -9,11 +9,11 @@ from typing import Self
 __all__ = ["Progress"]
 
 LIVE, SPARSE = 1.0, 30.0
-"""Seconds between two lines."""
+"""Seconds between two lines of a log."""
 
 
 class Progress:
-    """A heartbeat around one command. `doing` may be changed at any time."""
+    """Progress lines during a command. `doing` can be changed at any time."""
 
     def __init__(self, title: str) -> None:
         self.title = title

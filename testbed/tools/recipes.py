@@ -10,59 +10,59 @@ __all__ = ["Bundle", "Catalog", "Disk", "Fetched", "Recipe"]
 
 
 class Disk(Closed):
-    """What a build takes where nothing is cached, in MiB."""
+    """Disk space of a build with empty caches, MiB."""
 
     modules: int
-    """In Go's module cache."""
+    """Space in Go's module cache."""
     cache: int
-    """In Go's build cache."""
+    """Space in Go's build cache."""
     programs: int
-    """In .tools/go, while they are linked."""
+    """Space in .tools/go during linking."""
 
 
 class Recipe(Closed):
-    """A Go module and the programs that are built from it, as tools.yaml has them."""
+    """A Go module of tools.yaml, and the programs that are built from it."""
 
     folder: str
-    """Folder beside tools.yaml with go.mod and go.sum; `{minor}` stands for the minor version that is chosen."""
+    """Folder in ci/tools with go.mod and go.sum; `{minor}` is the selected minor version."""
     variable: str = ""
-    """Environment variable that chooses another minor version."""
+    """Environment variable that selects another minor version."""
     module: str
-    """The Go module whose version is the programs' version."""
+    """Go module; its version is the version of the programs."""
     programs: dict[str, str]
     """Package by program."""
     ask: tuple[str, ...] = ()
-    """Arguments that make a program say its version; none: it is read from the binary."""
+    """Arguments that print the version; if empty, the version is read from the binary."""
     answer: str = ""
-    """Pattern that finds the version in what it says."""
+    """Regular expression of the version in the output."""
     ldflags: str = ""
     """Options of the linker; `{version}`, `{major}` and `{minor}` are filled in."""
     tags: tuple[str, ...] = ()
     """Build tags."""
     cgo: bool = False
-    """Whether it is built with a C compiler."""
+    """The build needs a C compiler."""
     group: str = ""
-    """Who alone needs it: `make tools` leaves it out, and the group's own command builds it."""
+    """Group of commands that needs the tool: the group's own command builds it instead of `make tools`."""
     seconds: int
-    """Duration of the build on two busy cores where nothing is cached."""
+    """Duration of a build with empty caches on two busy cores."""
     disk: Disk
-    """Room that the same build takes."""
+    """Disk space of the same build."""
 
 
 class Fetched(Closed):
     """A program that the set-up fetches."""
 
     ask: tuple[str, ...]
-    """Arguments that make it say its version."""
+    """Arguments that print the version."""
     answer: str
-    """Pattern that finds the version in what it says."""
+    """Regular expression of the version in the output."""
 
 
 class Bundle(Closed):
-    """CRDs that travel inside a Go module."""
+    """CRDs in a Go module."""
 
     tool: str = ""
-    """Recipe whose module they travel in; otherwise `module`, `version` and `sum` are given."""
+    """Recipe whose module has the CRDs; if empty, `module`, `version` and `sum` are required."""
     module: str = ""
     """Path of the Go module."""
     version: str = ""
@@ -77,15 +77,15 @@ class Catalog(Closed):
     """All of tools.yaml."""
 
     modules: dict[str, Recipe]
-    """By the name that their folder in .tools/go gets."""
+    """Recipes by name, which is also their folder in .tools/go."""
     fetched: dict[str, Fetched]
-    """By the name of the program."""
+    """Fetched programs by name."""
     crds: dict[str, Bundle]
-    """By the name that tests ask for."""
+    """Bundles by name."""
 
     @model_validator(mode="after")
     def _each_program_is_made_once(self) -> Self:
         names = [*self.fetched, *(program for recipe in self.modules.values() for program in recipe.programs)]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise ValueError(f"two ways to have {', '.join(twice)}")
+            raise ValueError(f"several recipes for {', '.join(twice)}")
         return self

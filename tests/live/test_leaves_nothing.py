@@ -86,7 +86,7 @@ def test_after_a_crash_up_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
         kill(process.pid)
     said: list[str] = []
     node = up(HOME, NETWORK, operator=False, say=said.append)
-    assert "here is what is left of another one: clearing it away" in said
+    assert "removing the remains of another node" in said
     assert all(node.is_healthy(name) for name in node.record.parts)
 
 
@@ -120,7 +120,7 @@ def test_images_are_kept_where_that_is_asked_for_and_the_next_node_has_them() ->
     assert HOME.kept.exists()
     said: list[str] = []
     with_pods(up(HOME, NETWORK, operator=False, say=said.append))
-    assert "images that were kept" in said
+    assert "kept images" in said
     down(HOME)
     assert not HOME.kept.exists()
 

@@ -112,7 +112,7 @@ def test_a_name_that_is_none_reaches_no_folder(call: Call, place: Home, name: st
     place.folder.mkdir(parents=True)
     for word in ("up", "down", "status"):
         code, output = call(word, f"--name={name}")
-        assert (code, "is no name" in output) == (2, True)
+        assert (code, "is not a valid name" in output) == (2, True)
     assert place.folder.is_dir()
 
 
@@ -142,7 +142,7 @@ def test_a_record_that_cannot_be_read_is_reported_and_ended(call: Call, place: H
 
 def test_processes_without_a_folder_are_reported_and_ended(call: Call, place: Home, tmp_path: Path) -> None:
     processes.start(SLEEP, run=run_of(place, "kwok"), log=tmp_path / "log")
-    assert "`ci/control-plane down --name default` ends them" in call("status")[1]
+    assert "`ci/control-plane down --name default` stops them" in call("status")[1]
     assert call("down") == (0, "ended: 1 processes\n")
     assert call("status")[0] == 3
 
@@ -157,7 +157,7 @@ def test_a_file_in_the_folders_place_goes(call: Call, place: Home) -> None:
 def test_a_start_that_did_not_come_to_its_end_is_no_control_plane(call: Call, place: Home) -> None:
     place.write(RECORD.model_copy(update={"complete": False}))
     code, output = call("status")
-    assert (code, "its start did not come to its end" in output) == (1, True)
+    assert (code, "its start is incomplete" in output) == (1, True)
 
 
 def test_a_part_without_its_certificates_is_not_well(call: Call, place: Home) -> None:
@@ -185,7 +185,7 @@ def test_a_command_waits_for_the_one_before_it_and_says_so(call: Call, place: Ho
     assert began.wait(60)
     assert is_held(place)
     code, output = call("status")
-    assert (code, "a command is at work on it now" in output) == (1, True)
+    assert (code, "another command is changing this control plane" in output) == (1, True)
     said: list[str] = []
 
     def say(line: str) -> None:
@@ -193,7 +193,7 @@ def test_a_command_waits_for_the_one_before_it_and_says_so(call: Call, place: Ho
         may_end.set()
 
     with alone(place, say):
-        assert said == ["another command is at work on it: waiting for its end"]
+        assert said == ["waiting for another command that is changing this control plane"]
     thread.join()
     assert not is_held(place)
     assert not list(place.folder.parent.iterdir())
@@ -227,7 +227,7 @@ def test_an_operator_that_cannot_be_run_is_reported(
 ) -> None:
     text = tmp_path / "operator"
     text.write_text("hello\n")
-    for path, said in ((tmp_path, "is not a file"), (text, "may not be run"), (tmp_path / "none", "is not there")):
+    for path, said in ((tmp_path, "is not a file"), (text, "is not executable"), (tmp_path / "none", "does not exist")):
         monkeypatch.setenv("KUBERAY_OPERATOR", str(path))
         code, output = call("up")
         assert (code, f"KUBERAY_OPERATOR={path} {said}" in output) == (3, True), output
@@ -262,8 +262,8 @@ def test_an_operator_is_of_the_version_that_it_holds_or_that_is_reported(
     ("held", "reported", "kind", "said"),
     [
         ("1.6.2", "1.7.0", UsageError, "is KubeRay 1.6.2, and KUBERAY_VERSION says 1.7.0"),
-        ("1.6.2", "latest", UsageError, "KUBERAY_VERSION=latest is no version"),
-        ("", "", MissingError, "does not say which version of KubeRay it is"),
+        ("1.6.2", "latest", UsageError, "KUBERAY_VERSION=latest is not a version"),
+        ("", "", MissingError, "contains no version of KubeRay"),
     ],
 )
 def test_a_version_of_the_operator_is_not_guessed(
@@ -290,7 +290,7 @@ def test_a_full_disk_is_reported_before_anything_starts(
 ) -> None:
     monkeypatch.setattr(up_of, "ROOM", 2**80)
     code, output = call("up")
-    assert (code, "MiB of disk are free" in output) == (3, True)
+    assert (code, "MiB of disk space are free" in output) == (3, True)
     assert not list(place.folder.parent.iterdir())
 
 
@@ -305,7 +305,7 @@ def test_a_disk_that_fills_up_is_reported_and_the_next_start_clears_up(
     for clears_up in (False, True):
         code, output = call("up")
         assert (code, "etcd.kubeconfig: No space left on device" in output) == (3, True)
-        assert ("clearing it away" in output) is clears_up
+        assert ("removing it" in output) is clears_up
         assert not processes.list_members(run_of(place, "kwok"))
         assert place.folder.exists()  # with the logs
 
@@ -323,9 +323,9 @@ def test_a_folder_that_may_not_be_written_is_reported(call: Call, programs: Prog
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"kuberay": "1.7.0"}, "here was Kubernetes 1.36.3 at https://127.0.0.1:1 with KubeRay 1.7.0: ending it"),
-        ({"kubernetes": "1.35.4"}, "here was Kubernetes 1.35.4 "),
-        ({"joined": "uid"}, "here was Kubernetes 1.36.3 of others, joined, at "),
+        ({"kuberay": "1.7.0"}, "replacing Kubernetes 1.36.3 at https://127.0.0.1:1 with KubeRay 1.7.0"),
+        ({"kubernetes": "1.35.4"}, "replacing Kubernetes 1.35.4 "),
+        ({"joined": "uid"}, "replacing Kubernetes 1.36.3 of an existing cluster at "),
     ],
 )
 def test_what_is_not_what_was_asked_for_is_ended(
@@ -342,7 +342,7 @@ def test_another_program_of_the_same_version_is_another_control_plane(
 ) -> None:
     place.write(RECORD.with_part(Part(name="kwok", run="r", command=("/elsewhere/kwok", "--port=1"), port=1)))
     monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
-    assert "with KubeRay 1.6.2, of another kwok: ending it" in call("up")[1]
+    assert "with KubeRay 1.6.2, which has another kwok" in call("up")[1]
 
 
 # -- joining ---------------------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_a_cluster_that_does_not_answer_is_reported(call: Call, place: Home, tmp
 def test_a_port_is_not_of_a_joined_cluster(call: Call, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").touch()
     code, output = call("up", "--port=6443", f"--join={tmp_path / 'kubeconfig'}")
-    assert (code, "--join names one that runs already" in output) == (2, True)
+    assert (code, "it cannot be used with --join" in output) == (2, True)
 
 
 def test_a_joined_cluster_that_is_gone_is_reported_and_holds_nothing_up(call: Call, place: Home) -> None:

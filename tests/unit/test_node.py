@@ -176,12 +176,16 @@ def test_nothing_is_reported_of_a_computer_that_has_everything() -> None:
         (Facts(absent=("nft", "ipset")), "nft, ipset", "apt-get install nftables ipset"),
         (Facts(compiler=False), "libseccomp", "libseccomp-dev"),
         (Facts(controllers=("memory",)), "cgroup controllers memory", "cgroup_enable="),
-        (Facts(features=(("veth", "not known", "modprobe veth"),)), "of the kernel: veth: not known", "modprobe veth"),
+        (Facts(features=(("veth", "not known", "modprobe veth"),)), "kernel feature veth: not known", "modprobe veth"),
         (Facts(clashes=("wg0 has 10.0.0.0/8",)), "10.200.0.0/16: wg0 has 10.0.0.0/8", "--network 10.210.0.0/16"),
-        (Facts(hidden=True), "a checkout outside of", "clone it"),
-        (Facts(closed="/sys is read-only"), "cgroups of its own: /sys is read-only", "outside of a container"),
-        (Facts(memory=1 << 30), "3 GiB of free memory: 1.0 are free", "end other programs"),
-        (Facts(disk=1 << 30), "3 GiB of disk: 1.0 are free", "free some"),
+        (Facts(hidden=True), "a checkout outside of", "clone the repository"),
+        (
+            Facts(closed="/sys is read-only"),
+            "permission to create cgroups: /sys is read-only",
+            "outside of a container",
+        ),
+        (Facts(memory=1 << 30), "3 GiB of free memory: 1.0 are free", "stop other programs"),
+        (Facts(disk=1 << 30), "3 GiB of disk: 1.0 are free", "free disk space"),
     ],
 )
 def test_what_is_missing_is_reported_with_how_to_get_it(facts: Facts, what: str, how: str) -> None:
@@ -293,7 +297,7 @@ def called(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, 
         (["status"], 3, "no node runs here\n    make node"),
         (["load", "ray:cpu"], 3, "no node runs here\n    make node"),
         (["down"], 0, "no node runs here"),
-        (["up", "--network", "10.0.0.0/8"], 2, "is no private network of 16 bits"),
+        (["up", "--network", "10.0.0.0/8"], 2, "is not a private /16 network"),
         (["up", "--force"], 2, "No such option"),
     ],
 )
@@ -311,7 +315,7 @@ def test_what_a_crash_left_is_reported_by_status_with_what_takes_it_away(
     place.folder.mkdir()
     code, output = called(capsys, monkeypatch, "status")
     assert code == 1
-    assert f"a node was here, and left {place.folder}: `ci/node down` takes it away" in output
+    assert f"a stopped node left {place.folder}: `ci/node down` removes it" in output
     assert called(capsys, monkeypatch, "down")[0] == 0
     assert not place.folder.exists()
 
@@ -321,7 +325,7 @@ def test_kept_images_go_with_the_next_down_that_does_not_keep_them(
 ) -> None:
     place.kept.mkdir()
     assert called(capsys, monkeypatch, "down", "--keep-images")[1] == "no node runs here\n"
-    assert "are gone, too" in called(capsys, monkeypatch, "down")[1]
+    assert "were removed too" in called(capsys, monkeypatch, "down")[1]
     assert not place.kept.exists()
 
 
@@ -401,7 +405,7 @@ def test_cgroups_of_version_2_are_closed_where_a_containers_root_holds_processes
     (second / "cgroup.procs").write_text("1\n")
     assert cgroups.closed(second) == "", "of the kernel's own root"
     (second / "cgroup.type").write_text("domain\n")
-    assert cgroups.closed(second) == f"{second} is a container's, and holds its processes"
+    assert cgroups.closed(second) == f"{second} is the cgroup of a container and has its processes"
     (second / "cgroup.subtree_control").write_text(" ".join(cgroups.NEEDED))
     assert cgroups.closed(second) == ""
 

@@ -257,7 +257,7 @@ def test_without_ray_the_shape_is_checked_and_that_is_said(error: Exception) -> 
     check = RayCheck(load)
     assert check(CONFIG) is None
     assert "import_path" in str(check({"applications": [{}]}))
-    assert check.by == f"the shape of the JSON only, for Ray cannot be imported: {error}"
+    assert check.by == f"only the shape of the JSON, because Ray cannot be imported: {error}"
 
 
 @pytest.fixture(scope="module")

@@ -269,7 +269,7 @@ def test_no_half_written_state_is_left_or_read(tmp_path: Path) -> None:
 def test_state_of_another_kind_is_refused_by_name(tmp_path: Path, file: str) -> None:
     (tmp_path / "clusters").mkdir()
     (tmp_path / file).write_text("[1]")
-    with pytest.raises(RayhelmError, match=f"{file} is not what the stand-in for Ray writes: delete it"):
+    with pytest.raises(RayhelmError, match=f"{file} is not a state file of the stand-in for Ray: delete it"):
         World(tmp_path)
 
 
@@ -279,9 +279,9 @@ def test_state_of_another_kind_is_refused_by_name(tmp_path: Path, file: str) -> 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (["--port", "0", "--kubeconfig", "nowhere"], 3, "there is no kubeconfig nowhere"),
-        (["--port", "0", "--kubeconfig", __file__], 1, "is no kubeconfig"),
-        (["--port", "70000", "--kubeconfig", __file__], 2, "--port 70000 is none: 0 to 65535"),
+        (["--port", "0", "--kubeconfig", "nowhere"], 3, "kubeconfig nowhere does not exist"),
+        (["--port", "0", "--kubeconfig", __file__], 1, "is not a kubeconfig"),
+        (["--port", "70000", "--kubeconfig", __file__], 2, "--port 70000 is not between 0 and 65535"),
         (["--kubeconfig", __file__], 2, "--port"),
     ],
 )

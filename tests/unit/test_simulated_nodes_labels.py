@@ -139,16 +139,16 @@ def test_a_thousand_gpus_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> No
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ([], 2, "name a fleet file, or a number of GPUs"),
-        ([str(VALUES / "single-gpu" / "fleet.yaml"), "--gpus", "8"], 2, "name a fleet file, or a number of GPUs"),
-        (["--gpus", "12"], 2, "--gpus 12: a node has 8"),
+        ([], 2, "a fleet file or a number of GPUs is required"),
+        ([str(VALUES / "single-gpu" / "fleet.yaml"), "--gpus", "8"], 2, "a fleet file or a number of GPUs is required"),
+        (["--gpus", "12"], 2, "--gpus 12: must be a multiple of 8"),
         (["--gpus", "0"], 2, "--gpus 0"),
         (["--gpus", "8", "--cpu-nodes", "-1"], 2, "--cpu-nodes -1"),
         ([str(VALUES / "three-tiers" / "fleet.yaml")], 2, "several clusters"),
         ([str(VALUES / "three-tiers" / "fleet.yaml"), "--cluster", "moon"], 2, "no cluster `moon`"),
         (["nowhere.yaml"], 1, "nowhere.yaml"),
         (["--gpus", "8", "--kubeconfig", "nowhere"], 2, "there is no nowhere"),
-        (["--gpus", "8"], 2, "no cluster is named"),
+        (["--gpus", "8"], 2, "no kubeconfig is set"),
     ],
 )
 def test_a_wrong_call_is_reported_in_words(

@@ -58,8 +58,8 @@ def test_a_program_is_built_once_and_says_its_place_its_expected_and_its_real_ti
 ) -> None:
     assert main(["alpha", "beta-one", "beta-two"], small.checkout) == 0
     said = capsys.readouterr().out
-    assert f"==> alpha {VERSION} (1 of 2; about 10 s where nothing is cached)" in said
-    assert f"==> beta-one, beta-two {VERSION} (2 of 2; about 3 min where nothing is cached)" in said
+    assert f"==> alpha {VERSION} (1 of 2; about 10 s with empty caches)" in said
+    assert f"==> beta-one, beta-two {VERSION} (2 of 2; about 3 min with empty caches)" in said
     assert "    alpha: " in said
     assert program("alpha", small.checkout) == small.root / ".tools" / "go" / "alpha" / VERSION / "alpha"
     assert len(small.builds) == 2
@@ -100,7 +100,7 @@ def test_a_group_that_is_none_is_refused_with_those_that_there_are(
 ) -> None:
     small.change("beta", group="team")
     assert main(["--group", "other"], small.checkout) == 2
-    assert "no group other; there is team" in capsys.readouterr().err
+    assert "unknown group other; known: team" in capsys.readouterr().err
 
 
 def test_only_a_recipe_that_asks_for_it_is_built_with_a_c_compiler(small: SmallCheckout) -> None:
@@ -134,7 +134,7 @@ def test_a_program_that_says_another_version_than_the_pinned_one_is_not_kept(
 ) -> None:
     small.go_builds(BUILDS.replace("v1.2.3", "v0.0.0"))
     assert main(["alpha"], small.checkout) == 3
-    assert "alpha was built and says 0.0.0, not 1.2.3" in capsys.readouterr().err
+    assert "alpha was built and reports 0.0.0 instead of 1.2.3" in capsys.readouterr().err
     assert "alpha" in missing(small.checkout)
     assert not small.unfinished()
 
@@ -180,7 +180,7 @@ def test_a_killed_build_leaves_nothing_that_counts_and_the_next_one_goes_on(smal
 def test_an_interrupted_build_clears_up_and_says_that_it_goes_on(how: str, small: SmallCheckout) -> None:
     # Go has to be ended too: it would wait forever.
     small.go_builds(f"{HALF}echo $$ >$CHECKOUT/pid; kill -{how} $PPID; exec sleep infinity")
-    assert ended(small) == (130, "interrupted; `make tools` goes on where it was\n")
+    assert ended(small) == (130, "interrupted; `make tools` continues\n")
     with pytest.raises(ProcessLookupError):
         os.kill(int((small.root / "pid").read_text()), 0)
     assert not small.unfinished()
@@ -214,9 +214,13 @@ def test_what_was_built_before_the_interruption_stays(small: SmallCheckout) -> N
         ("write /cache/a: no space left on device", "the disk is full", "GOCACHE"),
         ("dial tcp: lookup mirror.example: no such host", "a Go module could not be downloaded", "GOPROXY"),
         ("reading https://mirror.example/a.zip: 403 Forbidden", "a Go module could not be downloaded", "GOPROXY"),
-        ("verifying a@v1: checksum mismatch", "what was downloaded is not what ci/tools pins", "do not go on"),
-        ("compile: signal: killed", "too little memory", "end other programs"),
-        ("a.go:1: undefined: b", "Go's own words are above", "make tools"),
+        (
+            "verifying a@v1: checksum mismatch",
+            "the download differs from the version that ci/tools pins",
+            "do not use it",
+        ),
+        ("compile: signal: killed", "too little memory", "stop other programs"),
+        ("a.go:1: undefined: b", "see Go's output above", "make tools"),
     ],
 )
 def test_a_failed_build_shows_the_end_of_gos_output_the_cause_and_the_next_step(
@@ -252,7 +256,7 @@ def test_a_store_that_cannot_be_written_is_an_error_and_no_traceback(
 
 def test_an_unknown_name_builds_nothing(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["alpha", "pan"], small.checkout) == 2
-    assert "there is no pan; there are alpha, beta-one" in capsys.readouterr().err
+    assert "unknown tool pan; known: alpha, beta-one" in capsys.readouterr().err
     assert not small.builds
 
 
@@ -345,7 +349,7 @@ def test_a_second_build_waits_for_the_first_and_says_so(small: SmallCheckout) ->
     with one_at_a_time(small.checkout.store / "go", "tools"):
         second = start(small)
         assert second.stdout
-        assert "another build of tools is at work here" in second.stdout.readline()
+        assert "waiting for another build of tools" in second.stdout.readline()
         assert not small.builds
     second.communicate()
     assert second.returncode == 0

@@ -14,7 +14,7 @@ __all__ = ["find_free_port"]
 
 LOWEST = 20_000
 HIGHEST = 32_767
-"""Linux starts its own range above that by default."""
+"""Highest port; the default range of Linux is above it."""
 KERNEL_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
@@ -35,7 +35,7 @@ def _read_kernel_range() -> range:
         lowest, highest = map(int, KERNEL_RANGE.read_text().split())
     except (OSError, ValueError):
         return range(0)
-    # Where the kernel's range covers nearly all of ours, there is no port outside of it.
+    # If the kernel's range covers nearly all of these ports, they are used anyway.
     return range(lowest, highest + 1) if lowest > LOWEST + 1000 else range(0)
 
 
