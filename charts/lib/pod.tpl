@@ -6,7 +6,7 @@
        settings in the values (empty for the root), pod (the settings), volumes (names that the chart uses), mounts (paths
        that the chart uses), env (name of a variable that the chart sets, and why it is refused). */ -}}
 {{- define "lib.validatePod" -}}
-{{- include "lib.arguments" (list "validatePod" . "v" "path" "pod" "volumes" "mounts" "env") }}
+{{- include "lib.arguments" (dict "template" "lib.validatePod" "given" . "names" (list "v" "path" "pod" "volumes" "mounts" "env")) }}
 {{- $args := . }}
 {{- $at := compact (splitList "." .path) }}
 {{- range $label, $_ := .pod.podLabels }}
@@ -82,7 +82,7 @@
 
 {{- /* Takes a dict: pod, selector (YAML of matchLabels). Entries of a list. */ -}}
 {{- define "lib.spreadConstraints" -}}
-{{- include "lib.arguments" (list "spreadConstraints" . "pod" "selector") }}
+{{- include "lib.arguments" (dict "template" "lib.spreadConstraints" "given" . "names" (list "pod" "selector")) }}
 {{- $own := dict "matchLabels" (.selector | fromYaml) }}
 {{- range .pod.topologySpreadConstraints }}
 {{ list (hasKey . "labelSelector" | ternary . (set (deepCopy .) "labelSelector" $own)) | toYaml }}

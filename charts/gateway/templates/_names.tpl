@@ -8,18 +8,19 @@
 {{ $account.name | default (ternary (include "gateway.name" .) "default" $account.create) }}
 {{- end }}
 
-{{- /* Backend of a version. HAProxy's names have no slash; validate/ refuses two models with the same result.
-       Takes (list model version). */ -}}
+{{- /* Backend of a version. HAProxy's names have no slash; validate/ refuses two models with the same result. */ -}}
 {{- define "gateway.backend" -}}
-{{ index . 0 | replace "/" "--" }}:{{ index . 1 }}
+{{- include "gateway.arguments" (dict "template" "gateway.backend" "given" . "names" (list "model" "version")) -}}
+{{ .model | replace "/" "--" }}:{{ .version }}
 {{- end }}
 
-{{- /* Host of an endpoint. Takes (list root values endpoint). */ -}}
+{{- /* Host of an endpoint. */ -}}
 {{- define "gateway.host" -}}
-{{- $root := index . 0 }}
-{{- $end := index . 2 }}
+{{- include "gateway.arguments" (dict "template" "gateway.host" "given" . "names" (list "root" "v" "endpoint")) -}}
+{{- $root := .root }}
+{{- $end := .endpoint }}
 {{- if $end.service -}}
-{{ $end.service }}-serve-svc.{{ $end.namespace | default $root.Release.Namespace }}.svc.{{ (index . 1).clusterDomain }}
+{{ $end.service }}-serve-svc.{{ $end.namespace | default $root.Release.Namespace }}.svc.{{ .v.clusterDomain }}
 {{- else -}}
 {{ $end.host }}
 {{- end }}

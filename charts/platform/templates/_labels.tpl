@@ -2,17 +2,19 @@
 {{ include "platform.commonLabels" (dict "root" . "instance" .Release.Name) }}
 {{- end }}
 
-{{- /* Metadata of an object of the cluster, which no namespace holds. Takes (list root name). */ -}}
+{{- /* Metadata of an object of the cluster, which no namespace holds. */ -}}
 {{- define "platform.clusterWide" -}}
-name: {{ index . 1 }}
+{{- include "platform.arguments" (dict "template" "platform.clusterWide" "given" . "names" (list "root" "name")) -}}
+name: {{ .name }}
 labels:
-  {{- include "platform.labels" (index . 0) | nindent 2 }}
+  {{- include "platform.labels" .root | nindent 2 }}
 {{- end }}
 
-{{- /* Metadata of an object in a namespace. Takes (list root namespace name). */ -}}
+{{- /* Metadata of an object in a namespace. */ -}}
 {{- define "platform.metadata" -}}
-name: {{ index . 2 }}
-namespace: {{ index . 1 }}
+{{- include "platform.arguments" (dict "template" "platform.metadata" "given" . "names" (list "root" "namespace" "name")) -}}
+name: {{ .name }}
+namespace: {{ .namespace }}
 labels:
-  {{- include "platform.labels" (index . 0) | nindent 2 }}
+  {{- include "platform.labels" .root | nindent 2 }}
 {{- end }}

@@ -7,10 +7,10 @@ rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 
 {{- /* Labels of pods: constant, because a change of a Ray pod template starts a second cluster. Budgets, policies and
-       monitors select by them, because KubeRay's own labels contain a cluster name that changes.
-       Takes (list root role) or (list root "worker" group). */ -}}
+       monitors select by them, because KubeRay's own labels contain a cluster name that changes. */ -}}
 {{- define "ray-service.podLabels" -}}
-{{- $root := index . 0 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.podLabels" "given" . "names" (list "root" "role")) -}}
+{{- $root := .root }}
 {{- include "ray-service.selector" . }}
 {{- with $root.Values.tenant }}
 rayhelm.dev/tenant: {{ . | quote }}
@@ -18,9 +18,10 @@ rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 
 {{- define "ray-service.selector" -}}
-rayhelm.dev/service: {{ include "ray-service.name" (index . 0) | quote }}
-rayhelm.dev/role: {{ index . 1 }}
-{{- if eq (len .) 3 }}
-rayhelm.dev/worker-group: {{ index . 2 | quote }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.selector" "given" . "names" (list "root" "role")) -}}
+rayhelm.dev/service: {{ include "ray-service.name" .root | quote }}
+rayhelm.dev/role: {{ .role }}
+{{- with get . "group" }}
+rayhelm.dev/worker-group: {{ . | quote }}
 {{- end }}
 {{- end }}

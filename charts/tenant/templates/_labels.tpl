@@ -3,10 +3,11 @@
 rayhelm.dev/tenant: {{ include "tenant.name" . }}
 {{- end }}
 
-{{- /* Metadata of an object in the tenant's namespace. Takes (list root) or (list root part). */ -}}
+{{- /* Metadata of an object in the tenant's namespace. `part` may be empty. */ -}}
 {{- define "tenant.metadata" -}}
-{{- $root := index . 0 -}}
-name: {{ prepend (rest .) (include "tenant.name" $root) | join "-" }}
+{{- include "tenant.arguments" (dict "template" "tenant.metadata" "given" . "names" (list "root" "part")) -}}
+{{- $root := .root -}}
+name: {{ list (include "tenant.name" $root) .part | compact | join "-" }}
 namespace: {{ include "tenant.namespace" $root }}
 labels:
   {{- include "tenant.labels" $root | nindent 2 }}

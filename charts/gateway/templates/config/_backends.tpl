@@ -6,7 +6,7 @@
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
-backend {{ include "gateway.backend" (list $id $name) }}
+backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if and $several (get $data.tasks $model.task).has_shared_prefix (eq $model.loadBalancing.kind "PrefixHash") }}
   # `ok MODEL PREFIX`
   balance hash var(txn.parsed),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
@@ -25,7 +25,7 @@ backend {{ include "gateway.backend" (list $id $name) }}
   http-response set-header x-model-version {{ $name }}
   default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall {{ int $v.health.failures }} rise 2
   {{- range $key, $endpoint := $version.endpoints }}
-  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (list $data.root $v $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
   server {{ $key }} {{ $address }} check
   server {{ $key }}.unchecked {{ $address }} backup
   {{- end }}

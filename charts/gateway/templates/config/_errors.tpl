@@ -4,13 +4,13 @@
 {{- dict "error" (dict "message" .message "type" (.type | default "invalid_request_error") "param" (.param | default nil) "code" .code) | toJson }}
 {{- end }}
 
-{{- /* Arguments of `http-request return` for an error of the gateway. Takes (list data name), and optionally one more
-       header. */ -}}
+{{- /* Arguments of `http-request return` for an error of the gateway. `header` is an optional response header. */ -}}
 {{- define "gateway.error" -}}
-{{- $error := get (index . 0).errors.gateway (index . 1) -}}
+{{- include "gateway.arguments" (dict "template" "gateway.error" "given" . "names" (list "errors" "id")) -}}
+{{- $error := get .errors.gateway .id -}}
 status {{ int $error.status }} content-type application/json
 {{- with $error.header }} hdr {{ join " " . }}{{ end }}
-{{- if gt (len .) 2 }} hdr {{ index . 2 }}{{ end }} string '{{ include "gateway.errorBody" $error }}'
+{{- with get . "header" }} hdr {{ . }}{{ end }} string '{{ include "gateway.errorBody" $error }}'
 {{- end }}
 
 {{- /* Errors that HAProxy generates by itself, in the same shape. */ -}}

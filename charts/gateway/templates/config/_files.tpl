@@ -1,8 +1,9 @@
 {{- /* All configuration files by name, as JSON. The ConfigMap holds them; `rayhelm up` writes them to a folder. Paths in them
-       are relative to that folder: `haproxy -C FOLDER -f haproxy.cfg`. Takes (list root values). */ -}}
+       are relative to that folder: `haproxy -C FOLDER -f haproxy.cfg`. */ -}}
 {{- define "gateway.files" -}}
-{{- $root := index . 0 }}
-{{- $data := dict "root" $root "v" (index . 1) }}
+{{- include "gateway.arguments" (dict "template" "gateway.files" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $data := dict "root" $root "v" .v }}
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
 {{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
 {{- $sections := list }}

@@ -30,20 +30,20 @@ http-request set-var(txn.id) req.fhdr(x-request-id) if { req.fhdr_cnt(x-request-
 http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
 http-after-response set-header x-request-id %[var(txn.id)]
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
-http-request return {{ include "gateway.error" (list . "key-invalid") }} unless { var(txn.key) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "key-invalid") }} unless { var(txn.key) -m found }
 http-request set-var(txn.tenant) var(txn.key),word(1,/)
 {{- end }}
 
 {{- define "gateway.frontendLimits" -}}
-http-request return {{ include "gateway.error" (list . "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
-http-request return {{ include "gateway.error" (list . "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
 # limits.map: requests per minute, concurrent requests, seconds until a retry. Refused requests are not counted.
 http-request set-var(txn.limits) var(txn.tenant),map_str(limits.map)
 http-request set-var(txn.rate) var(txn.limits),word(1,' ')
 http-request set-var(txn.concurrency) var(txn.limits),word(2,' ')
 http-request track-sc0 var(txn.tenant) table tenants
-http-request return {{ include "gateway.error" (list . "concurrency-exceeded" "retry-after 1") }} if { sc_conn_cur(0),sub(txn.concurrency) gt 0 }
-http-request return {{ include "gateway.error" (list . "rate-exceeded" "retry-after %[var(txn.limits),word(3,' ')]") }} if { sc_gpc0_rate(0),sub(txn.rate) ge 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "concurrency-exceeded" "header" "retry-after 1") }} if { sc_conn_cur(0),sub(txn.concurrency) gt 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "rate-exceeded" "header" "retry-after %[var(txn.limits),word(3,' ')]") }} if { sc_gpc0_rate(0),sub(txn.rate) ge 0 }
 http-request sc-inc-gpc0(0)
 {{- end }}
 

@@ -2,12 +2,12 @@
 
 {{- /* routes.map has every valid path, byte for byte. Paths are not normalized, so `//`, `%2e` and `..` match nothing. */ -}}
 {{- define "gateway.frontendRoute" -}}
-http-request return {{ include "gateway.error" (list . "http-version-unsupported") }} unless { req.ver 1.1 1.0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "http-version-unsupported") }} unless { req.ver 1.1 1.0 }
 http-request set-var(txn.route) path,map_str(routes.map)
-http-request return {{ include "gateway.error" (list . "path-unknown") }} unless { var(txn.route) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} unless { var(txn.route) -m found }
 http-request set-var(txn.allowed_method) var(txn.route),word(1,' ')
 http-request set-var(txn.method) method
-http-request return {{ include "gateway.error" (list . "method-not-allowed" "allow %[var(txn.allowed_method)]") }} unless { var(txn.allowed_method),strcmp(txn.method) eq 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} unless { var(txn.allowed_method),strcmp(txn.method) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
 http-request set-var(txn.path_model) var(txn.route),word(4,' ')
 acl has_path_model var(txn.path_model) -m found
@@ -35,12 +35,12 @@ http-request return status 200 content-type application/json lf-string '{"object
 {{- /* A JSON body is read completely, within a size and a time, and only after the key was accepted. */ -}}
 {{- define "gateway.frontendBody" -}}
 {{- $limits := .v.limits -}}
-http-request return {{ include "gateway.error" (list . "length-required") }} if is_stream { var(txn.allowed_method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
-http-request return {{ include "gateway.error" (list . "length-required") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
-http-request return {{ include "gateway.error" (list . "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
-http-request return {{ include "gateway.error" (list . "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { var(txn.allowed_method) -m str POST } !{ req.fhdr_cnt(content-length) eq 1 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
-http-request return {{ include "gateway.error" (list . "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
 # The result is `ok MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
 http-request set-var(txn.length) req.body_size if is_json { req.fhdr_cnt(content-length) eq 1 }
 http-request set-var(txn.parsed) req.body,lua.parse_body if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
@@ -49,10 +49,10 @@ http-request lua.parse_body if is_json !is_parsed
 http-request set-var(txn.requested_model) var(txn.parsed),word(2,' ') if is_json { var(txn.parsed) -m beg "ok " }
 acl has_requested_model var(txn.requested_model) -m found
 {{- range list "body-not-json" "model-missing" "model-not-string" "model-duplicate" "model-unknown" }}
-http-request return {{ include "gateway.error" (list $ .) }} if !has_requested_model is_json { var(txn.parsed) -m str {{ . }} }
+http-request return {{ include "gateway.error" (dict "errors" $.errors "id" .) }} if !has_requested_model is_json { var(txn.parsed) -m str {{ . }} }
 {{- end }}
-http-request return {{ include "gateway.error" (list . "body-read-failed") }} if !has_requested_model is_json
-http-request return {{ include "gateway.error" (list . "model-mismatch") }} if is_json has_path_model !{ var(txn.requested_model),strcmp(txn.path_model) eq 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-read-failed") }} if !has_requested_model is_json
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-mismatch") }} if is_json has_path_model !{ var(txn.requested_model),strcmp(txn.path_model) eq 0 }
 http-request set-var(txn.requested_model) var(txn.path_model) unless is_json
 {{- end }}
 
@@ -61,21 +61,21 @@ http-request set-var(txn.requested_model) var(txn.path_model) unless is_json
 {{- define "gateway.frontendModel" -}}
 http-request set-var(txn.fixed_version) var(txn.tenant),concat(:,txn.requested_model),map_str(access.map)
 acl is_allowed var(txn.fixed_version) -m found
-http-request return {{ include "gateway.error" (list . "model-unknown") }} if !is_allowed !{ var(txn.requested_model),map_str_int(slot-counts.map) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} if !is_allowed !{ var(txn.requested_model),map_str_int(slot-counts.map) -m found }
 http-request set-var(txn.model) var(txn.requested_model)
-http-request return {{ include "gateway.error" (list . "model-not-allowed") }} unless is_allowed
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-not-allowed") }} unless is_allowed
 http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
 http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
-http-request return {{ include "gateway.error" (list . "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
 # The header decides first, then the pinned version, then the weights: slot-versions.map has a version for each slot.
 http-request set-var(txn.requested_version) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
-http-request return {{ include "gateway.error" (list . "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
 acl has_version var(txn.requested_version) -m found
 http-request set-var(txn.requested_version) var(txn.fixed_version) if !has_version !{ var(txn.fixed_version) -m str * }
 http-request set-var(txn.slots) var(txn.model),map_str_int(slot-counts.map) unless has_version
 http-request set-var(txn.slot) rand,mod(txn.slots) unless has_version
 http-request set-var(txn.requested_version) var(txn.model),concat(:,txn.slot),map_str(slot-versions.map) if { var(txn.slot) -m found }
 http-request set-var(txn.backend) var(txn.model),concat(:,txn.requested_version),map_str(backends.map)
-http-request return {{ include "gateway.error" (list . "version-unknown") }} unless { var(txn.backend) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} unless { var(txn.backend) -m found }
 http-request set-var(txn.version) var(txn.requested_version)
 {{- end }}

@@ -3,7 +3,7 @@
 {{- define "gateway.mapBackends" -}}
 {{- range $id, $model := .v.models }}
 {{- range $name, $_ := $model.versions }}
-{{ $id }}:{{ $name }} {{ include "gateway.backend" (list $id $name) }}
+{{ $id }}:{{ $name }} {{ include "gateway.backend" (dict "model" $id "version" $name) }}
 {{- end }}
 {{- end }}
 {{- end }}

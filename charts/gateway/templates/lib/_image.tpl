@@ -1,6 +1,6 @@
 {{- /* Generated from charts/lib/image.tpl by `make generate`. Do not edit. */ -}}
 {{- /* repository@digest, or repository:tag without a digest. Takes a dict: repository, tag, digest. */ -}}
 {{- define "gateway.image" -}}
-{{- include "gateway.arguments" (list "image" . "repository" "tag" "digest") -}}
+{{- include "gateway.arguments" (dict "template" "gateway.image" "given" . "names" (list "repository" "tag" "digest")) -}}
 {{ .repository }}{{ .digest | empty | ternary (printf ":%s" .tag) (printf "@%s" .digest) }}
 {{- end }}

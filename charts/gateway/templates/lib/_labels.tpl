@@ -2,7 +2,7 @@
 {{- /* Labels of every object of a release. They contain the chart's version, so Ray pod templates must not have them.
        Takes a dict: root, instance. */ -}}
 {{- define "gateway.commonLabels" -}}
-{{- include "gateway.arguments" (list "commonLabels" . "root" "instance") -}}
+{{- include "gateway.arguments" (dict "template" "gateway.commonLabels" "given" . "names" (list "root" "instance")) -}}
 helm.sh/chart: {{ printf "%s-%s" .root.Chart.Name (.root.Chart.Version | replace "+" "_") }}
 app.kubernetes.io/name: {{ .root.Chart.Name }}
 app.kubernetes.io/instance: {{ .instance | quote }}

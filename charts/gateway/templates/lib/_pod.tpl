@@ -7,7 +7,7 @@
        settings in the values (empty for the root), pod (the settings), volumes (names that the chart uses), mounts (paths
        that the chart uses), env (name of a variable that the chart sets, and why it is refused). */ -}}
 {{- define "gateway.validatePod" -}}
-{{- include "gateway.arguments" (list "validatePod" . "v" "path" "pod" "volumes" "mounts" "env") }}
+{{- include "gateway.arguments" (dict "template" "gateway.validatePod" "given" . "names" (list "v" "path" "pod" "volumes" "mounts" "env")) }}
 {{- $args := . }}
 {{- $at := compact (splitList "." .path) }}
 {{- range $label, $_ := .pod.podLabels }}
@@ -83,7 +83,7 @@
 
 {{- /* Takes a dict: pod, selector (YAML of matchLabels). Entries of a list. */ -}}
 {{- define "gateway.spreadConstraints" -}}
-{{- include "gateway.arguments" (list "spreadConstraints" . "pod" "selector") }}
+{{- include "gateway.arguments" (dict "template" "gateway.spreadConstraints" "given" . "names" (list "pod" "selector")) }}
 {{- $own := dict "matchLabels" (.selector | fromYaml) }}
 {{- range .pod.topologySpreadConstraints }}
 {{ list (hasKey . "labelSelector" | ternary . (set (deepCopy .) "labelSelector" $own)) | toYaml }}

@@ -1,9 +1,26 @@
 {{- /* Generated from charts/lib/security.tpl by `make generate`. Do not edit. */ -}}
-{{- /* Security context of every container: what Pod Security `restricted` requires, and a read-only root. */ -}}
+{{- /* What Pod Security `restricted` requires, and a read-only root file system. */ -}}
+
+{{- /* Security context of every container. */ -}}
 {{- define "gateway.containerSecurity" -}}
 allowPrivilegeEscalation: false
 readOnlyRootFilesystem: true
 runAsNonRoot: true
 capabilities:
   drop: [ALL]
+{{- end }}
+
+{{- /* Security context of every pod. Takes a dict: user and group of the image, and optionally
+       fsGroupChangePolicy. */ -}}
+{{- define "gateway.podSecurity" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.podSecurity" "given" . "names" (list "user" "group")) -}}
+runAsNonRoot: true
+runAsUser: {{ .user }}
+runAsGroup: {{ .group }}
+fsGroup: {{ .group }}
+{{- with get . "fsGroupChangePolicy" }}
+fsGroupChangePolicy: {{ . }}
+{{- end }}
+seccompProfile:
+  type: RuntimeDefault
 {{- end }}

@@ -1,7 +1,6 @@
-{{- /* Only backends of models have a colon in their names. `rayhelm_dev_gateway` is the pod label that the PodMonitor copies. Takes (list root values). */ -}}
+{{- /* Only backends of models have a colon in their names. `rayhelm_dev_gateway` is the pod label that the PodMonitor copies. */ -}}
 {{- define "gateway.requestsInFlight" -}}
-{{- $root := index . 0 -}}
-sum(haproxy_backend_current_sessions{namespace="{{ $root.Release.Namespace }}",rayhelm_dev_gateway="{{ include "gateway.name" $root }}",proxy=~".+:.+"})
+sum(haproxy_backend_current_sessions{namespace="{{ .Release.Namespace }}",rayhelm_dev_gateway="{{ include "gateway.name" . }}",proxy=~".+:.+"})
 {{- end }}
 
 {{- define "gateway.scalingBehavior" -}}

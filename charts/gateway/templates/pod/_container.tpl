@@ -1,7 +1,7 @@
-{{- /* Takes (list root values name). */ -}}
 {{- define "gateway.container" -}}
-{{- $v := index . 1 -}}
-name: {{ index . 2 }}
+{{- include "gateway.arguments" (dict "template" "gateway.container" "given" . "names" (list "v" "name")) -}}
+{{- $v := .v -}}
+name: {{ .name }}
 image: {{ include "gateway.image" $v.image }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
 securityContext:

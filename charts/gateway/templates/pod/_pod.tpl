@@ -9,14 +9,15 @@ sleep {{ int .drain.delaySeconds }}; kill -USR1 1; while kill -0 1 2>/dev/null; 
 {{- end }}
 
 {{- /* One folder with the configuration and the tenants' keys. A missing Secret does not stop the pod; its tenant gets
-       401. Takes (list root values). */ -}}
+       401. */ -}}
 {{- define "gateway.volume" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.volume" "given" . "names" (list "root" "v")) -}}
 projected:
   defaultMode: 0440
   sources:
     - configMap:
-        name: {{ include "gateway.name" (index . 0) }}
-    {{- range $name, $tenant := (index . 1).tenants }}
+        name: {{ include "gateway.name" .root }}
+    {{- range $name, $tenant := .v.tenants }}
     - secret:
         name: {{ $tenant.keys.secretName }}
         optional: true
@@ -27,14 +28,15 @@ projected:
 {{- end }}
 
 {{- define "gateway.spread" -}}
-{{- $required := ternary "DoNotSchedule" "ScheduleAnyway" (eq (index . 1).nodeSpread "Required") }}
+{{- include "gateway.arguments" (dict "template" "gateway.spread" "given" . "names" (list "root" "v")) -}}
+{{- $required := ternary "DoNotSchedule" "ScheduleAnyway" (eq .v.nodeSpread "Required") }}
 {{- range $key, $unsatisfiable := dict "kubernetes.io/hostname" $required "topology.kubernetes.io/zone" "ScheduleAnyway" }}
 - topologyKey: {{ $key }}
   maxSkew: 1
   whenUnsatisfiable: {{ $unsatisfiable }}
   labelSelector:
     matchLabels:
-      {{- include "gateway.selector" (index $ 0) | nindent 6 }}
+      {{- include "gateway.selector" $.root | nindent 6 }}
   # Pods of the previous revision do not count.
   matchLabelKeys: [pod-template-hash]
 {{- end }}

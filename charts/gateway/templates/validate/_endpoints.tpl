@@ -35,10 +35,10 @@
 {{- $v := . }}
 {{- $tasks := $v.root.Files.Get "files/tasks.json" | fromJson }}
 {{- range $id, $model := .models }}
-{{- if include "gateway.isUnread" (list $tasks $model) }}
+{{- if include "gateway.isUnread" (dict "tasks" $tasks "model" $model) }}
 {{- $mine := splitList "\n" (include "gateway.applications" $model | trim) }}
 {{- range $other, $second := $v.models }}
-{{- if and (ne $other $id) (or (eq $model.task "custom") (include "gateway.isUnread" (list $tasks $second))) }}
+{{- if and (ne $other $id) (or (eq $model.task "custom") (include "gateway.isUnread" (dict "tasks" $tasks "model" $second))) }}
 {{- range splitList "\n" (include "gateway.applications" $second | trim) }}
 {{- if has . $mine }}
 {{- include "gateway.refuse" (dict "v" $v "id" "unread-body-shared" "words" (dict "model" $id "other" $other "version" (keys $model.versions | sortAlpha | first) "route" (printf "/%s-app" (replace "/" "-" $id)))) }}
@@ -50,10 +50,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* `true` if the gateway does not read the bodies of a model's requests. Takes (list tasks model). */ -}}
+{{- /* `true` if the gateway does not read the bodies of a model's requests. */ -}}
 {{- define "gateway.isUnread" -}}
-{{- $unread := eq (index . 1).task "custom" }}
-{{- range (get (index . 0) (index . 1).task).operations }}
+{{- include "gateway.arguments" (dict "template" "gateway.isUnread" "given" . "names" (list "tasks" "model")) -}}
+{{- $unread := eq .model.task "custom" }}
+{{- range (get .tasks .model.task).operations }}
 {{- $unread = or $unread (eq .body "stream") }}
 {{- end }}
 {{- if $unread }}true{{ end }}

@@ -10,7 +10,7 @@
 {{- if not (has $id $allowed) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "model-without-tenant" "words" (dict "model" $id "tenant" $first "models" (join ", " (append (get $v.tenants $first).models $id)))) }}
 {{- end }}
-{{- $backend := include "gateway.backend" (list $id "") }}
+{{- $backend := include "gateway.backend" (dict "model" $id "version" "") }}
 {{- with get $backends $backend }}
 {{- include "gateway.refuse" (dict "v" $v "id" "model-names-collide" "words" (dict "model" $id "other" .)) }}
 {{- end }}

@@ -7,13 +7,13 @@
 {{- include "gateway.refuse" (dict "v" $v "id" "drain-time" "words" (dict "drain" .drain.seconds "server" .timeouts.serverSeconds)) }}
 {{- end }}
 {{- $need := include "gateway.memoryNeeded" . | int64 }}
-{{- if lt (include "gateway.bytes" .resources.limits.memory | float64) (mulf $need 1048576) }}
+{{- if lt (include "gateway.number" .resources.limits.memory | float64) (mulf $need 1048576) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "body-memory" "words" (dict "body" .limits.bodyBytes "connections" .limits.connections "need" (printf "%dMi" $need) "memory" .resources.limits.memory)) }}
 {{- end }}
 {{- $limits := .resources.limits }}
 {{- range $name, $request := .resources.requests }}
 {{- $limit := get $limits $name }}
-{{- if and $request (gt (include "gateway.size" $request | float64) (include "gateway.size" $limit | float64)) }}
+{{- if and $request (gt (include "gateway.number" $request | float64) (include "gateway.number" $limit | float64)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "resource-request" "words" (dict "resource" $name "request" $request "limit" $limit)) }}
 {{- end }}
 {{- end }}
@@ -24,33 +24,6 @@
 {{- define "gateway.memoryNeeded" -}}
 {{- $buffers := mulf 1.5 .limits.connections (include "gateway.bufferBytes" . | float64) }}
 {{- add 64 (divf $buffers 1048576 | ceil | int64) }}
-{{- end }}
-
-{{- /* A quantity in thousandths, so that CPUs and bytes can be compared. */ -}}
-{{- define "gateway.size" -}}
-{{- if hasSuffix "m" (toString .) -}}
-{{ trimSuffix "m" (toString .) | float64 }}
-{{- else -}}
-{{ include "gateway.factored" . | float64 | mulf 1000 }}
-{{- end }}
-{{- end }}
-
-{{- /* Bytes of a quantity. */ -}}
-{{- define "gateway.bytes" -}}
-{{ include "gateway.factored" . | float64 | int64 }}
-{{- end }}
-
-{{- /* A quantity without its unit. */ -}}
-{{- define "gateway.factored" -}}
-{{- $factor := 1.0 }}
-{{- $number := toString . }}
-{{- range $unit, $size := dict "Ki" 1024 "Mi" 1048576 "Gi" 1073741824 "Ti" 1099511627776 "k" 1000 "M" 1000000 "G" 1000000000 "T" 1000000000000 "m" 0.001 }}
-{{- if hasSuffix $unit (toString $) }}
-{{- $factor = $size }}
-{{- $number = trimSuffix $unit (toString $) }}
-{{- end }}
-{{- end }}
-{{- mulf ($number | float64) $factor }}
 {{- end }}
 
 {{- define "gateway.validatePods" -}}

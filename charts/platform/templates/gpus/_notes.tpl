@@ -7,9 +7,9 @@ Point NVIDIA's GPU operator to the ConfigMaps of this release in {{ $nvidia.name
 
   helm upgrade gpu-operator nvidia/gpu-operator --namespace {{ $nvidia.namespace }} --reuse-values \
     --set mig.strategy=mixed \
-    --set devicePlugin.config.name={{ include "platform.name" (list . "device-plugin") }} --set devicePlugin.config.default=default \
-    --set migManager.config.name={{ include "platform.name" (list . "mig") }} \
-    --set dcgmExporter.config.name={{ include "platform.name" (list . "dcgm") }}
+    --set devicePlugin.config.name={{ include "platform.name" (dict "root" . "part" "device-plugin") }} --set devicePlugin.config.default=default \
+    --set migManager.config.name={{ include "platform.name" (dict "root" . "part" "mig") }} \
+    --set dcgmExporter.config.name={{ include "platform.name" (dict "root" . "part" "dcgm") }}
 {{- else }}
 
 NVIDIA's chart must not create a ClusterPolicy: install it with `--set clusterPolicy.deployCR=false`.

@@ -1,6 +1,6 @@
-{{- /* Container of the managed adapter. Takes (list root values). */ -}}
+{{- /* Container of the managed adapter. */ -}}
 {{- define "platform.adapterContainer" -}}
-{{- $v := index . 1 }}
+{{- $v := . }}
 {{- $adapter := $v.metrics.adapter }}
 name: prometheus-adapter
 image: {{ include "platform.image" $adapter.image | quote }}
@@ -19,10 +19,7 @@ livenessProbe:
   timeoutSeconds: 5
   failureThreshold: 6
 securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  runAsNonRoot: true
-  capabilities: {drop: [ALL]}
+  {{- include "platform.containerSecurity" . | nindent 2 }}
 resources:
   {{- $limits := $adapter.resources.limits }}
   {{- $requests := $adapter.resources.requests }}

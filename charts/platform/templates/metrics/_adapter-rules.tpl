@@ -24,21 +24,24 @@
 {{- end }}
 
 {{- define "platform.adapterNamespace" -}}
-{{- $root := index . 0 -}}
-{{ (index . 1).metrics.adapter.namespace | default $root.Release.Namespace }}
+{{- include "platform.arguments" (dict "template" "platform.adapterNamespace" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root -}}
+{{ .v.metrics.adapter.namespace | default $root.Release.Namespace }}
 {{- end }}
 
-{{- /* Metadata of the adapter's objects. Takes (list root values). */ -}}
+{{- /* Metadata of the adapter's objects. */ -}}
 {{- define "platform.adapterMetadata" -}}
-{{- $root := index . 0 -}}
-{{ include "platform.metadata" (list $root (include "platform.adapterNamespace" .) (include "platform.name" (list $root "metrics"))) }}
+{{- include "platform.arguments" (dict "template" "platform.adapterMetadata" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root -}}
+{{ include "platform.metadata" (dict "root" $root "namespace" (include "platform.adapterNamespace" .) "name" (include "platform.name" (dict "root" $root "part" "metrics"))) }}
 {{- end }}
 
 {{- define "platform.adapterSelector" -}}
-rayhelm.dev/metrics-adapter: {{ include "platform.name" (list . "metrics") }}
+rayhelm.dev/metrics-adapter: {{ include "platform.name" (dict "root" . "part" "metrics") }}
 {{- end }}
 
-{{- /* Name of the adapter's ServiceAccount. Takes (list root values). */ -}}
+{{- /* Name of the adapter's ServiceAccount. */ -}}
 {{- define "platform.adapterServiceAccount" -}}
-{{ (index . 1).metrics.adapter.serviceAccount.name | default (include "platform.name" (list (index . 0) "metrics")) }}
+{{- include "platform.arguments" (dict "template" "platform.adapterServiceAccount" "given" . "names" (list "root" "v")) -}}
+{{ .v.metrics.adapter.serviceAccount.name | default (include "platform.name" (dict "root" .root "part" "metrics")) }}
 {{- end }}

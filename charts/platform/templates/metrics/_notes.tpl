@@ -1,10 +1,10 @@
-{{- /* Takes (list root values). */ -}}
 {{- define "platform.metricsNotes" -}}
-{{- $root := index . 0 }}
-{{- $m := (index . 1).metrics }}
+{{- include "platform.arguments" (dict "template" "platform.metricsNotes" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $m := .v.metrics }}
 {{- $adapter := $m.adapter }}
 {{- $namespace := include "platform.adapterNamespace" . }}
-{{- $name := include "platform.name" (list $root "metrics") }}
+{{- $name := include "platform.name" (dict "root" $root "part" "metrics") }}
 {{- if or $m.services $m.gateways }}
 
 Metrics for autoscaling: {{ include "platform.metricRules" (dict "root" $root "metrics" $m) | fromJson | keys | sortAlpha | join ", " }}
@@ -24,6 +24,6 @@ Metrics for autoscaling: {{ include "platform.metricRules" (dict "root" $root "m
 {{- end }}
 {{- if $m.scrapeConfigs }}
 
-Mount the ConfigMap {{ include "platform.name" (list $root "scrape") }} into Prometheus, and add its file to `scrape_config_files`.
+Mount the ConfigMap {{ include "platform.name" (dict "root" $root "part" "scrape") }} into Prometheus, and add its file to `scrape_config_files`.
 {{- end }}
 {{- end }}

@@ -1,17 +1,18 @@
 {{- /* Parts that head, workers and autoscaler share. */ -}}
 
-{{- /* Takes (list root group), also for the head. */ -}}
+{{- /* Fields of the pod of a worker group or of the head. */ -}}
 {{- define "ray-service.podCommon" -}}
-{{- $group := index . 1 -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.podCommon" "given" . "names" (list "root" "pod")) -}}
+{{- $group := .pod -}}
 terminationGracePeriodSeconds: {{ int $group.terminationGracePeriodSeconds }}
 {{- with $group.priorityClassName }}
 priorityClassName: {{ . | quote }}
 {{- end }}
-{{- with include "ray-service.pullSecrets" (index . 0) }}
+{{- with include "ray-service.pullSecrets" .root }}
 {{ . }}
 {{- end }}
 securityContext:
-  {{- include "ray-service.podSecurity" (index . 0) | nindent 2 }}
+  {{- include "ray-service.securityContext" . | nindent 2 }}
   {{- with get $group "supplementalGroups" }}
   supplementalGroups:
     {{- range . }}
@@ -21,14 +22,15 @@ securityContext:
 {{- end }}
 
 {{- /* Limits and requests, which differ only if the values set a CPU request. Ray counts the limits, the scheduler
-       the requests. Takes (list resources devices). */ -}}
+       the requests. */ -}}
 {{- define "ray-service.resources" -}}
-{{- $sizes := index . 0 }}
-{{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" $sizes.limits.memory)) (index . 1) }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.resources" "given" . "names" (list "resources" "devices")) -}}
+{{- $sizes := .resources }}
+{{- $all := mergeOverwrite (dict "memory" (include "ray-service.quantity" (dict "quantities" (list $sizes.limits.memory)))) .devices }}
 limits:
-  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" $sizes.limits.cpu)) $all) | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" (dict "quantities" (list $sizes.limits.cpu)))) $all) | nindent 2 }}
 requests:
-  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" (dig "requests" "cpu" "" $sizes | default $sizes.limits.cpu))) $all) | nindent 2 }}
+  {{- toYaml (merge (dict "cpu" (include "ray-service.quantity" (dict "quantities" (list (dig "requests" "cpu" "" $sizes | default $sizes.limits.cpu))))) $all) | nindent 2 }}
 {{- end }}
 
 {{- define "ray-service.mounts" -}}
@@ -43,21 +45,21 @@ requests:
   readOnly: true
 {{- end }}
 
-{{- /* Takes (list root group). */ -}}
 {{- define "ray-service.volumes" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.volumes" "given" . "names" (list "root" "pod")) -}}
 - name: shm
   emptyDir:
     medium: Memory
-    sizeLimit: {{ include "ray-service.quantity" (index . 1).shmSize | quote }}
+    sizeLimit: {{ include "ray-service.quantity" (dict "quantities" (list .pod.shmSize)) | quote }}
 - name: tmp
   emptyDir:
-    sizeLimit: {{ include "ray-service.quantity" (index . 1).tmpSize | quote }}
+    sizeLimit: {{ include "ray-service.quantity" (dict "quantities" (list .pod.tmpSize)) | quote }}
 - name: cache
   emptyDir:
-    sizeLimit: {{ include "ray-service.quantity" (index . 1).cacheSize | quote }}
+    sizeLimit: {{ include "ray-service.quantity" (dict "quantities" (list .pod.cacheSize)) | quote }}
 - name: vllm-config
   configMap:
-    name: {{ include "ray-service.name" (index . 0) }}-vllm
+    name: {{ include "ray-service.name" .root }}-vllm
 {{- end }}
 
 {{- /* Bytes of Ray's object store: a quarter of /dev/shm, because NCCL and vLLM use it too, and at least 75 MiB,

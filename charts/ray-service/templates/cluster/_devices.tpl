@@ -21,9 +21,10 @@
 {{- $devices | toJson }}
 {{- end }}
 
-{{- /* Environment that depends on the group: network, drain time, image. Takes (list values group). */ -}}
+{{- /* Environment that depends on the group: network, drain time, image. */ -}}
 {{- define "ray-service.groupEnv" -}}
-{{- $group := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.groupEnv" "given" . "names" (list "v" "group")) -}}
+{{- $group := .group }}
 {{- $env := dict
       "NCCL_SOCKET_IFNAME" $group.networkInterface
       "GLOO_SOCKET_IFNAME" $group.networkInterface
@@ -33,7 +34,7 @@
 {{- else if $group.rdma.hca }}
 {{- $_ := set $env "NCCL_IB_HCA" $group.rdma.hca }}
 {{- end }}
-{{- $env = merge $env (include "ray-service.imageEnv" (list (index . 0).image $group.image) | fromJson) }}
+{{- $env = merge $env (include "ray-service.imageEnv" (dict "image" .v.image "override" $group.image) | fromJson) }}
 {{- $env | toJson }}
 {{- end }}
 

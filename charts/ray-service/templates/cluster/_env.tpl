@@ -8,10 +8,11 @@
 {{- include "ray-service.envList" $env }}
 {{- end }}
 
-{{- /* Takes (list values env group). Variables of the group override the common ones, and `env` of the values
+{{- /* Variables of the group override the common ones, and `env` of the values
        overrides both. */ -}}
 {{- define "ray-service.env" -}}
-{{- $v := index . 0 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.env" "given" . "names" (list "v" "env" "groupEnv")) -}}
+{{- $v := .v }}
 {{- $common := dict
       "HF_HUB_OFFLINE" (ternary "1" "0" $v.weights.offline)
       "RAY_USAGE_STATS_ENABLED" "0"
@@ -24,21 +25,23 @@
       "VLLM_MEDIA_URL_ALLOW_REDIRECTS" "0"
       "VLLM_MAX_N_SEQUENCES" "64" }}
 {{- include "ray-service.homeEnv" $v }}
-{{ include "ray-service.envList" (mergeOverwrite $common (index . 2) (index . 1)) }}
+{{ include "ray-service.envList" (mergeOverwrite $common .groupEnv .env) }}
 {{- if not $v.weights.offline }}
 {{- include "ray-service.hubEnv" $v.weights.download }}
 {{- end }}
 {{- end }}
 
-{{- /* `true` if the image contains rayhelm; an image of a worker group has its own key. Takes (list image override). */ -}}
+{{- /* `true` if the image contains rayhelm; an image of a worker group has its own key. */ -}}
 {{- define "ray-service.hasRayhelm" -}}
-{{- $own := index . 1 }}
-{{- if ternary $own.includesRayhelm (index . 0).includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.hasRayhelm" "given" . "names" (list "image" "override")) -}}
+{{- $own := .override }}
+{{- if ternary $own.includesRayhelm .image.includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
 {{- /* Middleware of Serve's proxies that ends an interrupted stream with an error: Ray Serve LLM alone ends it like
-       a complete response. Takes (list image override). */ -}}
+       a complete response. */ -}}
 {{- define "ray-service.imageEnv" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.imageEnv" "given" . "names" (list "image" "override")) -}}
 {{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
 {{- end }}
 

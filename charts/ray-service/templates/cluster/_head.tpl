@@ -1,8 +1,8 @@
-{{- /* Head pod: control processes only. It offers no CPU and no GPU to Ray, so no replica runs on it. Takes (list
-       root values). */ -}}
+{{- /* Head pod: control processes only. It offers no CPU and no GPU to Ray, so no replica runs on it. */ -}}
 {{- define "ray-service.head" -}}
-{{- $root := index . 0 }}
-{{- $v := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.head" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $v := .v }}
 {{- $head := $v.head }}
 rayStartParams:
   num-cpus: "0"
@@ -12,7 +12,7 @@ rayStartParams:
 template:
   metadata:
     labels:
-      {{- include "ray-service.podLabels" (list $root "head") | nindent 6 }}
+      {{- include "ray-service.podLabels" (dict "root" $root "role" "head") | nindent 6 }}
       {{- with $head.podLabels }}
       {{- include "ray-service.textMap" . | nindent 6 }}
       {{- end }}
@@ -24,7 +24,7 @@ template:
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: {{ $v.autoscaler.enabled }}
-    {{- include "ray-service.podCommon" (list $root $head) | nindent 4 }}
+    {{- include "ray-service.podCommon" (dict "root" $root "pod" $head) | nindent 4 }}
     {{- with $head.nodeSelector }}
     nodeSelector:
       {{- include "ray-service.textMap" . | nindent 6 }}
@@ -52,9 +52,9 @@ template:
             containerPort: {{ int $port }}
           {{- end }}
         resources:
-          {{- include "ray-service.resources" (list $head.resources dict) | trim | nindent 10 }}
+          {{- include "ray-service.resources" (dict "resources" $head.resources "devices" dict) | trim | nindent 10 }}
         env:
-          {{- include "ray-service.env" (list $v $head.env (include "ray-service.imageEnv" (list $v.image dict) | fromJson)) | trim | nindent 10 }}
+          {{- include "ray-service.env" (dict "v" $v "env" $head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" $v.image "override" dict) | fromJson)) | trim | nindent 10 }}
           {{- with include "ray-service.extraEnv" $head | trim }}
           {{- . | nindent 10 }}
           {{- end }}
@@ -68,7 +68,7 @@ template:
           {{- toYaml . | nindent 10 }}
           {{- end }}
     volumes:
-      {{- include "ray-service.volumes" (list $root $head) | nindent 6 }}
+      {{- include "ray-service.volumes" (dict "root" $root "pod" $head) | nindent 6 }}
       {{- with $head.extraVolumes }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

@@ -9,7 +9,7 @@ autoscalerOptions:
   upscalingMode: {{ .autoscaler.upscalingMode }}
   imagePullPolicy: {{ .image.pullPolicy }}
   resources:
-    {{- include "ray-service.resources" (list .autoscaler.resources dict) | trim | nindent 4 }}
+    {{- include "ray-service.resources" (dict "resources" .autoscaler.resources "devices" dict) | trim | nindent 4 }}
   # KubeRay sets no securityContext for the sidecar, and `restricted` would refuse the head.
   securityContext:
     {{- include "ray-service.containerSecurity" . | nindent 4 }}

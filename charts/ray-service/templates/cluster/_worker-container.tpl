@@ -1,10 +1,11 @@
-{{- /* Container of a worker pod. Takes (list root values name group). */ -}}
+{{- /* Container of a worker pod. */ -}}
 {{- define "ray-service.workerContainer" -}}
-{{- $root := index . 0 }}
-{{- $v := index . 1 }}
-{{- $group := index . 3 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.workerContainer" "given" . "names" (list "root" "v" "name" "group")) -}}
+{{- $root := .root }}
+{{- $v := .v }}
+{{- $group := .group }}
 name: ray-worker
-image: {{ include "ray-service.groupImage" (list $v.image $group.image) }}
+image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" $group.image) }}
 imagePullPolicy: {{ $v.image.pullPolicy }}
 securityContext:
   {{- include "ray-service.containerSecurity" $root | nindent 2 }}
@@ -14,9 +15,9 @@ ports:
   - name: serve
     containerPort: {{ int $v.serve.port }}
 resources:
-  {{- include "ray-service.resources" (list $group.resources (include "ray-service.devices" $group | fromJson)) | trim | nindent 2 }}
+  {{- include "ray-service.resources" (dict "resources" $group.resources "devices" (include "ray-service.devices" $group | fromJson)) | trim | nindent 2 }}
 env:
-  {{- include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)) | trim | nindent 2 }}
+  {{- include "ray-service.env" (dict "v" $v "env" $group.env "groupEnv" (include "ray-service.groupEnv" (dict "v" $v "group" $group) | fromJson)) | trim | nindent 2 }}
   {{- with include "ray-service.extraEnv" $group | trim }}
   {{- . | nindent 2 }}
   {{- end }}

@@ -1,9 +1,10 @@
-{{- /* A worker group. Takes (list root values name group). */ -}}
+{{- /* A worker group. */ -}}
 {{- define "ray-service.workerGroup" -}}
-{{- $root := index . 0 }}
-{{- $v := index . 1 }}
-{{- $name := index . 2 }}
-{{- $group := index . 3 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.workerGroup" "given" . "names" (list "root" "v" "name" "group")) -}}
+{{- $root := .root }}
+{{- $v := .v }}
+{{- $name := .name }}
+{{- $group := .group }}
 {{- if not $v.autoscaler.enabled }}
 replicas: {{ int $group.minReplicas }}
 {{- end }}
@@ -32,7 +33,7 @@ resources:
 template:
   metadata:
     labels:
-      {{- include "ray-service.podLabels" (list $root "worker" $name) | nindent 6 }}
+      {{- include "ray-service.podLabels" (dict "root" $root "role" "worker" "group" $name) | nindent 6 }}
       {{- with $group.podLabels }}
       {{- include "ray-service.textMap" . | nindent 6 }}
       {{- end }}
@@ -48,7 +49,7 @@ template:
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
     automountServiceAccountToken: false
-    {{- include "ray-service.podCommon" (list $root $group) | nindent 4 }}
+    {{- include "ray-service.podCommon" (dict "root" $root "pod" $group) | nindent 4 }}
     {{- with $group.runtimeClassName }}
     runtimeClassName: {{ . | quote }}
     {{- end }}
@@ -69,7 +70,7 @@ template:
     containers:
       - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}
     volumes:
-      {{- include "ray-service.volumes" (list $root $group) | nindent 6 }}
+      {{- include "ray-service.volumes" (dict "root" $root "pod" $group) | nindent 6 }}
       {{- if $v.weights.enabled }}
       - name: weights
         persistentVolumeClaim:

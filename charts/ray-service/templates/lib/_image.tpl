@@ -1,6 +1,6 @@
 {{- /* Generated from charts/lib/image.tpl by `make generate`. Do not edit. */ -}}
 {{- /* repository@digest, or repository:tag without a digest. Takes a dict: repository, tag, digest. */ -}}
 {{- define "ray-service.image" -}}
-{{- include "ray-service.arguments" (list "image" . "repository" "tag" "digest") -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.image" "given" . "names" (list "repository" "tag" "digest")) -}}
 {{ .repository }}{{ .digest | empty | ternary (printf ":%s" .tag) (printf "@%s" .digest) }}
 {{- end }}

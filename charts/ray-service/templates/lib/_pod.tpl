@@ -7,7 +7,7 @@
        settings in the values (empty for the root), pod (the settings), volumes (names that the chart uses), mounts (paths
        that the chart uses), env (name of a variable that the chart sets, and why it is refused). */ -}}
 {{- define "ray-service.validatePod" -}}
-{{- include "ray-service.arguments" (list "validatePod" . "v" "path" "pod" "volumes" "mounts" "env") }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validatePod" "given" . "names" (list "v" "path" "pod" "volumes" "mounts" "env")) }}
 {{- $args := . }}
 {{- $at := compact (splitList "." .path) }}
 {{- range $label, $_ := .pod.podLabels }}
@@ -83,7 +83,7 @@
 
 {{- /* Takes a dict: pod, selector (YAML of matchLabels). Entries of a list. */ -}}
 {{- define "ray-service.spreadConstraints" -}}
-{{- include "ray-service.arguments" (list "spreadConstraints" . "pod" "selector") }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.spreadConstraints" "given" . "names" (list "pod" "selector")) }}
 {{- $own := dict "matchLabels" (.selector | fromYaml) }}
 {{- range .pod.topologySpreadConstraints }}
 {{ list (hasKey . "labelSelector" | ternary . (set (deepCopy .) "labelSelector" $own)) | toYaml }}

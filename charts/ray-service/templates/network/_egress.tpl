@@ -1,7 +1,7 @@
 {{- /* Egress rules. They take networkPolicy, except the last. */ -}}
 
 {{- define "ray-service.dnsEgress" -}}
-{{- $to := printf "%s%s" (include "ray-service.peer" .dns.peer) (include "ray-service.cidrs" .dns.cidrs) }}
+{{- $to := printf "%s%s" (include "ray-service.peer" .dns.peer) (include "ray-service.cidrs" (dict "cidrs" .dns.cidrs)) }}
 {{- if $to }}
 - to:
     {{- $to | nindent 4 }}
@@ -14,18 +14,18 @@
 {{- define "ray-service.redisEgress" -}}
 - to:
     {{- include "ray-service.peer" .redis.peer | trim | nindent 4 }}
-    {{- include "ray-service.cidrs" .redis.cidrs | trim | nindent 4 }}
+    {{- include "ray-service.cidrs" (dict "cidrs" .redis.cidrs) | trim | nindent 4 }}
   ports:
-    {{- include "ray-service.ports" (list .redis.port) | trim | nindent 4 }}
+    {{- include "ray-service.ports" (dict "ports" (list .redis.port)) | trim | nindent 4 }}
 {{- end }}
 
 {{- define "ray-service.prometheusEgress" -}}
 {{- with .prometheusApi }}
 - to:
     {{- include "ray-service.peer" .peer | trim | nindent 4 }}
-    {{- include "ray-service.cidrs" .cidrs | trim | nindent 4 }}
+    {{- include "ray-service.cidrs" (dict "cidrs" .cidrs) | trim | nindent 4 }}
   ports:
-    {{- include "ray-service.ports" (list .port) | trim | nindent 4 }}
+    {{- include "ray-service.ports" (dict "ports" (list .port)) | trim | nindent 4 }}
 {{- end }}
 {{- end }}
 
@@ -45,16 +45,16 @@
         {{- end }}
     {{- end }}
   ports:
-    {{- include "ray-service.ports" .hub.ports | trim | nindent 4 }}
+    {{- include "ray-service.ports" (dict "ports" .hub.ports) | trim | nindent 4 }}
 {{- end }}
 {{- end }}
 
-{{- /* Policy of the download pod, the only pod that may call the hub while `weights.offline` is on. Takes (list root
-       values). */ -}}
+{{- /* Policy of the download pod, the only pod that may call the hub while `weights.offline` is on. */ -}}
 {{- define "ray-service.downloadPolicy" -}}
-{{- $policy := (index . 1).networkPolicy -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadPolicy" "given" . "names" (list "root" "v")) -}}
+{{- $policy := .v.networkPolicy -}}
 podSelector:
-  {{- include "ray-service.podsByRole" (list (index . 0) "download") | nindent 2 }}
+  {{- include "ray-service.podsByRole" (dict "root" .root "roles" (list "download")) | nindent 2 }}
 policyTypes: [Egress]
 egress:
   {{- include "ray-service.dnsEgress" $policy | trim | nindent 2 }}

@@ -1,7 +1,8 @@
-{{- /* Serve's autoscaling_config. Takes (list values scaling). */ -}}
+{{- /* Serve's autoscaling_config. */ -}}
 {{- define "ray-service.autoscaling" -}}
-{{- $values := index . 0 }}
-{{- with index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.autoscaling" "given" . "names" (list "v" "scaling")) -}}
+{{- $values := .v }}
+{{- with .scaling }}
 {{- $config := dict
       "min_replicas" .minReplicas
       "max_replicas" .maxReplicas
@@ -17,18 +18,19 @@
 {{- end }}
 {{- with get . "policy" }}
 {{- if eq .kind "EngineQueue" }}
-{{- $_ := set $config "policy" (include "ray-service.engineQueue" (list $values .) | fromJson) }}
+{{- $_ := set $config "policy" (include "ray-service.engineQueue" (dict "v" $values "policy" .) | fromJson) }}
 {{- end }}
 {{- end }}
 {{- $config | toJson }}
 {{- end }}
 {{- end }}
 
-{{- /* rayhelm's autoscaling policy, by its path in the image. Takes (list values policy). */ -}}
+{{- /* rayhelm's autoscaling policy, by its path in the image. */ -}}
 {{- define "ray-service.engineQueue" -}}
-{{- with index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.engineQueue" "given" . "names" (list "v" "policy")) -}}
+{{- with .policy }}
 {{- $arguments := dict
-      "prometheus_address" (index $ 0).serve.prometheus.url
+      "prometheus_address" $.v.serve.prometheus.url
       "goal" .ttftObjective
       "waiting" .maxWaitingRequests
       "window_s" (int .windowSeconds) }}

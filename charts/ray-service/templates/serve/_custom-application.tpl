@@ -1,8 +1,9 @@
-{{- /* A custom application. Takes (list values name application). */ -}}
+{{- /* A custom application. */ -}}
 {{- define "ray-service.customApplication" -}}
-{{- $values := index . 0 }}
-{{- $app := index . 2 }}
-{{- $config := dict "name" (index . 1) "route_prefix" $app.routePrefix "import_path" $app.importPath "args" $app.args }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.customApplication" "given" . "names" (list "v" "name" "application")) -}}
+{{- $values := .v }}
+{{- $app := .application }}
+{{- $config := dict "name" .name "route_prefix" $app.routePrefix "import_path" $app.importPath "args" $app.args }}
 {{- if $app.env }}
 {{- $_ := set $config "runtime_env" (dict "env_vars" (include "ray-service.texts" $app.env | fromJson)) }}
 {{- end }}
@@ -17,7 +18,7 @@
       "ray_actor_options" $actor
       "max_ongoing_requests" $d.maxOngoingRequests
       "graceful_shutdown_timeout_s" $d.gracefulShutdownSeconds
-      "autoscaling_config" (include "ray-service.autoscaling" (list $values $d) | fromJson) }}
+      "autoscaling_config" (include "ray-service.autoscaling" (dict "v" $values "scaling" $d) | fromJson) }}
 {{- with $d.userConfig }}
 {{- $_ := set $deployment "user_config" . }}
 {{- end }}

@@ -22,12 +22,12 @@
 {{- $placement | toJson }}
 {{- end }}
 
-{{- /* Takes (list values model). */ -}}
 {{- define "ray-service.deploymentConfig" -}}
-{{- $values := index . 0 }}
-{{- with index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.deploymentConfig" "given" . "names" (list "v" "model")) -}}
+{{- $values := .v }}
+{{- with .model }}
 {{- $config := dict
-      "autoscaling_config" (include "ray-service.autoscaling" (list $values .autoscaling) | fromJson)
+      "autoscaling_config" (include "ray-service.autoscaling" (dict "v" $values "scaling" .autoscaling) | fromJson)
       "max_ongoing_requests" (.maxOngoingRequests | default (mulf 1.5 .autoscaling.targetOngoingRequests | ceil))
       "max_queued_requests" .maxQueuedRequests
       "health_check_period_s" .healthCheck.periodSeconds

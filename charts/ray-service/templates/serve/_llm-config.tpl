@@ -1,17 +1,18 @@
-{{- /* One LLMConfig of Ray Serve LLM. Takes (list values id model root). */ -}}
+{{- /* One LLMConfig of Ray Serve LLM. */ -}}
 {{- define "ray-service.llmConfig" -}}
-{{- $values := index . 0 }}
-{{- $model := index . 2 }}
-{{- $loading := dict "model_id" (index . 1) "model_source" (include "ray-service.modelSource" (list $values $model)) }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.llmConfig" "given" . "names" (list "v" "id" "model" "root")) -}}
+{{- $values := .v }}
+{{- $model := .model }}
+{{- $loading := dict "model_id" .id "model_source" (include "ray-service.modelSource" (dict "v" $values "model" $model)) }}
 {{- with $model.tokenizer }}
-{{- $_ := set $loading "tokenizer_source" (include "ray-service.modelSource" (list $values (dict "source" . "revision" $model.tokenizerRevision))) }}
+{{- $_ := set $loading "tokenizer_source" (include "ray-service.modelSource" (dict "v" $values "model" (dict "source" . "revision" $model.tokenizerRevision))) }}
 {{- end }}
 {{- $config := dict
       "model_loading_config" $loading
-      "engine_kwargs" (include "ray-service.engineKwargs" (list $values $model (index . 3)) | fromJson)
+      "engine_kwargs" (include "ray-service.engineKwargs" (dict "v" $values "model" $model "root" .root) | fromJson)
       "accelerator_config" (dict "kind" $model.accelerator.kind)
       "placement_group_config" (include "ray-service.placement" $model | fromJson)
-      "deployment_config" (include "ray-service.deploymentConfig" (list $values $model) | fromJson) }}
+      "deployment_config" (include "ray-service.deploymentConfig" (dict "v" $values "model" $model) | fromJson) }}
 {{- with $model.acceleratorType }}
 {{- $_ := set $config "accelerator_type" . }}
 {{- end }}
@@ -30,10 +31,11 @@
 
 {{- /* Path of a model: hub models are read from the volume, if there is one. */ -}}
 {{- define "ray-service.modelSource" -}}
-{{- $values := index . 0 }}
-{{- $model := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.modelSource" "given" . "names" (list "v" "model")) -}}
+{{- $values := .v }}
+{{- $model := .model }}
 {{- if and $values.weights.enabled (include "ray-service.isHubId" $model.source) -}}
-{{ include "ray-service.hubPath" (list $values $model.source $model.revision) }}
+{{ include "ray-service.hubPath" (dict "v" $values "source" $model.source "revision" $model.revision) }}
 {{- else -}}
 {{ $model.source }}
 {{- end }}
@@ -43,15 +45,16 @@
 {{- if regexMatch "^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)?$" . }}true{{ end }}
 {{- end }}
 
-{{- /* Engine arguments: the typed ones, those of the task, and `extra`. Takes (list values model root). */ -}}
+{{- /* Engine arguments: the typed ones, those of the task, and `extra`. */ -}}
 {{- define "ray-service.engineKwargs" -}}
-{{- $values := index . 0 }}
-{{- $model := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.engineKwargs" "given" . "names" (list "v" "model" "root")) -}}
+{{- $values := .v }}
+{{- $model := .model }}
 {{- $kwargs := dict }}
 {{- range $key, $value := omit $model.engine "extra" }}
 {{- $_ := set $kwargs (snakecase $key) $value }}
 {{- end }}
-{{- $kwargs = merge $kwargs (get ((index . 2).Files.Get "files/tasks.json" | fromJson) $model.task).engine_arguments }}
+{{- $kwargs = merge $kwargs (get (.root.Files.Get "files/tasks.json" | fromJson) $model.task).engine_arguments }}
 {{- if and $model.revision (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "revision" $model.revision }}
 {{- end }}

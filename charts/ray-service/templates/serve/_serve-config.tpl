@@ -1,14 +1,14 @@
-{{- /* serveConfigV2 as one dict, printed as indented JSON, so that policies and reviewers see one form only. Takes
-       (list root values). */ -}}
+{{- /* serveConfigV2 as one dict, printed as indented JSON, so that policies and reviewers see one form only. */ -}}
 {{- define "ray-service.serveConfig" -}}
-{{- $root := index . 0 }}
-{{- $serve := (index . 1).serve }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.serveConfig" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $serve := .v.serve }}
 {{- $applications := list }}
 {{- range $name, $app := $serve.applications }}
-{{- $applications = append $applications (include "ray-service.llmApplication" (list $root (index $ 1) $name $app) | fromJson) }}
+{{- $applications = append $applications (include "ray-service.llmApplication" (dict "root" $root "v" $.v "name" $name "application" $app) | fromJson) }}
 {{- end }}
 {{- range $name, $app := $serve.customApplications }}
-{{- $applications = append $applications (include "ray-service.customApplication" (list (index $ 1) $name $app) | fromJson) }}
+{{- $applications = append $applications (include "ray-service.customApplication" (dict "v" $.v "name" $name "application" $app) | fromJson) }}
 {{- end }}
 {{- dict
       "proxy_location" "EveryNode"
@@ -25,20 +25,21 @@
     | toPrettyJson }}
 {{- end }}
 
-{{- /* An application of Ray Serve LLM. Takes (list root values name application). */ -}}
+{{- /* An application of Ray Serve LLM. */ -}}
 {{- define "ray-service.llmApplication" -}}
-{{- $root := index . 0 }}
-{{- $values := index . 1 }}
-{{- $app := index . 3 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.llmApplication" "given" . "names" (list "root" "v" "name" "application")) -}}
+{{- $root := .root }}
+{{- $values := .v }}
+{{- $app := .application }}
 {{- $configs := list }}
 {{- $longest := 0.0 }}
 {{- range $id, $model := $app.models }}
 {{- /* An ingress that stops before its models would interrupt their responses. */}}
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
-{{- $configs = append $configs (include "ray-service.llmConfig" (list $values $id $model $root) | fromJson) }}
+{{- $configs = append $configs (include "ray-service.llmConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson) }}
 {{- end }}
 {{- dict
-      "name" (index . 2)
+      "name" .name
       "route_prefix" $app.routePrefix
       "import_path" "ray.serve.llm:build_openai_app"
       "args" (dict

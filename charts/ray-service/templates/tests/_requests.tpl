@@ -1,8 +1,9 @@
-{{- /* One small request for each model, as a JSON list: the `test_request` of its task. Takes (list root values). */ -}}
+{{- /* One small request for each model, as a JSON list: the `test_request` of its task. */ -}}
 {{- define "ray-service.testRequests" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.testRequests" "given" . "names" (list "root" "v")) -}}
 {{- $requests := list }}
-{{- $tasks := (index . 0).Files.Get "files/tasks.json" | fromJson }}
-{{- range $app := (index . 1).serve.applications }}
+{{- $tasks := .root.Files.Get "files/tasks.json" | fromJson }}
+{{- range $app := .v.serve.applications }}
 {{- $root := trimSuffix "/" $app.routePrefix }}
 {{- range $id, $model := $app.models }}
 {{- with (get $tasks $model.task).test_request }}

@@ -5,7 +5,7 @@
 {{- $needed := include "ray-service.neededResources" . | fromJson }}
 {{- $cores := 0.0 }}
 {{- range $name, $group := .workerGroups }}
-{{- $pods := include "ray-service.maxPods" (list $v $group) | float64 }}
+{{- $pods := include "ray-service.maxPods" (dict "v" $v "group" $group) | float64 }}
 {{- $cores = addf $cores (mulf $pods (include "ray-service.number" .resources.limits.cpu | float64)) }}
 {{- $have := mulf $pods .gpu.count }}
 {{- $field := ternary "maxReplicas" "minReplicas" $v.autoscaler.enabled }}
@@ -42,7 +42,7 @@
 {{- $_ := set $needed "cpus" (addf $needed.cpus (mulf .autoscaling.minReplicas (addf .replicaCpus (ternary $ranks 0 $onCpu)))) }}
 {{- if not $onCpu }}
 {{- $path := list "serve" "applications" $app "models" $id }}
-{{- include "ray-service.addNeeded" (list $v $needed $path .workerGroups (mulf $ranks .gpuFraction) .gpuFraction .autoscaling) }}
+{{- include "ray-service.addNeeded" (dict "v" $v "needed" $needed "path" $path "groups" .workerGroups "gpus" (mulf $ranks .gpuFraction) "share" .gpuFraction "bounds" .autoscaling) }}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -50,25 +50,26 @@
 {{- range $id, $_ := .deployments }}
 {{- $_ := set $needed "cpus" (addf $needed.cpus (mulf .minReplicas .cpus)) }}
 {{- $path := list "serve" "customApplications" $app "deployments" $id }}
-{{- include "ray-service.addNeeded" (list $v $needed $path (compact (list .workerGroup)) .gpus .gpus .) }}
+{{- include "ray-service.addNeeded" (dict "v" $v "needed" $needed "path" $path "groups" (compact (list .workerGroup)) "gpus" .gpus "share" .gpus "bounds" .) }}
 {{- end }}
 {{- end }}
 {{- $needed | toJson }}
 {{- end }}
 
-{{- /* Add one deployment. Takes (list values needed path groups gpusOfAReplica share bounds). */ -}}
+{{- /* Add one deployment. */ -}}
 {{- define "ray-service.addNeeded" -}}
-{{- $v := index . 0 }}
-{{- $needed := index . 1 }}
-{{- $groups := index . 3 }}
-{{- $bounds := index . 6 }}
-{{- $part := divf (index . 4) (max 1 (len $groups)) }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.addNeeded" "given" . "names" (list "v" "needed" "path" "groups" "gpus" "share" "bounds")) -}}
+{{- $v := .v }}
+{{- $needed := .needed }}
+{{- $groups := .groups }}
+{{- $bounds := .bounds }}
+{{- $part := divf .gpus (max 1 (len $groups)) }}
 {{- range $name := $groups }}
 {{- $_ := set $needed.fewest $name (addf (get $needed.fewest $name | default 0.0) (mulf $bounds.minReplicas $part)) }}
 {{- $_ := set $needed.most $name (addf (get $needed.most $name | default 0.0) (mulf $bounds.maxReplicas $part)) }}
-{{- include "ray-service.validateGpuFraction" (list $v (index $ 2) $name (index $ 5) $bounds.maxReplicas) }}
+{{- include "ray-service.validateGpuFraction" (dict "v" $v "path" $.path "group" $name "share" $.share "replicas" $bounds.maxReplicas) }}
 {{- end }}
-{{- if and (not $groups) (index . 4) }}
+{{- if and (not $groups) .gpus }}
 {{- $_ := set $needed "anywhere" true }}
 {{- end }}
 {{- end }}

@@ -23,21 +23,21 @@
 {{- define "ray-service.validateEnv" -}}
 {{- $v := . }}
 {{- $reasons := include "ray-service.reservedEnv" . | fromJson }}
-{{- $envs := list (list (list "head") .head.env) }}
+{{- $envs := list (dict "path" (list "head") "env" .head.env) }}
 {{- range $name, $group := .workerGroups }}
-{{- $envs = append $envs (list (list "workerGroups" $name) $group.env) }}
+{{- $envs = append $envs (dict "path" (list "workerGroups" $name) "env" $group.env) }}
 {{- end }}
 {{- range $name, $app := .serve.applications }}
 {{- range $id, $model := $app.models }}
-{{- $envs = append $envs (list (list "serve" "applications" $name "models" $id) $model.env) }}
+{{- $envs = append $envs (dict "path" (list "serve" "applications" $name "models" $id) "env" $model.env) }}
 {{- end }}
 {{- end }}
 {{- range $name, $app := .serve.customApplications }}
-{{- $envs = append $envs (list (list "serve" "customApplications" $name) $app.env) }}
+{{- $envs = append $envs (dict "path" (list "serve" "customApplications" $name) "env" $app.env) }}
 {{- end }}
 {{- range $envs }}
-{{- $path := first . }}
-{{- $env := last . }}
+{{- $path := .path }}
+{{- $env := .env }}
 {{- range $variable, $_ := $env }}
 {{- with get $reasons $variable }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "reserved-env" "words" (dict "path" $path "variable" $variable "why" . "others" (omit $env $variable))) }}

@@ -3,12 +3,12 @@
 {{- if not .workerGroups }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "worker-groups-missing" "words" dict) }}
 {{- end }}
-{{- include "ray-service.validateShm" (list $v (list "head") .head) }}
-{{- include "ray-service.validateRequest" (list $v (list "head") .head) }}
-{{- include "ray-service.validateRequest" (list $v (list "autoscaler") .autoscaler) }}
+{{- include "ray-service.validateShm" (dict "v" $v "path" (list "head") "pod" .head) }}
+{{- include "ray-service.validateRequest" (dict "v" $v "path" (list "head") "pod" .head) }}
+{{- include "ray-service.validateRequest" (dict "v" $v "path" (list "autoscaler") "pod" .autoscaler) }}
 {{- range $name, $group := .workerGroups }}
-{{- include "ray-service.validateShm" (list $v (list "workerGroups" $name) $group) }}
-{{- include "ray-service.validateRequest" (list $v (list "workerGroups" $name) $group) }}
+{{- include "ray-service.validateShm" (dict "v" $v "path" (list "workerGroups" $name) "pod" $group) }}
+{{- include "ray-service.validateRequest" (dict "v" $v "path" (list "workerGroups" $name) "pod" $group) }}
 {{- if and (gt $group.gpu.count 1.0) (or (contains "/mig-" $group.gpu.resource) (hasSuffix ".shared" $group.gpu.resource)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "gpu-share-count" "words" (dict "group" $name "count" $group.gpu.count "resource" $group.gpu.resource)) }}
 {{- end }}
@@ -34,30 +34,21 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path pod). */ -}}
 {{- define "ray-service.validateShm" -}}
-{{- $pod := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateShm" "given" . "names" (list "v" "path" "pod")) -}}
+{{- $pod := .pod }}
 {{- if ge (include "ray-service.number" $pod.shmSize | float64) (include "ray-service.number" $pod.resources.limits.memory | float64) }}
-{{- include "ray-service.refuse" (dict "v" (index . 0) "id" "shm-memory" "words" (dict "path" (index . 1) "shm" $pod.shmSize "memory" $pod.resources.limits.memory)) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "shm-memory" "words" (dict "path" .path "shm" $pod.shmSize "memory" $pod.resources.limits.memory)) }}
 {{- end }}
 {{- end }}
 
-{{- /* Kubernetes refuses such a pod only when KubeRay creates it. Takes (list values path pod). */ -}}
+{{- /* Kubernetes refuses such a pod only when KubeRay creates it. */ -}}
 {{- define "ray-service.validateRequest" -}}
-{{- $sizes := (index . 2).resources }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateRequest" "given" . "names" (list "v" "path" "pod")) -}}
+{{- $sizes := .pod.resources }}
 {{- with $sizes.requests.cpu }}
 {{- if gt (include "ray-service.number" . | float64) (include "ray-service.number" $sizes.limits.cpu | float64) }}
-{{- include "ray-service.refuse" (dict "v" (index $ 0) "id" "cpu-request" "words" (dict "path" (index $ 1) "request" . "cpu" $sizes.limits.cpu)) }}
+{{- include "ray-service.refuse" (dict "v" $.v "id" "cpu-request" "words" (dict "path" $.path "request" . "cpu" $sizes.limits.cpu)) }}
 {{- end }}
 {{- end }}
-{{- end }}
-
-{{- /* A Kubernetes quantity as a plain number. */ -}}
-{{- define "ray-service.number" -}}
-{{- $text := kindIs "string" . | ternary . (toJson .) }}
-{{- $number := regexFind "^[0-9.]+" $text | float64 }}
-{{- $unit := regexFind "[A-Za-z]+$" $text }}
-{{- $unit = $unit | default "one" }}
-{{- $units := dict "one" 1.0 "m" 0.001 "k" 1e3 "M" 1e6 "G" 1e9 "T" 1e12 "Ki" 1024.0 "Mi" 1048576.0 "Gi" 1073741824.0 "Ti" 1099511627776.0 }}
-{{- mulf $number (get $units $unit) | toJson }}
 {{- end }}

@@ -3,20 +3,20 @@
 {{- range $name, $app := .serve.applications }}
 {{- range $id, $model := $app.models }}
 {{- $path := list "serve" "applications" $name "models" $id }}
-{{- include "ray-service.validateScaling" (list $v (append $path "autoscaling") $model.autoscaling) }}
-{{- include "ray-service.validateTarget" (list $v $path $model) }}
-{{- include "ray-service.validateEngine" (list $v $path $model) }}
-{{- include "ray-service.validatePlacement" (list $v $path $model) }}
-{{- include "ray-service.validateSource" (list $v $path $model) }}
+{{- include "ray-service.validateScaling" (dict "v" $v "path" (append $path "autoscaling") "scaling" $model.autoscaling) }}
+{{- include "ray-service.validateTarget" (dict "v" $v "path" $path "model" $model) }}
+{{- include "ray-service.validateEngine" (dict "v" $v "path" $path "model" $model) }}
+{{- include "ray-service.validatePlacement" (dict "v" $v "path" $path "model" $model) }}
+{{- include "ray-service.validateSource" (dict "v" $v "path" $path "model" $model) }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path model). */ -}}
 {{- define "ray-service.validateEngine" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $model := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateEngine" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $model := .model }}
 {{- $engine := $model.engine }}
 {{- if lt $engine.maxNumBatchedTokens $engine.maxNumSeqs }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "batched-tokens" "words" (dict "path" $path "tokens" $engine.maxNumBatchedTokens "seqs" $engine.maxNumSeqs "enough" (max 8192 $engine.maxNumSeqs))) }}
@@ -44,10 +44,11 @@
 {{- end }}
 
 {{- define "ray-service.validateSource" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $source := (index . 2).source }}
-{{- range list $source (get (index . 2) "tokenizer") | compact }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateSource" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $source := .model.source }}
+{{- range list $source (get .model "tokenizer") | compact }}
 {{- if and (include "ray-service.isHubId" .) $v.weights.offline (not $v.weights.enabled) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "weights-off" "words" (dict "path" $path "source" .)) }}
 {{- end }}

@@ -2,10 +2,10 @@
        no error. */ -}}
 {{- define "ray-service.validateNodes" -}}
 {{- $v := . }}
-{{- include "ray-service.validateTolerations" (list $v (list "head") .head.tolerations) }}
+{{- include "ray-service.validateTolerations" (dict "v" $v "path" (list "head") "tolerations" .head.tolerations) }}
 {{- range $name, $group := .workerGroups }}
-{{- include "ray-service.validateTolerations" (list $v (list "workerGroups" $name) $group.tolerations) }}
-{{- include "ray-service.validateSpread" (list $v $name $group) }}
+{{- include "ray-service.validateTolerations" (dict "v" $v "path" (list "workerGroups" $name) "tolerations" $group.tolerations) }}
+{{- include "ray-service.validateSpread" (dict "v" $v "name" $name "group" $group) }}
 {{- range $key := list "gpu" "rdma" }}
 {{- $resource := get (get $group $key) "resource" }}
 {{- if hasPrefix "requests." $resource }}
@@ -18,11 +18,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path tolerations). */ -}}
 {{- define "ray-service.validateTolerations" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- range $toleration := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateTolerations" "given" . "names" (list "v" "path" "tolerations")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- range $toleration := .tolerations }}
 {{- $exists := eq (get . "operator") "Exists" }}
 {{- $reasons := dict
       "without a key must have the operator Exists, which tolerates every taint" (and (not (hasKey . "key")) (not $exists))
@@ -36,11 +36,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values name group). */ -}}
 {{- define "ray-service.validateSpread" -}}
-{{- $v := index . 0 }}
-{{- $name := index . 1 }}
-{{- $group := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateSpread" "given" . "names" (list "v" "name" "group")) -}}
+{{- $v := .v }}
+{{- $name := .name }}
+{{- $group := .group }}
 {{- $several := gt $group.numOfHosts 1.0 }}
 {{- range $v.serve.applications }}
 {{- range .models }}

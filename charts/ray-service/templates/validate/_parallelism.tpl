@@ -1,9 +1,9 @@
-{{- /* How ranks are placed on pods: a pod has `gpu.count` GPUs, and a bundle of a placement group never spans two pods.
-       Takes (list values path model). */ -}}
+{{- /* How ranks are placed on pods: a pod has `gpu.count` GPUs, and a bundle of a placement group never spans two pods. */ -}}
 {{- define "ray-service.validateParallelism" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $model := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateParallelism" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $model := .model }}
 {{- $tp := int $model.engine.tensorParallelSize }}
 {{- $pp := int $model.engine.pipelineParallelSize }}
 {{- $groups := len $model.workerGroups }}
@@ -29,17 +29,17 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path groups seconds). */ -}}
 {{- define "ray-service.validateDrain" -}}
-{{- $v := index . 0 }}
-{{- $need := index . 3 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateDrain" "given" . "names" (list "v" "path" "groups" "seconds")) -}}
+{{- $v := .v }}
+{{- $need := .seconds }}
 {{- if gt (float64 $need) (float64 $v.upgrade.deletionDelaySeconds) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "deletion-delay" "words" (dict "path" (index . 1) "need" $need "have" $v.upgrade.deletionDelaySeconds)) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "deletion-delay" "words" (dict "path" .path "need" $need "have" $v.upgrade.deletionDelaySeconds)) }}
 {{- end }}
-{{- range index . 2 | sortAlpha }}
+{{- range .groups | sortAlpha }}
 {{- $drain := sub (get $v.workerGroups .).terminationGracePeriodSeconds 10 }}
 {{- if lt (float64 $drain) (float64 $need) }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "drain-time" "words" (dict "path" (index $ 1) "group" . "need" $need "have" $drain "grace" (ceil $need | add 10))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "drain-time" "words" (dict "path" $.path "group" . "need" $need "have" $drain "grace" (ceil $need | add 10))) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,15 +1,16 @@
 {{- define "ray-service.validatePlacement" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $model := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validatePlacement" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $model := .model }}
 {{- range $model.workerGroups }}
-{{- include "ray-service.validateGroup" (list $v $path .) }}
+{{- include "ray-service.validateGroup" (dict "v" $v "path" $path "group" .) }}
 {{- if and $model.acceleratorType (not (get $v.workerGroups .).minReplicas) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "accelerator-type-zero" "words" (dict "path" $path "group" . "type" $model.acceleratorType)) }}
 {{- end }}
 {{- end }}
 {{- /* For every group, because the ingress of the model's requests may run on any of them. */}}
-{{- include "ray-service.validateDrain" (list $v $path (keys $v.workerGroups) $model.gracefulShutdownSeconds) }}
+{{- include "ray-service.validateDrain" (dict "v" $v "path" $path "groups" (keys $v.workerGroups) "seconds" $model.gracefulShutdownSeconds) }}
 {{- if eq $model.accelerator.kind "gpu" }}
 {{- include "ray-service.validateParallelism" . }}
 {{- end }}

@@ -1,18 +1,18 @@
 {{- define "ray-service.validateImages" -}}
 {{- $v := . }}
-{{- $images := list (list (list "image") (include "ray-service.image" .image)) }}
+{{- $images := list (dict "path" (list "image") "image" (include "ray-service.image" .image)) }}
 {{- range $name, $group := .workerGroups }}
-{{- $images = append $images (list (list "workerGroups" $name "image") (include "ray-service.groupImage" (list $v.image $group.image))) }}
+{{- $images = append $images (dict "path" (list "workerGroups" $name "image") "image" (include "ray-service.groupImage" (dict "image" $v.image "override" $group.image))) }}
 {{- end }}
 {{- with .weights.download.image }}
-{{- $images = append $images (list (list "weights" "download" "image") .) }}
+{{- $images = append $images (dict "path" (list "weights" "download" "image") "image" .) }}
 {{- end }}
 {{- with .test.image }}
-{{- $images = append $images (list (list "test" "image") .) }}
+{{- $images = append $images (dict "path" (list "test" "image") "image" .) }}
 {{- end }}
 {{- range $images }}
-{{- $path := first . }}
-{{- $image := last . }}
+{{- $path := .path }}
+{{- $image := .image }}
 {{- $named := regexMatch "(@sha256:[0-9a-f]{64}|:[A-Za-z0-9_][A-Za-z0-9._-]*)$" $image }}
 {{- if or (not $named) (hasSuffix ":latest" $image) }}
 {{- $fix := has (first $path) (list "weights" "test") | ternary "registry.example/tools:1.2.3" "{tag: 2.60.0-py312-cu130}" }}
@@ -26,9 +26,9 @@
 {{- $v := . }}
 {{- $reserved := include "ray-service.reservedEnv" . | fromJson }}
 {{- $own := dict "volumes" (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem") "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/home/ray/anaconda3" "/var/run/secrets" $v.weights.mountPath) }}
-{{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (list $v .head.env (include "ray-service.imageEnv" (list .image dict) | fromJson)))) }}
+{{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (dict "v" $v "env" .head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" .image "override" dict) | fromJson)))) }}
 {{- range $name, $group := .workerGroups }}
-{{- $pods = append $pods (dict "path" (printf "workerGroups.%s" $name) "pod" $group "set" (include "ray-service.env" (list $v $group.env (include "ray-service.groupEnv" (list $v $group) | fromJson)))) }}
+{{- $pods = append $pods (dict "path" (printf "workerGroups.%s" $name) "pod" $group "set" (include "ray-service.env" (dict "v" $v "env" $group.env "groupEnv" (include "ray-service.groupEnv" (dict "v" $v "group" $group) | fromJson)))) }}
 {{- end }}
 {{- $pods = append $pods (dict "path" "weights.download" "pod" .weights.download "set" (include "ray-service.envList" (include "ray-service.downloadEnv" . | fromJson))) }}
 {{- range $pods }}
@@ -41,5 +41,5 @@
 {{- end }}
 {{- include "ray-service.validatePod" (merge (dict "v" $v "path" .path "pod" .pod "env" $env) $own) }}
 {{- end }}
-{{- include "ray-service.validateTolerations" (list $v "weights.download" .weights.download.tolerations) }}
+{{- include "ray-service.validateTolerations" (dict "v" $v "path" "weights.download" "tolerations" .weights.download.tolerations) }}
 {{- end }}

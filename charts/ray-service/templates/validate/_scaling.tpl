@@ -1,8 +1,9 @@
-{{- /* Autoscaling of one deployment. Takes (list values path scaling). */ -}}
+{{- /* Autoscaling of one deployment. */ -}}
 {{- define "ray-service.validateScaling" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $scaling := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateScaling" "given" . "names" (list "v" "path" "scaling")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $scaling := .scaling }}
 {{- include "ray-service.validateBounds" . }}
 {{- if hasKey $scaling "initialReplicas" }}
 {{- $begin := $scaling.initialReplicas }}
@@ -18,11 +19,12 @@
 {{- end }}
 {{- end }}
 
-{{- /* Target of the autoscaling of a model. Takes (list values path model). */ -}}
+{{- /* Target of the autoscaling of a model. */ -}}
 {{- define "ray-service.validateTarget" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
-{{- $model := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateTarget" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $model := .model }}
 {{- $target := $model.autoscaling.targetOngoingRequests }}
 {{- if and (hasKey $model "maxOngoingRequests") (lt (get $model "maxOngoingRequests" | float64) $target) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "ongoing-bounds" "words" (dict "path" $path "most" $model.maxOngoingRequests "target" $target "enough" (mulf 1.5 $target | ceil))) }}
@@ -35,10 +37,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* Requirements of the policy EngineQueue: image, Ray version, Prometheus. Takes (list values path model). */ -}}
+{{- /* Requirements of the policy EngineQueue: image, Ray version, Prometheus. */ -}}
 {{- define "ray-service.validateEngineQueue" -}}
-{{- $v := index . 0 }}
-{{- $path := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateEngineQueue" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
 {{- if not $v.serve.prometheus.url }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-prometheus" "words" (dict "path" $path)) }}
 {{- end }}
@@ -46,7 +49,7 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (list "image"))) }}
 {{- end }}
 {{- range $name, $group := $v.workerGroups }}
-{{- if not (include "ray-service.hasRayhelm" (list $v.image $group.image)) }}
+{{- if not (include "ray-service.hasRayhelm" (dict "image" $v.image "override" $group.image)) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "policy-image" "words" (dict "path" $path "image" (list "workerGroups" $name "image"))) }}
 {{- end }}
 {{- end }}

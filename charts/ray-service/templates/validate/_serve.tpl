@@ -21,7 +21,7 @@
 {{- if hasKey $custom $name }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "application-duplicate" "words" (dict "name" $name "application" (pick (get $custom $name) "importPath" "args" "deployments"))) }}
 {{- end }}
-{{- include "ray-service.validateBounds" (list $v (list "serve" "applications" $name "ingress") $app.ingress) }}
+{{- include "ray-service.validateBounds" (dict "v" $v "path" (list "serve" "applications" $name "ingress") "scaling" $app.ingress) }}
 {{- $deployments := list }}
 {{- range $id, $model := $app.models }}
 {{- $deployment := $id | replace "/" "--" | replace "." "_" }}
@@ -36,28 +36,28 @@
 {{- range $name, $app := $custom }}
 {{- range $id, $deployment := $app.deployments }}
 {{- $path := list "serve" "customApplications" $name "deployments" $id }}
-{{- include "ray-service.validateScaling" (list $v $path $deployment) }}
+{{- include "ray-service.validateScaling" (dict "v" $v "path" $path "scaling" $deployment) }}
 {{- with $deployment.workerGroup }}
-{{- include "ray-service.validateGroup" (list $v $path .) }}
+{{- include "ray-service.validateGroup" (dict "v" $v "path" $path "group" .) }}
 {{- end }}
 {{- $groups := $deployment.workerGroup | empty | ternary (keys $v.workerGroups) (list $deployment.workerGroup) }}
-{{- include "ray-service.validateDrain" (list $v $path $groups $deployment.gracefulShutdownSeconds) }}
+{{- include "ray-service.validateDrain" (dict "v" $v "path" $path "groups" $groups "seconds" $deployment.gracefulShutdownSeconds) }}
 {{- end }}
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path bounds). */ -}}
 {{- define "ray-service.validateBounds" -}}
-{{- $bounds := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateBounds" "given" . "names" (list "v" "path" "scaling")) -}}
+{{- $bounds := .scaling }}
 {{- if gt $bounds.minReplicas $bounds.maxReplicas }}
-{{- include "ray-service.refuse" (dict "v" (index . 0) "id" "autoscaling-bounds" "words" (dict "path" (index . 1) "min" $bounds.minReplicas "max" $bounds.maxReplicas)) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "autoscaling-bounds" "words" (dict "path" .path "min" $bounds.minReplicas "max" $bounds.maxReplicas)) }}
 {{- end }}
 {{- end }}
 
-{{- /* Takes (list values path group). */ -}}
 {{- define "ray-service.validateGroup" -}}
-{{- $groups := (index . 0).workerGroups }}
-{{- if not (hasKey $groups (index . 2)) }}
-{{- include "ray-service.refuse" (dict "v" (index . 0) "id" "worker-group-unknown" "words" (dict "path" (index . 1) "group" (index . 2) "groups" (keys $groups | sortAlpha | join ", "))) }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateGroup" "given" . "names" (list "v" "path" "group")) -}}
+{{- $groups := .v.workerGroups }}
+{{- if not (hasKey $groups .group) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "worker-group-unknown" "words" (dict "path" .path "group" .group "groups" (keys $groups | sortAlpha | join ", "))) }}
 {{- end }}
 {{- end }}

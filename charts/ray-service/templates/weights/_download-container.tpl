@@ -8,7 +8,7 @@ imagePullPolicy: {{ .image.pullPolicy }}
 securityContext:
   {{- include "ray-service.containerSecurity" . | nindent 2 }}
 resources:
-  {{- include "ray-service.resources" (list .weights.download.resources dict) | trim | nindent 2 }}
+  {{- include "ray-service.resources" (dict "resources" .weights.download.resources "devices" dict) | trim | nindent 2 }}
 volumeMounts:
   - name: tmp
     mountPath: /tmp

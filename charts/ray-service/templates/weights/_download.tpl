@@ -1,14 +1,14 @@
-{{- /* Spec of the Job: one init container for each model, then a container that marks the download as complete.
-       Takes (list root values). */ -}}
+{{- /* Spec of the Job: one init container for each model, then a container that marks the download as complete. */ -}}
 {{- define "ray-service.downloadSpec" -}}
-{{- $root := index . 0 }}
-{{- $v := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadSpec" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $v := .v }}
 {{- $download := $v.weights.download }}
 backoffLimit: {{ int $download.backoffLimit }}
 template:
   metadata:
     labels:
-      {{- include "ray-service.podLabels" (list $root "download") | nindent 6 }}
+      {{- include "ray-service.podLabels" (dict "root" $root "role" "download") | nindent 6 }}
       {{- with $download.podLabels }}
       {{- include "ray-service.textMap" . | nindent 6 }}
       {{- end }}
@@ -24,7 +24,7 @@ template:
     {{- . | nindent 4 }}
     {{- end }}
     securityContext:
-      {{- include "ray-service.podSecurity" $root | nindent 6 }}
+      {{- include "ray-service.securityContext" . | nindent 6 }}
     {{- with $download.nodeSelector }}
     nodeSelector:
       {{- include "ray-service.textMap" . | nindent 6 }}

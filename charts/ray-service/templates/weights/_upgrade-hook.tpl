@@ -1,19 +1,20 @@
 {{- /* Hooks of Helm: an upgrade with new models downloads them before it changes anything. */ -}}
 
 {{- /* Name of the Job, with a hash of its spec and of its egress to the hub: a Job is immutable, so another spec
-       needs another name. Takes (list root values). */ -}}
+       needs another name. */ -}}
 {{- define "ray-service.downloadName" -}}
-{{- $what := printf "%s%s" (include "ray-service.downloadSpec" .) (toJson (index . 1).networkPolicy.hub) -}}
-{{ include "ray-service.name" (index . 0) }}-weights-{{ sha256sum $what | trunc 7 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadName" "given" . "names" (list "root" "v")) -}}
+{{- $what := printf "%s%s" (include "ray-service.downloadSpec" .) (toJson .v.networkPolicy.hub) -}}
+{{ include "ray-service.name" .root }}-weights-{{ sha256sum $what | trunc 7 }}
 {{- end }}
 
 {{- /* UID of the RayService if the hooks are needed, else empty. They are needed if the RayService exists, no Job
        has downloaded the models or is running, and the claim and the service account exist: hooks run before the
-       chart creates them. `lookup` finds nothing without a cluster (`helm template`, Argo CD, which has waves).
-       Takes (list root values). */ -}}
+       chart creates them. `lookup` finds nothing without a cluster (`helm template`, Argo CD, which has waves). */ -}}
 {{- define "ray-service.upgradeHookOwner" -}}
-{{- $root := index . 0 }}
-{{- $v := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.upgradeHookOwner" "given" . "names" (list "root" "v")) -}}
+{{- $root := .root }}
+{{- $v := .v }}
 {{- if and $root.Release.IsUpgrade $v.weights.enabled $v.weights.download.enabled }}
 {{- $in := $root.Release.Namespace }}
 {{- $service := lookup "ray.io/v1" "RayService" $in (include "ray-service.name" $root) }}
@@ -31,16 +32,16 @@
 {{- end }}
 {{- end }}
 
-{{- /* Helm does not delete failed hooks: the owner reference deletes them with the RayService. Takes (list root uid
-       weight). */ -}}
+{{- /* Helm does not delete failed hooks: the owner reference deletes them with the RayService. */ -}}
 {{- define "ray-service.hookMetadata" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.hookMetadata" "given" . "names" (list "root" "uid" "weight")) -}}
 annotations:
   helm.sh/hook: pre-upgrade
-  helm.sh/hook-weight: {{ index . 2 | quote }}
+  helm.sh/hook-weight: {{ .weight | quote }}
   helm.sh/hook-delete-policy: before-hook-creation,hook-succeeded
 ownerReferences:
   - apiVersion: ray.io/v1
     kind: RayService
-    name: {{ include "ray-service.name" (index . 0) | quote }}
-    uid: {{ index . 1 }}
+    name: {{ include "ray-service.name" .root | quote }}
+    uid: {{ .uid }}
 {{- end }}

@@ -7,19 +7,19 @@
 {{- range .models }}
 {{- if hasKey . "tokenizer" }}
 {{- $weights := list "*.safetensors" "*.bin" "*.gguf" }}
-{{- include "ray-service.addHubModel" (list $v $found .tokenizer .tokenizerRevision $weights) }}
+{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .tokenizer "revision" .tokenizerRevision "exclude" $weights) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- /* Models last: a tokenizer in the repository of a model needs no download of its own. */}}
 {{- range $v.serve.applications }}
 {{- range .models }}
-{{- include "ray-service.addHubModel" (list $v $found .source .revision list) }}
+{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
 {{- end }}
 {{- end }}
 {{- range .serve.customApplications }}
 {{- range $source, $revision := .hubModels }}
-{{- include "ray-service.addHubModel" (list $v $found $source $revision list) }}
+{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" $source "revision" $revision "exclude" list) }}
 {{- end }}
 {{- end }}
 {{- $models := list }}
@@ -29,18 +29,19 @@
 {{- $models | toJson }}
 {{- end }}
 
-{{- /* Takes (list values found source revision exclude). */ -}}
 {{- define "ray-service.addHubModel" -}}
-{{- $source := index . 2 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.addHubModel" "given" . "names" (list "v" "found" "source" "revision" "exclude")) -}}
+{{- $source := .source }}
 {{- if include "ray-service.isHubId" $source }}
-{{- $path := include "ray-service.hubPath" (list (index . 0) $source (index . 3)) }}
-{{- $_ := set (index . 1) $path (dict "source" $source "revision" (index . 3) "path" $path "exclude" (index . 4)) }}
+{{- $path := include "ray-service.hubPath" (dict "v" .v "source" $source "revision" .revision) }}
+{{- $_ := set .found $path (dict "source" $source "revision" .revision "path" $path "exclude" .exclude) }}
 {{- end }}
 {{- end }}
 
-{{- /* Path of a hub model; each revision has its own. Takes (list values source revision). */ -}}
+{{- /* Path of a hub model; each revision has its own. */ -}}
 {{- define "ray-service.hubPath" -}}
-{{ (index . 0).weights.mountPath }}/{{ index . 1 }}/{{ index . 2 | default "main" }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.hubPath" "given" . "names" (list "v" "source" "revision")) -}}
+{{ .v.weights.mountPath }}/{{ .source }}/{{ .revision | default "main" }}
 {{- end }}
 
 {{- define "ray-service.weightsMarker" -}}
@@ -49,17 +50,18 @@
 
 {{- /* Init container in which the workers of a first install wait for the Job. The name of the marker file does not
        depend on the models: a new model must not change a pod template, because KubeRay would start a second
-       cluster. Takes (list root values name group). */ -}}
+       cluster. */ -}}
 {{- define "ray-service.waitForWeights" -}}
-{{- $v := index . 1 }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.waitForWeights" "given" . "names" (list "root" "v" "name" "group")) -}}
+{{- $v := .v }}
 - name: wait-for-weights
-  image: {{ include "ray-service.groupImage" (list $v.image (index . 3).image) }}
+  image: {{ include "ray-service.groupImage" (dict "image" $v.image "override" .group.image) }}
   imagePullPolicy: {{ $v.image.pullPolicy }}
-  command: [sh, -c, 'until test -e "$0"; do sleep 5; done', {{ include "ray-service.weightsMarker" (index . 0) }}]
+  command: [sh, -c, 'until test -e "$0"; do sleep 5; done', {{ include "ray-service.weightsMarker" .root }}]
   securityContext:
-    {{- include "ray-service.containerSecurity" (index . 0) | nindent 4 }}
+    {{- include "ray-service.containerSecurity" .root | nindent 4 }}
   resources:
-    {{- include "ray-service.resources" (list (dict "limits" (dict "cpu" "50m" "memory" "64Mi")) dict) | trim | nindent 4 }}
+    {{- include "ray-service.resources" (dict "resources" (dict "limits" (dict "cpu" "50m" "memory" "64Mi")) "devices" dict) | trim | nindent 4 }}
   volumeMounts:
     - name: weights
       mountPath: {{ $v.weights.mountPath }}

@@ -13,18 +13,19 @@
 {{- end }}
 {{- end }}
 
-{{- /* A RoleBinding to the Role of the same name, if there are subjects. Takes (list root role subjects...). */ -}}
+{{- /* A RoleBinding to the Role of the same name, if there are subjects. */ -}}
 {{- define "tenant.binding" -}}
-{{- with include "tenant.subjects" (slice . 2) }}
+{{- include "tenant.arguments" (dict "template" "tenant.binding" "given" . "names" (list "root" "role" "access")) -}}
+{{- with include "tenant.subjects" .access }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  {{- include "tenant.metadata" (slice $ 0 2) | nindent 2 }}
+  {{- include "tenant.metadata" (dict "root" $.root "part" $.role) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role
-  name: {{ include "tenant.name" (index $ 0) }}-{{ index $ 1 }}
+  name: {{ include "tenant.name" $.root }}-{{ $.role }}
 subjects:
   {{- . | trim | nindent 2 }}
 {{- end }}

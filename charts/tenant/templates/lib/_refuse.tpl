@@ -3,7 +3,7 @@
        Takes a dict: v (the values with `root`), id of the rule, words that fill its braces. A word that is a list is a path
        whose names may contain dots; a fix that starts with a path is written as nested YAML. */ -}}
 {{- define "tenant.refuse" -}}
-{{- include "tenant.arguments" (list "refuse" . "v" "id" "words") }}
+{{- include "tenant.arguments" (dict "template" "tenant.refuse" "given" . "names" (list "v" "id" "words")) }}
 {{- $rule := get (.v.root.Files.Get "files/rules.json" | fromJson) .id }}
 {{- $version := dig "kuberay" "version" "" .v }}
 {{- $before := and $rule.since (semverCompare (printf "<%s" $rule.since) $version) }}
@@ -31,14 +31,13 @@
 {{- end }}
 {{- end }}
 
-{{- /* Fails where an argument of a template is missing: Helm would render nothing in its place.
-       Takes (list template arguments name...). */ -}}
+{{- /* Fails if an argument of a template is missing: Helm would render nothing in its place. Takes a dict: template (its name),
+       given (its arguments), names (of the required arguments). */ -}}
 {{- define "tenant.arguments" -}}
-{{- $template := index . 0 }}
-{{- $given := index . 1 }}
-{{- range slice . 2 }}
-{{- if not (hasKey $given .) }}
-{{- fail (printf "template lib.%s: the argument %q is missing" $template .) }}
+{{- $call := . }}
+{{- range .names }}
+{{- if not (hasKey $call.given .) }}
+{{- fail (printf "template %s: the argument %q is missing" $call.template .) }}
 {{- end }}
 {{- end }}
 {{- end }}

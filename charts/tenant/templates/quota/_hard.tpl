@@ -7,7 +7,7 @@
 {{- $_ := set $hard (printf "requests.%s" $resource) (add $gpus.baseline $gpus.upgradeSurge) }}
 {{- end }}
 {{- range $resource, $compute := $quota.compute }}
-{{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.sum" (list $compute.baseline $compute.upgradeSurge)) }}
+{{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.quantity" (dict "quantities" (list $compute.baseline $compute.upgradeSurge))) }}
 {{- end }}
 {{- range $name, $class := $quota.storage.classes }}
 {{- $_ := set $hard (printf "%s.storageclass.storage.k8s.io/requests.storage" $name) $class.size }}
@@ -56,6 +56,6 @@
 {{- /* The hard limits as YAML: counts whole, sums as Kubernetes itself writes them. Takes the JSON of one of those. */ -}}
 {{- define "tenant.amounts" -}}
 {{- range $name, $amount := fromJson . }}
-{{ $name }}: {{ kindIs "string" $amount | ternary (include "tenant.sum" (list $amount)) (int64 $amount | toString) | quote }}
+{{ $name }}: {{ kindIs "string" $amount | ternary (include "tenant.quantity" (dict "quantities" (list $amount))) (int64 $amount | toString) | quote }}
 {{- end }}
 {{- end }}

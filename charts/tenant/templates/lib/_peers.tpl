@@ -1,0 +1,32 @@
+{{- /* Generated from charts/lib/peers.tpl by `make generate`. Do not edit. */ -}}
+{{- /* Peers and ports of NetworkPolicies. */ -}}
+
+{{- /* A peer without a namespace selects no pod: an empty selector would select all. Takes the peer of the values. */ -}}
+{{- define "tenant.peer" -}}
+{{- if .namespace }}
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ .namespace | quote }}
+  {{- with .podLabels }}
+  podSelector:
+    matchLabels:
+      {{- include "tenant.textMap" . | nindent 6 }}
+  {{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "tenant.cidrs" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.cidrs" "given" . "names" (list "cidrs")) -}}
+{{- range .cidrs }}
+- ipBlock:
+    cidr: {{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "tenant.ports" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.ports" "given" . "names" (list "ports")) -}}
+{{- range .ports }}
+- port: {{ int . }}
+  protocol: TCP
+{{- end }}
+{{- end }}
