@@ -9,6 +9,7 @@
 
 {{- /* Takes a dict: node, parts of the old key that are left, names above, parts of the new key, row. */ -}}
 {{- define "lib.findRenamed" -}}
+{{- include "lib.arguments" (dict "template" "lib.findRenamed" "given" . "names" (list "node" "parts" "above" "new" "row")) -}}
 {{- $found := . }}
 {{- if not .parts }}
 {{- $fix := .node }}

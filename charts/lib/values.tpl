@@ -18,6 +18,7 @@
 
 {{- /* Lays every entry at a path over the defaults. Takes a dict: node, path (`*` for each key of a map), defaults. */ -}}
 {{- define "lib.complete" -}}
+{{- include "lib.arguments" (dict "template" "lib.complete" "given" . "names" (list "node" "path" "defaults")) -}}
 {{- $part := first .path }}
 {{- $below := rest .path }}
 {{- $defaults := .defaults }}

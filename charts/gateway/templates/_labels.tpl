@@ -8,9 +8,7 @@
 rayhelm.dev/gateway: {{ include "gateway.name" . }}
 {{- end }}
 
-{{- define "gateway.metadata" -}}
-name: {{ include "gateway.name" . }}
-namespace: {{ .Release.Namespace }}
-labels:
-  {{- include "gateway.labels" . | nindent 2 }}
+{{- /* Metadata of an object that has the name of the release. */ -}}
+{{- define "gateway.releaseMetadata" -}}
+{{ include "gateway.metadata" (dict "root" . "name" (include "gateway.name" .) "namespace" .Release.Namespace) }}
 {{- end }}

@@ -6,6 +6,13 @@ rayhelm.dev/tenant: {{ . | quote }}
 {{- end }}
 {{- end }}
 
+{{- /* Metadata of an object that is a part of the release: its name is the release's name and the part. */ -}}
+{{- define "ray-service.partMetadata" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.partMetadata" "given" . "names" (list "root" "part")) -}}
+{{- $name := printf "%s-%s" (include "ray-service.name" .root) .part -}}
+{{ include "ray-service.metadata" (dict "root" .root "name" $name "namespace" .root.Release.Namespace) }}
+{{- end }}
+
 {{- /* Labels of pods: constant, because a change of a Ray pod template starts a second cluster. Budgets, policies and
        monitors select by them, because KubeRay's own labels contain a cluster name that changes. */ -}}
 {{- define "ray-service.podLabels" -}}

@@ -4,13 +4,10 @@ rayhelm.dev/tenant: {{ include "tenant.name" . }}
 {{- end }}
 
 {{- /* Metadata of an object in the tenant's namespace. `part` may be empty. */ -}}
-{{- define "tenant.metadata" -}}
-{{- include "tenant.arguments" (dict "template" "tenant.metadata" "given" . "names" (list "root" "part")) -}}
-{{- $root := .root -}}
-name: {{ list (include "tenant.name" $root) .part | compact | join "-" }}
-namespace: {{ include "tenant.namespace" $root }}
-labels:
-  {{- include "tenant.labels" $root | nindent 2 }}
+{{- define "tenant.partMetadata" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.partMetadata" "given" . "names" (list "root" "part")) -}}
+{{- $name := list (include "tenant.name" .root) .part | compact | join "-" -}}
+{{ include "tenant.metadata" (dict "root" .root "name" $name "namespace" (include "tenant.namespace" .root)) }}
 {{- end }}
 
 {{- /* Annotations of objects that stay after an uninstall. Only for objects that every set of values renders: Helm keeps the

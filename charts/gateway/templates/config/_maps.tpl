@@ -2,6 +2,7 @@
 
 {{- /* Operations of a model by path: those of its task, or its own if the task is `custom`. Takes (dict data model). */ -}}
 {{- define "gateway.operationsOf" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.operationsOf" "given" . "names" (list "data" "model")) -}}
 {{- $operations := (get .data.tasks .model.task).operations }}
 {{- range $path, $operation := .model.operations }}
 {{- $_ := set $operations $path (dict "method" $operation.method "body" "stream") }}
@@ -11,6 +12,7 @@
 
 {{- /* PATH METHOD BODY UPSTREAM-PATH, and the model if the path names it. */ -}}
 {{- define "gateway.mapRoutes" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.mapRoutes" "given" . "names" (list "v" "tasks")) -}}
 /v1/models GET list /v1/models
 {{- $shared := dict }}
 {{- range $id, $model := .v.models }}

@@ -19,6 +19,7 @@
 
 {{- /* Lays every entry at a path over the defaults. Takes a dict: node, path (`*` for each key of a map), defaults. */ -}}
 {{- define "gateway.complete" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.complete" "given" . "names" (list "node" "path" "defaults")) -}}
 {{- $part := first .path }}
 {{- $below := rest .path }}
 {{- $defaults := .defaults }}

@@ -10,6 +10,7 @@
 
 {{- /* Takes a dict: node, parts of the old key that are left, names above, parts of the new key, row. */ -}}
 {{- define "platform.findRenamed" -}}
+{{- include "platform.arguments" (dict "template" "platform.findRenamed" "given" . "names" (list "node" "parts" "above" "new" "row")) -}}
 {{- $found := . }}
 {{- if not .parts }}
 {{- $fix := .node }}

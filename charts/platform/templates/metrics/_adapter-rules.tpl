@@ -1,6 +1,7 @@
 {{- /* The Prometheus adapter's configuration. What it lists is what `stays`: a number is there before its first request and
        after its last. Takes a dict: root, metrics. */ -}}
 {{- define "platform.adapterRules" -}}
+{{- include "platform.arguments" (dict "template" "platform.adapterRules" "given" . "names" (list "root" "metrics")) -}}
 {{- $m := .metrics }}
 {{- $data := .root.Files.Get "files/metric-catalog.json" | fromJson }}
 {{- $lists := dict "Pods" list "External" list }}

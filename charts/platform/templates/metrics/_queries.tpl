@@ -2,9 +2,10 @@
        20 s after the last request, and counters come with the first increment, which `rate` and `increase` do not see.
        If nothing of a scope is scraped, there is no number, and no autoscaler should decide. */ -}}
 
-{{- /* Takes (dict data rule window matchers by): the catalog, {series aggregate quantile}, seconds, label matchers as a
-       text, labels to group by. */ -}}
+{{- /* Takes a dict: data (the catalog), rule (series, aggregate, quantile), window (seconds), matchers (of labels, as text), by
+       (labels to group by). */ -}}
 {{- define "platform.query" -}}
+{{- include "platform.arguments" (dict "template" "platform.query" "given" . "names" (list "data" "rule" "window" "matchers" "by")) -}}
 {{- $all := . }}
 {{- $terms := list }}
 {{- range .rule.series }}
@@ -40,6 +41,7 @@ sum by ({{ .by }}) ({{ $rate }})
 {{- /* Rules by name, those of every cluster and those of the values, of the scopes that are scraped. Takes a
        dict: root, metrics. */ -}}
 {{- define "platform.metricRules" -}}
+{{- include "platform.arguments" (dict "template" "platform.metricRules" "given" . "names" (list "root" "metrics")) -}}
 {{- $m := .metrics }}
 {{- $data := .root.Files.Get "files/metric-catalog.json" | fromJson }}
 {{- $scraped := dict "service" $m.services "gateway" $m.gateways }}

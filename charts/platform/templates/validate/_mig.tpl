@@ -1,6 +1,7 @@
 {{- /* Compares layouts with the largest layouts of a GPU, which are in files/mig.json. Takes a dict:
        v, path, name, pool. */ -}}
 {{- define "platform.validateMig" -}}
+{{- include "platform.arguments" (dict "template" "platform.validateMig" "given" . "names" (list "v" "path" "name" "pool")) -}}
 {{- $v := .v }}
 {{- $path := .path }}
 {{- $name := .name }}

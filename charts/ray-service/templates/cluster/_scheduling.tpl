@@ -9,6 +9,7 @@ karpenter.sh/do-not-disrupt: "true"
 {{- /* `ray.io/cluster` is KubeRay's label: pods of another cluster do not count. Takes a dict: root, role, name (of a worker
        group, or empty), pod. */ -}}
 {{- define "ray-service.spread" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.spread" "given" . "names" (list "root" "role" "name" "pod")) -}}
 {{- $selector := include "ray-service.selector" (dict "root" .root "role" .role "group" .name) }}
 {{- $spread := get .pod "spread" | default dict }}
 {{- if or $spread .pod.topologySpreadConstraints }}

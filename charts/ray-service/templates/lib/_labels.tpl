@@ -9,3 +9,15 @@ app.kubernetes.io/instance: {{ .instance | quote }}
 app.kubernetes.io/managed-by: {{ .root.Release.Service }}
 app.kubernetes.io/part-of: rayhelm
 {{- end }}
+
+{{- /* Name, namespace and labels of an object; an object of the cluster has no namespace. Quoted, because YAML reads names
+       such as `on` or `1e3` as other types. Takes a dict: root, name, namespace (may be empty). */ -}}
+{{- define "ray-service.metadata" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.metadata" "given" . "names" (list "root" "name" "namespace")) -}}
+name: {{ .name | quote }}
+{{- with .namespace }}
+namespace: {{ . | quote }}
+{{- end }}
+labels:
+  {{- include "ray-service.labels" .root | nindent 2 }}
+{{- end }}

@@ -10,6 +10,7 @@
 
 {{- /* Takes a dict: node, parts of the old key that are left, names above, parts of the new key, row. */ -}}
 {{- define "ray-service.findRenamed" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.findRenamed" "given" . "names" (list "node" "parts" "above" "new" "row")) -}}
 {{- $found := . }}
 {{- if not .parts }}
 {{- $fix := .node }}

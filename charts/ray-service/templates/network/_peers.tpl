@@ -1,12 +1,3 @@
-{{- define "ray-service.policyMetadata" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.policyMetadata" "given" . "names" (list "root" "part")) -}}
-{{- $root := .root -}}
-name: {{ include "ray-service.name" $root }}-{{ .part }}
-namespace: {{ $root.Release.Namespace | quote }}
-labels:
-  {{- include "ray-service.labels" $root | nindent 2 }}
-{{- end }}
-
 {{- /* Pods that may call the Serve port. An empty `from` would allow all pods, so there is no rule then. */ -}}
 {{- define "ray-service.allowedClients" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.allowedClients" "given" . "names" (list "root" "v")) -}}

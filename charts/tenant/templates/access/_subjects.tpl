@@ -21,7 +21,7 @@
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
 metadata:
-  {{- include "tenant.metadata" (dict "root" $.root "part" $.role) | nindent 2 }}
+  {{- include "tenant.partMetadata" (dict "root" $.root "part" $.role) | nindent 2 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: Role

@@ -73,6 +73,7 @@
 {{- /* Takes a dict: args of validatePod, id, name (of the entry), at (path of the key, as a list), to (its value in the fix),
        why. */ -}}
 {{- define "tenant.refusePod" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.refusePod" "given" . "names" (list "args" "id" "at" "to" "why")) -}}
 {{- $fix := .to }}
 {{- range reverse .at }}
 {{- $fix = dict . $fix }}

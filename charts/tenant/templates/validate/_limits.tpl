@@ -40,6 +40,7 @@
 
 {{- /* Fails where an amount is less than the one before it. Takes a dict: v, path, steps. */ -}}
 {{- define "tenant.validateLadder" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.validateLadder" "given" . "names" (list "v" "path" "steps")) -}}
 {{- $v := .v }}
 {{- $path := .path }}
 {{- $below := dict }}

@@ -24,6 +24,7 @@
 
 {{- /* Fails where a list has a name twice. Takes a dict: v, path, names. */ -}}
 {{- define "tenant.validateOnce" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.validateOnce" "given" . "names" (list "v" "path" "names")) -}}
 {{- $v := .v }}
 {{- $path := .path }}
 {{- $seen := dict }}

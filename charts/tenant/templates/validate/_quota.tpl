@@ -52,6 +52,7 @@
 
 {{- /* Takes a dict: v, path, resource. */ -}}
 {{- define "tenant.validateResource" -}}
+{{- include "tenant.arguments" (dict "template" "tenant.validateResource" "given" . "names" (list "v" "path" "resource")) -}}
 {{- $v := .v }}
 {{- $known := $v.quota.gpuResources }}
 {{- if not (has .resource $known) }}
