@@ -24,15 +24,15 @@ def notes(tmp_path: Path) -> Any:
 
 
 def test_notes_name_the_url_of_the_gateway_and_of_each_model(notes: Any) -> None:
-    assert "main-gateway: http://main-gateway.front.svc.cluster.local:80/v1, from inside the cluster" in notes()
+    assert "Gateway main-gateway: http://main-gateway.front.svc.cluster.local:80/v1, from inside the cluster" in notes()
     assert "llama-8b (chat): /llama-8b/v1" in notes()
-    assert "main-gateway: https://ai.example.org/v1\n" in notes(base="gateway/everything")
+    assert "Gateway main-gateway: https://ai.example.org/v1\n" in notes(base="gateway/everything")
 
 
 def test_notes_name_the_secret_of_each_tenant(notes: Any) -> None:
     assert "sha256sum" in notes()
-    assert "acme: NAME acme-keys, ENTRY keys" in notes()
-    assert "acme: NAME acme-keys, ENTRY hashes" in notes(base="gateway/everything")
+    assert "tenant acme: NAME is acme-keys, ENTRY is keys" in notes()
+    assert "tenant acme: NAME is acme-keys, ENTRY is hashes" in notes(base="gateway/everything")
 
 
 def test_notes_command_writes_a_line_that_the_gateway_accepts(notes: Any) -> None:
@@ -58,8 +58,8 @@ def test_notes_name_the_services_that_must_allow_the_gateway(notes: Any) -> None
 
 
 def test_notes_warn_when_no_client_is_allowed(notes: Any) -> None:
-    assert "NO ALLOWED CLIENTS" in notes()
-    assert "NO ALLOWED CLIENTS" not in notes({"networkPolicy": {"allowedClients": {"apps": {"namespace": "apps"}}}})
+    assert "networkPolicy.allowedClients is empty" in notes()
+    assert "networkPolicy.allowedClients is empty" not in notes({"networkPolicy": {"allowedClients": {"apps": {"namespace": "apps"}}}})
 
 
 def test_notes_state_the_share_of_each_pod_in_the_limits(notes: Any) -> None:
@@ -68,8 +68,8 @@ def test_notes_state_the_share_of_each_pod_in_the_limits(notes: Any) -> None:
 
 
 def test_notes_ask_for_the_image_digest_when_it_is_empty(notes: Any) -> None:
-    assert "FILL IN image.digest" in notes()
-    assert "FILL IN" not in notes({"image": {"digest": f"sha256:{'0' * 64}"}})
+    assert "Set image.digest" in notes()
+    assert "image.digest" not in notes({"image": {"digest": f"sha256:{'0' * 64}"}})
 
 
 def test_notes_warn_of_clear_text_when_the_service_is_a_load_balancer(notes: Any) -> None:

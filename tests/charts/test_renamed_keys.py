@@ -97,6 +97,44 @@ def test_old_key_is_refused_beside_the_new_key(chart: Chart, row: Renamed) -> No
     assert_names_the_new_key(refusal(chart.name, values, "4"), row, old, new)
 
 
+def only_old_key(chart: Chart, row: Renamed) -> tuple[Values, str, str]:
+    """Values with the old key and nothing else; the old and the new path. Entries have names of the fullest values."""
+    above, names, new = fullest(chart), [], row.new
+    for part in row.old.split("."):
+        name = next(iter(above), "some") if part == "*" else part
+        new = new.replace("*", name, 1) if part == "*" else new
+        above, names = above.get(name) or {}, [*names, name]
+    values: Any = OLD_VALUE
+    for name in reversed(names):
+        values = {name: values}
+    return values, ".".join(names), new
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize(("chart", "row"), ROWS)
+def test_old_key_is_refused_with_the_new_key_when_all_else_is_missing(chart: Chart, row: Renamed, helm: str) -> None:
+    values, old, new = only_old_key(chart, row)
+    assert_names_the_new_key(refusal(chart.name, values, helm), row, old, new)
+
+
+@pytest.mark.parametrize("chart", CHARTS, ids=str)
+def test_entry_without_an_old_key_requires_the_same_keys_as_without_the_table(chart: Chart) -> None:
+    strict = Draft202012Validator(values_schema(chart.model, chart.name))
+    relaxed = Draft202012Validator(values_schema(chart.model, chart.name, renamed(chart.name)))
+    for row in renamed(chart.name):
+        values = node = only_old_key(chart, row)[0]
+        while node != OLD_VALUE:
+            (name,), parent = node, node
+            node = node[name]
+        del parent[name]
+        assert required_keys(relaxed, values) == required_keys(strict, values)
+
+
+def required_keys(schema: Draft202012Validator, values: Values) -> set[tuple[str, str]]:
+    """Paths and messages about missing keys."""
+    return {(error.json_path, error.message) for error in schema.iter_errors(values) if error.validator == "required"}
+
+
 @pytest.mark.parametrize(("chart", "row"), ROWS)
 def test_old_key_is_gone_and_the_new_key_is_there(chart: Chart, row: Renamed) -> None:
     """Without the table the schema knows the new key and refuses the old one."""

@@ -14,10 +14,12 @@ Metrics for autoscaling: {{ include "platform.metricRules" (dict "root" $root "m
 {{- end }}
 {{- if ne $adapter.kind "None" }}
 {{- if $m.gateways }}
+Read a metric of the pods of a gateway:
   kubectl get --raw "/apis/custom.metrics.k8s.io/v1beta1/namespaces/{{ (get $m.gateways (keys $m.gateways | sortAlpha | first)).namespace }}/pods/*/haproxy_requests_in_flight"
 {{- end }}
 {{- if $m.services }}
 {{- $service := keys $m.services | sortAlpha | first }}
+Read a metric of a service:
   kubectl get --raw "/apis/external.metrics.k8s.io/v1beta1/namespaces/{{ (get $m.services $service).namespace }}/rayhelm_queue_length?labelSelector=rayhelm_dev_service%3D{{ $service }}"
 {{- end }}
 {{- end }}

@@ -17,8 +17,8 @@ def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed]
     """Build a closed schema.
 
     Sections require all of their keys: with `a: null` in an overlay Helm drops the default without a message, so the
-    schema refuses it. Entries of maps may omit keys with a default. Old keys of `renamed` are accepted without a type:
-    the chart refuses them with a message that names the new key.
+    schema refuses it. Entries of maps may omit keys with a default. Old keys of `renamed` are accepted without a type
+    and without other keys: the chart refuses them with a message that names the new key.
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}
@@ -42,19 +42,40 @@ def _section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
 
 
 def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
-    """Accept the old key. In an entry, the new key is not required (in a section it has a default). Definitions on the
-    path are copied and inlined, so that other maps with the same kind of entries stay closed."""
-    *above, old = row.old.split(".")
+    """Accept the old key.
+
+    In an entry of a map, the entry and its sections may then omit every key, so that the chart's message with the new
+    key comes before Helm's message about a missing property. Sections outside of maps have defaults. Definitions on the
+    path are copied and inlined, so that other maps with the same kind of entries stay closed.
+    """
+    parts = row.old.split(".")
     node = root
-    for part in above:
+    opened: list[tuple[Schema, list[str]]] = []
+    for depth, part in enumerate(parts[:-1], 1):
         node = _opened(node, part, definitions)
-    parts = row.new.split(".")
-    is_here, new = parts[: len(above)] == above, parts[min(len(above), len(parts) - 1)]
-    node.setdefault("properties", {})[old] = {}
-    if "*" in above and is_here and new in node.get("required", ()):
-        node["required"] = [key for key in node["required"] if key != new]
-        rest = {"if": {"required": [old]}, "else": {"required": [new]}}
-        node.setdefault("allOf", []).append(rest)
+        if "*" in parts[:depth]:
+            opened.append((node, parts[depth:]))
+    node.setdefault("properties", {})[parts[-1]] = {}
+    for section, below in opened:
+        _require_without(section, _has(below))
+
+
+def _require_without(section: Schema, old: Schema) -> None:
+    """Require keys only if the section does not match `old`, nor the conditions of earlier calls."""
+    conditional = next((rule for rule in section.get("allOf", ()) if set(rule) == {"if", "else"}), None)
+    if conditional:
+        conditional["if"]["anyOf"].append(old)
+    elif required := section.pop("required", None):
+        section.setdefault("allOf", []).append({"if": {"anyOf": [old]}, "else": {"required": required}})
+
+
+def _has(path: list[str]) -> Schema:
+    """Return a schema of objects that have a key at a path; `*` stands for any name."""
+    part, *below = path
+    inner = {"type": "object", **_has(below)} if below else {}
+    if part == "*":
+        return {"not": {"additionalProperties": {"not": inner}}}
+    return {"required": [part], "properties": {part: inner}} if below else {"required": [part]}
 
 
 def _opened(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
