@@ -22,7 +22,7 @@ class Skip(NamedTuple):
 
 
 class SkipWatch:
-    """Collects every skip, and fails the session for one that is not allowed.
+    """Collects every skip and expected failure, and fails the session for one that is not allowed.
 
     `strict` is the value of RAYHELM_STRICT_SKIPS: `1`, or `without-tools` for a run before `make tools`.
     """
@@ -44,8 +44,12 @@ class SkipWatch:
         self._note(report)
 
     def _note(self, report: pytest.TestReport | pytest.CollectReport) -> None:
-        if report.skipped and isinstance(report.longrepr, tuple):
+        if not report.skipped:
+            return
+        if isinstance(report.longrepr, tuple):
             self.skips.append(Skip(report.nodeid, report.longrepr[2].removeprefix("Skipped: ")))
+        else:
+            self.skips.append(Skip(report.nodeid, f"expected to fail: {getattr(report, 'wasxfail', '')}".strip(": ")))
 
     @property
     def unlisted(self) -> list[Skip]:

@@ -181,6 +181,14 @@ def test_run_tests_runs_both_halves_and_fails_when_one_does(
     assert " -n " not in second
 
 
+@pytest.mark.parametrize(("options", "code"), [(["-x"], 5), (["--except-completed", "earlier"], 0)])
+def test_run_tests_fails_without_any_test_unless_an_earlier_run_ran_them(
+    checkout: Path, options: list[str], code: int
+) -> None:
+    write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
+    assert run_script(checkout, "ci/run-tests", "tests", *options, PARALLEL="5", ALONE="5")[0] == code
+
+
 def test_run_tests_forgets_what_an_earlier_run_completed(checkout: Path) -> None:
     write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
     (checkout / ".cache" / "tests.completed").write_text("tests/old.py::test_a\n")

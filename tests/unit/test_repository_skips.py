@@ -57,6 +57,13 @@ def test_each_unlisted_skip_is_named_and_fails_the_run(folder: Path) -> None:
     assert " passed" in output.splitlines()[-1], "pytest's own summary stays the last line"
 
 
+def test_expected_failures_count_as_skips(folder: Path) -> None:
+    test = "import pytest\n@pytest.mark.xfail(reason='no tool yet')\ndef test_a():\n    assert False\n"
+    (folder / "tests" / "test_expected.py").write_text(test)
+    code, output = run_pytest(folder, ALL_ALLOWED)
+    assert (code, "tests/test_expected.py::test_a | expected to fail: no tool yet" in output) == (1, True)
+
+
 def test_skips_of_worker_processes_fail_the_run(folder: Path) -> None:
     assert run_pytest(folder, "", "-n1")[0] == 1
 
