@@ -70,7 +70,9 @@ ACCEPTED = {
     "label from label_replace": (
         'sum by (model) (label_replace(ray_vllm_num_requests_running, "model", "$1", "model_name", "(.+)"))'
     ),
-    "variables of a dashboard": 'sum(rate(ray_vllm_generation_tokens_total{namespace=~"$namespace"}[$__rate_interval]))',
+    "variables of a dashboard": (
+        'sum(rate(ray_vllm_generation_tokens_total{namespace=~"$namespace"}[$__rate_interval]))'
+    ),
     "template of the adapter": "sum by (<<.GroupBy>>) (haproxy_backend_current_sessions{<<.LabelMatchers>>})",
     "bucket that exists": f'sum(rate({TTFT}_bucket{{le="0.5"}}[5m]))',
 }
