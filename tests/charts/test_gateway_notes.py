@@ -59,7 +59,9 @@ def test_notes_name_the_services_that_must_allow_the_gateway(notes: Any) -> None
 
 def test_notes_warn_when_no_client_is_allowed(notes: Any) -> None:
     assert "networkPolicy.allowedClients is empty" in notes()
-    assert "networkPolicy.allowedClients is empty" not in notes({"networkPolicy": {"allowedClients": {"apps": {"namespace": "apps"}}}})
+    assert "networkPolicy.allowedClients is empty" not in notes(
+        {"networkPolicy": {"allowedClients": {"apps": {"namespace": "apps"}}}}
+    )
 
 
 def test_notes_state_the_share_of_each_pod_in_the_limits(notes: Any) -> None:

@@ -45,7 +45,7 @@ def test_every_task_is_a_value_of_the_chart_and_has_paths_below_v1() -> None:
 
 def test_templates_use_each_error_of_the_errors_file() -> None:
     errors = yaml.safe_load((CHART / "files/errors.yaml").read_text())
-    used = set(re.findall(r'"gateway\.error" \(list [.$] "([a-z-]+)"', TEMPLATES))
+    used = set(re.findall(r'"gateway\.error" \(dict "errors" [.$]+errors "id" "([a-z-]+)"', TEMPLATES))
     used |= set(re.findall(r'"([a-z-]+)"', re.findall(r"range (list .*model-duplicate.*) }}", TEMPLATES)[0]))
     assert used == set(errors["gateway"])
     codes = [error["code"] for kind in errors.values() for error in kind.values()]
