@@ -39,7 +39,7 @@ def idle_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
 def cost(scope: Scope, window: str = "1d", by: By = SERVICE, step: str = "5m") -> str:
     """Price of the GPUs of a service over the window."""
     hours = f"sum_over_time(({cost_per_hour(scope, by)})[{window}:{step}])"
-    return f"{hours} * {_seconds(step) / 3600:.6g}"
+    return f"{hours} * {_seconds(step)} / 3600"
 
 
 @query(unit="dollars/request", idle="no data")
