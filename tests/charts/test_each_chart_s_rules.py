@@ -7,7 +7,7 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from charts.each_chart import CHARTS, Chart, Values
+from charts.each_chart import CHARTS, Chart, Values, replaced
 from charts.kit import HELMS, over
 from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import keys as keys_of
@@ -16,15 +16,15 @@ from rayhelm.errors import FleetError
 each_chart = pytest.mark.parametrize("chart", CHARTS, ids=str)
 
 
-def bad_of(layer: str, *, fixed: bool = False) -> Any:
-    """The rows that a layer claims; those alone whose fix can be taken as it stands."""
+def bad_of(layer: str) -> Any:
+    """The rows that a layer claims."""
     return pytest.mark.parametrize(
         ("chart", "name", "bad"),
         [
             pytest.param(chart, name, bad, id=f"{chart}-{name}-{number}")
             for chart in CHARTS
             for name, rule in chart.rules.items()
-            if layer in rule.layers and not (fixed and name in chart.needs_a_choice)
+            if layer in rule.layers
             for number, bad in enumerate(rule.bad)
         ],
     )
@@ -61,9 +61,17 @@ def test_a_fix_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, 
         assert loaded is None or isinstance(loaded, dict), fix
 
 
-@bad_of("chart", fixed=True)
-def test_a_fix_fixes(chart: Chart, name: str, bad: Values) -> None:
-    assert chart.broken(over(bad, yaml.safe_load(chart.refused(name, bad).fix))) != name
+@bad_of("chart")
+def test_fix_is_accepted(chart: Chart, name: str, bad: Values) -> None:
+    """A fix that needs a choice replaces its section; any other is merged. A comment names what to remove or rename."""
+    fix = chart.refused(name, bad).fix
+    loaded = None if fix.startswith("helm ") else yaml.safe_load(fix)
+    if not loaded:
+        return
+    fixed = replaced(bad, loaded) if name in chart.needs_a_choice else over(bad, loaded)
+    rule = chart.rules[name]
+    version = {"kuberay": {"version": rule.until or rule.since}} if rule.until or rule.since else {}
+    assert chart.broken(over(version, fixed)) not in (name, "schema")
 
 
 @bad_of("schema")

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import yaml
 
-from charts.kit import HELMS, VALUES, kinds, only, rendered, values_file
-from charts.oracles import built_in, validator_of
+from charts.kit import VALUES, kinds, only, rendered
+from charts.oracles import validator_of
 from charts.pod_security import violations
-from rayhelm.charts.helm import charts_dir, lint
+from rayhelm.charts.helm import charts_dir
 from rayhelm.errors import MissingError
 from rayhelm.versions import versions
 from testbed.tools.crds import crd_files
@@ -52,14 +52,6 @@ def pod(item: Object) -> Object:
     }
 
 
-@pytest.mark.parametrize("kubernetes", KUBERNETES)
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_objects_match_the_kubernetes_schemas(example: str, kubernetes: str) -> None:
-    for item in objects(example):
-        if item["kind"] not in CRDS:
-            built_in(item, kubernetes)
-
-
 @pytest.mark.parametrize("kind", CRDS)
 def test_objects_match_the_crds(kind: str) -> None:
     (item,) = [item for example in EXAMPLES for item in objects(example) if item["kind"] == kind]
@@ -90,22 +82,6 @@ def test_restricted_check_detects_violations(change: Callable[[Object], None], c
     found = copy.deepcopy(pod(only(objects("gateway/minimal"), "Deployment")))
     change(found["spec"])
     assert any(item.startswith(complaint) for item in violations(found))
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_both_helm_versions_render_the_same(example: str) -> None:
-    three, four = (
-        {(item["kind"], item["metadata"]["name"]): item for item in objects(example, helm)} for helm in HELMS
-    )
-    assert three == four
-
-
-@pytest.mark.parametrize("helm", HELMS)
-@pytest.mark.parametrize("kubernetes", KUBERNETES)
-def test_helm_lint_passes(helm: str, kubernetes: str) -> None:
-    for example in EXAMPLES:
-        lint("gateway", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
-    lint("gateway", {}, kube_version=kubernetes, helm=HELMS[helm])
 
 
 def test_examples_render_every_kind() -> None:

@@ -1,10 +1,9 @@
 """Values that the chart platform accepts, and the words of some refusals."""
 
 import pytest
-import yaml
 
-from charts.each_chart import Values, chart_of, replaced
-from charts.kit import HELMS, over
+from charts.each_chart import Values, chart_of
+from charts.kit import HELMS
 
 CHART = chart_of("platform")
 
@@ -28,21 +27,3 @@ def test_both_helms_give_the_same_message(helm: str) -> None:
     assert problem.rule == "duplicate"
     assert problem.message == "priorityClasses.workers.name: rayhelm-head is already the name of priorityClasses.head"
     assert problem.fix == "priorityClasses: {workers: {name: rayhelm-workers}}"
-
-
-ROWS = [
-    pytest.param(name, bad, id=f"{name}-{number}")
-    for name, rule in CHART.rules.items()
-    if "chart" in rule.layers
-    for number, bad in enumerate(rule.bad)
-]
-
-
-@pytest.mark.parametrize(("name", "bad"), ROWS)
-def test_fix_is_accepted(name: str, bad: Values) -> None:
-    """A fix that is not YAML says which key to remove or change, or is a command."""
-    fix = CHART.refused(name, bad).fix
-    if fix.startswith(("# ", "helm ")):
-        return
-    fixed = replaced(bad, yaml.safe_load(fix)) if name in CHART.needs_a_choice else over(bad, yaml.safe_load(fix))
-    assert CHART.broken(fixed) not in (name, "schema")

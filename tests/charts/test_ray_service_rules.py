@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from charts.each_chart import chart_of, replaced
+from charts.each_chart import chart_of
 from charts.kit import HELMS, chat, over
 
 CHART = chart_of("ray-service")
@@ -46,24 +46,6 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
 )
 def test_good_values_are_accepted(good):
     assert CHART.broken(good) == ""
-
-
-ROWS = [
-    pytest.param(name, bad, id=f"{name}-{number}")
-    for name, rule in CHART.rules.items()
-    if "chart" in rule.layers
-    for number, bad in enumerate(rule.bad)
-]
-
-
-@pytest.mark.parametrize(("name", "bad"), ROWS)
-def test_fix_is_accepted(name, bad):
-    """A fix that removes a key replaces its section; any other is merged into the values."""
-    rule = CHART.rules[name]
-    version = {"kuberay": {"version": rule.until or rule.since or "1.7.0"}}
-    fix = yaml.safe_load(CHART.refused(name, bad).fix)
-    fixed = replaced(bad, fix) if name in CHART.needs_a_choice else over(bad, fix)
-    assert CHART.broken(over(version, fixed)) not in (name, "schema")
 
 
 @pytest.mark.parametrize("helm", HELMS)

@@ -6,10 +6,10 @@ import pytest
 import yaml
 from kubernetes_validate.utils import SchemaNotFoundError
 
-from charts.kit import EXAMPLES, HELMS, kinds, pods, ray_service, rendered, values_file
+from charts.kit import EXAMPLES, kinds, pods, ray_service, rendered
 from charts.oracles import built_in, crd_validator
 from charts.pod_security import violations
-from rayhelm.charts.helm import charts_dir, lint
+from rayhelm.charts.helm import charts_dir
 from rayhelm.versions import versions
 
 OTHERS = {"RayService", "PodMonitor"}
@@ -41,14 +41,6 @@ def test_pod_monitor_matches_the_crd():
     assert len(monitors) >= 2
     for monitor in monitors:
         assert crd_errors("monitoring.coreos.com_podmonitor.yaml", monitor) == []
-
-
-@pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_other_objects_match_the_kubernetes_schemas(example, kubernetes):
-    for item in rendered(base=example):
-        if item["kind"] not in OTHERS:
-            built_in(item, kubernetes)
 
 
 @pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
@@ -87,24 +79,6 @@ def test_restricted_check_finds_a_violation(change, found):
     assert found in violations(pod)
 
 
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_both_helms_render_the_same(example):
-    three, four = (by_name(rendered(base=example, helm=helm)) for helm in HELMS)
-    assert three == four
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_helm_lint_passes(example):
-    lint("ray-service", [values_file(example)])
-
-
-@pytest.mark.parametrize("helm", HELMS)
-@pytest.mark.parametrize("kubernetes", [OLDEST, *versions().kubernetes.supported])
-def test_helm_lint_passes_for_each_helm_and_kubernetes(helm, kubernetes):
-    for values in ([values_file("everything")], {}):
-        lint("ray-service", values, kube_version=kubernetes, helm=HELMS[helm])
-
-
 def test_examples_render_every_kind_of_the_chart():
     assert set().union(*(kinds(rendered(base=example)) for example in EXAMPLES)) == OTHERS | {
         "ConfigMap",
@@ -116,10 +90,6 @@ def test_examples_render_every_kind_of_the_chart():
         "Service",
         "ServiceAccount",
     }
-
-
-def by_name(objects):
-    return {(item["kind"], item["metadata"]["namespace"], item["metadata"]["name"]): item for item in objects}
 
 
 def crd_errors(crd, item):

@@ -3,8 +3,8 @@
 import pytest
 import yaml
 
-from charts.each_chart import Values, chart_of, replaced
-from charts.kit import HELMS, over
+from charts.each_chart import Values, chart_of
+from charts.kit import HELMS
 
 CHART = chart_of("tenant")
 
@@ -44,21 +44,3 @@ def test_unknown_gpu_resource_is_refused_with_the_known_ones() -> None:
     )
     assert "nvidia.com/gpu, nvidia.com/gpu.shared, amd.com/gpu" in problem.message
     assert yaml.safe_load(problem.fix)["quota"]["gpuResources"][-1] == "nvidia.com/gpus"
-
-
-ROWS = [
-    pytest.param(name, bad, id=f"{name}-{number}")
-    for name, rule in CHART.rules.items()
-    if "chart" in rule.layers
-    for number, bad in enumerate(rule.bad)
-]
-
-
-@pytest.mark.parametrize(("name", "bad"), ROWS)
-def test_fix_is_accepted(name: str, bad: Values) -> None:
-    """A fix that is not YAML says which key to remove or change, or is a command."""
-    fix = CHART.refused(name, bad).fix
-    if fix.startswith(("# ", "helm ")):
-        return
-    fixed = replaced(bad, yaml.safe_load(fix)) if name in CHART.needs_a_choice else over(bad, yaml.safe_load(fix))
-    assert CHART.broken(fixed) not in (name, "schema")

@@ -7,9 +7,8 @@ import jsonschema
 import pytest
 import yaml
 
-from charts.kit import HELMS, HERE, VALUES, over, rendered, values_file
-from charts.oracles import built_in
-from rayhelm.charts.helm import charts_dir, lint
+from charts.kit import HERE, VALUES, over, rendered
+from rayhelm.charts.helm import charts_dir
 from rayhelm.versions import versions
 
 EXAMPLES = sorted(f"tenant/{path.stem}" for path in (VALUES / "tenant").glob("*.yaml"))
@@ -28,14 +27,6 @@ def of_others(item: Object) -> list[str]:
     """What the schema of an operator's own kind says against it."""
     schema = json.loads((HERE / f"schemas/{SCHEMAS[item['kind']]}.json").read_text())
     return [error.message for error in jsonschema.Draft202012Validator(schema).iter_errors(item)]
-
-
-@pytest.mark.parametrize("kubernetes", KUBERNETES)
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_objects_match_the_schemas_of_kubernetes(example: str, kubernetes: str) -> None:
-    for item in objects(example):
-        if item["kind"] not in SCHEMAS:
-            built_in(item, kubernetes)
 
 
 def test_secrets_and_queues_match_the_crds() -> None:
@@ -59,23 +50,6 @@ def test_local_queues_use_the_given_api_version() -> None:
             if item["kind"] == "LocalQueue"
         ]
         assert [item["apiVersion"] for item in queues] == [f"kueue.x-k8s.io/{version}"]
-
-
-@pytest.mark.parametrize("example", EXAMPLES)
-def test_both_helms_render_the_same(example: str) -> None:
-    by_name = [
-        {(item["kind"], item["metadata"].get("namespace"), item["metadata"]["name"]): item for item in found}
-        for found in (objects(example, helm) for helm in HELMS)
-    ]
-    assert by_name[0] == by_name[1]
-
-
-@pytest.mark.parametrize("helm", HELMS)
-@pytest.mark.parametrize("kubernetes", KUBERNETES)
-def test_lint_has_no_complaint(helm: str, kubernetes: str) -> None:
-    for example in EXAMPLES:
-        lint("tenant", [values_file(example)], kube_version=kubernetes, helm=HELMS[helm])
-    lint("tenant", {}, kube_version=kubernetes, helm=HELMS[helm])
 
 
 @pytest.mark.parametrize("example", EXAMPLES)

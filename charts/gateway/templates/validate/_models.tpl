@@ -62,7 +62,9 @@
 {{- $words := splitList " " . }}
 {{- $owner := gt (len $words) 4 | ternary (last $words) "every model" }}
 {{- with get $seen (first $words) }}
-{{- include "gateway.refuse" (dict "v" $v "id" "route-duplicate" "words" (dict "path" (first $words) "model" $owner "other" .)) }}
+{{- /* The path of a model may equal a route that another has by its name: only the first can move. */}}
+{{- $moved := hasPrefix (dig $owner "path" "?" $v.models) (first $words) | ternary $owner . }}
+{{- include "gateway.refuse" (dict "v" $v "id" "route-duplicate" "words" (dict "path" (first $words) "model" $owner "other" . "moved" $moved)) }}
 {{- end }}
 {{- $_ := set $seen (first $words) $owner }}
 {{- end }}

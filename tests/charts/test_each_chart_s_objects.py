@@ -1,0 +1,70 @@
+"""Objects of each chart against the schemas of Kubernetes, and with both Helms."""
+
+import pytest
+import yaml
+
+from charts.each_chart import CHARTS, Chart
+from charts.kit import HELMS, Object, rendered, values_file
+from charts.oracles import built_in
+from rayhelm.charts.helm import lint
+from rayhelm.versions import versions
+
+OF_OPERATORS = {
+    *("RayService", "PodMonitor", "HTTPRoute", "ScaledObject", "ExternalSecret", "LocalQueue"),
+    *("ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"),
+}
+"""Kinds that Kubernetes does not have. The tests of each chart check them."""
+each_example = pytest.mark.parametrize(
+    ("chart", "example"), [(chart, example) for chart in CHARTS for example in chart.examples], ids=str
+)
+
+
+def kubernetes_versions(chart: Chart) -> list[str]:
+    """Versions that the project supports, and the oldest that the chart names."""
+    about = yaml.safe_load((chart.folder / "Chart.yaml").read_text())
+    return [about["kubeVersion"].removeprefix(">=").removesuffix(".0-0"), *versions().kubernetes.supported]
+
+
+def objects(chart: Chart, example: str, helm: str = "4") -> list[Object]:
+    release = "" if chart.name == "ray-service" else chart.release
+    return rendered(chart=chart.name, base=example, release=release, namespace=chart.namespace, helm=helm)
+
+
+def by_name(items: list[Object]) -> dict[tuple[str, str, str], Object]:
+    about = [(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in items]
+    return dict(zip(about, items, strict=True))
+
+
+@each_example
+def test_objects_match_the_kubernetes_schemas(chart: Chart, example: str) -> None:
+    found = [item for item in objects(chart, example) if item["kind"] not in OF_OPERATORS]
+    assert found
+    for kubernetes in kubernetes_versions(chart):
+        for item in found:
+            built_in(item, kubernetes)
+
+
+@each_example
+def test_objects_are_unique(chart: Chart, example: str) -> None:
+    found = objects(chart, example)
+    assert len(by_name(found)) == len(found)
+
+
+@each_example
+def test_both_helms_render_the_same_objects(chart: Chart, example: str) -> None:
+    three, four = (by_name(objects(chart, example, helm)) for helm in HELMS)
+    assert three == four
+
+
+@each_example
+def test_helm_lint_passes(chart: Chart, example: str) -> None:
+    lint(chart.name, [values_file(example)])
+
+
+@pytest.mark.parametrize("helm", HELMS)
+@pytest.mark.parametrize("chart", CHARTS, ids=str)
+def test_helm_lint_passes_for_each_kubernetes(chart: Chart, helm: str) -> None:
+    (fullest,) = [name for name in chart.examples if name.split("/")[-1] == "everything"]
+    for kubernetes in kubernetes_versions(chart):
+        for values in ([values_file(fullest)], {}):
+            lint(chart.name, values, kube_version=kubernetes, helm=HELMS[helm])
