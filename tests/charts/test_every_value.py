@@ -82,6 +82,7 @@ NEEDED: dict[str, dict[str, Values]] = {
             for name, policy in fullest(chart_of("platform"))["policies"].items()
             if policy.get("action") == "Deny"
         },
+        "dashboards.folderAnnotation": {"dashboards": {"kind": "ConfigMap"}},
         "metrics.adapter.tls.skipVerifyReason": {
             "metrics": {"adapter": {"tls": {"caBundle": "", "skipVerifyReason": "x"}}}
         },

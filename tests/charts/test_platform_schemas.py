@@ -19,7 +19,7 @@ BUILT_IN = {
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 """Kinds of Kubernetes itself; those of operators have tests of their own."""
-OF_OPERATORS = {"ScaledObject", "ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"}
+OF_OPERATORS = {"ScaledObject", "ClusterPolicy", "DeviceConfig", "GpuDevicePlugin", "GrafanaDashboard"}
 Object = dict[str, Any]
 
 

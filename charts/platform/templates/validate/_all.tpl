@@ -5,4 +5,5 @@
 {{- include "platform.validateGpus" . }}
 {{- include "platform.validatePolicies" . }}
 {{- include "platform.validateMetrics" . }}
+{{- include "platform.validateDashboards" . }}
 {{- end }}

@@ -15,9 +15,11 @@ __all__ = [
     "proxy_latency",
     "replica_latency",
     "request_latency",
+    "request_latency_buckets",
     "routing_time",
     "time_per_output_token",
     "time_to_first_token",
+    "time_to_first_token_buckets",
 ]
 
 E2E, TTFT = "ray_vllm_e2e_request_latency_seconds", "ray_vllm_time_to_first_token_seconds"
@@ -83,3 +85,17 @@ def replica_latency(scope: Scope, window: str = WINDOW, by: By = DEPLOYMENT, q: 
 def routing_time(scope: Scope, window: str = WINDOW, by: By = DEPLOYMENT, q: float = 0.95) -> str:
     """Quantile of the time that a request waits in the router for a replica."""
     return blocks.quantile(q, "ray_serve_request_router_fulfillment_time_ms", scope, window, by=by)
+
+
+@query(unit="seconds", idle="value")
+def time_to_first_token_buckets(scope: Scope, window: str = WINDOW, by: By = ("le",)) -> str:
+    """Requests per second up to each bucket boundary of the time to first token, for a heatmap. The unit is that of the
+    boundaries."""
+    return blocks.aggregate("sum", blocks.vector(TTFT, scope, suffix="_bucket", over="rate", window=window), by)
+
+
+@query(unit="seconds", idle="value")
+def request_latency_buckets(scope: Scope, window: str = WINDOW, by: By = ("le",)) -> str:
+    """Requests per second up to each bucket boundary of the time of a request in the engine, for a heatmap. The unit is
+    that of the boundaries."""
+    return blocks.aggregate("sum", blocks.vector(E2E, scope, suffix="_bucket", over="rate", window=window), by)

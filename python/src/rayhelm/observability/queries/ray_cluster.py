@@ -15,6 +15,7 @@ __all__ = [
     "disk_usage",
     "gcs_operation_time",
     "head_memory_ratio",
+    "logical_gpu_ratio",
     "logical_gpus",
     "memory_kills",
     "memory_ratio",
@@ -109,6 +110,13 @@ def active_nodes(scope: Scope, by: By = (*SERVICE, "node_type")) -> str:
 def logical_gpus(scope: Scope, by: By = (*SERVICE, "State")) -> str:
     """GPUs of a Ray cluster that replicas use (`USED`), and that are free (`AVAILABLE`). No data without GPUs."""
     return blocks.gauge("ray_resources", scope, 'Name="GPU"', by=by)
+
+
+@query(unit="ratio", idle="value")
+def logical_gpu_ratio(scope: Scope, by: By = SERVICE) -> str:
+    """Share of the GPUs of a Ray cluster that replicas use. No data without GPUs."""
+    used = blocks.gauge("ray_resources", scope, 'Name="GPU"', 'State="USED"', by=by)
+    return blocks.ratio(used, blocks.gauge("ray_resources", scope, 'Name="GPU"', by=by))
 
 
 @query(unit="count", idle="value")

@@ -21,6 +21,7 @@ SUBJECTS = (
     "slo",
     "cost",
     "kubernetes",
+    "recorded",
 )
 """Modules with queries."""
 

@@ -15,9 +15,11 @@ __all__ = [
     "health_check_failures",
     "healthy_replicas",
     "initialization_time",
+    "load_signal",
     "missing_replicas",
     "needed_replicas",
     "pending_nodes",
+    "queue_signal",
     "replica_starts",
     "requests_per_replica",
     "target_replicas",
@@ -72,6 +74,21 @@ def target_requests_per_replica(scope: Scope, by: By = DEPLOYMENT) -> str:
 def needed_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
     """Requests divided by the target per replica: the input of Ray's own scaling rule."""
     return blocks.ratio(blocks.gauge(TOTAL, scope, by=by), blocks.gauge(PER_REPLICA, scope, by=by, operator="max"))
+
+
+@query(unit="ratio", idle="value")
+def load_signal(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Requests per wanted replica, divided by the target: above 1 Ray's own rule adds replicas."""
+    requests = blocks.ratio(blocks.gauge(TOTAL, scope, by=by), blocks.gauge(TARGET, scope, by=by))
+    return f"{requests} / {blocks.gauge(PER_REPLICA, scope, by=by, operator='max')}"
+
+
+@query(unit="ratio", idle="zero")
+def queue_signal(scope: Scope, by: By = DEPLOYMENT, limit: float = 2) -> str:
+    """Requests that wait in the engine of a replica, divided by the limit of the policy `engine-queue`: above 1 it adds
+    replicas."""
+    waiting = blocks.gauge("ray_vllm_num_requests_waiting", scope, by=by)
+    return f"{blocks.ratio(f'({waiting})', blocks.gauge(HEALTHY_REPLICAS, scope, by=by))} / {limit}"
 
 
 @query(unit="seconds", idle="no data")

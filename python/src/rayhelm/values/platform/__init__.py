@@ -11,6 +11,7 @@ from pydantic import Field
 from rayhelm.values.common.base import Values
 from rayhelm.values.common.labels import ObjectName
 from rayhelm.values.platform.classes import PriorityClasses, RuntimeClass
+from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.platform.policies import Policies
@@ -19,7 +20,7 @@ __all__ = ["PlatformValues"]
 
 
 class PlatformValues(Values):
-    """A cluster: priority and runtime classes, GPU operators, metrics, admission policies."""
+    """A cluster: priority and runtime classes, GPU operators, metrics, dashboards, admission policies."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
     """Globals of a parent chart. This chart does not use them."""
@@ -37,5 +38,7 @@ class PlatformValues(Values):
     """Intel GPUs: configuration of its device plugin operator."""
     metrics: Metrics = Metrics()
     """Metrics for autoscaling the gateway and other workloads."""
+    dashboards: Dashboards = Dashboards()
+    """Grafana dashboards of services, gateways, GPUs and Ray clusters."""
     policies: Policies = Policies()
     """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""

@@ -1,0 +1,244 @@
+"""The gateway and its tenants: requests, refusals, limits, tokens, versions, endpoints."""
+
+from rayhelm.observability.dashboard_model import (
+    BarGauge,
+    Column,
+    Dashboard,
+    Gauge,
+    Row,
+    Stat,
+    Table,
+    TimeSeries,
+    falling,
+    informational,
+    line,
+    rising,
+)
+from rayhelm.observability.queries import gateway, labels, slo, tenants
+
+__all__ = ["DASHBOARD"]
+
+TENANT, VERSION = "{{tenant}}", "{{proxy}}"
+NO_TENANTS = "no metrics by tenant"
+BY_TENANT = ("tenant",)
+
+NOW = Row(
+    title="Now",
+    panels=(
+        Stat(
+            title="Requests",
+            description="Requests of clients per second, including those that the gateway refuses.",
+            thresholds=informational(),
+            lines=(line(gateway.request_rate, by=()),),
+        ),
+        Stat(
+            title="Availability, 1 h",
+            description="Share of the responses to clients of the last hour without a server error (5xx).",
+            thresholds=falling(0.99, 0.999),
+            decimals=2,
+            lines=(line(slo.gateway_availability, by=(), window="1h"),),
+            runbook="AvailabilityBudgetBurnsFast",
+        ),
+        Stat(
+            title="Requests in flight",
+            description="Requests in the gateway, including those that wait for a connection to a service.",
+            thresholds=informational(),
+            lines=(line(gateway.requests_in_flight, by=()),),
+        ),
+        Stat(
+            title="Waiting for a connection",
+            description="Requests that wait in the gateway because all endpoints of their model are at their limit.",
+            thresholds=rising(1, 20),
+            lines=(line(gateway.queued, by=()),),
+            runbook="QueueGrowing",
+        ),
+        Stat(
+            title="Retries, 5 min",
+            description="Requests of the last 5 minutes that were sent again, to the same endpoint or another one.",
+            thresholds=rising(1, 50),
+            lines=(line(gateway.retries, by=(), window="5m"),),
+            runbook="GatewayRetriesRising",
+        ),
+        Gauge(
+            title="Connections",
+            description="Used share of the connections that a gateway pod accepts, of the fullest pod. At 100 % new "
+            "clients wait in the kernel.",
+            thresholds=rising(0.7, 0.9),
+            height=4,
+            lines=(line(gateway.connection_usage, "{{pod}}", by=("pod",)),),
+        ),
+    ),
+)
+
+REQUESTS = Row(
+    title="Requests and responses",
+    panels=(
+        TimeSeries(
+            title="Responses by class",
+            description="Responses to clients per second by class of the status. 4xx includes refusals of the gateway.",
+            thresholds=informational(),
+            is_stacked=True,
+            lines=(line(gateway.response_rate, "{{code}}", by=("code",)),),
+            runbook="AvailabilityBudgetBurnsFast",
+        ),
+        TimeSeries(
+            title="Requests by version",
+            description="Forwarded requests per second by model and version.",
+            thresholds=informational(),
+            lines=(line(gateway.version_request_rate, VERSION),),
+        ),
+        TimeSeries(
+            title="Share of versions",
+            description="Share of each version in the requests of its model. It follows the weights, except for "
+            "tenants with pinned versions.",
+            thresholds=informational(),
+            maximum=1,
+            lines=(line(gateway.version_share, VERSION),),
+        ),
+        TimeSeries(
+            title="Time to the first byte",
+            description="Average time to the first byte of the last 1024 requests, of the slowest gateway pod. "
+            "HAProxy has no histogram, so quantiles are only in the engines' metrics.",
+            thresholds=rising(2, 10),
+            lines=(line(gateway.first_byte_time, VERSION),),
+            runbook="TtftBudgetBurnsFast",
+        ),
+        TimeSeries(
+            title="Answered by the gateway itself",
+            description="Requests per second that the gateway answered itself: refusals and lists of models.",
+            thresholds=rising(1, 50),
+            lines=(line(gateway.refused_rate, "{{rayhelm_dev_gateway}}"),),
+        ),
+        TimeSeries(
+            title="Aborted by clients, 5 min",
+            description="Requests of the last 5 minutes that clients aborted. A rise with a stable time to the "
+            "first byte points to timeouts of clients.",
+            thresholds=rising(5, 50),
+            lines=(line(gateway.aborted_by_client, VERSION, window="5m"),),
+        ),
+    ),
+)
+
+TENANTS = Row(
+    title="Tenants",
+    panels=(
+        TimeSeries(
+            title="Requests by tenant",
+            description="Requests per second of each tenant, refused ones included.",
+            thresholds=informational(),
+            no_value=NO_TENANTS,
+            lines=(line(tenants.request_rate, TENANT, by=BY_TENANT),),
+        ),
+        TimeSeries(
+            title="Refused requests by reason, 5 min",
+            description="Requests of the last 5 minutes that the gateway refused, by the code of the error that the "
+            "client got.",
+            thresholds=rising(1, 50),
+            no_value="none",
+            lines=(line(tenants.rejections, "{{tenant}} {{reason}}", by=("tenant", "reason"), window="5m"),),
+        ),
+        TimeSeries(
+            title="Tokens by tenant",
+            description="Prompt and generated tokens per second of each tenant, from the usage that the engine "
+            "reports in its response.",
+            thresholds=informational(),
+            no_value=NO_TENANTS,
+            lines=(line(tenants.token_rate, "{{tenant}} {{kind}}", by=("tenant", "kind")),),
+        ),
+        BarGauge(
+            title="Rate limits",
+            description="Requests per minute of each tenant, divided by its limit. At 100 % the gateway answers 429.",
+            thresholds=rising(0.8, 0.95),
+            maximum=1,
+            no_value=NO_TENANTS,
+            lines=(line(tenants.rate_usage, TENANT, by=BY_TENANT),),
+        ),
+        BarGauge(
+            title="Concurrency limits",
+            description="Requests in flight of each tenant, divided by its limit. Above 100 % the gateway answers 429.",
+            thresholds=rising(0.8, 0.95),
+            maximum=1,
+            no_value=NO_TENANTS,
+            lines=(line(tenants.concurrency_usage, TENANT, by=BY_TENANT),),
+        ),
+        Table(
+            title="Tokens of the last day",
+            description="Prompt and generated tokens of each tenant in the last 24 hours.",
+            thresholds=informational(),
+            width=8,
+            no_value=NO_TENANTS,
+            columns=(
+                Column(header="Tenant", label="tenant"),
+                Column(header="Prompt", line=line(tenants.prompt_tokens, by=BY_TENANT, window="1d")),
+                Column(header="Generated", line=line(tenants.generated_tokens, by=BY_TENANT, window="1d")),
+            ),
+        ),
+    ),
+)
+
+ENDPOINTS = Row(
+    title="Endpoints and pods",
+    panels=(
+        TimeSeries(
+            title="Available endpoints",
+            description="Endpoints of each version whose health check passes, in the gateway pod that sees fewest.",
+            thresholds=falling(1, 2),
+            is_stepped=True,
+            lines=(line(gateway.available_endpoints, VERSION),),
+            runbook="NoReadyReplica",
+        ),
+        TimeSeries(
+            title="Retries per request",
+            description="Retries divided by forwarded requests. They rise while pods are replaced.",
+            thresholds=rising(0.02, 0.1),
+            shows_thresholds=True,
+            lines=(line(gateway.retry_ratio, VERSION),),
+            runbook="GatewayRetriesRising",
+        ),
+        TimeSeries(
+            title="Failed connections, 5 min",
+            description="Connections to endpoints of the last 5 minutes that failed.",
+            thresholds=rising(1, 20),
+            lines=(line(gateway.connection_errors, VERSION, window="5m"),),
+            runbook="GatewayRetriesRising",
+        ),
+        TimeSeries(
+            title="Requests that wait for a connection",
+            description="Requests that wait in the gateway, by model and version.",
+            thresholds=rising(1, 20),
+            lines=(line(gateway.queued, VERSION),),
+            runbook="QueueGrowing",
+        ),
+        TimeSeries(
+            title="Connections by pod",
+            description="Used share of the connections that each gateway pod accepts.",
+            thresholds=rising(0.7, 0.9),
+            shows_thresholds=True,
+            maximum=1,
+            lines=(line(gateway.connection_usage, "{{pod}}"),),
+        ),
+        Table(
+            title="Pods",
+            description="Uptime, connections and lost log lines of each gateway pod.",
+            thresholds=informational(),
+            width=8,
+            columns=(
+                Column(header="Gateway", label="rayhelm_dev_gateway"),
+                Column(header="Pod", label="pod"),
+                Column(header="Uptime", line=line(gateway.uptime, by=(*labels.GATEWAY, "pod"))),
+                Column(header="Connections", line=line(gateway.connection_usage), thresholds=rising(0.7, 0.9)),
+                Column(
+                    header="Lost log lines, 1 h", line=line(gateway.dropped_logs, window="1h"), thresholds=rising(1, 10)
+                ),
+            ),
+        ),
+    ),
+)
+
+DASHBOARD = Dashboard(
+    name="gateway",
+    title="rayhelm: Gateway and tenants",
+    description="Requests, refusals, limits and tokens of tenants, versions of models, and endpoints of the gateway.",
+    is_of_gateway=True,
+    rows=(NOW, REQUESTS, TENANTS, ENDPOINTS),
+)
