@@ -86,13 +86,25 @@ def _go_build(
                 else:
                     said.append(line)
         except BaseException:
-            # Kill the compilers and linkers that Go started, too.
-            os.killpg(process.pid, signal.SIGTERM)
+            _stop(process)
             raise
     if process.returncode:
         end = "\n".join(said)
         cause, fix = diagnosis(end)
         raise MissingError(f"{end}\n{module.name} {module.version} could not be built: {cause}", fix)
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """Stop Go, and the compilers and linkers that it started, and wait until it has ended.
+
+    Popen itself waits only 0.25 s after ctrl-C: Go would still write into a folder that is being removed.
+    """
+    os.killpg(process.pid, signal.SIGTERM)
+    try:
+        process.wait(timeout=10)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def _prove(tool: Tool, path: Path) -> None:
