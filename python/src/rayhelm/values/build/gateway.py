@@ -7,6 +7,7 @@ from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.prometheus import Prometheus
+from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
@@ -19,7 +20,7 @@ from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["RELEASE", "build_gateways", "list_operations"]
 
-RELEASE = "gateway"
+RELEASE = GATEWAY
 """Release name of the gateway of each cluster."""
 
 

@@ -2,7 +2,7 @@
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
-from rayhelm.values.build.gateway import RELEASE
+from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.platform.metrics import Metrics, ScrapeTarget
 
 __all__ = ["metrics_of_plan"]
@@ -17,7 +17,7 @@ def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
     }
     return Metrics(
         services=services,
-        gateways={RELEASE: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
+        gateways={GATEWAY: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
         prometheus_url=scraped.url if scraped else "",
         scrape_configs=bool(services and scraped and scraped.discovery == "ScrapeConfigs"),
     )
