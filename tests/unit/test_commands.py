@@ -252,6 +252,30 @@ def test_wrong_usage_ends_with_2(rayhelm: Rayhelm, arguments: list[str]) -> None
     assert rayhelm(*arguments).code == 2
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["catalog", "gpu"], "`gpu` is not one of gpus, mig, models, networks; did you mean `gpus`?"),
+        (["plan", "a", "--format", "jsn"], "`jsn` is not one of text, json; did you mean `json`?"),
+        (["schema", "gatway"], "did you mean `gateway`?"),
+        (["explain", "gateway.limit"], "did you mean `limits`"),
+        (["rehearse", "FLEET", "--service", "llama-8"], "no service `llama-8`; did you mean `llama-8b`?"),
+        (["rehearse", "FLEET", "--cluster", "maim"], "no cluster `maim`; did you mean `main`?"),
+        (["fit", "--gpu", "L4-24G", "--model", "Qwen/Qwen3-8B"], "write for example `--gpu L4-24GB`"),
+        (["fit", "--gpu", "L4-24GB", "--model", "Qwen3-9B"], "`--model Qwen3-8B`"),
+        (["fit", "--gpu", "L4-24GB", "--layers", "a", "--model", "Qwen/Qwen3-8B"], "not a list of numbers"),
+        (["fit", "--gpu", "L4-24GB", "--tp", "two", "--model", "Qwen/Qwen3-8B"], "`two`: must be a whole number"),
+    ],
+)
+def test_wrong_choice_is_answered_in_plain_words(
+    rayhelm: Rayhelm, fleet: Path, arguments: list[str], message: str
+) -> None:
+    answer = rayhelm(*(str(fleet) if word == "FLEET" else word for word in arguments))
+    assert answer.code == 2
+    assert message in " ".join(answer.err.split())
+    assert "Value error" not in answer.err
+
+
 def test_render_ends_with_3_and_advice_when_helm_is_missing(fleet: Path) -> None:
     environment = {**os.environ, "HELM": "/nowhere/helm"}
     command = [*RAYHELM, "render", str(fleet), "--manifests"]

@@ -8,6 +8,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
+from rayhelm.charts.generate import CHARTS
 from rayhelm.errors import UsageError
 from rayhelm.spec.explain import _record, explain
 from rayhelm.spec.fleet import Fleet
@@ -119,6 +120,27 @@ def test_explain_takes_one_name_for_each_map(path: str) -> None:
 
 def test_explain_takes_a_star_for_a_name() -> None:
     assert explain("models.*.slo") == replace(explain("models.slo"), path="models.*.slo")
+
+
+def test_explain_knows_the_values_of_every_chart() -> None:
+    for chart, values in CHARTS.items():
+        assert set(explain(chart, CHARTS).fields) == set(fields(values))
+    assert explain("gateway.limits.bodyBytes", CHARTS).default == "1048576"
+    assert explain("ray-service.workerGroups.mine.image", CHARTS).path == "ray-service.workerGroups.mine.image"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("gateways.limits", "did you mean `gateway`"),
+        ("gateway.limit", "`gateway` has no field `limit`; did you mean `limits`"),
+        ("gateway.limits.bodyByte", "`gateway.limits` has no field `bodyByte`; did you mean `bodyBytes`"),
+        ("gateway.tenants.a.pins", "`gateway.tenants`: `pins` was renamed to `pinnedVersions`"),
+    ],
+)
+def test_explain_names_the_nearest_value_of_a_chart(path: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        explain(path, CHARTS)
 
 
 def test_explain_names_the_new_key_for_an_old_one() -> None:

@@ -297,7 +297,7 @@ def test_fit_command_reports_what_is_wrong(arguments, said, tmp_path, monkeypatc
     error = _cli(*arguments).exception
     assert isinstance(error, RayhelmError)
     assert said in str(error)
-    assert max(len(line) for line in str(error).splitlines()) < 200
+    assert max(len(line) for line in str(error).splitlines()) < 300
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from functools import cache
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.errors import FleetError
+from rayhelm.errors import UsageError
 from rayhelm.rehearsal.capacity import list_pod_requests
 from rayhelm.rehearsal.change import mirror_edits, plan_steps
 from rayhelm.rehearsal.checks import ClusterFacts, list_namespaces, render_objects
@@ -65,7 +65,7 @@ def test_image_edit_replaces_each_service_and_counts_the_largest_twice(fleet: st
 
 def test_select_cluster_uses_the_only_cluster() -> None:
     assert select_cluster(rendered("single-gpu"), "") == "main"
-    with pytest.raises(FleetError, match="2 clusters"):
+    with pytest.raises(UsageError, match="2 clusters"):
         select_cluster(rendered("three-tiers"), "")
 
 

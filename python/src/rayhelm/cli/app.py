@@ -61,7 +61,7 @@ def main() -> None:
     try:
         sys.exit(app(standalone_mode=False))
     except _WRONG_USAGE as error:
-        _name_new_option(error)
+        _describe_plainly(error)
         if format_of(error.ctx) is Format.json:
             print(json.dumps({"error": error.format_message()}, indent=2))
         else:
@@ -71,11 +71,14 @@ def main() -> None:
         sys.exit(130)
 
 
-def _name_new_option(error: Any) -> None:
-    """Let the error of an option that was renamed say its new name."""
+def _describe_plainly(error: Any) -> None:
+    """Name the choices of a wrong value, and the new name of an option that was renamed."""
     from rayhelm.cli.renamed_options import new_option
+    from rayhelm.cli.wrong_usage import describe_argument
     from rayhelm.spec.renamed import describe_renamed
 
+    if message := describe_argument(error):
+        error.message = message
     old = getattr(error, "option_name", None)
     if old and error.ctx and (new := new_option(error.ctx.info_name, old)):
         error.message, error.possibilities = describe_renamed(old, new), None

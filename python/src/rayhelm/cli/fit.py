@@ -1,18 +1,22 @@
 """`rayhelm fit`: check whether a model fits a GPU, with the memory accounting of vLLM."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console
-from rayhelm.errors import Fix, FleetError, Problem, UsageError
+from rayhelm.errors import Fix, FleetError, UsageError
 from rayhelm.planner.memory.input_limits import MOST_RANKS, MOST_TOKENS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rayhelm.catalog.model import Checkpoint
     from rayhelm.planner.memory.fit import Fit
 
 __all__ = ["fit_command"]
+
+Found = TypeVar("Found")
 
 
 def fit_command(
@@ -50,12 +54,14 @@ def fit_command(
     format: FormatOption = Format.text,
 ) -> None:
     """Check whether a model fits a GPU: each term of its memory, and what would make it fit."""
+    from functools import partial
+
     from rayhelm.catalog import load_catalog
     from rayhelm.planner.memory.fit import fit
 
     answer = fit(
         _model(model, config),
-        [load_catalog().gpu(name) for name in gpu],
+        [_name("--gpu", partial(load_catalog().gpu, name)) for name in gpu],
         tp,
         pp,
         gpu_memory_utilization=gpu_memory_utilization,
@@ -81,7 +87,7 @@ def _model(model: str | None, config: str | None) -> "Checkpoint":
     from rayhelm.catalog.huggingface import read_config
 
     if model and not config:
-        return read_config(model)
+        return _name("--model", lambda: read_config(model))
     if config and not model:
         return read_config(Path(config))
     raise UsageError("give either --model or --config")
@@ -93,9 +99,21 @@ def _partition(layers: str | None) -> tuple[int, ...] | None:
     try:
         return tuple(int(part) for part in layers.strip("[] ").split(","))
     except ValueError:
-        raise FleetError(
-            Problem(f"--layers {layers} is not a list of numbers", fix=Fix(command="--layers 20,28"))
-        ) from None
+        raise UsageError(f"`--layers {layers}` is not a list of numbers; write it like `--layers 20,28`") from None
+
+
+def _name(option: str, find: "Callable[[], Found]") -> "Found":
+    """What `find` finds for the name in an option. Raises UsageError with the nearest names if there is none."""
+    try:
+        return find()
+    except FleetError as error:
+        (problem, *_) = error.problems
+        if problem.file:
+            raise
+        names = [fix.value for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix) and fix.value]
+        advice = [fix.why for fix in problem.alternatives if fix.is_advice]
+        hint = f"; write for example {' or '.join(f'`{option} {name}`' for name in names)}" if names else ""
+        raise UsageError("\n".join([f"{problem.message}{hint}", *advice])) from None
 
 
 def _show(answer: "Fit") -> None:

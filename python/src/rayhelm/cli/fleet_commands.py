@@ -37,13 +37,18 @@ def plan_command(
 
     from rayhelm.lint.preview import preview_problems
     from rayhelm.planner.planner import plan_fleet
+    from rayhelm.render.warnings import find_open_gateways, find_open_images, list_warnings
     from rayhelm.spec.load import load_fleet
 
     loaded = load_fleet(fleet_file(fleet))
     plan = plan_fleet(loaded)
     problems = preview_problems(plan, loaded)
     if format is Format.json:
-        previewed = {"problems": [problem.as_dict() for problem in problems]}
+        previewed = {
+            "problems": [problem.as_dict() for problem in problems],
+            "images_without_digest": [image.as_dict() for image in find_open_images(plan, loaded)],
+            "gateways_without_host": [problem.as_dict() for problem in find_open_gateways(plan, loaded)],
+        }
         print(json.dumps(plan.model_dump(mode="json") | previewed, indent=2))
         return
     console().print(build_plan_table(plan))
@@ -53,7 +58,7 @@ def plan_command(
             console().print(text, soft_wrap=True, highlight=False)
     if reasons:
         _print_reasons(plan)
-    for text in plan.warnings if reasons else plan.all_warnings:
+    for text in (*(plan.warnings if reasons else plan.all_warnings), *list_warnings(plan, loaded)):
         _print_warning(text)
     for problem in problems:
         _print_warning(f"`rayhelm render` or `rayhelm lint` will refuse this: {problem}")

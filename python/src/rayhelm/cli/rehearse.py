@@ -121,14 +121,15 @@ def _open_session(kubeconfig: Path | None, context: str, report_progress: Callab
 
 
 def _services(old: "Rendered", new: "Rendered | None", wanted: list[str]) -> tuple[str, ...]:
-    from rayhelm.errors import FleetError, Problem
-    from rayhelm.spec.nearest import nearest
+    from rayhelm.errors import UsageError
+    from rayhelm.spec.nearest import did_you_mean
 
     known = [*old.values, *(new.values if new else ())]
     for name in wanted:
         if name not in known:
-            close = nearest(name, known) or known
-            raise FleetError(Problem(f"no service `{name}` in this fleet", fix=f"--service {close[0]}"))
+            raise UsageError(
+                f"`--service`: the fleet has no service `{name}`; {did_you_mean(name, known)}".rstrip("; ")
+            )
     return tuple(wanted)
 
 

@@ -38,6 +38,7 @@ def render_command(
     from rayhelm.errors import FleetError
     from rayhelm.render.files import build_files, build_manifests, render_fleet
     from rayhelm.render.folder import compare, write
+    from rayhelm.render.warnings import list_warnings
 
     path = fleet_file(fleet)
     folder = output or path.parent
@@ -48,7 +49,8 @@ def render_command(
     problems = list(_stale(difference, folder, command)) if check else []
     if not check:
         write(folder, files, difference)
-    warnings = [*rendered.plan.all_warnings, *(() if check else _warnings(difference, folder))]
+    left_open = list_warnings(rendered.plan, rendered.loaded)
+    warnings = [*rendered.plan.all_warnings, *(() if check else (*left_open, *_warnings(difference, folder)))]
     if format is Format.json:
         print(json.dumps(_as_json(difference, folder, warnings, problems, check=check), indent=2))
         raise typer.Exit(1 if problems else 0)

@@ -41,17 +41,30 @@ def schema_command(
 def explain_command(
     field: Annotated[
         str,
-        typer.Argument(help="Dotted path: `models.slo.ttft`; it may contain a name of your fleet: `models.chat.slo`."),
+        typer.Argument(
+            help="Dotted path: `models.slo.ttft`; it may contain a name of your fleet: `models.chat.slo`. Values of a"
+            " chart begin with its name: `gateway.limits`."
+        ),
     ] = "",
     format: FormatOption = Format.text,
 ) -> None:
-    """Explain a field of the fleet file: type, default, bounds and meaning. Ends with 2 if there is no such field."""
+    """Explain a field of the fleet file or a value of a chart: type, default, bounds and meaning.
+
+    Ends with 2 if there is no such field.
+    """
     import json
     from dataclasses import asdict
 
     from rayhelm.spec.explain import explain
+    from rayhelm.spec.fleet import Fleet
+    from rayhelm.spec.walk import fields
 
-    explanation = explain(field)
+    if field and field.partition(".")[0] not in fields(Fleet):
+        from rayhelm.charts.generate import CHARTS
+
+        explanation = explain(field, CHARTS)
+    else:
+        explanation = explain(field)
     if format is Format.json:
         print(json.dumps(asdict(explanation), indent=2))
         return

@@ -109,16 +109,17 @@ def open_state(folder: Path | None) -> "EndpointState":
 
 
 def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
-    """List the services to serve: all that one computer needs, or `wanted`. Raises FleetError if there is none."""
-    from rayhelm.errors import FleetError, Problem
-    from rayhelm.spec.nearest import nearest
+    """List the services to serve: all that one computer needs, or `wanted`. Raises UsageError if there is none."""
+    from rayhelm.errors import UsageError
+    from rayhelm.spec.nearest import did_you_mean
 
     known = list(rendered.values)
     if wanted is None:
         return [service for service in known if not _is_duplicate(rendered, service)]
     if wanted not in known:
-        close = nearest(wanted, known) or known
-        raise FleetError(Problem(f"no service `{wanted}` in this fleet", fix=f"--service {close[0]}"))
+        raise UsageError(
+            f"`--service`: the fleet has no service `{wanted}`; {did_you_mean(wanted, known)}".rstrip("; ")
+        )
     return [wanted]
 
 

@@ -14,7 +14,7 @@ __all__ = ["render_gateway", "select_models"]
 def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str, "Model"]:
     """Return task and paths of each model that the gateway can serve. Raises FleetError if there is none."""
     from rayhelm.cli.output import warn
-    from rayhelm.errors import FleetError, Problem
+    from rayhelm.errors import Fix, FleetError, Problem
     from rayhelm.values.build.gateway import list_operations
     from rayhelm.values.gateway.models import Model
 
@@ -27,7 +27,10 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
         found[name] = Model(task=task, operations=operations)
     if not found:
         raise FleetError(
-            Problem("no model is reachable through the gateway: no `application` has `paths`", fix="--no-gateway")
+            Problem(
+                "no model is reachable through the gateway: no `application` has `paths`",
+                fix=Fix(command="--no-gateway"),
+            )
         )
     return found
 

@@ -12,6 +12,7 @@ from rayhelm.lint.admission import check_releases
 from rayhelm.lint.locate import locate, names_in
 from rayhelm.render.files import CHART, Rendered, render_fleet
 from rayhelm.render.releases import Release
+from rayhelm.render.warnings import list_warnings
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.values.emit import select_changed
 
@@ -55,7 +56,8 @@ def check_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
     """
     rendered = render_fleet(path)
     planned = f"{path}: plan of {', '.join(rendered.plan.models)} on {', '.join(rendered.plan.pools)}"
-    checked = Checked([planned], warnings=list(rendered.plan.all_warnings))
+    left_open = list_warnings(rendered.plan, rendered.loaded)
+    checked = Checked([planned], warnings=[*rendered.plan.all_warnings, *left_open])
     configs: dict[str, str] = {}
     made: list[tuple[Release, Sequence[Mapping[str, Any]]]] = []
     for release in rendered.releases:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from rayhelm.errors import FleetError, Problem, UsageError
+from rayhelm.errors import Fix, FleetError, Problem, UsageError
 from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import list_pod_requests
 from rayhelm.rehearsal.change import ChangeStep, mirror_edits, plan_steps
@@ -12,6 +12,7 @@ from rayhelm.rehearsal.load_client import LoadTarget
 from rayhelm.rehearsal.without_gpus import StandInSet, build_stand_ins
 from rayhelm.render.files import Rendered
 from rayhelm.render.releases import Release
+from rayhelm.spec.nearest import did_you_mean
 from rayhelm.standin.cluster import StandInCluster
 from rayhelm.values.ray_service.image import RayImage
 
@@ -60,24 +61,28 @@ class Scenario:
 
 
 def select_cluster(rendered: Rendered, wanted: str) -> str:
-    """Return the cluster of the fleet to rehearse. Raises FleetError if it is not unique."""
+    """Return the cluster of the fleet to rehearse. Raises UsageError if it is not unique."""
     known = list(dict.fromkeys(release.cluster for release in rendered.releases))
     if wanted in known:
         return wanted
     if wanted or len(known) > 1:
-        what = f"no cluster `{wanted}` in this fleet" if wanted else f"the fleet has {len(known)} clusters"
-        raise FleetError(Problem(f"{what}: {', '.join(known)}", fix=f"--cluster {known[0]}"))
+        if wanted:
+            raise UsageError(f"`--cluster`: the fleet has no cluster `{wanted}`; {did_you_mean(wanted, known)}")
+        raise UsageError(f"the fleet has {len(known)} clusters: choose one with `--cluster`: {', '.join(known)}")
     return known[0]
 
 
 def refuse_identical(old: Rendered, new: Rendered, options: RehearsalOptions) -> None:
     """Raise FleetError if the fleets have different names or equal values."""
     if old.plan.fleet != new.plan.fleet:
-        fix = f"fleet: {old.plan.fleet}"
+        fix = Fix("fleet", old.plan.fleet)
         raise FleetError(Problem(f"the changed fleet is `{new.plan.fleet}`, not `{old.plan.fleet}`", fix=fix))
     if select_releases(old, options) == select_releases(new, options):
         raise FleetError(
-            Problem("nothing to rehearse: both fleets have the same values", fix="--change NEW.yaml, edited")
+            Problem(
+                "nothing to rehearse: both fleets have the same values",
+                fix=Fix.advice("edit the fleet file of `--change`"),
+            )
         )
 
 

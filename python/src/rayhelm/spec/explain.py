@@ -2,8 +2,8 @@
 
 import inspect
 import json
-from collections.abc import Collection
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel, TypeAdapter
@@ -33,27 +33,39 @@ class Explanation:
     """Keys below it, with the first line of what each is."""
 
 
-def explain(path: str) -> Explanation:
-    """Explain a dotted path. After a map, one step may be a name of the user or `*`, or it is left out.
-    Raises UsageError if there is no such field, with the nearest names."""
+def explain(path: str, charts: Mapping[str, type[BaseModel]] | None = None) -> Explanation:
+    """Explain a dotted path of the fleet file, or of the values of a chart, whose name is then the first step.
+
+    After a map, one step may be a name of the user or `*`, or it is left out. Raises UsageError if there is no such
+    field, with the nearest names."""
     steps = path.split(".") if path else []
     if not all(steps):
         raise UsageError(f"`{path}` is not a dotted path; write it like `models.slo.ttft`")
-    here: Any = Fleet
+    charts = charts or {}
+    if steps and steps[0] in charts:
+        return replace(_explain(steps[1:], charts[steps[0]], steps[0]), path=path)
+    if steps and steps[0] not in fields(Fleet):
+        raise UsageError(_no_such_field([], steps[0], [*fields(Fleet), *charts], "fleet", may_be_name=False))
+    return replace(_explain(steps, Fleet, "fleet"), path=path)
+
+
+def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation:
+    """Explain a path below `root`, whose renamed keys are in the table `where`."""
+    here: Any = root
     info: FieldInfo | None = None
     walked: list[str] = []
     may_be_name = False
     for step, below in zip(steps, [*steps[1:], ""], strict=False):
         record = _record(here)
         if record is None and not may_be_name:
-            raise UsageError(f"`{'.'.join(walked)}` has no fields below it")
+            raise UsageError(f"`{_spell(walked, where)}` has no fields below it")
         known = fields(record) if record else {}
         if may_be_name and step in known and below and not _record(known[step].annotation):
             may_be_name = False  # `pools.gpu.nodes`: a pool that is called like a key
             continue
         if step not in known:
-            if not may_be_name or _is_typo(step, known):
-                raise UsageError(_no_such_field(walked, step, known, may_be_name=may_be_name))
+            if not may_be_name or _is_typo(step, known, where):
+                raise UsageError(_no_such_field(walked, step, known, where, may_be_name=may_be_name))
             may_be_name = False
             continue
         info = known[step]
@@ -62,30 +74,36 @@ def explain(path: str) -> Explanation:
         may_be_name = _is_map(here)
     record = _record(here)
     return Explanation(
-        path=path,
+        path="",
         type=_type_name(here),
-        description=_meaning(info) if info else _doc(Fleet),
+        description=_meaning(info) if info else _doc(root),
         default=_default(info),
         bounds=_bounds(info) if info else {},
         fields={key: " ".join(_meaning(field).split()) for key, field in fields(record).items()} if record else {},
     )
 
 
-def _is_typo(step: str, known: Collection[str]) -> bool:
+def _is_typo(step: str, known: Collection[str], where: str) -> bool:
     """A name of the user is seldom as near to a key as a mistyped key is."""
-    return step != "*" and (bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step) in known)
+    return step != "*" and (bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step, where) in known)
 
 
-def _no_such_field(walked: list[str], step: str, known: Collection[str], *, may_be_name: bool) -> str:
-    where = ".".join(walked)
-    if (new := _renamed_to(step)) and new in known:
-        return f"`{where}`: {describe_renamed(step, new)}"
-    message = f"`{where or 'the fleet'}` has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
-    return f"{message} If you chose this name, write `{where}.*`" if may_be_name else message
+def _no_such_field(walked: list[str], step: str, known: Collection[str], where: str, *, may_be_name: bool) -> str:
+    path = _spell(walked, where)
+    if (new := _renamed_to(step, where)) and new in known:
+        return f"`{path}`: {describe_renamed(step, new)}"
+    record = f"`{path}`" if path else "the fleet file"
+    message = f"{record} has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
+    return f"{message} If you chose this name, write `{path}.*`" if may_be_name else message
 
 
-def _renamed_to(key: str) -> str | None:
-    pairs = ((row.old.rpartition(".")[2], row.new.rpartition(".")[2]) for row in renamed("fleet"))
+def _spell(walked: list[str], where: str) -> str:
+    """The path that was found, as the user writes it."""
+    return ".".join(walked if where == "fleet" else [where, *walked])
+
+
+def _renamed_to(key: str, where: str) -> str | None:
+    pairs = ((row.old.rpartition(".")[2], row.new.rpartition(".")[2]) for row in renamed(where))
     return next((new for old, new in pairs if old == key), None)
 
 

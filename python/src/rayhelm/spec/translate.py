@@ -16,7 +16,7 @@ from rayhelm.spec.renamed import describe_renamed, new_key
 from rayhelm.spec.sample import sample
 from rayhelm.spec.walk import Step, field_at, fields, model_at
 
-__all__ = ["translate_errors"]
+__all__ = ["describe_type", "translate_errors"]
 
 
 def translate_errors(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
@@ -75,8 +75,8 @@ def _message_and_fixes(
         return f"YAML does not read `{short(value)}` as text", _quoted(value, path, model)
     if isinstance(value, (dict, list)) and kind.endswith("_type"):
         what = "a list" if isinstance(value, list) else "a mapping"
-        return f"{_plain_message(detail)}, not {what}", _sample(model, path)
-    return f"{_plain_message(detail)}, not `{short(value)}`", _sample(model, path)
+        return f"{describe_type(detail)}, not {what}", _sample(model, path)
+    return f"{describe_type(detail)}, not `{short(value)}`", _sample(model, path)
 
 
 def _unknown_key(
@@ -175,7 +175,7 @@ def _as_name(text: str) -> str:
     return re.sub("[^a-z0-9]+", "-", text.lower()).lstrip("-0123456789")[:MAX_SERVICE_NAME].rstrip("-")
 
 
-def _plain_message(detail: ErrorDetails) -> str:
+def describe_type(detail: ErrorDetails) -> str:
     """What the value must be, by pydantic's type of error; pydantic's own sentence for a type that is not here."""
     form = _MESSAGES.get(detail["type"])
     if form is None:

@@ -1,0 +1,123 @@
+"""What the rendered values leave open: images without digest, and gateways without host.
+
+`plan`, `render` and `lint` report these alike. Values that were not read from a registry stay empty, so a person has to
+write them.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.planner.plan import Plan
+from rayhelm.spec.labels import FleetImage
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.yaml_nodes import Path
+from rayhelm.versions import PinnedImage, versions
+
+__all__ = ["OpenImage", "find_open_gateways", "find_open_images", "list_warnings"]
+
+
+@dataclass(frozen=True)
+class OpenImage:
+    """An image whose tag can be moved to other content, because it has no digest."""
+
+    repository: str
+    tag: str
+    file: str
+    """The fleet file, or the chart whose values the user has to extend: `render` overwrites the files that it wrote."""
+    key: str
+    """Key of the digest in `file`."""
+
+    def as_dict(self) -> dict[str, str]:
+        return {
+            "image": self.repository,
+            "tag": self.tag,
+            "file": self.file,
+            "key": self.key,
+            "command": f"crane digest {self.repository}:{self.tag}",
+        }
+
+
+def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
+    """All of them as texts: one table of images, and one text for each gateway."""
+    images = find_open_images(plan, loaded)
+    gateways = (str(problem) for problem in find_open_gateways(plan, loaded))
+    return (*([_table(images)] if images else []), *gateways)
+
+
+def find_open_images(plan: Plan, loaded: LoadedFleet) -> tuple[OpenImage, ...]:
+    """The images of all releases that have no digest."""
+    return tuple(dict.fromkeys([*_ray_images(plan, loaded), *_gateway_images(plan, loaded)]))
+
+
+def _ray_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+    """Images of head and workers: those of the fleet file, else the default one."""
+    fleet, file = loaded.fleet, loaded.document.file
+    for cluster in dict.fromkeys(service.cluster for service in plan.services.values()):
+        declared: FleetImage | PinnedImage = fleet.clusters[cluster].image or versions().images["ray"]
+        if not declared.digest:
+            key = f"clusters.{cluster}.image.digest"
+            yield OpenImage(declared.repository, declared.tag or "", file, key)
+    for pool in dict.fromkeys(pool for model in plan.models.values() for pool in model.pool.split("+")):
+        image = fleet.pools[pool].image if pool in fleet.pools else None
+        if image and not image.digest:
+            yield OpenImage(image.repository, image.tag or "", file, f"pools.{pool}.image.digest")
+
+
+def _gateway_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
+    """The fleet file has no key for the image of a gateway: it is a value of the chart."""
+    image = versions().images["haproxy"]
+    if image.digest:
+        return
+    for cluster in plan.gateways:
+        where = f"your values of chart gateway, cluster {cluster}"
+        yield OpenImage(image.repository, image.tag, where, "image.digest")
+
+
+def find_open_gateways(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
+    """Gateways that only pods of their cluster can reach."""
+    return tuple(_find_open_gateways(plan, loaded))
+
+
+def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    for cluster, gateway in plan.gateways.items():
+        if loaded.fleet.clusters[cluster].gateway.host:
+            continue
+        path: Path = ("clusters", cluster, "gateway")
+        declared = _read_gateway(loaded, path)
+        exposed = {
+            **declared,
+            "host": "ai.example.com",
+            "ingress": {"className": "nginx", "tlsSecret": "ai-tls"},
+            "allowedClients": [*declared.get("allowedClients", ()), "ingress-nginx"],
+        }
+        message = (
+            f"the gateway of cluster `{cluster}` has no `host`: it gets no Ingress and no HTTPRoute, so only pods of"
+            f" the cluster reach it, at {gateway.url}. No change is needed if all clients are in the cluster"
+        )
+        fix = Fix("", exposed, "or `httpRoute`, for the Gateway API; with your names")
+        yield loaded.document.problem(path, message, fix)
+
+
+def _read_gateway(loaded: LoadedFleet, path: Path) -> dict[str, Any]:
+    try:
+        return dict(loaded.document.value(path))
+    except (KeyError, TypeError):
+        return {}
+
+
+def _table(images: Sequence[OpenImage]) -> str:
+    rows = [("image", "tag", "file", "key"), *((each.repository, each.tag, each.file, each.key) for each in images)]
+    widths = [max(len(row[column]) for row in rows) for column in range(4)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    count = "1 image has" if len(images) == 1 else f"{len(images)} images have"
+    first = images[0]
+    return "\n".join(
+        [
+            f"{count} no digest: the content of a tag can change without notice. Write the digest:",
+            *(f"    {line}" for line in lines),
+            "  fix:",
+            f"    crane digest {first.repository}:{first.tag}   # prints the digest of the first one",
+        ]
+    )
