@@ -132,7 +132,7 @@ COMMANDS = {
     "plan nowhere.yaml": 1,
     "plan": 2,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L4-24GB": 0,
-    "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 1,
+    "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 2,
     "render fleet.yaml -o out": 0,
     "render fleet.yaml -o out --check": 0,
     "render changed.yaml -o other --check": 1,
@@ -168,6 +168,8 @@ COMMANDS = {
     "explain": 0,
     "explain models.slo.ttft": 0,
     "explain models.conetxt": 2,
+    "explain gateway.limits": 0,
+    "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
     "plan", "fit", "render", "lint", "up", "down", "rehearse", "catalog", "charts", "schema", "explain"
 )}  # fmt: skip

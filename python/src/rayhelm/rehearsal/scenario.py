@@ -68,7 +68,9 @@ def select_cluster(rendered: Rendered, wanted: str) -> str:
     if wanted or len(known) > 1:
         if wanted:
             raise UsageError(f"`--cluster`: the fleet has no cluster `{wanted}`; {did_you_mean(wanted, known)}")
-        raise UsageError(f"the fleet has {len(known)} clusters: choose one with `--cluster`: {', '.join(known)}")
+        raise UsageError(
+            f"the fleet has {len(known)} clusters: choose one, for example `--cluster {known[0]}`: {', '.join(known)}"
+        )
     return known[0]
 
 
