@@ -255,7 +255,7 @@ def scrapes(*parts: Object) -> dict[str, Object]:
 
 def test_only_named_releases_are_scraped() -> None:
     assert set(scrapes(SERVICE)) == {"rayhelm-services"}
-    assert set(scrapes(SERVICE, GATEWAY)) == {"rayhelm-services", "rayhelm-gateways"}
+    assert set(scrapes(SERVICE, GATEWAY)) == {"rayhelm-services", "rayhelm-gateways", "rayhelm-gateway-tenants"}
     (discovery,) = scrapes(SERVICE)["rayhelm-services"]["kubernetes_sd_configs"]
     assert discovery == {"role": "pod", "namespaces": {"names": ["search"]}}
 
@@ -272,6 +272,7 @@ def test_scraped_series_have_the_labels_that_rules_and_pod_monitors_name() -> No
         (mapped,) = [rule["regex"] for rule in ours if rule.get("action") == "labelmap"]
         assert all(re.fullmatch(mapped, f"__meta_kubernetes_pod_label_{label}") for label in labels)
         kept = [rule["regex"] for rule in ours if rule.get("source_labels") == [PORT_NAME]]
-        assert kept == ["|".join(end["port"] for end in monitor["spec"]["podMetricsEndpoints"])]
+        ports = dict.fromkeys(end["port"] for end in monitor["spec"]["podMetricsEndpoints"])
+        assert kept == ["|".join(ports)]
         of_rules = {label for scope in load_scaling_rules().scopes.values() for label in scope.by}
         assert {f"rayhelm_dev_{job.removeprefix('rayhelm-').removesuffix('s')}"} & of_rules <= labels

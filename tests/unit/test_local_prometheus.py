@@ -48,7 +48,7 @@ def test_gateway_is_scraped_only_where_there_is_one() -> None:
         for port in (None, 3)
     )
     assert without == ["rayhelm-services"]
-    assert with_gateway == ["rayhelm-services", "rayhelm-gateways"]
+    assert with_gateway == ["rayhelm-services", "rayhelm-gateways", "rayhelm-gateway-tenants"]
 
 
 def test_missing_prometheus_is_refused_with_how_to_get_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,11 +4,12 @@
 {{- dict "error" (dict "message" .message "type" (.type | default "invalid_request_error") "param" (.param | default nil) "code" .code) | toJson }}
 {{- end }}
 
-{{- /* Arguments of `http-request return` for an error of the gateway. `header` is an optional response header. */ -}}
+{{- /* Arguments of `http-request return` for an error of the gateway. `header` is an optional
+       response header. `x-rayhelm-reason` is for the counters of gateway.countResponses. */ -}}
 {{- define "gateway.error" -}}
 {{- include "gateway.arguments" (dict "template" "gateway.error" "given" . "names" (list "errors" "id")) -}}
 {{- $error := get .errors.gateway .id -}}
-status {{ int $error.status }} content-type application/json
+status {{ int $error.status }} content-type application/json hdr x-rayhelm-reason {{ $error.code }}
 {{- with $error.header }} hdr {{ join " " . }}{{ end }}
 {{- with get . "header" }} hdr {{ . }}{{ end }} string '{{ include "gateway.errorBody" $error }}'
 {{- end }}

@@ -11,7 +11,7 @@
 {{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}
 {{- end }}
 {{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}
-{{- range list "keys.lua" "body.lua" }}
+{{- range list "keys.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
 {{- range list "routes" "operations" "objects" "lists" "access" "limits" "tenants" "backends" "slot-counts" "slot-versions" }}

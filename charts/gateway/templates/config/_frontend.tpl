@@ -7,6 +7,7 @@ frontend http
   option idle-close-on-response
   option http-restrict-req-hdr-names delete
   {{- include "gateway.frontendLog" . | nindent 2 }}
+  {{- include "gateway.countResponses" . | nindent 2 }}
   {{- include "gateway.frontendIdentity" . | nindent 2 }}
   {{- include "gateway.frontendLimits" . | nindent 2 }}
   {{- include "gateway.frontendRoute" . | nindent 2 }}
@@ -30,6 +31,7 @@ http-request set-var(txn.id) req.fhdr(x-request-id) if { req.fhdr_cnt(x-request-
 http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
 http-after-response set-header x-request-id %[var(txn.id)]
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
+http-request track-sc0 str(-) table tenants unless { var(txn.key) -m found }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "key-invalid") }} unless { var(txn.key) -m found }
 http-request set-var(txn.tenant) var(txn.key),word(1,/)
 {{- end }}
@@ -47,7 +49,3 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "rate
 http-request sc-inc-gpc0(0)
 {{- end }}
 
-{{- define "gateway.configTenants" -}}
-backend tenants
-  stick-table type string len 64 size {{ mul 2 (len .v.tenants) }} expire 2m store gpc0,gpc0_rate(60s),conn_cur
-{{- end }}

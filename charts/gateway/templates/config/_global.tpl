@@ -43,6 +43,7 @@ global
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
+  lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}
 
 resolvers dns
   {{- if .resolvers.nameservers }}

@@ -2,9 +2,10 @@
 frontend metrics
   bind {{ .v.listen.address }}:{{ int .v.listen.metricsPort }} proto h1
   http-request use-service prometheus-exporter if { path /metrics } { method GET }
+  http-request use-service lua.tenant_metrics if { path /metrics/tenants } { method GET }
   http-request return status 200 content-type text/plain string ok if { path /livez }
   # A pod that has read no key would answer 401 to every request, so it is not ready.
   http-request return status 200 content-type text/plain string ok if { path /readyz } { str(keys),map_str(state.map) -m found }
   http-request return status 503 content-type text/plain string "no API key was read yet" if { path /readyz }
-  http-request return status 404 content-type text/plain string "available: /metrics, /livez, /readyz"
+  http-request return status 404 content-type text/plain string "available: /metrics, /metrics/tenants, /livez, /readyz"
 {{- end }}

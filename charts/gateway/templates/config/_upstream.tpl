@@ -18,8 +18,11 @@ http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
 http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
+# Who sent it, for the metrics.
+http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests
 use_backend %[var(txn.backend)]
 # Model servers send CORS headers that allow every origin, and their product name.
 http-response del-header access-control- -m beg
 http-response del-header server
+http-response del-header x-rayhelm-reason
 {{- end }}

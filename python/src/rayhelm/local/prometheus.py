@@ -79,12 +79,10 @@ def build_config(services: Mapping[str, LocalService], ports: ScrapePorts) -> di
     ]
     if ports.gateway:
         labels = {"namespace": GATEWAY, "rayhelm_dev_gateway": GATEWAY, "pod": "local", "container": "haproxy"}
-        jobs.append(
-            {
-                "job_name": "rayhelm-gateways",
-                "static_configs": [{"targets": [f"{LOOPBACK}:{ports.gateway}"], "labels": labels}],
-            }
-        )
+        target = [{"targets": [f"{LOOPBACK}:{ports.gateway}"], "labels": labels}]
+        jobs.append({"job_name": "rayhelm-gateways", "static_configs": target})
+        tenants = {"job_name": "rayhelm-gateway-tenants", "metrics_path": "/metrics/tenants"}
+        jobs.append({**tenants, "static_configs": target})
     return {"global": {"scrape_interval": INTERVAL, "evaluation_interval": INTERVAL}, "scrape_configs": jobs}
 
 

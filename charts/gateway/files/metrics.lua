@@ -1,0 +1,81 @@
+-- Metrics of the tenants, which HAProxy's exporter does not have. HAProxy counts in stick tables, and this service only reads
+-- them. Its arguments are the reasons of refused requests in the order of their counters.
+local REASONS = { ... }
+local CLASSES = { [0] = "2xx", "4xx", "5xx" }
+
+local limits = {}
+for line in io.lines("limits.map") do
+  local tenant, rate, concurrency = line:match("^(%S+) (%d+) (%d+)")
+  if tenant then limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency } end
+end
+
+local function new_page()
+  local lines = {}
+  local page = {}
+  function page.metric(name, kind, help)
+    lines[#lines + 1] = "# HELP " .. name .. " " .. help
+    lines[#lines + 1] = "# TYPE " .. name .. " " .. kind
+  end
+  -- Labels are pairs of name and value. Values are names of the values file, which need no escapes.
+  function page.sample(name, labels, value)
+    local pairs_of = {}
+    for at = 1, #labels, 2 do pairs_of[#pairs_of + 1] = labels[at] .. '="' .. labels[at + 1] .. '"' end
+    lines[#lines + 1] = name .. "{" .. table.concat(pairs_of, ",") .. "} " .. value
+  end
+  function page.text() return table.concat(lines, "\n") .. "\n" end
+  return page
+end
+
+local function sorted_keys(entries)
+  local keys = {}
+  for key in pairs(entries) do keys[#keys + 1] = key end
+  table.sort(keys)
+  return keys
+end
+
+local function build_page(converters)
+  local page = new_page()
+  local tenants = core.proxies["tenants"].stktable:dump()
+  local requests = core.proxies["requests"].stktable:dump()
+
+  page.metric("rayhelm_gateway_requests_total", "counter", "Requests that were forwarded and answered.")
+  for _, key in ipairs(sorted_keys(requests)) do
+    local tenant, model, version = key:match("^([^:]*):(.*):([^:]*)$")
+    for index = 0, #CLASSES do
+      local count = converters:table_gpc(key, index, "requests")
+      local labels = { "tenant", tenant, "model", model, "version", version, "code", CLASSES[index] }
+      if count > 0 then page.sample("rayhelm_gateway_requests_total", labels, count) end
+    end
+  end
+
+  page.metric("rayhelm_gateway_rejections_total", "counter", "Requests that the gateway refused.")
+  for _, key in ipairs(sorted_keys(tenants)) do
+    local tenant = key == "-" and "" or key
+    for index, reason in ipairs(REASONS) do
+      local count = converters:table_gpc(key, index, "tenants")
+      if count > 0 then page.sample("rayhelm_gateway_rejections_total", { "tenant", tenant, "reason", reason }, count) end
+    end
+  end
+
+  page.metric("rayhelm_gateway_requests_in_flight", "gauge", "Requests in flight.")
+  for _, limit in ipairs(limits) do
+    local entry = tenants[limit.tenant]
+    page.sample("rayhelm_gateway_requests_in_flight", { "tenant", limit.tenant }, entry and entry.conn_cur or 0)
+  end
+
+  page.metric("rayhelm_gateway_limit", "gauge", "Limit of a tenant in this pod.")
+  for _, limit in ipairs(limits) do
+    page.sample("rayhelm_gateway_limit", { "tenant", limit.tenant, "limit", "requests_per_minute" }, limit.rate)
+    page.sample("rayhelm_gateway_limit", { "tenant", limit.tenant, "limit", "concurrency" }, limit.concurrency)
+  end
+  return page.text()
+end
+
+core.register_service("tenant_metrics", "http", function(applet)
+  local text = build_page(applet.c)
+  applet:set_status(200)
+  applet:add_header("content-type", "text/plain; version=0.0.4; charset=utf-8")
+  applet:add_header("content-length", #text)
+  applet:start_response()
+  applet:send(text)
+end)
