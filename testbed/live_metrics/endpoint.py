@@ -81,8 +81,8 @@ def serve(fleet: Path = FLEET) -> Iterator[Endpoint]:
             )
             if done.returncode:
                 raise RayhelmError(f"rayhelm {' '.join(words)} ends with {done.returncode}:\n{done.stderr}")
-            told = json.loads(done.stdout)
-            yield Endpoint(told["url"], told["key"], told["prometheus"], state.prometheus / "data")
+            ready = json.loads(done.stdout)
+            yield Endpoint(ready["url"], ready["key"], ready["prometheus"], state.prometheus / "data")
         finally:
             processes.stop_run(state.run, grace=2)
             state.clear()
