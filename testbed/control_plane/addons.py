@@ -19,7 +19,7 @@ from testbed.control_plane.programs import Programs
 from testbed.control_plane.running import ControlPlane, run_of
 from testbed.nodes import kwok_arguments, kwok_environment
 
-__all__ = ["MANIFESTS", "NAMESPACE", "start"]
+__all__ = ["MANIFESTS", "NAMESPACE", "install", "start"]
 
 NAMESPACE = "rayhelm-testbed"
 """Namespace of the service accounts, and name of the ConfigMap with the facts for tests."""
@@ -32,10 +32,16 @@ IMPORTABLE = Path(__file__).resolve().parents[2]
 YEAR = "8760h"
 
 
-def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
-    kubectl = Kubectl(programs["kubectl"], plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
+def install(plane: ControlPlane, programs: Programs, say: Callable[[str], None]) -> None:
+    """Install CRDs and accounts."""
+    kubectl = _kubectl(plane, programs)
     install_crds(plane, kubectl, programs.kuberay, say)
     kubectl.apply_files(*MANIFESTS)
+
+
+def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callable[[str], None]) -> None:
+    """Start the three programs."""
+    kubectl = _kubectl(plane, programs)
     stand_in, kwok, operator, metrics = (find_free_port(taken) for _ in range(4))
     proxy = f"http://127.0.0.1:{stand_in}"
     plane.home.write(plane.record.model_copy(update={"stand_in": proxy}))
@@ -67,6 +73,10 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
     for name in accounts:
         plane.wait(name)
     _tell(plane, kubectl)
+
+
+def _kubectl(plane: ControlPlane, programs: Programs) -> Kubectl:
+    return Kubectl(programs["kubectl"], plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
 
 
 def _begin(

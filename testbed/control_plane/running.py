@@ -12,7 +12,7 @@ from rayhelm.processes import Process
 from testbed.control_plane.health import is_healthy
 from testbed.control_plane.home import Home, Part, Record
 
-__all__ = ["ORDER", "ControlPlane", "run_of"]
+__all__ = ["ORDER", "PATIENCE", "ControlPlane", "run_of"]
 
 ORDER = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"),

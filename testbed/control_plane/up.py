@@ -69,8 +69,13 @@ def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedClust
         home.write(Record(kubernetes=programs.kubernetes, kuberay=programs.kuberay, server=server))
     plane = ControlPlane(home)
     if not joined:
-        core.start(plane, programs, taken, say)
+        core.start_api_server(plane, programs, taken, say)
+    addons.install(plane, programs, say)
+    if not joined:
+        core.start_controllers(plane, programs, taken)
     addons.start(plane, programs, taken, say)
+    if not joined:
+        core.wait_for_controllers(plane, programs)
     home.write(plane.record.model_copy(update={"complete": True}))
     return plane
 

@@ -301,7 +301,7 @@ def test_a_disk_that_fills_up_is_reported_and_the_next_start_clears_up(
         processes.start(SLEEP, run=run_of(place, "kwok"), log=place.log("kwok"))
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(place.folder / "etcd.kubeconfig"))
 
-    monkeypatch.setattr("testbed.control_plane.core.start", full)
+    monkeypatch.setattr("testbed.control_plane.core.start_api_server", full)
     for clears_up in (False, True):
         code, output = call("up")
         assert (code, "etcd.kubeconfig: No space left on device" in output) == (3, True)

@@ -58,8 +58,11 @@ def bare(name: str) -> Iterator[Bare]:
     taken: set[int] = set()
     place.write(Record(kubernetes=programs.kubernetes, kuberay="", server=f"https://127.0.0.1:{find_free_port(taken)}"))
     try:
-        core.start(ControlPlane(place), programs, taken, lambda line: None)
-        yield Bare(ControlPlane(place))
+        plane = ControlPlane(place)
+        core.start_api_server(plane, programs, taken, lambda line: None)
+        core.start_controllers(plane, programs, taken)
+        core.wait_for_controllers(plane, programs)
+        yield Bare(plane)
     finally:
         down(place)
 
