@@ -1,12 +1,15 @@
 """Stop and start the kubelet of a simulated node, or delete the node."""
 
 import json
+import uuid
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from testbed.nodes.hosts import Host, Size
 from testbed.nodes.kubectl import kubectl
 from testbed.nodes.manifest import KUBELET
+from testbed.nodes.manifest import node as node_of
 
 __all__ = ["lose_node", "start_kubelet", "stop_kubelet"]
 
@@ -22,6 +25,7 @@ def stop_kubelet(node: str, kubeconfig: Path, *, noticed: bool = True) -> None:
     kubectl(kubeconfig, "label", "node", node, f"{KUBELET}-")
     if not noticed:
         return
+    _wait_for_kwok(kubeconfig)
     _set_ready("Unknown", ["node", node], kubeconfig, reason="NodeStatusUnknown")
     for pod in _pods_on(node, kubeconfig):
         _set_ready("False", _named(pod), kubeconfig)
@@ -40,6 +44,20 @@ def lose_node(node: str, kubeconfig: Path) -> None:
     for pod in _pods_on(node, kubeconfig):
         # No kubelet is left to report that it has ended.
         kubectl(kubeconfig, "delete", *_named(pod), "--force", "--grace-period=0", "--ignore-not-found")
+
+
+def _wait_for_kwok(kubeconfig: Path) -> None:
+    """Return when KWOK has seen all changes of nodes so far: it would make the pods Ready again before that.
+
+    It sees nodes in the order of their changes, so it has seen those before a new node that it made Ready."""
+    name = f"seen-{uuid.uuid4().hex[:8]}"
+    later = node_of(Host(name, "seen", Size(cpus=0, memory=0), region="main"))
+    later["spec"] = {"unschedulable": True}
+    kubectl(kubeconfig, "create", "--filename=-", text=json.dumps(later))
+    try:
+        kubectl(kubeconfig, "wait", "node", name, "--for=condition=Ready", "--timeout=300s")
+    finally:
+        kubectl(kubeconfig, "delete", "node", name)
 
 
 def _pods_on(node: str, kubeconfig: Path) -> list[dict[str, Any]]:
