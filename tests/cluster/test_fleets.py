@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cluster.kit.cluster import Cluster, Object
+from cluster.kit.cluster import Cluster, Object, condition
 from cluster.kit.fleets import Fleet
 from cluster.kit.helm import Helm
 from cluster.kit.references import missing_references, stand_for
@@ -87,6 +87,12 @@ def test_the_planned_load_takes_the_gpus_that_the_plan_holds(installed: Installe
             shows=lambda service=service: installed.cluster.tell(installed.namespaces[service]),
         )
         installed.cluster.becomes_ready(service, installed.namespaces[service])
+        # Ready stays True while workers are added: each needs its node before the next tests look.
+        eventually(
+            lambda service=service: all(condition(pod, "Ready") == "True" for pod in installed.pods(service)),
+            f"all pods of {service} being Ready",
+            shows=lambda service=service: installed.cluster.tell(installed.namespaces[service]),
+        )
 
 
 def _asked(installed: Installed, service: str) -> Counter[str]:

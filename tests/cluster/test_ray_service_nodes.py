@@ -8,7 +8,7 @@ import pytest
 
 from charts.kit import example, over
 from charts.unguarded import unguarded_chart
-from cluster.kit.cluster import Cluster, Object, reason
+from cluster.kit.cluster import Cluster, reason
 from cluster.kit.helm import Helm
 from cluster.kit.wait import eventually
 from testbed.nodes import cpu_nodes, uniform
@@ -33,15 +33,17 @@ def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
 def test_an_arc_gpu_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
     """So the chart refuses it; this is the chart without its refusals."""
     helm.install(unguarded_chart(tmp_path), "chat", namespace, values(cluster, {"gpu": {"product": "Arc_A770"}}))
-    worker = eventually(lambda: refused_by_the_scheduler(cluster, namespace), "a worker that no node takes")
-    (scheduled,) = (item for item in worker["status"]["conditions"] if item["type"] == "PodScheduled")
-    assert "node(s) didn't match Pod's node affinity/selector" in scheduled["message"]
-    assert "Insufficient" not in scheduled["message"]
+    words = "node(s) didn't match Pod's node affinity/selector"
+    why = eventually(lambda: words in (said := why_unscheduled(cluster, namespace)) and said, words)
+    assert "Insufficient" not in why
 
 
-def refused_by_the_scheduler(cluster: Cluster, namespace: str) -> Object | None:
+def why_unscheduled(cluster: Cluster, namespace: str) -> str:
+    """What the scheduler says of a worker that no node takes; empty without one."""
     workers = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})
-    return next((pod for pod in workers if reason(pod, "PodScheduled") == "Unschedulable"), None)
+    waiting = [pod for pod in workers if reason(pod, "PodScheduled") == "Unschedulable"]
+    found = [item for pod in waiting for item in pod["status"]["conditions"] if item["type"] == "PodScheduled"]
+    return str(found[0]["message"]) if found else ""
 
 
 @pytest.mark.parametrize("group", [{}, {"nodeSelector": {DEVICE: "true"}}], ids=["any GPU", "by its device"])

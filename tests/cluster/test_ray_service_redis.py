@@ -61,16 +61,17 @@ def test_redis_cleanup_pod_has_all_references_after_an_uninstall(
     finally:
         cluster.kubectl("uncordon", NODE)
     eventually(lambda: not cluster.all("RayCluster", namespace), "the RayCluster going")
-    reasons = {
-        event["reason"]
-        for event in cluster.all("Event", namespace)
-        if event["involvedObject"]["name"].endswith("-redis-cleanup")
-    }
-    assert "Completed" in reasons
-    assert "FailedCreate" not in reasons
+    eventually(lambda: "Completed" in of_cleanup(cluster, namespace), "the event of the cleanup")
+    assert "FailedCreate" not in of_cleanup(cluster, namespace)
 
     install(each_helm, cluster, namespace)
     assert uids(cluster, namespace) == before
+
+
+def of_cleanup(cluster: Cluster, namespace: str) -> set[str]:
+    """Reasons of events of the Job that empties Redis."""
+    events = cluster.all("Event", namespace)
+    return {event["reason"] for event in events if event["involvedObject"]["name"].endswith("-redis-cleanup")}
 
 
 def uids(cluster: Cluster, namespace: str) -> list[str]:

@@ -104,18 +104,20 @@ def test_an_uninstall_removes_rights_and_keeps_bounds_and_objects(
         within = at_rest(cluster, team.namespace)
         assert team.viewer.may(team.namespace, "list", "pods")
         each_helm.uninstall(team.name, releases)
+        kept = named(WALLS, team) | {"ConfigMap theirs"}
         left = eventually(
-            lambda: len(found := touches(cluster, team.namespace)) < len(within) and found, "the rights being gone"
+            lambda: set(found := touches(cluster, team.namespace)) == kept and found,
+            "the rights being gone",
+            shows=lambda: touches(cluster, team.namespace),
         )
-        assert set(left) == named(WALLS, team) | {"ConfigMap theirs"}
         assert left == {name: within[name] for name in left}
         assert labels(team)["pod-security.kubernetes.io/enforce"] == "restricted"
-        assert not team.viewer.may(team.namespace, "list", "pods")
+        eventually(lambda: not team.viewer.may(team.namespace, "list", "pods"), "the viewer having no rights")
         team.install()
         again = touches(cluster, team.namespace)
         assert set(again) == set(within)
         assert {name: again[name].split()[0] for name in left} == {name: left[name].split()[0] for name in left}
-        assert team.viewer.may(team.namespace, "list", "pods")
+        eventually(lambda: team.viewer.may(team.namespace, "list", "pods"), "the viewer having rights again")
 
 
 def test_a_foreign_label_is_overwritten_on_request(cluster: Cluster, each_helm: Helm, releases: str) -> None:

@@ -162,8 +162,13 @@ def test_the_quota_refuses_the_pod_too_many_and_the_operator_says_which(team_a: 
         " used: requests.nvidia.com/gpu=1, limited: requests.nvidia.com/gpu=1"
     )
     eventually(lambda: words in events(team_b, "FailedToCreateWorkerPod"), words, shows=lambda: cluster.tell(name))
-    (ray_cluster,) = cluster.all("RayCluster", name)
-    assert words in str(ray_cluster["status"]["conditions"])
+    (ray_cluster,) = eventually(
+        lambda: [
+            item for item in cluster.all("RayCluster", name) if words in str(item.get("status", {}).get("conditions"))
+        ],
+        "the same words in the status of the Ray cluster",
+        shows=lambda: cluster.tell(name),
+    )
     assert reason(ray_cluster, "ReplicaFailure") == "FailedCreateWorkerPod"
     workers = cluster.all("Pod", name, {"ray.io/node-type": "worker"})
     assert len(workers) == 1
@@ -255,6 +260,12 @@ def test_a_priority_class_is_counted_for_itself(team_b: Tenant) -> None:
         cluster.apply(pod(priorityClassName="tenants-high"), namespace=name, options=["--dry-run=server"])
     assert f"exceeded quota: {name}-priority-tenants-high, requested: pods=1, used: pods=1" in caught.value.said
     cluster.delete("pod", "first", name, "--grace-period=0")
+    eventually(lambda: used(team_b, f"{name}-priority-tenants-high")["pods"] == "0", "its place being free again")
+
+
+def used(team: Tenant, quota: str) -> Object:
+    found: Object = team.cluster.one("ResourceQuota", quota, team.namespace)["status"]["used"]
+    return found
 
 
 def test_ray_services_are_counted(team_a: Tenant, team_b: Tenant) -> None:
@@ -269,22 +280,30 @@ def test_ray_services_are_counted(team_a: Tenant, team_b: Tenant) -> None:
 def test_an_upgrade_fits_the_quota_and_one_gpu_less_does_not(team_a: Tenant) -> None:
     cluster, name, chats = team_a.cluster, team_a.namespace, {"ray.io/originated-from-cr-name": "chat"}
     (before,) = cluster.all("RayCluster", name, chats)
-    used = cluster.one("ResourceQuota", name, name)["status"]
-    assert (used["used"]["requests.nvidia.com/gpu"], used["hard"]["requests.nvidia.com/gpu"]) == ("2", "4")
+    eventually(lambda: used(team_a, name)["requests.nvidia.com/gpu"] == "2", "two GPUs being counted")
+    assert cluster.one("ResourceQuota", name, name)["spec"]["hard"]["requests.nvidia.com/gpu"] == "4"
 
     team_a.install(over(AT_THE_LEAST, {"quota": {"gpus": {"nvidia.com/gpu": {"upgradeSurge": 1}}}}))
     team_a.wait_until_unchanged()
     deploy(team_a, over(service_values(team_a), {"workerGroups": {"gpu": {"env": {"NCCL_DEBUG": "WARN"}}}}))
     words = f"exceeded quota: {name}, requested: requests.nvidia.com/gpu=1, used: requests.nvidia.com/gpu=3, limited: "
     eventually(lambda: words in events(team_a, "FailedToCreateWorkerPod"), words, shows=lambda: cluster.tell(name))
-    stuck = cluster.one("RayService", "chat", name)
+    stuck = eventually(
+        lambda: condition(found := cluster.one("RayService", "chat", name), "UpgradeInProgress") == "True" and found,
+        "the upgrade being reported",
+    )
     assert condition(stuck, "Ready") == "True", "the old cluster serves on"
-    assert condition(stuck, "UpgradeInProgress") == "True"
     assert stuck["status"]["activeServiceStatus"]["rayClusterName"] == before["metadata"]["name"]
     (pending,) = [
         item for item in cluster.all("RayCluster", name, chats) if item["metadata"]["uid"] != before["metadata"]["uid"]
     ]
-    assert reason(pending, "ReplicaFailure") == "FailedCreateWorkerPod"
+    eventually(
+        lambda: (
+            reason(cluster.one("RayCluster", pending["metadata"]["name"], name), "ReplicaFailure")
+            == "FailedCreateWorkerPod"
+        ),
+        "the failure in the status of the new cluster",
+    )
 
     team_a.install(AT_THE_LEAST)
     eventually(
@@ -297,7 +316,7 @@ def test_an_upgrade_fits_the_quota_and_one_gpu_less_does_not(team_a: Tenant) -> 
     )
     cluster.becomes_ready("chat", name)
     eventually(
-        lambda: cluster.one("ResourceQuota", name, name)["status"]["used"]["requests.nvidia.com/gpu"] == "2",
+        lambda: used(team_a, name)["requests.nvidia.com/gpu"] == "2",
         "the GPUs of the old cluster being free",
     )
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from live.kit.cluster import Cluster
+from live.kit.cluster import PATIENCE, Cluster
 from rayhelm.processes import wait_until
 from testbed.images import Layout, archive, of_program
 from testbed.images.__main__ import build
@@ -41,7 +41,7 @@ def test_redis_runs_without_rights_and_requires_its_password(cluster: Cluster, n
         ask = f"redis-cli {words} 2>/dev/null"
         return cluster.kubectl("exec", "redis", f"--namespace={namespace}", "--", "bash", "-c", ask).strip()
 
-    wait_until(lambda: says("-a secret ping") == "PONG" or None, what="Redis", timeout=60)
+    wait_until(lambda: says("-a secret ping") == "PONG" or None, what="Redis", timeout=PATIENCE)
     assert says("-a secret set key value") == "OK"
     assert says("get key") == "NOAUTH Authentication required."
 

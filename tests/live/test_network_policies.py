@@ -5,7 +5,7 @@ from typing import Any
 import httpx
 import pytest
 
-from live.kit.cluster import Cluster
+from live.kit.cluster import PATIENCE, Cluster
 from rayhelm.processes import wait_until
 
 
@@ -63,10 +63,10 @@ def test_this_computer_is_a_stranger_too_and_probes_of_the_kubelet_are_none(
         except httpx.HTTPError:
             return False
 
-    assert answered()
+    wait_until(lambda: answered() or None, what="an answer to this computer", timeout=PATIENCE)
     cluster.apply(policy(namespace, "default-deny", podSelector={}, policyTypes=["Ingress"]))
-    wait_until(lambda: not answered() or None, what="denied to this computer", timeout=60)
+    wait_until(lambda: not answered() or None, what="denied to this computer", timeout=PATIENCE)
     ours = {"from": [{"ipBlock": {"cidr": f"{cluster.node.network.host}/32"}}]}
     cluster.apply(policy(namespace, "ours", podSelector={}, policyTypes=["Ingress"], ingress=[ours]))
-    wait_until(lambda: answered() or None, what="allowed to this computer", timeout=60)
+    wait_until(lambda: answered() or None, what="allowed to this computer", timeout=PATIENCE)
     assert cluster.get(namespace, "pod", "server")["status"]["containerStatuses"][0]["ready"]

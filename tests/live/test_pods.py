@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from live.kit.cluster import Cluster
+from live.kit.cluster import PATIENCE, Cluster
 from rayhelm.kube.kubectl import KubectlError
 
 
@@ -60,6 +60,6 @@ def test_memory_that_a_pod_may_not_have_ends_it(cluster: Cluster, namespace: str
     meta = {"name": "greedy", "namespace": namespace}
     cluster.apply({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec})
     failed = "--for=jsonpath={.status.phase}=Failed"
-    cluster.kubectl("wait", "pod/greedy", f"--namespace={namespace}", failed, "--timeout=120s")
+    cluster.kubectl("wait", "pod/greedy", f"--namespace={namespace}", failed, f"--timeout={PATIENCE:.0f}s")
     (state,) = cluster.get(namespace, "pod", "greedy")["status"]["containerStatuses"]
     assert state["state"]["terminated"]["reason"] == "OOMKilled", json.dumps(state)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from live.kit import hub
-from live.kit.cluster import Cluster, pod
+from live.kit.cluster import PATIENCE, Cluster, pod
 from live.kit.service import Service, given, serving, values
 from rayhelm.errors import RayhelmError
 from rayhelm.processes import wait_until
@@ -117,7 +117,7 @@ def test_the_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster
     namespace = service.release.namespace
     labels = {"rayhelm.dev/service": NAME, "rayhelm.dev/role": "download"}
     cluster.start(namespace, "as-the-job", image=given(cluster), command=["sleep", "3600"], **labels)
-    wait_until(lambda: reaches(service, "as-the-job", mirror) or None, what="a way to the mirror", timeout=60)
+    wait_until(lambda: reaches(service, "as-the-job", mirror) or None, what="a way to the mirror", timeout=PATIENCE)
     for pod_ in (*service.pods("worker"), *service.pods("head")):
         assert not reaches(service, pod_["metadata"]["name"], mirror)
     cluster.kubectl("delete", "pod", "as-the-job", f"--namespace={namespace}")

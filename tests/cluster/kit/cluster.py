@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Any
@@ -42,6 +42,8 @@ VERSIONS = {
 """Of kinds that are not of the core group."""
 
 DERIVED = ("endpoints", "endpointslices.discovery.k8s.io", "events", "events.events.k8s.io")
+NOT_READY = "node.kubernetes.io/"
+"""Prefix of the taints of a node that is not ready, not reachable, cordoned or under pressure."""
 EVERYWHERE = (("ConfigMap", "kube-root-ca.crt"), ("ServiceAccount", "default"))
 
 
@@ -107,6 +109,9 @@ class Cluster:
     @contextmanager
     def namespace(self, labels: Mapping[str, str] = RESTRICTED, *, name: str = "") -> Iterator[str]:
         """A namespace, of a name that nothing else has unless one is given; gone soon after the block."""
+        if name:
+            # An earlier one of this name may still be terminating: it takes no objects.
+            eventually(lambda: not self._is_terminating(name), f"the end of an earlier namespace {name}")
         name = name or f"t-{uuid.uuid4().hex[:10]}"
         self.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": dict(labels)}})
         eventually(lambda: self.find("ServiceAccount", "default", name), f"the default service account of {name}")
@@ -119,11 +124,11 @@ class Cluster:
     @contextmanager
     def machines(self, objects: Iterable[Object]) -> Iterator[None]:
         """Simulated nodes and volumes, for as long as the block runs."""
-        objects = list(objects)
+        objects = [_with_own_name(item) for item in objects]
         self.apply(*objects)
-        nodes = [item["metadata"]["name"] for item in objects if item["kind"] == "Node"]
+        nodes = {item["metadata"]["name"] for item in objects if item["kind"] == "Node"}
         try:
-            eventually(lambda: all(self.is_ready("Node", name) for name in nodes), f"nodes {nodes} being Ready")
+            eventually(lambda: self.take_pods(nodes), f"nodes {nodes} being Ready")
             yield
         finally:
             text = yaml.safe_dump_all(objects)
@@ -134,6 +139,11 @@ class Cluster:
     def is_ready(self, kind: str, name: str, namespace: str = "") -> bool:
         found = self.find(kind, name, namespace)
         return found is not None and condition(found, "Ready") == "True"
+
+    def take_pods(self, nodes: Collection[str]) -> bool:
+        """Whether nodes are Ready, and without the taint that the controllers remove a moment later."""
+        there = {item["metadata"]["name"]: item for item in self.all("Node") if item["metadata"]["name"] in nodes}
+        return len(there) == len(nodes) and all(map(_takes_pods, there.values()))
 
     def becomes_ready(self, name: str, namespace: str) -> Object:
         """Waits for a RayService; KubeRay must never call it wrong on the way."""
@@ -170,10 +180,26 @@ class Cluster:
             with suppress(KubectlError):  # gone meanwhile
                 self.patch("raycluster", name, namespace, {"metadata": {"finalizers": None}})
 
+    def _is_terminating(self, namespace: str) -> bool:
+        found = self.find("Namespace", namespace)
+        return found is not None and "deletionTimestamp" in found["metadata"]
+
     def _kind(self, kind: str) -> type[APIObject]:
         if kind not in self._kinds:
             self._kinds[kind] = object_factory(self.api, VERSIONS.get(kind, "v1"), kind)
         return self._kinds[kind]
+
+
+def _with_own_name(item: Object) -> Object:
+    """A volume of an earlier test stays for as long as its claim: another one of its name would go with it."""
+    if item["kind"] != "PersistentVolume":
+        return item
+    return {**item, "metadata": {**item["metadata"], "name": f"{item['metadata']['name']}-{uuid.uuid4().hex[:6]}"}}
+
+
+def _takes_pods(node: Object) -> bool:
+    taints = {taint["key"] for taint in node["spec"].get("taints", [])}
+    return condition(node, "Ready") == "True" and not any(key.startswith(NOT_READY) for key in taints)
 
 
 def _is_beside(item: Object) -> bool:

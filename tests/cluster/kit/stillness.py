@@ -1,6 +1,7 @@
 """Whether anything in a namespace was touched."""
 
 import json
+import time
 
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
@@ -8,6 +9,8 @@ from cluster.kit.wait import eventually
 __all__ = ["at_rest", "touches"]
 
 Touches = dict[str, str]
+REST = 3.0
+"""Seconds without a write: the operator looks at a service every 2 s."""
 COUNTING = ("ResourceQuota", "HorizontalPodAutoscaler")
 """Where an API has no generation, the version stands for it; but what these count is written all the time."""
 
@@ -19,14 +22,16 @@ def touches(cluster: Cluster, namespace: str) -> Touches:
 
 def at_rest(cluster: Cluster, namespace: str) -> Touches:
     """The same, once it has come to rest."""
-    seen: list[Touches] = [{}]
+    found, since = touches(cluster, namespace), time.monotonic()
 
-    def is_as_before() -> bool:
-        seen.append(touches(cluster, namespace))
-        return seen[-1] == seen[-2]
+    def rests() -> bool:
+        nonlocal found, since
+        if (now := touches(cluster, namespace)) != found:
+            found, since = now, time.monotonic()
+        return time.monotonic() - since > REST
 
-    eventually(is_as_before, f"{namespace} coming to rest")
-    return seen[-1]
+    eventually(rests, f"{namespace} coming to rest")
+    return found
 
 
 def _touch(item: Object) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from charts.kit import example, over
-from cluster.kit.cluster import Cluster
+from cluster.kit.cluster import Cluster, Object
 from cluster.kit.helm import Helm
 from cluster.kit.wait import eventually
 
@@ -83,13 +83,17 @@ class Tenant:
         return self.helm.install("tenant", self.name, self.releases, self.values(overlay), *options)
 
     def wait_until_unchanged(self) -> None:
-        """Waits until its quotas are in force: what is asked before is refused, or judged by the former ones."""
+        """Waits until its quotas and rights are in force: what is asked before is refused, or judged by former ones.
 
-        def in_force() -> bool:
+        A quota is in force when the controller has counted each of its resources."""
+
+        def quotas_are_counted() -> bool:
             quotas = self.cluster.all("ResourceQuota", self.namespace)
-            return all(item.get("status", {}).get("hard") == item["spec"]["hard"] for item in quotas)
+            return all(map(_is_counted, quotas))
 
-        eventually(in_force, f"the quotas of {self.name} being in force")
+        eventually(quotas_are_counted, f"the quotas of {self.name} being counted")
+        for person in (self.viewer, self.editor, self.deployer):
+            eventually(lambda person=person: person.may(self.namespace, "list", "pods"), f"the rights of {person.user}")
 
     def values(self, overlay: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """The smallest values, with a user bound to each role."""
@@ -99,6 +103,11 @@ class Tenant:
             "deployers": {"serviceAccounts": [f"{self.releases}/{self.name}"]},
         }
         return dict(over(over(example("tenant/minimal"), {"access": bound}), dict(overlay or {})))
+
+
+def _is_counted(quota: Object) -> bool:
+    status, hard = quota.get("status", {}), quota["spec"]["hard"]
+    return bool(status.get("hard") == hard and set(status.get("used", {})) == set(hard))
 
 
 @contextmanager

@@ -12,9 +12,9 @@ from testbed.node.running import Node
 from testbed.node.settings import SANDBOX
 from testbed.tools import program
 
-__all__ = ["Cluster", "pod"]
+__all__ = ["PATIENCE", "Cluster", "pod"]
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 """Seconds; a pod takes one where nothing else runs."""
 
 
@@ -63,7 +63,9 @@ class Cluster:
         if command:
             wanted["spec"]["containers"][0]["command"] = list(command)
         self.apply(wanted)
-        self.kubectl("wait", f"pod/{name}", f"--namespace={namespace}", "--for=condition=Ready", "--timeout=120s")
+        self.kubectl(
+            "wait", f"pod/{name}", f"--namespace={namespace}", "--for=condition=Ready", f"--timeout={PATIENCE:.0f}s"
+        )
 
     def serve(self, namespace: str, name: str, **labels: str) -> str:
         """A pod that answers on port 8080, with a Service on port 80; returns the pod's address."""
