@@ -162,23 +162,34 @@ def test_ci_names_packages_that_cannot_be_installed_and_goes_on(checkout: Path) 
 PYTEST = """#!/usr/bin/env bash
 printf '%s\\n' "$*" >>calls
 while [ "$1" != --junitxml ]; do shift; done
-case $2 in *-alone.xml) exit "${ALONE:-0}" ;; *) exit "${PARALLEL:-0}" ;; esac
+case $2 in
+    *-alone.xml) exit "${ALONE:-0}" ;;
+    *-cluster.xml) exit "${CLUSTER:-0}" ;;
+    *) exit "${PARALLEL:-0}" ;;
+esac
 """
 
 
 @pytest.mark.parametrize(
-    ("parallel", "alone", "code"), [("0", "0", 0), ("1", "0", 1), ("0", "1", 1), ("5", "0", 0), ("0", "5", 0)]
+    ("codes", "code"),
+    [("000", 0), ("100", 1), ("010", 1), ("001", 1), ("500", 0), ("050", 0), ("005", 0)],
 )
-def test_run_tests_runs_both_halves_and_fails_when_one_does(
-    checkout: Path, parallel: str, alone: str, code: int
-) -> None:
+def test_run_tests_runs_all_parts_and_fails_when_one_does(checkout: Path, codes: str, code: int) -> None:
     write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
-    found, _, calls = run_script(checkout, "ci/run-tests", "tests", "-x", PARALLEL=parallel, ALONE=alone)
+    of_parts = dict(zip(("PARALLEL", "ALONE", "CLUSTER"), codes, strict=True))
+    found, _, calls = run_script(checkout, "ci/run-tests", "tests", "-x", KUBECONFIG="", **of_parts)
     assert found == code
-    first, second = calls
+    first, second, third = calls
     assert re.search(r"-m not \(serve or cluster\) -n \d+ --dist worksteal -x", first)
-    assert "-m serve or cluster -x" in second
+    assert "-m serve -x" in second
     assert " -n " not in second
+    assert "-m cluster and not serve -n 2 --dist loadfile -x" in third
+
+
+def test_run_tests_uses_a_named_cluster_from_one_process(checkout: Path) -> None:
+    write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
+    _, _, calls = run_script(checkout, "ci/run-tests", "tests", KUBECONFIG="there")
+    assert "-m cluster and not serve -n 0 " in calls[-1]
 
 
 @pytest.mark.parametrize(("options", "code"), [(["-x"], 5), (["--except-completed", "earlier"], 0)])
@@ -186,7 +197,7 @@ def test_run_tests_fails_without_any_test_unless_an_earlier_run_ran_them(
     checkout: Path, options: list[str], code: int
 ) -> None:
     write_program(checkout / ".venv" / "bin" / "pytest", PYTEST)
-    assert run_script(checkout, "ci/run-tests", "tests", *options, PARALLEL="5", ALONE="5")[0] == code
+    assert run_script(checkout, "ci/run-tests", "tests", *options, PARALLEL="5", ALONE="5", CLUSTER="5")[0] == code
 
 
 def test_run_tests_forgets_what_an_earlier_run_completed(checkout: Path) -> None:
