@@ -57,7 +57,7 @@ def test_upgrade_with_the_same_values_changes_nothing(release: Release) -> None:
 
 @pytest.mark.parametrize("edit", ["in place", "of the pods"])
 def test_rollback_reverts_an_edit(release: Release, edit: str) -> None:
-    before, revision = release.shows(), release.revision
+    before, revision = eventually(release.shows, "what runs"), release.revision
     release.upgrade(release.chart.edits[edit](release.values))
     eventually(lambda: release.shows() not in (None, before), f"the edit {edit} being seen")
     release.becomes_ready()
@@ -69,7 +69,7 @@ def test_rollback_reverts_an_edit(release: Release, edit: str) -> None:
 def test_release_can_be_upgraded_by_the_other_helm_and_back(chart: Chart, cluster: Cluster, each_helm: Helm) -> None:
     other = other_than(each_helm)
     with released(chart, each_helm, cluster) as release:
-        before, shown = at_rest(cluster, release.namespace), release.shows()
+        before, shown = at_rest(cluster, release.namespace), eventually(release.shows, "what runs")
         release.upgrade(helm=other)
         stays(lambda: touches(cluster, release.namespace) == before, f"Helm {other.major} touches nothing", seconds=5)
         edited = release.chart.edits["in place"](release.values)
