@@ -20,7 +20,7 @@ class OperatorLog:
 
     def line(self, at: float, name: str = "rs", *, kind: str = "RayService", **more: Any) -> None:
         moment = datetime.fromtimestamp(at, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        about = {kind: {"name": name, "namespace": "ns"}, "reconcileID": "id"}
+        about = {kind: {"name": name, "namespace": "ns"}, "reconcileID": f"from-{at}"}
         self.write(json.dumps({"level": "info", "ts": moment, "msg": "looking", **about, **more}) + "\n")
 
     def write(self, text: str) -> None:
@@ -46,6 +46,19 @@ def test_count_since_counts_quick_reconciliations_once(log: OperatorLog) -> None
     for at in (10.0, 10.001, 10.2, 10.9, 11.1, 11.5):
         log.line(at)
     assert log.count_since(9) == 2
+
+
+def test_count_since_ignores_a_reconciliation_that_began_before(log: OperatorLog) -> None:
+    for at in (8, 10, 12):
+        log.line(at, reconcileID="slow")
+    log.line(13)
+    assert log.count_since(9) == 1
+
+
+def test_count_since_counts_a_slow_reconciliation_once(log: OperatorLog) -> None:
+    for at in (10, 12, 14):
+        log.line(at, reconcileID="slow")
+    assert log.count_since(9) == 1
 
 
 def test_count_since_ignores_other_objects(log: OperatorLog) -> None:
