@@ -124,7 +124,7 @@ TENANTS = Row(
     panels=(
         TimeSeries(
             title="Requests by tenant",
-            description="Requests per second of each tenant, refused ones included.",
+            description="Requests per second of each tenant that the gateway forwarded and a server answered.",
             thresholds=informational(),
             no_value=NO_TENANTS,
             lines=(line(tenants.request_rate, TENANT, by=BY_TENANT),),
@@ -136,14 +136,6 @@ TENANTS = Row(
             thresholds=rising(1, 50),
             no_value="none",
             lines=(line(tenants.rejections, "{{tenant}} {{reason}}", by=("tenant", "reason"), window="5m"),),
-        ),
-        TimeSeries(
-            title="Tokens by tenant",
-            description="Prompt and generated tokens per second of each tenant, from the usage that the engine "
-            "reports in its response.",
-            thresholds=informational(),
-            no_value=NO_TENANTS,
-            lines=(line(tenants.token_rate, "{{tenant}} {{kind}}", by=("tenant", "kind")),),
         ),
         BarGauge(
             title="Rate limits",
@@ -160,18 +152,6 @@ TENANTS = Row(
             maximum=1,
             no_value=NO_TENANTS,
             lines=(line(tenants.concurrency_usage, TENANT, by=BY_TENANT),),
-        ),
-        Table(
-            title="Tokens of the last day",
-            description="Prompt and generated tokens of each tenant in the last 24 hours.",
-            thresholds=informational(),
-            width=8,
-            no_value=NO_TENANTS,
-            columns=(
-                Column(header="Tenant", label="tenant"),
-                Column(header="Prompt", line=line(tenants.prompt_tokens, by=BY_TENANT, window="1d")),
-                Column(header="Generated", line=line(tenants.generated_tokens, by=BY_TENANT, window="1d")),
-            ),
         ),
     ),
 )

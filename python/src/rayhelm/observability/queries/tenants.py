@@ -8,15 +8,12 @@ from rayhelm.observability.queries.scope import Scope
 
 __all__ = [
     "concurrency_usage",
-    "generated_tokens",
-    "prompt_tokens",
     "rate_usage",
     "rejections",
     "request_rate",
-    "token_rate",
 ]
 
-REQUESTS, TOKENS = "rayhelm_gateway_requests_total", "rayhelm_gateway_tokens_total"
+REQUESTS = "rayhelm_gateway_requests_total"
 
 
 @query(unit="requests/s", idle="no data")
@@ -29,24 +26,6 @@ def request_rate(scope: Scope, window: str = WINDOW, by: By = TENANT) -> str:
 def rejections(scope: Scope, window: str = WINDOW, by: By = (*TENANT, "reason")) -> str:
     """Requests in the window that the gateway refused, by the code of the error."""
     return blocks.increase("rayhelm_gateway_rejections_total", scope, window, by=by)
-
-
-@query(unit="tokens/s", idle="no data")
-def token_rate(scope: Scope, window: str = WINDOW, by: By = (*TENANT, "kind")) -> str:
-    """Tokens per second by tenant; `kind` is `prompt` or `completion`."""
-    return blocks.rate(TOKENS, scope, window, by=by)
-
-
-@query(unit="tokens", idle="no data", first=True)
-def prompt_tokens(scope: Scope, window: str = WINDOW, by: By = TENANT) -> str:
-    """Prompt tokens in the window by tenant."""
-    return blocks.increase(TOKENS, scope, window, 'kind="prompt"', by=by)
-
-
-@query(unit="tokens", idle="no data", first=True)
-def generated_tokens(scope: Scope, window: str = WINDOW, by: By = TENANT) -> str:
-    """Generated tokens in the window by tenant."""
-    return blocks.increase(TOKENS, scope, window, 'kind="completion"', by=by)
 
 
 @query(unit="ratio", idle="no data")
