@@ -55,7 +55,7 @@ def nodes_command(
     """Create the simulated nodes of a fleet's pools on the control plane."""
     place = home(name)
     if place.record() is None:
-        raise MissingError(_nothing_here(place), "make control-plane")
+        raise MissingError(_describe_missing(place), "make control-plane")
     where = ["--cluster", cluster, "--kubeconfig", str(place.kubeconfig)]
     raise SystemExit(nodes.main([str(fleet / "fleet.yaml" if fleet.is_dir() else fleet), *where]))
 
@@ -66,7 +66,7 @@ def down_command(name: NameOption = "default") -> None:
     place = home(name)
     there = place.folder.exists() or alive(place) or is_held(place)
     ended = down(place, say)
-    print(f"ended: {ended} processes" if there else _nothing_here(place))
+    print(f"ended: {ended} processes" if there else _describe_missing(place))
 
 
 @app.command("status")
@@ -79,21 +79,21 @@ def status_command(name: NameOption = "default", format: FormatOption = Format.t
     if is_held(place):
         raise RayhelmError("another command is changing this control plane")
     if record is None and (strays := alive(place)):
-        raise RayhelmError(f"its record is lost, and {strays} of its processes run: {_down(place)} stops them")
+        raise RayhelmError(f"its record is lost, and {strays} of its processes run: {_format_down(place)} stops them")
     if record is None:
-        raise MissingError(_nothing_here(place), "make control-plane")
+        raise MissingError(_describe_missing(place), "make control-plane")
     if not record.complete:
-        raise RayhelmError(f"its start is incomplete: `up` starts again, {_down(place)} removes it")
+        raise RayhelmError(f"its start is incomplete: `up` starts again, {_format_down(place)} removes it")
     if ill := [state.name for state in states if state.state != "ready"]:
         fix = "it was not started here" if record.joined and ill[0] == "kube-apiserver" else "`up` starts it again"
         raise RayhelmError(f"{', '.join(ill)} did not answer: {fix}")
 
 
-def _down(place: Home) -> str:
+def _format_down(place: Home) -> str:
     return f"`ci/control-plane down --name {place.name}`"
 
 
-def _nothing_here(place: Home) -> str:
+def _describe_missing(place: Home) -> str:
     others = ", ".join(place.other_names())
     return f"no control plane {place.name} runs here" + (f"; there is {others}" if others else "")
 

@@ -47,12 +47,12 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
     plane.home.write(plane.record.model_copy(update={"stand_in": proxy}))
 
     say(f"KubeRay {programs.kuberay}, KWOK, and a stand-in for Ray")
-    accounts = {name: _account(plane, kubectl, name) for name in ("ray-stand-in", "kwok", "kuberay-operator")}
+    accounts = {name: _create_account(plane, kubectl, name) for name in ("ray-stand-in", "kwok", "kuberay-operator")}
     _begin(
         plane,
         "ray-stand-in",
         stand_in,
-        _ray_stand_in(plane, accounts["ray-stand-in"], stand_in),
+        _build_ray_stand_in_command(plane, accounts["ray-stand-in"], stand_in),
         {"PYTHONPATH": str(IMPORTABLE)},
     )
     _begin(
@@ -66,13 +66,13 @@ def start(plane: ControlPlane, programs: Programs, taken: set[int], say: Callabl
         plane,
         "kuberay-operator",
         operator,
-        _operator(programs["kuberay-operator"], accounts["kuberay-operator"], operator, metrics),
+        _build_operator_command(programs["kuberay-operator"], accounts["kuberay-operator"], operator, metrics),
         # The proxy gives access to Ray without DNS. Requests to the API server on loopback bypass it.
         {"HTTP_PROXY": proxy, "http_proxy": proxy, "NO_PROXY": "", "no_proxy": ""},
     )
     for name in accounts:
         plane.wait(name)
-    _tell(plane, kubectl)
+    _publish_facts(plane, kubectl)
 
 
 def _kubectl(plane: ControlPlane, programs: Programs) -> Kubectl:
@@ -88,12 +88,12 @@ def _begin(
     plane.begin(part)
 
 
-def _account(plane: ControlPlane, kubectl: Kubectl, name: str) -> Path:
+def _create_account(plane: ControlPlane, kubectl: Kubectl, name: str) -> Path:
     token = kubectl("create", "token", name, f"--namespace={NAMESPACE}", f"--duration={YEAR}").strip()
     return with_token(plane.home.folder / f"{name}.kubeconfig", plane.home.kubeconfig, name, token)
 
 
-def _ray_stand_in(plane: ControlPlane, kubeconfig: Path, port: int) -> list[str]:
+def _build_ray_stand_in_command(plane: ControlPlane, kubeconfig: Path, port: int) -> list[str]:
     state = plane.home.folder / "ray"
     return [
         sys.executable,
@@ -105,7 +105,7 @@ def _ray_stand_in(plane: ControlPlane, kubeconfig: Path, port: int) -> list[str]
     ]
 
 
-def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> list[str]:
+def _build_operator_command(program: Path, kubeconfig: Path, health: int, metrics: int) -> list[str]:
     return [
         *[str(program), f"--kubeconfig={kubeconfig}", "--enable-leader-election=false"],
         *[f"--health-probe-bind-address=127.0.0.1:{health}", f"--metrics-addr=127.0.0.1:{metrics}"],
@@ -114,7 +114,7 @@ def _operator(program: Path, kubeconfig: Path, health: int, metrics: int) -> lis
     ]
 
 
-def _tell(plane: ControlPlane, kubectl: Kubectl) -> None:
+def _publish_facts(plane: ControlPlane, kubectl: Kubectl) -> None:
     """Create the ConfigMap that marks the cluster as usable for tests and has the facts that they need."""
     record = plane.record
     data = {"home": str(plane.home.folder), "kuberay": record.kuberay, "left-out": "\n".join(record.left_out)}

@@ -47,7 +47,7 @@ def kube_apiserver(program: Path, certificates: Path, etcd_port: int, port: int)
 
 def controller_manager(program: Path, certificates: Path, kubeconfig: Path, port: int) -> list[str]:
     return [
-        *[str(program), *_client(kubeconfig, port), f"--cert-dir={certificates}"],
+        *[str(program), *_build_client_options(kubeconfig, port), f"--cert-dir={certificates}"],
         *["--use-service-account-credentials", f"--root-ca-file={certificates}/ca.crt"],
         f"--service-account-private-key-file={certificates}/tokens.key",
         # Many short tests create and delete namespaces.
@@ -56,10 +56,10 @@ def controller_manager(program: Path, certificates: Path, kubeconfig: Path, port
 
 
 def kube_scheduler(program: Path, certificates: Path, kubeconfig: Path, port: int) -> list[str]:
-    return [*[str(program), *_client(kubeconfig, port), f"--cert-dir={certificates}"]]
+    return [*[str(program), *_build_client_options(kubeconfig, port), f"--cert-dir={certificates}"]]
 
 
-def _client(kubeconfig: Path, port: int) -> list[str]:
+def _build_client_options(kubeconfig: Path, port: int) -> list[str]:
     roles = [
         f"--{role}={kubeconfig}" for role in ("kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig")
     ]

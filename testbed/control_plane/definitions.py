@@ -26,11 +26,13 @@ def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Calla
         except MissingError as error:
             left_out.append(f"CRDs of {bundle}: {error}")
     if plane.record.joined:
-        others = {name for name, managers in _managers(kubectl).items() if MANAGER not in managers}
+        others = {name for name, managers in _list_managers(kubectl).items() if MANAGER not in managers}
         left_out += [
-            f"CRD {_name(file)}: the cluster has one that others installed" for file in files if _name(file) in others
+            f"CRD {_read_name(file)}: the cluster has one that others installed"
+            for file in files
+            if _read_name(file) in others
         ]
-        files = [file for file in files if _name(file) not in others]
+        files = [file for file in files if _read_name(file) not in others]
     say(f"{len(files)} CRDs" + "".join(f"\n  not installed: {line}" for line in left_out))
     if files:
         kubectl.apply_files(*files)
@@ -40,16 +42,16 @@ def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Calla
 
 def installed_by_us(kubectl: Kubectl) -> list[str]:
     """Return the names of the CRDs that the testbed installed."""
-    return [name for name, managers in _managers(kubectl).items() if MANAGER in managers]
+    return [name for name, managers in _list_managers(kubectl).items() if MANAGER in managers]
 
 
-def _managers(kubectl: Kubectl) -> dict[str, set[str]]:
+def _list_managers(kubectl: Kubectl) -> dict[str, set[str]]:
     """Return the field managers of each CRD."""
     lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
     return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
 
 
-def _name(file: Path) -> str:
+def _read_name(file: Path) -> str:
     # A regular expression, because PyYAML cannot parse all CRDs. The first `name:` with this indentation is the
     # metadata's.
     found = re.search(r"^  name: [\"']?([a-z0-9.-]+)", file.read_text(), re.MULTILINE)

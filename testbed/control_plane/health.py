@@ -33,13 +33,13 @@ def answers(url: str, home: Home) -> bool:
     scheme = url.partition(":")[0]
     try:
         made = (home.certificates / "admin.crt").stat().st_mtime_ns if scheme == "https" else 0
-        return _client(scheme, home.certificates, made).get(url).status_code == 200
+        return _create_client(scheme, home.certificates, made).get(url).status_code == 200
     except (httpx.HTTPError, OSError):
         return False
 
 
 @cache
-def _client(scheme: str, certificates: Path, _made: int) -> httpx.Client:
+def _create_client(scheme: str, certificates: Path, _made: int) -> httpx.Client:
     # Controllers without a certificate use a self-signed one, so it is not verified; requests stay on loopback.
     context = ssl.create_default_context()
     context.check_hostname = False

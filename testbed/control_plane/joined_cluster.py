@@ -60,17 +60,17 @@ def inspect_cluster(
 
     Raises UsageError for a file that is no kubeconfig and for a cluster that others use (unless `anyway`),
     MissingError for one that does not answer or does not let us do what a testbed does."""
-    text = _whole(kubeconfig, program)
+    text = _inline_kubeconfig(kubeconfig, program)
     with tempfile.TemporaryDirectory(prefix="rayhelm-join-") as folder:
         path = Path(folder, "kubeconfig")
         path.touch(mode=0o600)
         path.write_text(text)
         server = server_of(path)
         kubectl = Kubectl(program, path)
-        joined = JoinedCluster(text, server, _version(kubectl, kubeconfig, server), _uid(kubectl))
-        if _mark(kubectl) == str(home.folder) and home.folder.exists() and not home.is_joined:
+        joined = JoinedCluster(text, server, _read_version(kubectl, kubeconfig, server), _read_uid(kubectl))
+        if _read_mark(kubectl) == str(home.folder) and home.folder.exists() and not home.is_joined:
             raise UsageError(f"{kubeconfig} is the kubeconfig of this control plane: use `up` without --join")
-        found = [] if anyway or joined.uid == before else list(_others(kubectl, home))
+        found = [] if anyway or joined.uid == before else list(_find_other_uses(kubectl, home))
     if found:
         more = [f"and {len(found) - SHOWN} more"] if len(found) > SHOWN else []
         lines = "".join(f"\n  - {line}" for line in [*found[:SHOWN], *more])
@@ -81,7 +81,7 @@ def inspect_cluster(
     return joined
 
 
-def _whole(kubeconfig: Path, program: Path) -> str:
+def _inline_kubeconfig(kubeconfig: Path, program: Path) -> str:
     """Return the kubeconfig with the certificates of other files included, because their paths are not valid in another
     folder."""
     try:
@@ -94,7 +94,7 @@ def _whole(kubeconfig: Path, program: Path) -> str:
     return text
 
 
-def _version(kubectl: Kubectl, kubeconfig: Path, server: str) -> str:
+def _read_version(kubectl: Kubectl, kubeconfig: Path, server: str) -> str:
     try:
         said = json.loads(kubectl("version", "--output=json", PATIENCE))["serverVersion"]["gitVersion"]
         if kubectl("auth", "can-i", "*", "*", "--all-namespaces", PATIENCE).strip() == "yes":
@@ -111,11 +111,11 @@ def _version(kubectl: Kubectl, kubeconfig: Path, server: str) -> str:
     )
 
 
-def _uid(kubectl: Kubectl) -> str:
+def _read_uid(kubectl: Kubectl) -> str:
     return kubectl("get", "namespace", "kube-system", "--output=jsonpath={.metadata.uid}", PATIENCE)
 
 
-def _mark(kubectl: Kubectl) -> str:
+def _read_mark(kubectl: Kubectl) -> str:
     """Return the folder of the testbed that runs this cluster; empty if there is none."""
     where = f"--namespace={NAMESPACE}"
     return kubectl(
@@ -123,35 +123,35 @@ def _mark(kubectl: Kubectl) -> str:
     )
 
 
-def _others(kubectl: Kubectl, home: Home) -> Iterator[str]:
+def _find_other_uses(kubectl: Kubectl, home: Home) -> Iterator[str]:
     """Yield one line for each use of the cluster by others."""
-    if (mark := _mark(kubectl)) and mark != str(home.folder):
+    if (mark := _read_mark(kubectl)) and mark != str(home.folder):
         yield f"it belongs to the testbed in {mark}"
     domains = {gpu.resource.partition("/")[0] for gpu in load_catalog().gpus()}
-    for node in _items(kubectl, "nodes", f"--selector=!{SIMULATED}"):
+    for node in _list_items(kubectl, "nodes", f"--selector=!{SIMULATED}"):
         gpus = [name for name in node["status"].get("capacity", {}) if name.partition("/")[0] in domains]
         if gpus:
             yield f"node {node['metadata']['name']} has {', '.join(sorted(gpus))}"
-    yield from _kuberay(kubectl)
-    for item in _items(kubectl, "deployments,statefulsets", "--all-namespaces"):
+    yield from _find_kuberay(kubectl)
+    for item in _list_items(kubectl, "deployments,statefulsets", "--all-namespaces"):
         if not item["metadata"]["namespace"].startswith(SYSTEM):
             yield f"{item['kind']} {item['metadata']['name']} in {item['metadata']['namespace']}"
 
 
-def _kuberay(kubectl: Kubectl) -> Iterator[str]:
+def _find_kuberay(kubectl: Kubectl) -> Iterator[str]:
     names = [f"{kind}.ray.io" for kind in KUBERAY]
-    for crd in _items(kubectl, "crd", *names, "--ignore-not-found", "--show-managed-fields"):
+    for crd in _list_items(kubectl, "crd", *names, "--ignore-not-found", "--show-managed-fields"):
         name = crd["metadata"]["name"]
         if MANAGER not in {entry.get("manager") for entry in crd["metadata"].get("managedFields", [])}:
             yield f"KubeRay is installed: no testbed has created CRD {name}"
         # A new CRD is not served until it is established.
         conditions = {item["type"]: item["status"] for item in crd.get("status", {}).get("conditions") or []}
-        for item in _items(kubectl, name, "--all-namespaces") if conditions.get("Established") == "True" else ():
+        for item in _list_items(kubectl, name, "--all-namespaces") if conditions.get("Established") == "True" else ():
             if not item["metadata"].get("ownerReferences"):
                 yield f"{item['kind']} {item['metadata']['name']} in {item['metadata']['namespace']}"
 
 
-def _items(kubectl: Kubectl, *what: str) -> list[dict[str, Any]]:
+def _list_items(kubectl: Kubectl, *what: str) -> list[dict[str, Any]]:
     said = kubectl("get", *what, "--output=json", PATIENCE)
     found: dict[str, Any] = json.loads(said) if said.strip() else {"items": []}
     items: list[dict[str, Any]] = found.get("items", [found])

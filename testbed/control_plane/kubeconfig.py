@@ -11,24 +11,24 @@ __all__ = ["server_of", "with_certificate", "with_token"]
 
 def with_certificate(path: Path, server: str, certificates: Path, user: str) -> Path:
     credentials = {
-        "client-certificate-data": _encoded(certificates / f"{user}.crt"),
-        "client-key-data": _encoded(certificates / f"{user}.key"),
+        "client-certificate-data": _encode(certificates / f"{user}.crt"),
+        "client-key-data": _encode(certificates / f"{user}.key"),
     }
-    cluster = {"server": server, "certificate-authority-data": _encoded(certificates / "ca.crt")}
+    cluster = {"server": server, "certificate-authority-data": _encode(certificates / "ca.crt")}
     return _write(path, cluster, user, credentials)
 
 
 def with_token(path: Path, administrator: Path, user: str, token: str) -> Path:
     """Write a kubeconfig for a service account, with the cluster of the administrator's kubeconfig."""
-    return _write(path, _cluster(administrator), user, {"token": token})
+    return _write(path, _find_cluster(administrator), user, {"token": token})
 
 
 def server_of(kubeconfig: Path) -> str:
     """Return the URL of the API server."""
-    return str(_cluster(kubeconfig)["server"])
+    return str(_find_cluster(kubeconfig)["server"])
 
 
-def _cluster(kubeconfig: Path) -> dict[str, Any]:
+def _find_cluster(kubeconfig: Path) -> dict[str, Any]:
     """Return the cluster of the current context."""
     config = yaml.safe_load(kubeconfig.read_bytes())
     contexts = {item["name"]: item["context"] for item in config["contexts"]}
@@ -53,5 +53,5 @@ def _write(path: Path, cluster: dict[str, Any], user: str, credentials: dict[str
     return path
 
 
-def _encoded(path: Path) -> str:
+def _encode(path: Path) -> str:
     return base64.b64encode(path.read_bytes()).decode()

@@ -27,7 +27,7 @@ def wait_for_deletions(home: Home) -> None:
     if not list_members(run_of(home, "kuberay-operator")):
         return
     try:
-        kubectl = _kubectl(home)
+        kubectl = _create_kubectl(home)
         wait_until(lambda: not _is_any_deleted(kubectl) or None, what="deletions", timeout=90, poll=1)
     except (RayhelmError, TimedOut):
         return  # `leave` says what remains
@@ -39,11 +39,11 @@ def leave(home: Home, say: Callable[[str], None]) -> None:
     CRDs stay, because their removal would remove every object of their kinds. If the cluster does not answer, a message
     says so: it may no longer exist, and the processes are stopped anyway."""
     try:
-        kubectl = _kubectl(home)
+        kubectl = _create_kubectl(home)
         kubectl("delete", SIMULATED_KINDS, f"--selector={SIMULATED}", "--wait=false", PATIENCE)
         kubectl("delete", "--ignore-not-found", "--timeout=120s", *(f"--filename={file}" for file in MANIFESTS))
         crds = installed_by_us(kubectl)
-        objects = _items(kubectl, KUBERAYS) if crds else []
+        objects = _list_items(kubectl, KUBERAYS) if crds else []
     except RayhelmError as error:
         said = error.said if isinstance(error, KubectlError) else str(error)
         say(
@@ -58,20 +58,22 @@ def leave(home: Home, say: Callable[[str], None]) -> None:
         say(f"{len(objects)} objects of KubeRay stay in it without an operator: {', '.join(names[:3])}, ...")
 
 
-def _kubectl(home: Home) -> Kubectl:
+def _create_kubectl(home: Home) -> Kubectl:
     return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
 
 
 def _is_any_deleted(kubectl: Kubectl) -> bool:
     """Return whether an object of KubeRay, or its namespace, is being deleted."""
-    namespaces = {item["metadata"]["name"] for item in _items(kubectl, "namespaces") if _is_deleted(item)}
-    return any(_is_deleted(item) or item["metadata"]["namespace"] in namespaces for item in _items(kubectl, KUBERAYS))
+    namespaces = {item["metadata"]["name"] for item in _list_items(kubectl, "namespaces") if _is_deleted(item)}
+    return any(
+        _is_deleted(item) or item["metadata"]["namespace"] in namespaces for item in _list_items(kubectl, KUBERAYS)
+    )
 
 
 def _is_deleted(item: dict[str, Any]) -> bool:
     return "deletionTimestamp" in item["metadata"]
 
 
-def _items(kubectl: Kubectl, kinds: str) -> list[dict[str, Any]]:
+def _list_items(kubectl: Kubectl, kinds: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = json.loads(kubectl("get", kinds, "-A", "--output=json", PATIENCE))["items"]
     return found

@@ -14,9 +14,9 @@ __all__ = ["alone", "is_held"]
 @contextmanager
 def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterator[None]:
     """Wait until no other process starts or ends this control plane. The lock file is removed afterwards."""
-    path = _path(home)
+    path = _find_path(home)
     path.parent.mkdir(parents=True, exist_ok=True)
-    lock = _held(path, lambda: say("waiting for another command that is changing this control plane"))
+    lock = _acquire(path, lambda: say("waiting for another command that is changing this control plane"))
     try:
         yield
     finally:
@@ -27,7 +27,7 @@ def alone(home: Home, say: Callable[[str], None] = lambda line: None) -> Iterato
 def is_held(home: Home) -> bool:
     """Return whether a command is changing the control plane now."""
     try:
-        lock = os.open(_path(home), os.O_RDWR)
+        lock = os.open(_find_path(home), os.O_RDWR)
     except OSError:
         return False
     try:
@@ -39,11 +39,11 @@ def is_held(home: Home) -> bool:
     return False
 
 
-def _path(home: Home) -> Path:
+def _find_path(home: Home) -> Path:
     return home.folder.with_name(f".{home.name}.lock")
 
 
-def _held(path: Path, waits: Callable[[], None]) -> int:
+def _acquire(path: Path, waits: Callable[[], None]) -> int:
     while True:
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

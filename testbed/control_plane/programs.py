@@ -37,7 +37,7 @@ class Programs:
             except MissingError as error:
                 lacks.append(error)
         if lacks:
-            raise _all_of(lacks)
+            raise _join_errors(lacks)
         kuberay = operator_version(paths["kuberay-operator"])
         crd_files("kuberay", version=kuberay)  # fail before anything is started
         return cls(paths, "" if join else _read_version(paths["kube-apiserver"]), kuberay)
@@ -74,7 +74,7 @@ def _read_version(path: Path) -> str:
     return found[0]
 
 
-def _all_of(lacks: list[MissingError]) -> MissingError:
+def _join_errors(lacks: list[MissingError]) -> MissingError:
     """Join the errors to one message, without repeated fixes."""
     fixes = dict.fromkeys(line for error in lacks for line in error.how.splitlines())
     return MissingError("\n".join(error.what for error in lacks), "\n".join(fixes))

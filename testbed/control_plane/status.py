@@ -34,10 +34,10 @@ def status(home: Home) -> list[State]:
         return []
     plane = ControlPlane(home)
     states = [state_of(plane, name) for name in ORDER if name in plane.record.parts]
-    return [_joined(plane), *states] if plane.record.joined else states
+    return [_read_joined_state(plane), *states] if plane.record.joined else states
 
 
-def _joined(plane: ControlPlane) -> State:
+def _read_joined_state(plane: ControlPlane) -> State:
     port = urlsplit(plane.record.server).port or 443
     try:
         kubectl = Kubectl(program("kubectl"), plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))

@@ -38,17 +38,17 @@ def up(
     with alone(home, say):
         _check_disk_space(home)
         # Checked before any process is stopped: a wrong option must not stop a running control plane.
-        joined = _visited(join, home, programs, anyway, say) if join else None
-        if plane := _earlier(home, programs, port, joined, say):
+        joined = _inspect_joined(join, home, programs, anyway, say) if join else None
+        if plane := _find_earlier(home, programs, port, joined, say):
             return plane
         try:
-            return _fresh(home, programs, port, joined, say)
+            return _start_new(home, programs, port, joined, say)
         except BaseException:
             end_all(home)  # the logs stay until the next `up`
             raise
 
 
-def _visited(join: Path, home: Home, programs: Programs, anyway: bool, say: Say) -> JoinedCluster:
+def _inspect_joined(join: Path, home: Home, programs: Programs, anyway: bool, say: Say) -> JoinedCluster:
     record = home.record()
     before = record.joined if record and record.complete else ""
     joined = inspect_cluster(join, home, programs["kubectl"], before=before, anyway=anyway)
@@ -57,7 +57,9 @@ def _visited(join: Path, home: Home, programs: Programs, anyway: bool, say: Say)
     return joined
 
 
-def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedCluster | None, say: Say) -> ControlPlane:
+def _start_new(
+    home: Home, programs: Programs, port: int | None, joined: JoinedCluster | None, say: Say
+) -> ControlPlane:
     taken: set[int] = set()
     if joined:
         home.write_kubeconfig(joined.kubeconfig)
@@ -65,7 +67,7 @@ def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedClust
             Record(kubernetes=joined.kubernetes, kuberay=programs.kuberay, server=joined.server, joined=joined.uid)
         )
     else:
-        server = f"https://127.0.0.1:{_port(port, taken)}"
+        server = f"https://127.0.0.1:{_choose_port(port, taken)}"
         home.write(Record(kubernetes=programs.kubernetes, kuberay=programs.kuberay, server=server))
     plane = ControlPlane(home)
     if not joined:
@@ -80,7 +82,7 @@ def _fresh(home: Home, programs: Programs, port: int | None, joined: JoinedClust
     return plane
 
 
-def _earlier(
+def _find_earlier(
     home: Home, programs: Programs, port: int | None, joined: JoinedCluster | None, say: Say
 ) -> ControlPlane | None:
     """Return the control plane in this folder, repaired if needed; None if there is no usable one."""
@@ -104,10 +106,10 @@ def _earlier(
         say(f"replacing {record.description}{f', which has another {others[0]}' if others else ''}")
         clear(home, say)
         return None
-    return _fixed(ControlPlane(home), say)
+    return _repair(ControlPlane(home), say)
 
 
-def _fixed(plane: ControlPlane, say: Say) -> ControlPlane:
+def _repair(plane: ControlPlane, say: Say) -> ControlPlane:
     for name in (name for name in ORDER if name in plane.record.parts):
         if plane.is_healthy(name):
             continue
@@ -124,7 +126,7 @@ def _fixed(plane: ControlPlane, say: Say) -> ControlPlane:
     return plane
 
 
-def _port(wanted: int | None, taken: set[int]) -> int:
+def _choose_port(wanted: int | None, taken: set[int]) -> int:
     if wanted is None:
         return find_free_port(taken)
     _check_is_free(wanted, "stop it, or use another port with --port")

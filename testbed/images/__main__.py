@@ -48,11 +48,11 @@ def build(*tags: str) -> Layout:
     with one_at_a_time(LAYOUTS, "images"):
         for tag, make in steps.items():
             if not tags or tag in below.union(tags):
-                _step(tag, layout, make)
+                _run_step(tag, layout, make)
     return layout
 
 
-def _step(tag: str, layout: Layout, make: Callable[[], None]) -> None:
+def _run_step(tag: str, layout: Layout, make: Callable[[], None]) -> None:
     begin = time.monotonic()
     print(f"==> {layout.reference(tag)}", flush=True)
     make()

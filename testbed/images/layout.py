@@ -39,7 +39,7 @@ class Layout:
     def is_made_of(self, tag: str, parts: str) -> bool:
         """Return whether the tag exists and was built from exactly these parts."""
         note = self._note(tag)
-        return tag in self.tags() and note.is_file() and note.read_text() == _digest(parts)
+        return tag in self.tags() and note.is_file() and note.read_text() == _hash_parts(parts)
 
     def make(
         self, tag: str, parts: str, *, base: str = "", layer: Stream | None = None, config: Sequence[str] = ()
@@ -62,7 +62,7 @@ class Layout:
         if config:
             self._umoci("config", image, *config)
         self._umoci("gc", f"--layout={self.folder}")
-        self._note(tag).write_text(_digest(parts))
+        self._note(tag).write_text(_hash_parts(parts))
 
     def digest(self, tag: str) -> str:
         """Return the digest of an image's manifest."""
@@ -115,5 +115,5 @@ class Layout:
             raise RayhelmError(f"umoci {' '.join(arguments)}: {(answer.stderr or answer.stdout).strip()}")
 
 
-def _digest(parts: str) -> str:
+def _hash_parts(parts: str) -> str:
     return hashlib.sha256(parts.encode()).hexdigest()

@@ -40,7 +40,7 @@ def make_packages(
     parts = "\n".join([layout.digest(base), *left_out, *(lock.read_text() for lock in locks)])
     if layout.is_made_of(tag, parts):
         return
-    checkout = _fresh(folder)
+    checkout = _create_folder(folder)
     options = [word for lock in locks for word in ("--requirement", str(lock))]
     # Hard links instead of copies, if uv's cache is on the same disk.
     _install("--require-hashes", "--compile-bytecode", "--link-mode=hardlink", *options, target=checkout)
@@ -51,7 +51,7 @@ def make_packages(
 
 def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
     """Build the image with rayhelm, the commands of the packages and the tiny models on top of `base`."""
-    checkout, commands = _fresh(folder), folder / "opt" / "venv" / "bin"
+    checkout, commands = _create_folder(folder), folder / "opt" / "venv" / "bin"
     _install("--no-build-isolation", "--offline", "--compile-bytecode", str(HERE.root / "python"), target=checkout)
     for family in list_families():
         write_checkpoint(family, folder / MODELS)
@@ -62,7 +62,7 @@ def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
         if path.is_file() and "bin" not in path.relative_to(checkout).parts[:1]
     ]
     files += sorted(commands.iterdir())
-    parts = "\n".join([layout.digest(base), *(f"{path.relative_to(folder)} {_content(path)}" for path in files)])
+    parts = "\n".join([layout.digest(base), *(f"{path.relative_to(folder)} {_hash_content(path)}" for path in files)])
     if not layout.is_made_of(tag, parts):
         layout.make(
             tag, parts, base=base, layer=Stream(folder, ["./opt", f"./{MODELS}"], left_out=[f"{SITE_PACKAGES}/bin"])
@@ -70,7 +70,7 @@ def make_code(layout: Layout, tag: str, base: str, folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def _fresh(folder: Path) -> Path:
+def _create_folder(folder: Path) -> Path:
     if folder.exists():
         shutil.rmtree(folder)
     checkout = folder / SITE_PACKAGES
@@ -105,5 +105,5 @@ def _write_commands(folder: Path) -> None:
                 script.chmod(0o755)
 
 
-def _content(path: Path) -> str:
+def _hash_content(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()

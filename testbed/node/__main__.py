@@ -54,7 +54,7 @@ def up_command(
 ) -> None:
     """Make this computer a Kubernetes node, and return when pods can run. Linux, as root."""
     begin = time.monotonic()
-    node = up(home(), Network.parse(network), operator=operator, agree=lambda text: _agree(text, yes), say=say)
+    node = up(home(), Network.parse(network), operator=operator, agree=lambda text: _confirm(text, yes), say=say)
     print(f"ready after {time.monotonic() - begin:.1f} s: {node.record.description}")
     print(f"export KUBECONFIG={node.home.kubeconfig}")
 
@@ -97,7 +97,7 @@ def status_command(format: FormatOption = Format.text) -> None:
         raise RayhelmError(f"a stopped node left {', '.join(rest)}: `ci/node down` removes it")
     if record is None:
         raise MissingError("no node runs here", "make node")
-    states = _states(place, record)
+    states = _list_states(place, record)
     show(place, record, states, format)
     if not record.complete:
         raise RayhelmError("its start is incomplete: `up` starts again, `down` removes it")
@@ -105,12 +105,12 @@ def status_command(format: FormatOption = Format.text) -> None:
         raise RayhelmError(f"{', '.join(ill)} did not answer: `up` starts again")
 
 
-def _states(place: NodeHome, record: Record) -> list[State]:
+def _list_states(place: NodeHome, record: Record) -> list[State]:
     node = Node(place, Network.of(record.server))
     return [state_of(node, name) for name in ORDER if name in record.parts]
 
 
-def _agree(text: str, yes: bool) -> None:
+def _confirm(text: str, yes: bool) -> None:
     print(text, flush=True)
     if yes:
         return

@@ -45,7 +45,7 @@ def closed(root: Path = ROOT) -> str:
         return f"{shut[0]} cannot be written"
     # Only the root cgroup of the kernel may have processes and delegate controllers.
     inner = (root / "cgroup.type").exists()
-    if is_unified(root) and inner and _off(root) and (root / "cgroup.procs").read_text().strip():
+    if is_unified(root) and inner and _list_disabled_controllers(root) and (root / "cgroup.procs").read_text().strip():
         return f"{root} is the cgroup of a container and has its processes"
     return ""
 
@@ -54,7 +54,7 @@ def make(name: str, root: Path = ROOT) -> list[str]:
     """Create a cgroup in each hierarchy, and return the controllers that were enabled for it (version 2)."""
     switched: list[str] = []
     if is_unified(root):
-        switched = _switch_on(root)
+        switched = _enable_controllers(root)
     for tree in trees(root):
         folder = tree / name
         folder.mkdir(exist_ok=True)
@@ -86,27 +86,27 @@ def remove(name: str, switched: Sequence[str] = (), root: Path = ROOT) -> None:
             _kill(pid)
         time.sleep(0.1)
     for tree in trees(root):
-        for folder in _deepest_first(tree / name):
-            _rmdir(folder)
+        for folder in _list_deepest_first(tree / name):
+            _remove_folder(folder)
     if switched and is_unified(root):
         for controller in switched:
             with suppress(OSError):  # another process uses the controller now
                 (root / "cgroup.subtree_control").write_text(f"-{controller}")
 
 
-def _switch_on(root: Path) -> list[str]:
-    if off := _off(root):
+def _enable_controllers(root: Path) -> list[str]:
+    if off := _list_disabled_controllers(root):
         (root / "cgroup.subtree_control").write_text(" ".join(f"+{name}" for name in off))
     return off
 
 
-def _off(root: Path) -> list[str]:
+def _list_disabled_controllers(root: Path) -> list[str]:
     """Return controllers that are not delegated to child cgroups."""
     on = (root / "cgroup.subtree_control").read_text().split()
     return [name for name in NEEDED if name not in on]
 
 
-def _deepest_first(folder: Path) -> Iterator[Path]:
+def _list_deepest_first(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         return
     below = [path for path in folder.rglob("*") if path.is_dir()]
@@ -114,7 +114,7 @@ def _deepest_first(folder: Path) -> Iterator[Path]:
     yield folder
 
 
-def _rmdir(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     """Remove a cgroup. It stays busy for a moment after its last process has ended."""
     for _ in range(50):
         try:

@@ -34,13 +34,15 @@ def control_plane(programs: dict[str, Path], home: NodeHome, network: Network) -
         ],
         controllers: [
             *bare.controller_manager(
-                programs[controllers], certificates, _kubeconfig(home, controllers), PORTS[controllers]
+                programs[controllers], certificates, _find_kubeconfig(home, controllers), PORTS[controllers]
             ),
             *[here, "--allocate-node-cidrs", f"--cluster-cidr={network.pods}"],
             f"--service-cluster-ip-range={network.services}",
         ],
         scheduler: [
-            *bare.kube_scheduler(programs[scheduler], certificates, _kubeconfig(home, scheduler), PORTS[scheduler]),
+            *bare.kube_scheduler(
+                programs[scheduler], certificates, _find_kubeconfig(home, scheduler), PORTS[scheduler]
+            ),
             here,
         ],
     }
@@ -52,7 +54,7 @@ def containerd(program: Path, home: NodeHome) -> list[str]:
 
 def kubelet(program: Path, home: NodeHome, network: Network) -> list[str]:
     return [
-        *[str(program), f"--config={home.config}/kubelet.yaml", f"--kubeconfig={_kubeconfig(home, 'kubelet')}"],
+        *[str(program), f"--config={home.config}/kubelet.yaml", f"--kubeconfig={_find_kubeconfig(home, 'kubelet')}"],
         *[f"--hostname-override={NODE}", f"--node-ip={network.node}", "--root-dir=/var/lib/kubelet"],
     ]
 
@@ -63,11 +65,11 @@ def kube_proxy(program: Path, home: NodeHome) -> list[str]:
 
 def kube_router(program: Path, home: NodeHome, network: Network) -> list[str]:
     return [
-        *[str(program), f"--kubeconfig={_kubeconfig(home, 'kube-router')}", f"--hostname-override={NODE}"],
+        *[str(program), f"--kubeconfig={_find_kubeconfig(home, 'kube-router')}", f"--hostname-override={NODE}"],
         *["--run-firewall=true", "--run-router=false", "--run-service-proxy=false"],
         *[f"--service-cluster-ip-range={network.services}", f"--health-port={PORTS['kube-router']}"],
     ]
 
 
-def _kubeconfig(home: NodeHome, user: str) -> Path:
+def _find_kubeconfig(home: NodeHome, user: str) -> Path:
     return home.folder / f"{user}.kubeconfig"

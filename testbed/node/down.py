@@ -40,7 +40,7 @@ def clear(
         _wait_for_deletions(home)
     ended = _end_all(home)
     unplug(home)
-    cgroups.remove(home.cgroup, _switched(home))
+    cgroups.remove(home.cgroup, _read_enabled_controllers(home))
     if mounts := mounted_below(home.folder):
         raise RayhelmError(f"{mounts[0]} is still mounted: run umount, then `ci/node down`")
     if keep_images and (home.lib / "containerd").exists():
@@ -93,7 +93,7 @@ def _end_all(home: NodeHome) -> int:
         raise RayhelmError(str(error)) from None
 
 
-def _switched(home: NodeHome) -> list[str]:
+def _read_enabled_controllers(home: NodeHome) -> list[str]:
     try:
         found: list[str] = json.loads((home.folder / "switched.json").read_text())
     except (OSError, ValueError):

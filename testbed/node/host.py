@@ -127,24 +127,26 @@ def look(home: NodeHome, network: Network, *, images: bool = False) -> Facts:
         compiler=_has_compiler(),
         controllers=tuple(cgroups.lacking()),
         closed=cgroups.closed(),
-        features=() if absent else tuple(_untried()),
+        features=() if absent else tuple(_try_features()),
         clashes=() if "ip" in absent else tuple(network.clashes(taken(home))),
         hidden=any(home.folder.resolve().is_relative_to(folder) for folder in HIDDEN),
-        memory=_free_memory(),
-        disk=shutil.disk_usage(_existing(home.folder)).free,
-        unmade=_of_programs() + (_of_images() if images else 0),
+        memory=_measure_free_memory(),
+        disk=shutil.disk_usage(_find_existing(home.folder)).free,
+        unmade=_estimate_program_disk() + (_estimate_image_disk() if images else 0),
     )
 
 
 def packages() -> list[str]:
     """Return the missing Debian packages for a node and for images."""
-    return _packages([program for program in (*PACKAGES, *IMAGES) if shutil.which(program) is None], _has_compiler())
+    return _select_packages(
+        [program for program in (*PACKAGES, *IMAGES) if shutil.which(program) is None], _has_compiler()
+    )
 
 
 def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str, str]]:
     """Return everything that is missing, each with a fix."""
     found: list[tuple[str, str]] = []
-    if named := _packages(facts.absent, facts.compiler):
+    if named := _select_packages(facts.absent, facts.compiler):
         wanted = [
             *facts.absent,
             *(() if facts.compiler else ("a C compiler with libseccomp, which runc is built with",)),
@@ -181,12 +183,12 @@ def lacks(facts: Facts, network: Network, room: Room = Room()) -> list[tuple[str
     return found
 
 
-def _packages(absent: Sequence[str], compiler: bool) -> list[str]:
+def _select_packages(absent: Sequence[str], compiler: bool) -> list[str]:
     names = {**PACKAGES, **IMAGES}
     return list(dict.fromkeys([*(names[program] for program in absent), *([] if compiler else BUILD)]))
 
 
-def _untried() -> Iterator[tuple[str, str, str]]:
+def _try_features() -> Iterator[tuple[str, str, str]]:
     """Yield each missing kernel feature with the error and a possible fix."""
     if why := tried("unshare", *NAMESPACES, "true"):
         yield "namespaces (CONFIG_NAMESPACES)", why, "run it outside of a container, or in a privileged one"
@@ -201,18 +203,18 @@ def _has_compiler() -> bool:
     return "runc" not in missing(group="node") or (shutil.which("gcc") is not None and SECCOMP.exists())
 
 
-def _of_programs() -> float:
+def _estimate_program_disk() -> float:
     """Return the disk space for programs that are not built yet, GiB."""
     every = tools(HERE)
     modules = {module.name: module.recipe.disk for name in missing(group="node") if (module := every[name].module)}
     return sum(disk.modules + disk.cache + disk.programs for disk in modules.values()) / 1024
 
 
-def _of_images() -> float:
+def _estimate_image_disk() -> float:
     return 0 if "cpu" in Layout(LAYOUTS / "ray").tags() else 6
 
 
-def _free_memory() -> float:
+def _measure_free_memory() -> float:
     """Return the free memory in bytes, as set-up measures it: within the limit of a container."""
     return float(output("bash", "-c", f"source {HERE.root}/ci/host.bash; free_memory_gib")) * 2**30
 
@@ -240,7 +242,7 @@ def overlaps(routes: list[dict[str, str]], addresses: list[dict[str, object]], *
     return found
 
 
-def _existing(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder

@@ -33,10 +33,10 @@ def give(home: NodeHome, pid: int, layout: Layout, tag: str) -> str:
     """Import an image into the node's containerd, and return its reference."""
     reference = layout.reference(tag)
     manifest = layout.blobs(tag)[0]
-    if any(line.split()[:3:2] == [reference, manifest] for line in _ctr(pid, "images", "ls").splitlines()):
+    if any(line.split()[:3:2] == [reference, manifest] for line in _run_ctr(pid, "images", "ls").splitlines()):
         return reference
-    there = frozenset(_ctr(pid, "content", "ls", "--quiet").split())
-    command = _command(pid, "images", "import", "-")
+    there = frozenset(_run_ctr(pid, "content", "ls", "--quiet").split())
+    command = _build_command(pid, "images", "import", "-")
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as reader:
         assert reader.stdin
         with suppress(BrokenPipeError):  # the error of the reader is reported below
@@ -58,9 +58,9 @@ def wait_until_reported(kubectl: Kubectl, reference: str) -> None:
     wait_until(reported, what=f"the node to list {reference}", timeout=120, poll=1)
 
 
-def _ctr(pid: int, *arguments: str) -> str:
-    return output(*_command(pid, *arguments))
+def _run_ctr(pid: int, *arguments: str) -> str:
+    return output(*_build_command(pid, *arguments))
 
 
-def _command(pid: int, *arguments: str) -> list[str]:
+def _build_command(pid: int, *arguments: str) -> list[str]:
     return enter(pid, [str(program("ctr")), f"--address={CONTAINERD}", "--namespace=k8s.io", *arguments])

@@ -20,13 +20,13 @@ def install_operator(kubectl: Kubectl) -> str:
     files = crd_files("kuberay", version=version)
     kubectl.apply_files(*files)
     kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
-    kubectl.apply(yaml.safe_dump(_rights()))
+    kubectl.apply(yaml.safe_dump(_read_cluster_role()))
     kubectl.apply_files(MANIFEST)
     kubectl("rollout", "status", "deployment/kuberay-operator", "--namespace=kuberay-system", "--timeout=300s")
     return version
 
 
-def _rights() -> dict[str, object]:
+def _read_cluster_role() -> dict[str, object]:
     """Return the ClusterRole of the operator, which is the same as in KubeRay's own chart."""
     objects = (item for file in ACCOUNTS for item in yaml.safe_load_all(file.read_text()))
     (role,) = (item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ClusterRole", RIGHTS))

@@ -69,7 +69,7 @@ def up(
     start."""
     _has_tools(operator)
     with alone(home, say):
-        if node := _running(home, network):
+        if node := _find_running(home, network):
             return _with_operator(node, say) if operator and not node.record.kuberay else node
         if home.folder.exists() or alive(home):
             say("removing the remains of another node")
@@ -78,7 +78,7 @@ def up(
         agree(touches(home, network))
         kept = home.kept.exists()
         try:
-            node = _fresh(home, network, say)
+            node = _start_new(home, network, say)
             return _with_operator(node, say) if operator else node
         except BaseException:
             clear(home, say, keep_images=kept, logs=True)
@@ -93,7 +93,7 @@ def _has_tools(operator: bool) -> None:
         crd_files("kuberay", version=found("kuberay-operator").version)
 
 
-def _running(home: NodeHome, network: Network) -> Node | None:
+def _find_running(home: NodeHome, network: Network) -> Node | None:
     record = home.record()
     if record is None or not record.complete:
         return None
@@ -103,7 +103,7 @@ def _running(home: NodeHome, network: Network) -> Node | None:
     return node if all(node.is_healthy(part) for part in record.parts) else None
 
 
-def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
+def _start_new(home: NodeHome, network: Network, say: Say) -> Node:
     say("images of one program")
     layouts = images.small_ones()
 
@@ -136,36 +136,36 @@ def _fresh(home: NodeHome, network: Network, say: Say) -> Node:
         _begin(node, pid, name, command)
         if name in ("etcd", "kube-apiserver"):
             node.wait(name)
-    kubectl = _kubectl(home)
+    kubectl = _create_kubectl(home)
     kubectl.apply_files(MANIFESTS / "kube-router.yaml")
 
     say("containerd, kubelet, kube-proxy, kube-router")
-    _begin(node, pid, "containerd", components.containerd(program("containerd"), home), _path())
+    _begin(node, pid, "containerd", components.containerd(program("containerd"), home), _build_path())
     node.wait("containerd")
     for layout in layouts:
         images.give(home, pid, layout, "node")
-    _begin(node, pid, "kubelet", components.kubelet(program("kubelet"), home, network), _path())
+    _begin(node, pid, "kubelet", components.kubelet(program("kubelet"), home, network), _build_path())
     _begin(node, pid, "kube-proxy", components.kube_proxy(program("kube-proxy"), home))
     # kube-router exits if the node is not registered.
-    _registered(kubectl)
+    _wait_until_registered(kubectl)
     _begin(node, pid, "kube-router", components.kube_router(program("kube-router"), home, network))
     for name in ORDER:
         node.wait(name)
 
     say("names")
-    _names(kubectl, network)
+    _start_dns(kubectl, network)
     node.home.write(node.record.model_copy(update={"complete": True}))
     return node
 
 
 def _with_operator(node: Node, say: Say) -> Node:
     say("KubeRay")
-    version = install_operator(_kubectl(node.home))
+    version = install_operator(_create_kubectl(node.home))
     node.home.write(node.record.model_copy(update={"kuberay": version}))
     return node
 
 
-def _kubectl(home: NodeHome) -> Kubectl:
+def _create_kubectl(home: NodeHome) -> Kubectl:
     return Kubectl(program("kubectl"), home.kubeconfig, run=run_of(home, "kubectl"))
 
 
@@ -181,7 +181,7 @@ def _begin(node: Node, pid: int, name: str, command: list[str], environment: dic
     )
 
 
-def _path() -> dict[str, str]:
+def _build_path() -> dict[str, str]:
     """Return PATH with the folders of runc and its shim, where containerd looks for them."""
     ours = {str(program(name).parent): None for name in ("containerd-shim-runc-v2", "runc")}
     return {"PATH": ":".join([*ours, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])}
@@ -216,7 +216,7 @@ def _write_files(home: NodeHome, network: Network, server: str) -> None:
         (home.config / f"{name}.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
 
 
-def _registered(kubectl: Kubectl) -> None:
+def _wait_until_registered(kubectl: Kubectl) -> None:
     """Wait until the kubelet has registered the node."""
     wait_until(
         lambda: kubectl("get", "node", NODE, "--ignore-not-found", "--output=name") or None,
@@ -225,7 +225,7 @@ def _registered(kubectl: Kubectl) -> None:
     )
 
 
-def _names(kubectl: Kubectl, network: Network) -> None:
+def _start_dns(kubectl: Kubectl, network: Network) -> None:
     kubectl("wait", "node", NODE, "--for=condition=Ready", "--timeout=180s")
     text = Template((MANIFESTS / "coredns.yaml").read_text()).substitute(
         dns=network.dns, image="rayhelm.local/coredns:node", corefile=json.dumps(settings.corefile())

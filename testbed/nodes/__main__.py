@@ -30,11 +30,11 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("-o", dest="output", choices=["yaml"], help="print the manifests, and do not use a cluster")
     chosen = parser.parse_args(arguments)
     try:
-        manifests = _manifests(chosen)
+        manifests = _build_manifests(chosen)
         if chosen.output:
             print(yaml.safe_dump_all(manifests, sort_keys=False), end="")
         else:
-            apply(manifests, _kubeconfig(chosen.kubeconfig))
+            apply(manifests, _find_kubeconfig(chosen.kubeconfig))
             print(reported(manifests))
     except RayhelmError as error:
         print(error, file=sys.stderr)
@@ -54,7 +54,7 @@ def reported(manifests: list[dict[str, Any]]) -> str:
     return f"{kinds['Node']} nodes with {gpus}{more}"
 
 
-def _manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:
+def _build_manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     if (chosen.fleet is None) == (chosen.gpus is None):
         raise UsageError("a fleet file or a number of GPUs is required: python -m testbed.nodes --gpus 1000")
     if chosen.cpu_nodes < 0:
@@ -68,7 +68,7 @@ def _manifests(chosen: argparse.Namespace) -> list[dict[str, Any]]:
     return [*nodes, *cpu_nodes(chosen.cpu_nodes), *volumes(loaded, chosen.cluster)]
 
 
-def _kubeconfig(named: Path | None) -> Path:
+def _find_kubeconfig(named: Path | None) -> Path:
     path = named or Path(os.environ.get("KUBECONFIG", ""))
     if not path.is_file():
         said = f"there is no {path}" if named or "KUBECONFIG" in os.environ else "no kubeconfig is set"

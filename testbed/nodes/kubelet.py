@@ -27,8 +27,8 @@ def stop_kubelet(node: str, kubeconfig: Path, *, noticed: bool = True) -> None:
         return
     _wait_for_kwok(kubeconfig)
     _set_ready("Unknown", ["node", node], kubeconfig, reason="NodeStatusUnknown")
-    for pod in _pods_on(node, kubeconfig):
-        _set_ready("False", _named(pod), kubeconfig)
+    for pod in _list_pods(node, kubeconfig):
+        _set_ready("False", _name_pod(pod), kubeconfig)
 
 
 def start_kubelet(node: str, kubeconfig: Path) -> None:
@@ -41,9 +41,9 @@ def lose_node(node: str, kubeconfig: Path) -> None:
 
     Raises RayhelmError if the node does not exist."""
     kubectl(kubeconfig, "delete", "node", node)
-    for pod in _pods_on(node, kubeconfig):
+    for pod in _list_pods(node, kubeconfig):
         # No kubelet is left to report that it has ended.
-        kubectl(kubeconfig, "delete", *_named(pod), "--force", "--grace-period=0", "--ignore-not-found")
+        kubectl(kubeconfig, "delete", *_name_pod(pod), "--force", "--grace-period=0", "--ignore-not-found")
 
 
 def _wait_for_kwok(kubeconfig: Path) -> None:
@@ -60,12 +60,12 @@ def _wait_for_kwok(kubeconfig: Path) -> None:
         kubectl(kubeconfig, "delete", "node", name)
 
 
-def _pods_on(node: str, kubeconfig: Path) -> list[dict[str, Any]]:
+def _list_pods(node: str, kubeconfig: Path) -> list[dict[str, Any]]:
     pods = kubectl(kubeconfig, "get", "pods", "-A", f"--field-selector=spec.nodeName={node}", "--output=json")
     return [pod for pod in json.loads(pods)["items"] if pod["status"].get("phase") == "Running"]
 
 
-def _named(pod: dict[str, Any]) -> list[str]:
+def _name_pod(pod: dict[str, Any]) -> list[str]:
     return ["pod", pod["metadata"]["name"], f"--namespace={pod['metadata']['namespace']}"]
 
 

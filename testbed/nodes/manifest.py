@@ -27,7 +27,7 @@ def node(host: Host) -> dict[str, Any]:
         "memory": str(host.size.memory),
         "ephemeral-storage": DISK,
         "pods": str(PODS),
-        **_devices(host),
+        **_list_devices(host),
     }
     taints = [{"key": taint.key, "value": taint.value, "effect": taint.effect} for taint in host.taints]
     return {
@@ -36,14 +36,14 @@ def node(host: Host) -> dict[str, Any]:
         "metadata": {
             "name": host.name,
             "annotations": {"kwok.x-k8s.io/node": "fake"},
-            "labels": _labels(host),
+            "labels": _build_labels(host),
         },
         **({"spec": {"taints": taints}} if taints else {}),
         "status": {"capacity": capacity, "allocatable": dict(capacity)},
     }
 
 
-def _devices(host: Host) -> dict[str, str]:
+def _list_devices(host: Host) -> dict[str, str]:
     offered = host.parts or ({host.gpu_kind.resource: host.gpus} if host.gpu_kind else {})
     devices = {resource: str(count) for resource, count in offered.items()}
     if host.rdma_resource:
@@ -51,7 +51,7 @@ def _devices(host: Host) -> dict[str, str]:
     return devices
 
 
-def _labels(host: Host) -> dict[str, str]:
+def _build_labels(host: Host) -> dict[str, str]:
     kind = f"{host.gpu_kind.id}-x{host.gpus}" if host.gpu_kind else "cpu"
     return {
         "kubernetes.io/hostname": host.name,

@@ -27,7 +27,7 @@ def simulated(loaded: LoadedFleet, cluster: str = "", known: Catalog | None = No
     Raises UsageError for a cluster that the fleet does not have, FleetError for GPUs that no chart can request."""
     region, known, names = cluster_of(loaded, cluster), known or load_catalog(), set[str]()
     pools = [(name, pool) for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
-    return [node(host) for name, pool in pools for host in _hosts(name, pool, loaded, known, names)]
+    return [node(host) for name, pool in pools for host in _list_hosts(name, pool, loaded, known, names)]
 
 
 def cpu_nodes(count: int, *, cpus: float = 16, memory_gib: int = 64, region: str = "main") -> list[dict[str, Any]]:
@@ -43,7 +43,7 @@ def uniform(
 
     Raises FleetError for a GPU that the catalog does not know."""
     gpu_kind, like = load_catalog().gpu(gpu), Pool(gpu=gpu, nodes=nodes, gpus_per_node=per_node)
-    size, taints = size_of(like, per_node), (_vendors_taint(gpu_kind),)
+    size, taints = size_of(like, per_node), (_build_taint(gpu_kind),)
     hosts = (
         Host(f"{pool}-{index}", pool, size, "main", gpu_kind=gpu_kind, gpus=per_node, taints=taints)
         for index in range(nodes)
@@ -65,8 +65,8 @@ def cluster_of(loaded: LoadedFleet, wanted: str) -> str:
     raise UsageError(f"fleet `{loaded.fleet.fleet}` {asked}; name one of: {', '.join(there)}")
 
 
-def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: set[str]) -> Iterator[Host]:
-    for index, (gpu, gpus, own, labels) in enumerate(_machines(name, pool)):
+def _list_hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: set[str]) -> Iterator[Host]:
+    for index, (gpu, gpus, own, labels) in enumerate(_list_machines(name, pool)):
         gpu_kind = known.gpu(gpu)
         if not labeler(gpu_kind.vendor):
             problem = loaded.document.problem(("pools", name), f"no chart requests {gpu_kind.resource} ({gpu_kind.id})")
@@ -74,7 +74,7 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
         spot = spot_marks()[pool.spot] if pool.spot else None
         cut = partition_gpus(name, pool, gpu_kind, loaded, known)
         yield Host(
-            name=_unique(own or f"{name}-{index}", names),
+            name=_make_unique(own or f"{name}-{index}", names),
             pool=name,
             size=size_of(pool, gpus * sum(count for _, count in cut.parts) if cut else gpus),
             region=pool.cluster,
@@ -84,23 +84,28 @@ def _hosts(name: str, pool: Pool, loaded: LoadedFleet, known: Catalog, names: se
             mig=dict(cut.layout) if cut else {},
             slices=cut.slices if cut else 0,
             rdma_resource=pool.rdma_resource,
-            labels={**pool.node_selector, **labels, **_chosen(name, cut), **({spot.key: spot.value} if spot else {})},
+            labels={
+                **pool.node_selector,
+                **labels,
+                **_choose_label(name, cut),
+                **({spot.key: spot.value} if spot else {}),
+            },
             taints=(
-                _vendors_taint(gpu_kind),
+                _build_taint(gpu_kind),
                 *(Taint(spot.key, spot.value) for _ in [0] if spot and spot.tainted),
                 *(Taint(item.key, item.value or "", item.effect or "NoSchedule") for item in pool.tolerations),
             ),
         )
 
 
-def _chosen(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
+def _choose_label(pool: str, cut: GpuPartitioning | None) -> dict[str, str]:
     """Return the node label that selects the sharing of the GPUs, as in NOTES of chart `platform`."""
     if not cut or cut.parts[0][0].vendor != "nvidia":
         return {}
     return {"nvidia.com/mig.config" if cut.layout else "nvidia.com/device-plugin.config": pool}
 
 
-def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dict[str, str]]]:
+def _list_machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dict[str, str]]]:
     """GPU kind, GPU count, own name and labels of each host of a pool."""
     for host in pool.hosts:
         yield host.gpu, host.gpus, host.name, host.node_selector
@@ -108,12 +113,12 @@ def _machines(name: str, pool: Pool) -> Iterator[tuple[str, int, str | None, dic
         yield from [(pool.gpu or "", pool.gpus_per_node or 1, None, {})] * (pool.nodes or 1)
 
 
-def _vendors_taint(gpu_kind: GpuKind) -> Taint:
+def _build_taint(gpu_kind: GpuKind) -> Taint:
     """Return the taint that clouds set on nodes with GPUs, which keeps other pods off."""
     return Taint(gpu_kind.resource, "present")
 
 
-def _unique(name: str, names: set[str]) -> str:
+def _make_unique(name: str, names: set[str]) -> str:
     """Return a unique node name: hosts of two pools can have the same name."""
     while name in names:
         name += "-2"

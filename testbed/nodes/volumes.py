@@ -16,10 +16,10 @@ def volumes(loaded: LoadedFleet, cluster: str = "", count: int = 16) -> list[dic
 
     Raises UsageError for a cluster that the fleet does not have."""
     name = loaded.fleet.clusters[cluster_of(loaded, cluster)].weights.storage_class or ""
-    return [*([_storage_class(name)] if name else []), *(_volume(name, index) for index in range(count))]
+    return [*([_build_storage_class(name)] if name else []), *(_build_volume(name, index) for index in range(count))]
 
 
-def _storage_class(name: str) -> dict[str, Any]:
+def _build_storage_class(name: str) -> dict[str, Any]:
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
@@ -29,7 +29,7 @@ def _storage_class(name: str) -> dict[str, Any]:
     }
 
 
-def _volume(storage_class: str, index: int) -> dict[str, Any]:
+def _build_volume(storage_class: str, index: int) -> dict[str, Any]:
     name = f"simulated-{storage_class or 'default'}-{index}"
     return {
         "apiVersion": "v1",

@@ -14,13 +14,13 @@ from testbed.ray_stand_in.server import Server
 
 def main() -> None:
     try:
-        _run(_arguments())
+        _run(_parse_arguments())
     except RayhelmError as error:
         print(error, file=sys.stderr)
         sys.exit(error.exit_code)
 
 
-def _arguments() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m testbed.ray_stand_in", description="A stand-in for Ray.")
     parser.add_argument("--port", type=int, required=True, help="port on 127.0.0.1; 0: a free one")
     parser.add_argument("--kubeconfig", type=Path, required=True)

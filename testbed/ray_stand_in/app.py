@@ -48,13 +48,13 @@ class App:
         except ValueError as error:
             return text(400, f"{request.target}: {error}")
         try:
-            return self._proxied(request, url, port)
+            return self._answer_proxied(request, url, port)
         except Dead as dead:
             return text(502, str(dead))
         except Unreachable as error:
             return text(502, f"the API server does not answer: {error}")
 
-    def _proxied(self, request: Request, url: SplitResult, port: int) -> Answer | NoAnswer:
+    def _answer_proxied(self, request: Request, url: SplitResult, port: int) -> Answer | NoAnswer:
         if url.scheme != "http":
             raise Dead(f"{request.target}: only http is supported")
         if not self._ready():
@@ -62,15 +62,15 @@ class App:
         host = url.hostname or ""
         if _is_ip(host):
             return self._serve(request, url, head_of_ip(self._objects, host), port)
-        return self._dash(request, url, head_of_service(self._objects, host, self._domain), port)
+        return self._answer_dashboard(request, url, head_of_service(self._objects, host, self._domain), port)
 
-    def _dash(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | NoAnswer:
+    def _answer_dashboard(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | NoAnswer:
         if port != head.pod.dashboard_port:
             where = f"listens on {head.pod.dashboard_port}" if head.pod.dashboard_port else "cannot be reached"
             raise Dead(f"no process listens on port {port}: the dashboard of {head.pod.name} {where}")
         failure = self._failures.of(head)
         if failure.hang:
-            return self._no_answer(head)
+            return self._build_no_answer(head)
         return self._dashboard(request, url, head, failure)
 
     def _serve(self, request: Request, url: SplitResult, head: Head, port: int) -> Answer | NoAnswer:
@@ -85,14 +85,14 @@ class App:
             raise Dead(f"no process listens on port {port}: Serve on {head.pod.name} listens on {listens}")
         failure = self._failures.of(head)
         if failure.hang:
-            return self._no_answer(head)
+            return self._build_no_answer(head)
         if (request.method, url.path) != ("GET", "/-/healthz"):
             return text(404, f"the stand-in for Ray does not answer {request.method} {url.path}")
         if failure.serve:
             return text(failure.serve, "set to fail")
         return text(200, "success") if deployed.has_routes else text(503, "Route table is not populated yet.")
 
-    def _no_answer(self, head: Head) -> NoAnswer:
+    def _build_no_answer(self, head: Head) -> NoAnswer:
         return NoAnswer(lambda: self._failures.of(head).hang)
 
 

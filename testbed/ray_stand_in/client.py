@@ -50,11 +50,11 @@ class RayStandIn:
 
     def puts(self, namespace: str, name: str) -> tuple[Put, ...]:
         """Return all PUTs in order of time, including refused ones and those to deleted clusters of this name."""
-        return tuple(map(Put.model_validate, self._instructions(namespace, name)["puts"]))
+        return tuple(map(Put.model_validate, self._read_state(namespace, name)["puts"]))
 
     def failure(self, namespace: str, name: str) -> Failure | None:
         """Return the failure that was set for exactly this name."""
-        reported = self._instructions(namespace, name)["failure"]
+        reported = self._read_state(namespace, name)["failure"]
         return None if reported is None else Failure.model_validate(reported)
 
     def fail(self, namespace: str, name: str, **reported: Unpack[FailureFields]) -> None:
@@ -75,7 +75,7 @@ class RayStandIn:
         finally:
             self.heal(namespace, name)
 
-    def _instructions(self, namespace: str, name: str) -> dict[str, Any]:
+    def _read_state(self, namespace: str, name: str) -> dict[str, Any]:
         reported: dict[str, Any] = self._ask("GET", f"/-/stand-in/{namespace}/{name}").json()
         return reported
 

@@ -36,12 +36,12 @@ class Control:
         if (request.method, request.target) == ("GET", "/-/stand-in"):
             return as_json({"ready": self._ready(), "checked_by": self._checked_by()})
         place = PLACE.fullmatch(request.target)
-        known = {"GET": self._tell, "PUT": self._fail, "DELETE": self._heal}
+        known = {"GET": self._answer_state, "PUT": self._fail, "DELETE": self._heal}
         if not place or request.method not in known:
             return text(404, f"{request.method} {request.target}: this is a stand-in for Ray; as a proxy it takes URLs")
         return known[request.method](place["namespace"], place["name"], request.body)
 
-    def _tell(self, namespace: str, name: str, _: bytes) -> Answer:
+    def _answer_state(self, namespace: str, name: str, _: bytes) -> Answer:
         failure = self._failures.reported(namespace, name)
         return as_json(
             {

@@ -46,7 +46,7 @@ class Dashboard:
         deployed = self._memory.deployed(head)
         if deployed is None:
             return as_json(NOTHING_DEPLOYED)
-        answer = details(deployed, self._statuses(head, deployed, failure))
+        answer = details(deployed, self._find_statuses(head, deployed, failure))
         return as_json({**answer, "applications": {}} if asked.lower() == "imperative" else answer)
 
     def _put(self, request: Request, url: SplitResult, head: Head, failure: Failure) -> Answer:
@@ -64,16 +64,16 @@ class Dashboard:
         self._memory.accept(head, config)
         return text(200)
 
-    def _statuses(self, head: Head, deployed: Deployed, failure: Failure) -> dict[str, tuple[str, str]]:
+    def _find_statuses(self, head: Head, deployed: Deployed, failure: Failure) -> dict[str, tuple[str, str]]:
         names = frozenset(map(name_of, deployed.config["applications"]))
         lacks = lacking(self._objects, head.cluster)
         running = deployed.running if lacks else names.difference(failure.applications)
         self._memory.note_running(head, deployed.config, running | deployed.running)
         reason = ", ".join(f"group {group} lacks {count} Ready pods" for group, count in lacks.items())
-        return {name: _status(name, failure, running, reason) for name in names}
+        return {name: _find_status(name, failure, running, reason) for name in names}
 
 
-def _status(name: str, failure: Failure, was_running: frozenset[str], reason: str) -> tuple[str, str]:
+def _find_status(name: str, failure: Failure, was_running: frozenset[str], reason: str) -> tuple[str, str]:
     if name in failure.applications:
         return failure.applications[name], "set to fail"
     if not reason:

@@ -36,13 +36,13 @@ def details(deployed: Deployed, statuses: Mapping[str, tuple[str, str]]) -> dict
         "http_options": deployed.started_with.get("http_options") or {},
         "target_capacity": deployed.config.get("target_capacity"),
         "applications": {
-            name_of(application): _application(application, deployed.time, *statuses[name_of(application)])
+            name_of(application): _build_application(application, deployed.time, *statuses[name_of(application)])
             for application in deployed.config["applications"]
         },
     }
 
 
-def _application(config: Mapping[str, Any], time: float, status: str, message: str) -> dict[str, Any]:
+def _build_application(config: Mapping[str, Any], time: float, status: str, message: str) -> dict[str, Any]:
     return {
         "name": name_of(config),
         "route_prefix": config.get("route_prefix", "/"),
@@ -54,13 +54,13 @@ def _application(config: Mapping[str, Any], time: float, status: str, message: s
         "source": "declarative",
         "external_scaler_enabled": config.get("external_scaler_enabled", False),
         "deployments": {
-            deployment["name"]: _deployment(deployment, status, message)
+            deployment["name"]: _build_deployment(deployment, status, message)
             for deployment in config.get("deployments") or ()
         },
     }
 
 
-def _deployment(config: Mapping[str, Any], application_status: str, message: str) -> dict[str, Any]:
+def _build_deployment(config: Mapping[str, Any], application_status: str, message: str) -> dict[str, Any]:
     status, trigger = _DEPLOYMENT.get(application_status, ("UPDATING", "CONFIG_UPDATE_STARTED"))
     return {
         "name": config["name"],
@@ -68,13 +68,13 @@ def _deployment(config: Mapping[str, Any], application_status: str, message: str
         "status_trigger": trigger,
         "message": message,
         "deployment_config": config,
-        "target_num_replicas": _target(config),
+        "target_num_replicas": _count_target(config),
         "required_resources": {},
         "replicas": [],
     }
 
 
-def _target(config: Mapping[str, Any]) -> int:
+def _count_target(config: Mapping[str, Any]) -> int:
     fixed = config.get("num_replicas")
     if isinstance(fixed, int):
         return fixed

@@ -33,7 +33,7 @@ def head_of_service(objects: Objects, host: str, domain: str) -> Head:
         raise Dead(f"{host or 'an empty host'} is neither the Service of a head nor the IP of one")
     for cluster in objects.clusters():
         if (cluster.namespace, cluster.head_service) == (namespace, service):
-            return Head(cluster, _head_pod(objects, cluster))
+            return Head(cluster, _find_head_pod(objects, cluster))
     raise Dead(f"no RayCluster of namespace {namespace} has a head Service {service}")
 
 
@@ -57,7 +57,7 @@ def lacking(objects: Objects, cluster: Cluster) -> dict[str, int]:
     return {group: least - ready[group] for group, least in cluster.minimum.items() if ready[group] < least}
 
 
-def _head_pod(objects: Objects, cluster: Cluster) -> Pod:
+def _find_head_pod(objects: Objects, cluster: Cluster) -> Pod:
     heads = [pod for pod in objects.pods() if pod.owner == cluster.uid and pod.is_head]
     ready = [pod for pod in heads if pod.ready]
     if len(ready) == 1:

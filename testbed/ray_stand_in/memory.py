@@ -87,7 +87,7 @@ class Memory:
         """Apply a configuration. Unchanged applications keep running."""
         with self._lock:
             before = self.deployed(head)
-            unchanged = _unchanged(before.config, config) if before else frozenset[str]()
+            unchanged = _find_unchanged(before.config, config) if before else frozenset[str]()
             deployed = Deployed(
                 config=config,
                 time=time.time(),
@@ -124,7 +124,7 @@ def _put(head: Head, body: Any, status: int, answer: str) -> Put:
     return Put(time=time.time(), cluster=head.cluster.name, head=head.pod.uid, status=status, answer=answer, body=body)
 
 
-def _unchanged(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
+def _find_unchanged(before: dict[str, Any], now: dict[str, Any]) -> frozenset[str]:
     if before.get("target_capacity") != now.get("target_capacity"):
         return frozenset()
     same = [application for application in now["applications"] if application in before["applications"]]

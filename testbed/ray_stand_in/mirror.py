@@ -49,12 +49,12 @@ class Followed(Generic[T]):
             try:
                 version = self._list()
                 if lost:
-                    _say(f"{self._what}: the API server is back")
+                    _log(f"{self._what}: the API server is back")
                 lost = False
                 self._watch(version)
             except _LOST as error:
                 if not lost:
-                    _say(f"{self._what}: trying again until the API server answers: {error}")
+                    _log(f"{self._what}: trying again until the API server answers: {error}")
                 lost = True
             pause()
 
@@ -87,9 +87,9 @@ class Mirror:
 
     def __init__(self, kubeconfig: Path) -> None:
         self._kubeconfig = kubeconfig
-        self._secrets = _client(kubeconfig, timeout=5)
-        self._pods = Followed("pods", _asker(kubeconfig, "v1", "pods", RAY_PODS), pod_of)
-        self._clusters = Followed("RayClusters", _asker(kubeconfig, "ray.io/v1", "rayclusters"), cluster_of)
+        self._secrets = _create_client(kubeconfig, timeout=5)
+        self._pods = Followed("pods", _create_asker(kubeconfig, "v1", "pods", RAY_PODS), pod_of)
+        self._clusters = Followed("RayClusters", _create_asker(kubeconfig, "ray.io/v1", "rayclusters"), cluster_of)
         self._ended = threading.Event()
 
     def start(self) -> None:
@@ -123,9 +123,9 @@ class Mirror:
         return None if value is None else base64.b64decode(value).decode()
 
 
-def _asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Callable[..., Iterator[bytes]]:
+def _create_asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Callable[..., Iterator[bytes]]:
     # One client per thread. Its timeout is longer than a watch without events.
-    client = _client(kubeconfig, timeout=_WATCH + 30)
+    client = _create_client(kubeconfig, timeout=_WATCH + 30)
 
     def ask(**parameters: str) -> Iterator[bytes]:
         given = {**parameters, **({"labelSelector": selector} if selector else {})}
@@ -136,7 +136,7 @@ def _asker(kubeconfig: Path, version: str, kind: str, selector: str = "") -> Cal
     return ask
 
 
-def _client(kubeconfig: Path, timeout: float) -> Any:
+def _create_client(kubeconfig: Path, timeout: float) -> Any:
     if not kubeconfig.is_file():
         raise MissingError(f"kubeconfig {kubeconfig} does not exist", "make control-plane")
     try:
@@ -149,5 +149,5 @@ def _client(kubeconfig: Path, timeout: float) -> Any:
     return client
 
 
-def _say(what: str) -> None:
+def _log(what: str) -> None:
     print(what, file=sys.stderr, flush=True)

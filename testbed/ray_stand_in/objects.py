@@ -105,7 +105,7 @@ def pod_of(found: Mapping[str, Any]) -> Pod:
             for entry in status.get("containerStatuses") or ()
             if entry["name"] == container["name"]
         ),
-        dashboard_port=_dashboard_port(env.get("KUBERAY_GEN_RAY_START_CMD", {}).get("value", "")),
+        dashboard_port=_find_dashboard_port(env.get("KUBERAY_GEN_RAY_START_CMD", {}).get("value", "")),
         token_mode=env.get("RAY_AUTH_MODE", {}).get("value") == "token",
         token_secret=(reference["name"], reference["key"]) if reference else None,
     )
@@ -115,7 +115,7 @@ def _is_true(status: Mapping[str, Any], condition: str) -> bool:
     return any(entry["type"] == condition and entry["status"] == "True" for entry in status.get("conditions") or ())
 
 
-def _dashboard_port(command: str) -> int | None:
+def _find_dashboard_port(command: str) -> int | None:
     options = dict(word[2:].split("=", 1) for word in shlex.split(command) if word.startswith("--") and "=" in word)
     hidden = options.get("dashboard-host") in LOOPBACK or options.get("include-dashboard", "").lower() == "false"
     return None if hidden else int(options.get("dashboard-port", 8265))

@@ -25,7 +25,7 @@ class _Shape(BaseModel):
 
 def shape_check(body: object) -> str | None:
     """Return the error of a configuration by its shape, without Ray; None if it is valid."""
-    return _objection(_Shape, body)
+    return _find_error(_Shape, body)
 
 
 class RayCheck:
@@ -43,7 +43,7 @@ class RayCheck:
     def __call__(self, body: object) -> str | None:
         """Ray's objection to a configuration, or None."""
         self._thread.join()
-        return _objection(self._schema, body)
+        return _find_error(self._schema, body)
 
     def _import(self) -> None:
         try:
@@ -59,7 +59,7 @@ def _load_ray() -> tuple[str, type[BaseModel]]:
     return str(importlib.import_module("ray").__version__), schema
 
 
-def _objection(schema: type[BaseModel], body: object) -> str | None:
+def _find_error(schema: type[BaseModel], body: object) -> str | None:
     try:
         schema.model_validate(body)
     except ValidationError as error:

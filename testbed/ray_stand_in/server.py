@@ -57,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server
 
     def _exchange(self) -> None:
-        body = self._body()
+        body = self._read_body()
         if body is None:
             return
         headers = {name.lower(): value for name, value in self.headers.items()}
@@ -72,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
 
     do_GET = do_PUT = do_POST = do_DELETE = do_PATCH = _exchange
 
-    def _body(self) -> bytes | None:
+    def _read_body(self) -> bytes | None:
         try:
             length = int(self.headers.get("Content-Length", 0))
         except ValueError:

@@ -29,7 +29,7 @@ def main(arguments: list[str], checkout: Checkout = HERE) -> int:
     # SIGTERM stops the compiler too.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        tell(checkout) if chosen.list else make(chosen.names, checkout, chosen.group)
+        print_tools(checkout) if chosen.list else make_tools(chosen.names, checkout, chosen.group)
     except RayhelmError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -42,7 +42,7 @@ def main(arguments: list[str], checkout: Checkout = HERE) -> int:
     return 0
 
 
-def make(names: list[str], checkout: Checkout, group: str = "") -> None:
+def make_tools(names: list[str], checkout: Checkout, group: str = "") -> None:
     known, bundles = tools(checkout), {bundle.name: bundle for bundle in crds.bundles(checkout)}
     if unknown := [name for name in names if name not in known and name not in bundles]:
         raise UsageError(f"unknown tool {', '.join(unknown)}; known: {', '.join([*known, *bundles])}")
@@ -79,7 +79,7 @@ def make_programs(wanted: list[Tool], checkout: Checkout) -> None:
         build(module, programs, checkout, f"{number} of {len(builds)}")
 
 
-def tell(checkout: Checkout) -> None:
+def print_tools(checkout: Checkout) -> None:
     table = Table("name", "version", "where", box=None, pad_edge=False)
     for tool in tools(checkout).values():
         found = search(tool, checkout).found

@@ -37,12 +37,12 @@ def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str
     check_disk_space(module, go, checkout)
     fresh = Path(tempfile.mkdtemp(dir=home, prefix=UNFINISHED))
     names = ", ".join(tool.name for tool in wanted)
-    about = f"about {_duration(module.recipe.seconds)} with empty caches"
+    about = f"about {_format_duration(module.recipe.seconds)} with empty caches"
     try:
         with Progress(f"{names} {module.version} ({f'{place}; ' if place else ''}{about})") as progress:
-            _go_build(go, module, wanted, fresh, checkout, progress)
+            _run_go_build(go, module, wanted, fresh, checkout, progress)
         for tool in wanted:
-            _prove(tool, fresh / tool.name)
+            _check_version(tool, fresh / tool.name)
             (fresh / tool.name).rename(own_path(tool, checkout))
             note_of(tool, checkout).write_text(module.pin)
     finally:
@@ -51,7 +51,7 @@ def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str
     return progress.seconds
 
 
-def _go_build(
+def _run_go_build(
     go: Path, module: Module, wanted: Sequence[Tool], fresh: Path, checkout: Checkout, progress: Progress
 ) -> None:
     scratch = fresh / "tmp"
@@ -107,7 +107,7 @@ def _stop(process: subprocess.Popen[str]) -> None:
         process.wait()
 
 
-def _prove(tool: Tool, path: Path) -> None:
+def _check_version(tool: Tool, path: Path) -> None:
     try:
         version = read_version(tool, path)
     except NotRunnable as error:
@@ -119,5 +119,5 @@ def _prove(tool: Tool, path: Path) -> None:
         )
 
 
-def _duration(seconds: int) -> str:
+def _format_duration(seconds: int) -> str:
     return f"{seconds} s" if seconds < 90 else f"{(seconds + 30) // 60} min"

@@ -18,15 +18,15 @@ __all__ = ["check_disk_space", "free_mib"]
 def check_disk_space(module: Module, go: Path, checkout: Checkout) -> None:
     """Raise MissingError if a disk has less free space than a build with empty caches needs."""
     disk = module.recipe.disk
-    cache, modules = _go_folders(go, checkout)
+    cache, modules = _find_go_folders(go, checkout)
     needs: defaultdict[int, int] = defaultdict(int)
     folders: defaultdict[int, list[str]] = defaultdict(list)
     for folder, need in ((modules, disk.modules), (cache, disk.cache), (checkout.store, disk.programs)):
-        device = _existing(folder).stat().st_dev
+        device = _find_existing(folder).stat().st_dev
         needs[device] += need
         folders[device].append(str(folder))
     for device, need in needs.items():
-        free = free_mib(_existing(Path(folders[device][0])))
+        free = free_mib(_find_existing(Path(folders[device][0])))
         if free < need:
             raise MissingError(
                 f"{module.name} {module.version} needs up to {need} MiB on the disk of {', '.join(folders[device])}: "
@@ -41,7 +41,7 @@ def free_mib(folder: Path) -> int:
     return shutil.disk_usage(folder).free >> 20
 
 
-def _go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
+def _find_go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
     """Return the folders of Go's build cache and module cache."""
     answer = subprocess.run(
         [go, "env", "-json", "GOCACHE", "GOMODCACHE"],
@@ -53,7 +53,7 @@ def _go_folders(go: Path, checkout: Checkout) -> tuple[Path, Path]:
     return Path(folders["GOCACHE"]), Path(folders["GOMODCACHE"])
 
 
-def _existing(folder: Path) -> Path:
+def _find_existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder if os.access(folder, os.R_OK) else folder.parent

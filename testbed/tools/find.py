@@ -63,9 +63,9 @@ def missing(checkout: Checkout = HERE, *, group: str = "") -> list[str]:
 def search(wanted: Tool, checkout: Checkout) -> Search:
     """Search every source in order. Raises MissingError for a variable with a wrong path."""
     if named := checkout.env.get(wanted.variable):
-        return Search(_named(wanted, named, checkout), ())
+        return Search(_check_named(wanted, named, checkout), ())
     passed_over: list[str] = []
-    for where, path in _candidates(wanted, checkout):
+    for where, path in _list_candidates(wanted, checkout):
         try:
             version = read_version(wanted, path)
         except NotRunnable as error:
@@ -99,7 +99,7 @@ def is_ours(wanted: Tool, checkout: Checkout) -> bool:
     return note.is_file() and note.read_text() == wanted.module.pin
 
 
-def _named(wanted: Tool, named: str, checkout: Checkout) -> Found:
+def _check_named(wanted: Tool, named: str, checkout: Checkout) -> Found:
     # As in a shell, a name without a slash is searched on PATH.
     path = Path(named if "/" in named else shutil.which(named, path=checkout.env.get("PATH", "")) or named)
     try:
@@ -111,7 +111,7 @@ def _named(wanted: Tool, named: str, checkout: Checkout) -> Found:
         ) from None
 
 
-def _candidates(wanted: Tool, checkout: Checkout) -> Iterator[tuple[str, Path]]:
+def _list_candidates(wanted: Tool, checkout: Checkout) -> Iterator[tuple[str, Path]]:
     if on_path := shutil.which(wanted.name, path=checkout.env.get("PATH", "")):
         yield "PATH", Path(on_path).absolute()
     if (assets := checkout.env.get(ASSETS)) and (path := Path(assets, wanted.name)).exists():

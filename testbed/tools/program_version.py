@@ -31,18 +31,18 @@ def read_version(tool: Tool, path: Path) -> str:
     about = path.stat()
     changed = (about.st_mtime_ns, about.st_size)
     if tool.ask:
-        return _asked(path, tool.ask, tool.answer, changed)
+        return _ask_version(path, tool.ask, tool.answer, changed)
     assert tool.module
-    return _noted(path, tool.module.recipe.module, changed)
+    return _read_build_info(path, tool.module.recipe.module, changed)
 
 
 @lru_cache
-def _asked(path: Path, ask: tuple[str, ...], answer: str, _changed: tuple[int, int]) -> str:
-    found = re.search(answer, _output(path, ask), re.MULTILINE)
+def _ask_version(path: Path, ask: tuple[str, ...], answer: str, _changed: tuple[int, int]) -> str:
+    found = re.search(answer, _run_program(path, ask), re.MULTILINE)
     return found[1] if found else ""
 
 
-def _output(path: Path, ask: tuple[str, ...]) -> str:
+def _run_program(path: Path, ask: tuple[str, ...]) -> str:
     try:
         ended = subprocess.run([path, *ask], capture_output=True, text=True, errors="replace", timeout=PATIENCE)
     except subprocess.TimeoutExpired:
@@ -53,7 +53,7 @@ def _output(path: Path, ask: tuple[str, ...]) -> str:
 
 
 @lru_cache
-def _noted(path: Path, module: str, _changed: tuple[int, int]) -> str:
+def _read_build_info(path: Path, module: str, _changed: tuple[int, int]) -> str:
     """Return the version of a module from the build information in a Go program."""
     with path.open("rb") as file:
         if not path.stat().st_size:

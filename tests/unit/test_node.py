@@ -15,7 +15,7 @@ from live.kit import ground
 from rayhelm.errors import MissingError, UsageError
 from testbed.node import __main__ as command_line
 from testbed.node import cgroups, components, host, settings
-from testbed.node.__main__ import _agree
+from testbed.node.__main__ import _confirm
 from testbed.node.home import NodeHome
 from testbed.node.host import PACKAGES, Facts, lacks, overlaps
 from testbed.node.init import SETTINGS
@@ -267,8 +267,8 @@ def test_what_nothing_built_and_a_network_that_is_taken_are_none(facts: Facts, m
 def test_nothing_who_can_agree_means_that_nothing_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdin.isatty", lambda: False, raising=False)
     with pytest.raises(UsageError, match="--yes"):
-        _agree("this and that", yes=False)
-    _agree("this and that", yes=True)
+        _confirm("this and that", yes=False)
+    _confirm("this and that", yes=True)
 
 
 # -- the command ------------------------------------------------------------------------------------------------------
@@ -411,12 +411,12 @@ def test_cgroups_of_version_2_are_closed_where_a_containers_root_holds_processes
 
 
 def test_the_list_of_what_was_switched_on_is_read_back(tmp_path: Path) -> None:
-    from testbed.node.down import _switched
+    from testbed.node.down import _read_enabled_controllers
 
     home = NodeHome(tmp_path)
-    assert _switched(home) == []
+    assert _read_enabled_controllers(home) == []
     (tmp_path / "switched.json").write_text(json.dumps(["pids"]))
-    assert _switched(home) == ["pids"]
+    assert _read_enabled_controllers(home) == ["pids"]
 
 
 def test_what_the_short_live_tests_need_is_built_where_their_node_can_be() -> None:

@@ -54,16 +54,16 @@ def fields_of(model: type[BaseModel]) -> dict[str, FieldInfo]:
     it."""
     for name, info in model.model_fields.items():
         if info.description is None:
-            owner = next((each for each in model.__mro__ if name in _docstrings(each)), model)
-            info.description = _docstrings(owner).get(name)
+            owner = next((each for each in model.__mro__ if name in _read_docstrings(each)), model)
+            info.description = _read_docstrings(owner).get(name)
     return model.model_fields
 
 
 @cache
-def _docstrings(owner: type) -> dict[str, str]:
+def _read_docstrings(owner: type) -> dict[str, str]:
     """Return the docstrings of the attributes of one class, by attribute."""
     file = getattr(sys.modules.get(owner.__module__), "__file__", None)
-    body = _class_bodies(file).get(owner.__name__, []) if file else []
+    body = _read_class_bodies(file).get(owner.__name__, []) if file else []
     return {
         attribute.target.id: inspect.cleandoc(text.value.value)
         for attribute, text in pairwise(body)
@@ -76,6 +76,6 @@ def _docstrings(owner: type) -> dict[str, str]:
 
 
 @cache
-def _class_bodies(file: str) -> dict[str, list[ast.stmt]]:
+def _read_class_bodies(file: str) -> dict[str, list[ast.stmt]]:
     tree = ast.parse(Path(file).read_text(encoding="utf-8"))
     return {node.name: node.body for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}

@@ -27,7 +27,7 @@ class Renamed(Closed):
 
     def found(self, values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         """Yield each old and new path that the values have, with names in place of `*`."""
-        yield from _found(values, self.old.split("."), (), self.new)
+        yield from _find(values, self.old.split("."), (), self.new)
 
 
 @cache
@@ -38,10 +38,10 @@ def renamed(where: str) -> tuple[Renamed, ...]:
     return tuple(Renamed.model_validate(row) for row in rows or ())
 
 
-def _found(node: Any, parts: list[str], above: tuple[str, ...], new: str) -> Iterator[tuple[str, str]]:
+def _find(node: Any, parts: list[str], above: tuple[str, ...], new: str) -> Iterator[tuple[str, str]]:
     if not parts:
         yield ".".join(above), new
     elif isinstance(node, Mapping):
         for name in list(node) if parts[0] == "*" else [parts[0]] if parts[0] in node else []:
             below = new.replace("*", name, 1) if parts[0] == "*" else new
-            yield from _found(node[name], parts[1:], (*above, name), below)
+            yield from _find(node[name], parts[1:], (*above, name), below)

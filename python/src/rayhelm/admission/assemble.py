@@ -33,39 +33,41 @@ def assemble_policies(folder: Path) -> dict[Path, str]:
     texts = {name: source.partition("\n---\n") for name, source in sources.items()}
     about = {name: AboutPolicy.model_validate(yaml.safe_load(text[0])) for name, text in texts.items()}
     return {
-        **{folder / name / "policy.yaml": _policy(name, text[2], shared) for name, text in texts.items()},
-        folder / "README.md": _readme((folder / "README.md").read_text(), about),
-        charts_dir().parent / "python/src/rayhelm/data/policies.json": _about(about),
-        charts_dir() / "platform/files/policies.json": _about(about),
+        **{folder / name / "policy.yaml": _build_policy(name, text[2], shared) for name, text in texts.items()},
+        folder / "README.md": _build_readme((folder / "README.md").read_text(), about),
+        charts_dir().parent / "python/src/rayhelm/data/policies.json": _format_about(about),
+        charts_dir() / "platform/files/policies.json": _format_about(about),
     }
 
 
-def _policy(name: str, body: str, shared: dict[str, str]) -> str:
+def _build_policy(name: str, body: str, shared: dict[str, str]) -> str:
     comment = f"# Generated from policies/{name}/policy.yaml.in by `make generate`. Do not edit.\n"
     words = {**shared, "name": name}
-    text = SHARED_ITEM.sub(lambda found: _indented(_part(found["name"], words), found["indent"]), body)
-    binding = SHARED_TEXT.sub(lambda found: _part(found["name"], words).rstrip("\n"), shared["binding"])
-    return comment + SHARED_TEXT.sub(lambda found: _part(found["name"], words).rstrip("\n"), text) + "---\n" + binding
+    text = SHARED_ITEM.sub(lambda found: _indent(_get_part(found["name"], words), found["indent"]), body)
+    binding = SHARED_TEXT.sub(lambda found: _get_part(found["name"], words).rstrip("\n"), shared["binding"])
+    return (
+        comment + SHARED_TEXT.sub(lambda found: _get_part(found["name"], words).rstrip("\n"), text) + "---\n" + binding
+    )
 
 
-def _part(name: str, shared: dict[str, str]) -> str:
+def _get_part(name: str, shared: dict[str, str]) -> str:
     if name not in shared:
         raise UsageError(f"policies/shared.yaml has no part {name}: {', '.join(shared)}")
     return shared[name]
 
 
-def _indented(text: str, indent: str) -> str:
+def _indent(text: str, indent: str) -> str:
     return "".join(indent + line if line.strip() else line for line in text.splitlines(keepends=True))
 
 
-def _readme(text: str, about: dict[str, AboutPolicy]) -> str:
+def _build_readme(text: str, about: dict[str, AboutPolicy]) -> str:
     begin, end = TABLE
     rows = [f"| [`{name}`]({name}/README.md) | {each.description} |\n" for name, each in about.items()]
     before, _, rest = text.partition(begin)
     return f"{before}{begin}| policy | what it requires |\n|---|---|\n{''.join(rows)}{end}{rest.partition(end)[2]}"
 
 
-def _about(about: dict[str, AboutPolicy]) -> str:
+def _format_about(about: dict[str, AboutPolicy]) -> str:
     data = {name: each.model_dump(exclude_defaults=True) for name, each in about.items()}
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
@@ -74,7 +76,9 @@ def main(arguments: list[str]) -> int:
     """Write stale files, or with `--check` name them and return 1."""
     files = assemble_policies(charts_dir().parent / "policies")
     stale = {path: text for path, text in files.items() if not path.is_file() or path.read_text() != text}
-    removed = [copy for copy in _copies() if charts_dir().parent / "policies" / copy.stem / "policy.yaml" not in files]
+    removed = [
+        copy for copy in _list_copies() if charts_dir().parent / "policies" / copy.stem / "policy.yaml" not in files
+    ]
     if "--check" in arguments:
         for path in (*stale, *removed):
             print(f"stale: {path}: run `make generate`")
@@ -88,7 +92,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _copies() -> list[Path]:
+def _list_copies() -> list[Path]:
     """Return the chart's copies of policies, including copies of policies that were removed."""
     return sorted((charts_dir() / "platform/files/policies").glob("*.yaml"))
 

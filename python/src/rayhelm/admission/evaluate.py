@@ -54,7 +54,7 @@ def evaluate_policies(
         violation
         for policy in policies
         if policy.matches(item, namespace, operation)
-        for violation in _violations(policy, dict(data))
+        for violation in _find_violations(policy, dict(data))
     ]
 
 
@@ -71,38 +71,38 @@ def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
     return {"metadata": {**found, "name": name, "labels": labels}}
 
 
-def _violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[PolicyViolation]:
+def _find_violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[PolicyViolation]:
     data["variables"] = {}
     try:
-        if not all(_value(condition, data) for condition in policy.conditions):
+        if not all(_compute_value(condition, data) for condition in policy.conditions):
             return
     except _EvaluationError as error:
-        yield _refusal(policy, str(error))
+        yield _parse_violation(policy, str(error))
         return
     for name, expression in policy.variables:
         try:
-            data["variables"][name] = _value(expression, data)
+            data["variables"][name] = _compute_value(expression, data)
         except _EvaluationError:
             # CEL evaluates a variable only when an expression reads it, so its error belongs to that expression.
             data["variables"].pop(name, None)
     for validation in policy.validations:
         try:
-            if _value(validation.expression, data) is not True:
-                yield _refusal(policy, _message(validation, data))
+            if _compute_value(validation.expression, data) is not True:
+                yield _parse_violation(policy, _build_message(validation, data))
         except _EvaluationError as error:
-            yield _refusal(policy, str(error))
+            yield _parse_violation(policy, str(error))
 
 
-def _message(validation: Validation, data: Mapping[str, Any]) -> str:
+def _build_message(validation: Validation, data: Mapping[str, Any]) -> str:
     if not validation.message_expression:
         return validation.message
     try:
-        return str(_value(validation.message_expression, data))
+        return str(_compute_value(validation.message_expression, data))
     except _EvaluationError:
         return validation.message
 
 
-def _refusal(policy: AdmissionPolicy, message: str) -> PolicyViolation:
+def _parse_violation(policy: AdmissionPolicy, message: str) -> PolicyViolation:
     found = MESSAGE.fullmatch(message)
     if not found:
         return PolicyViolation(policy.name, message, policy.actions)
@@ -114,11 +114,11 @@ class _EvaluationError(Exception):
     """An expression that cannot be evaluated."""
 
 
-def _value(expression: str, data: Mapping[str, Any]) -> Any:
+def _compute_value(expression: str, data: Mapping[str, Any]) -> Any:
     from cel_expr_python import cel
 
     try:
-        answer = _compiled(expression).eval(data=data)
+        answer = _compile(expression).eval(data=data)
     except RuntimeError as error:
         raise _EvaluationError(f"{expression}: {error}") from None
     if answer.type() == cel.Type.ERROR:
@@ -127,12 +127,12 @@ def _value(expression: str, data: Mapping[str, Any]) -> Any:
 
 
 @cache
-def _compiled(expression: str) -> Any:
-    return _environment().compile(expression)
+def _compile(expression: str) -> Any:
+    return _create_environment().compile(expression)
 
 
 @cache
-def _environment() -> Any:
+def _create_environment() -> Any:
     try:
         from cel_expr_python import cel
         from cel_expr_python.ext.ext_strings import ExtStrings

@@ -64,7 +64,7 @@ class AdmissionPolicy:
         """Return whether the API server would evaluate this policy for the object."""
         group, _, version = str(item["apiVersion"]).rpartition("/")
         resource = PLURALS.get(str(item["kind"]))
-        return _selects(self.namespaces, _labels(item, namespace)) and any(
+        return _is_selected(self.namespaces, _collect_labels(item, namespace)) and any(
             resource in rule["resources"]
             and group in rule["apiGroups"]
             and {version, "*"} & {*rule["apiVersions"]}
@@ -77,7 +77,7 @@ class AdmissionPolicy:
 def load_chart_policies() -> tuple[AdmissionPolicy, ...]:
     """Return the policies of the chart `platform`, with their defaults."""
     folder = charts_dir() / "platform/files/policies"
-    return tuple(read_policies(item for file in sorted(folder.glob("*.yaml")) for item in _documents(file)))
+    return tuple(read_policies(item for file in sorted(folder.glob("*.yaml")) for item in _read_documents(file)))
 
 
 def read_policies(objects: Iterable[Object]) -> Iterator[AdmissionPolicy]:
@@ -86,10 +86,10 @@ def read_policies(objects: Iterable[Object]) -> Iterator[AdmissionPolicy]:
     policies = {item["metadata"]["name"]: item for item in items if item["kind"] == "ValidatingAdmissionPolicy"}
     for item in items:
         if item["kind"] == "ValidatingAdmissionPolicyBinding" and item["spec"]["policyName"] in policies:
-            yield _policy(policies[item["spec"]["policyName"]], item["spec"])
+            yield _parse_policy(policies[item["spec"]["policyName"]], item["spec"])
 
 
-def _policy(item: Object, binding: Object) -> AdmissionPolicy:
+def _parse_policy(item: Object, binding: Object) -> AdmissionPolicy:
     spec, annotations = item["spec"], item["metadata"].get("annotations") or {}
     return AdmissionPolicy(
         name=item["metadata"]["name"],
@@ -110,11 +110,11 @@ def _policy(item: Object, binding: Object) -> AdmissionPolicy:
     )
 
 
-def _documents(file: Path) -> Iterator[Object]:
+def _read_documents(file: Path) -> Iterator[Object]:
     yield from yaml.safe_load_all(file.read_text())
 
 
-def _labels(item: Object, namespace: Object) -> Object:
+def _collect_labels(item: Object, namespace: Object) -> Object:
     """Return the labels that a namespace selector compares. The API server adds the name of the namespace to them."""
     if item["kind"] != "Namespace":
         return namespace["metadata"].get("labels") or {}
@@ -122,7 +122,7 @@ def _labels(item: Object, namespace: Object) -> Object:
     return {**(about.get("labels") or {}), "kubernetes.io/metadata.name": about["name"]}
 
 
-def _selects(selector: Object, labels: Object) -> bool:
+def _is_selected(selector: Object, labels: Object) -> bool:
     """Return whether a label selector matches. Only `matchExpressions` are supported: these policies use no others."""
     return all(_holds(each, labels) for each in selector.get("matchExpressions", ()))
 

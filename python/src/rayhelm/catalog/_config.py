@@ -21,7 +21,7 @@ __all__ = ["parse_model"]
 def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoint:
     """Return the record of `keys`, a parsed config.json; `name` becomes its id."""
     config = Config(keys, origin)
-    architecture = _architecture(config)
+    architecture = _get_architecture(config)
     record = _FAMILIES[architecture](config)
     quantization = parse_quantization(config, record["layers"])
     try:
@@ -29,10 +29,10 @@ def parse_model(keys: Mapping[str, Any], name: str, origin: Origin) -> Checkpoin
             {"id": name, "architecture": architecture, "quantization": quantization, "source": origin.file, **record}
         )
     except ValidationError as error:
-        raise FleetError([_contradiction(config, found) for found in error.errors()]) from None
+        raise FleetError([_build_contradiction(config, found) for found in error.errors()]) from None
 
 
-def _architecture(config: Config) -> str:
+def _get_architecture(config: Config) -> str:
     named = config.texts("architectures")
     if not named:
         raise config.problem("architectures", "is missing or empty", Fix(value=["LlamaForCausalLM"]))
@@ -43,7 +43,7 @@ def _architecture(config: Config) -> str:
     return named[0]
 
 
-def _contradiction(config: Config, found: ErrorDetails) -> Problem:
+def _build_contradiction(config: Config, found: ErrorDetails) -> Problem:
     """Return the problem of values that contradict each other, with the key of the config.json."""
     part = str(found["loc"][0]) if found["loc"] else ""
     message = found["msg"].removeprefix("Value error, ")

@@ -32,7 +32,7 @@ def decoder(config: Config) -> Record:
             "head_dim": config.count("head_dim", hidden // heads),
             "qkv_bias": bias,
             "output_bias": bias,
-            **_windows(config),
+            **_read_windows(config),
         },
     }
 
@@ -54,11 +54,11 @@ def qwen3_moe(config: Config) -> Record:
         raise config.problem("decoder_sparse_step", _MIXED, _OTHER_MODEL)
     if config.layers("mlp_only_layers"):
         raise config.problem("mlp_only_layers", _MIXED, _OTHER_MODEL)
-    return qwen3(config) | {"experts": _experts(config, "num_experts", "moe_intermediate_size")}
+    return qwen3(config) | {"experts": _read_experts(config, "num_experts", "moe_intermediate_size")}
 
 
 def mixtral(config: Config) -> Record:
-    return decoder(config) | {"experts": _experts(config, "num_local_experts", "intermediate_size")}
+    return decoder(config) | {"experts": _read_experts(config, "num_local_experts", "intermediate_size")}
 
 
 def gpt_oss(config: Config) -> Record:
@@ -79,7 +79,7 @@ def deepseek(config: Config) -> Record:
         "mla": mla | {"q_lora_rank": config.count_or_none("q_lora_rank")},
         "head_dim": mla["qk_nope_head_dim"] + mla["qk_rope_head_dim"],
     }
-    record["experts"] = _experts(config, "n_routed_experts", "moe_intermediate_size") | {
+    record["experts"] = _read_experts(config, "n_routed_experts", "moe_intermediate_size") | {
         "shared_intermediate": wide * config.count("n_shared_experts", 0, least=0),
         "dense_layers": config.count("first_k_dense_replace", 0, least=0),
         "router_bias": config.text("topk_method", "") == "noaux_tc",
@@ -98,20 +98,20 @@ def gemma3_text(config: Config) -> Record:
     return record
 
 
-def _experts(config: Config, count: str, width: str) -> Record:
+def _read_experts(config: Config, count: str, width: str) -> Record:
     """Read the experts. `count` and `width` are the family's keys for the number of experts and the width of one."""
     experts = config.count(count, least=2)
     active = config.count("num_experts_per_tok", most=experts)
     return {"count": experts, "active": active, "intermediate": config.count(width)}
 
 
-def _windows(config: Config) -> Record:
+def _read_windows(config: Config) -> Record:
     window = config.count_or_none("sliding_window")
-    windowed = _windowed_layers(config, window)
+    windowed = _count_windowed_layers(config, window)
     return {"sliding_window": window, "windowed_layers": windowed} if windowed else {}
 
 
-def _windowed_layers(config: Config, window: int | None) -> int:
+def _count_windowed_layers(config: Config, window: int | None) -> int:
     """Return the number of layers with a sliding window. Families use different keys for it."""
     layers = config.count("num_hidden_layers")
     if kinds := config.texts("layer_types"):

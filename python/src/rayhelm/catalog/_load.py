@@ -41,15 +41,15 @@ class CatalogFolder(Generic[Record]):
         """Return an entry by id, by alias or, for a model, by the last part of its id."""
         wanted = stem(name)
         if path := self._files.get(wanted):
-            return self._entry(path)
+            return self._read_entry(path)
         if wanted not in self._by_name:
-            raise FleetError(self._unknown(name))
+            raise FleetError(self._build_unknown_problem(name))
         return self._by_name[wanted]
 
     def all(self) -> tuple[Record, ...]:
-        return tuple(self._entry(path) for path in self._files.values())
+        return tuple(self._read_entry(path) for path in self._files.values())
 
-    def _entry(self, path: Path) -> Record:
+    def _read_entry(self, path: Path) -> Record:
         if path not in self._read:
             self._read[path] = read_record(path, self._kind)
         return self._read[path]
@@ -63,7 +63,7 @@ class CatalogFolder(Generic[Record]):
     def _by_name(self) -> dict[str, Record]:
         return {stem(name): entry for entry in self.all() for name in names(entry)}
 
-    def _unknown(self, name: str) -> Problem:
+    def _build_unknown_problem(self, name: str) -> Problem:
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         why = "" if near else f"an example; `rayhelm catalog {self._folder.name}` lists all"
@@ -87,11 +87,13 @@ def read_record(path: Path, kind: type[Record]) -> Record:
     except yaml.YAMLError as error:
         raise FleetError(Problem(f"is not YAML: {error}", file=str(path))) from None
     except ValidationError as error:
-        raise FleetError([_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
+        raise FleetError([_build_problem(path, text, found["loc"], found["msg"]) for found in error.errors()]) from None
     if stem(entry.id) != path.stem:
-        raise FleetError(_problem(path, text, ("id",), f"the file of {entry.id!r} is named {stem(entry.id)}.yaml"))
+        raise FleetError(
+            _build_problem(path, text, ("id",), f"the file of {entry.id!r} is named {stem(entry.id)}.yaml")
+        )
     return entry
 
 
-def _problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:
+def _build_problem(path: Path, text: str, keys: tuple[int | str, ...], message: str) -> Problem:
     return Problem(message, path=".".join(map(str, keys)), file=str(path), line=line_of(text, keys) or 1)

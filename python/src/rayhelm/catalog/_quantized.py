@@ -26,92 +26,94 @@ def parse_quantization(config: Config, layers: int) -> Quantization | None:
         known = Fix.advice(f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}")
         raise entry.problem("quant_method", f"{shown(method)} is not known", known)
     stored = _METHODS[method](entry)
-    return Quantization.model_validate({"method": method, **stored, **_kept(entry, layers, stored)})
+    return Quantization.model_validate({"method": method, **stored, **_find_kept_parts(entry, layers, stored)})
 
 
-def _awq(entry: Config) -> Stored:
-    bits = _bits(entry, "w_bit" if entry.has("w_bit") and not entry.has("bits") else "bits", 4)
-    group = _group(entry, "q_group_size" if entry.has("q_group_size") else "group_size", 128)
+def _read_awq(entry: Config) -> Stored:
+    bits = _read_bits(entry, "w_bit" if entry.has("w_bit") and not entry.has("bits") else "bits", 4)
+    group = _read_group(entry, "q_group_size" if entry.has("q_group_size") else "group_size", 128)
     return {"bits": bits, "group_size": group, "zero_bits": bits if entry.flag("zero_point", True) else 0}
 
 
-def _gptq(entry: Config) -> Stored:
+def _read_gptq(entry: Config) -> Stored:
     """Read GPTQ, which stores zero points also for symmetric quantization."""
-    bits = _bits(entry, "bits")
+    bits = _read_bits(entry, "bits")
     return {
         "bits": bits,
-        "group_size": _group(entry, "group_size"),
+        "group_size": _read_group(entry, "group_size"),
         "zero_bits": bits,
         "lm_head": entry.flag("lm_head", False),
     }
 
 
-def _fp8(entry: Config) -> Stored:
+def _read_fp8(entry: Config) -> Stored:
     return {"bits": 8, "scale_bits": 32, "block": entry.pair("weight_block_size")}
 
 
-def _mxfp4(_: Config) -> Stored:
+def _read_mxfp4(_: Config) -> Stored:
     return {"bits": 4, "group_size": 32, "scale_bits": 8, "only_experts": True}
 
 
-def _bitsandbytes(entry: Config) -> Stored:
+def _read_bitsandbytes(entry: Config) -> Stored:
     """Read bitsandbytes: NF4 and FP4 have a scale per 64 weights, of 8 bits if the scales are quantized too."""
     if not entry.flag("load_in_4bit", False):
         return {"bits": 8, "scale_bits": 32}
     return {"bits": 4, "group_size": 64, "scale_bits": 8 if entry.flag("bnb_4bit_use_double_quant", False) else 32}
 
 
-def _compressed_tensors(entry: Config) -> Stored:
+def _read_compressed_tensors(entry: Config) -> Stored:
     weights = entry.first_part("config_groups").part("weights")
-    bits, kind = _bits(weights, "num_bits"), weights.text("type", "int")
+    bits, kind = _read_bits(weights, "num_bits"), weights.text("type", "int")
     nvfp4 = kind == "float" and bits == 4
     asymmetric = kind == "int" and not weights.flag("symmetric", True)
     return {
         "bits": bits,
-        "group_size": _group(weights, "group_size"),
+        "group_size": _read_group(weights, "group_size"),
         "scale_bits": 8 if nvfp4 else 16,
         "zero_bits": bits if asymmetric else 0,
         "block": weights.pair("block_structure"),
     }
 
 
-def _modelopt(entry: Config) -> Stored:
+def _read_modelopt(entry: Config) -> Stored:
     if "FP4" in entry.text("quant_algo", ""):
         return {"bits": 4, "group_size": 16, "scale_bits": 8}
     return {"bits": 8, "scale_bits": 32}
 
 
 _METHODS = {
-    "awq": _awq,
-    "gptq": _gptq,
-    "fp8": _fp8,
-    "fbgemm_fp8": _fp8,
-    "mxfp4": _mxfp4,
-    "bitsandbytes": _bitsandbytes,
-    "compressed-tensors": _compressed_tensors,
-    "modelopt": _modelopt,
+    "awq": _read_awq,
+    "gptq": _read_gptq,
+    "fp8": _read_fp8,
+    "fbgemm_fp8": _read_fp8,
+    "mxfp4": _read_mxfp4,
+    "bitsandbytes": _read_bitsandbytes,
+    "compressed-tensors": _read_compressed_tensors,
+    "modelopt": _read_modelopt,
 }
 
 
-def _bits(entry: Config, key: str, default: int | None = None) -> int:
+def _read_bits(entry: Config, key: str, default: int | None = None) -> int:
     return entry.count(key, default, most=16)
 
 
-def _group(entry: Config, key: str, default: int = -1) -> int | None:
+def _read_group(entry: Config, key: str, default: int = -1) -> int | None:
     """Return the weights per scale; None for one scale per channel, which GPTQ writes as -1."""
     size = entry.count(key, default, least=-1)
     return size if size > 0 else None
 
 
-def _kept(entry: Config, layers: int, stored: Stored) -> Stored:
+def _find_kept_parts(entry: Config, layers: int, stored: Stored) -> Stored:
     """Return the parts that stay in the model's dtype, from the modules that the checkpoint excludes."""
     if stored.get("only_experts"):
         return {"attention": False}
     excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore")
-    attention = {_layer(name) for name in excluded if "self_attn" in name} - {None}
-    pattern = any("self_attn" in name and _layer(name) is None for name in excluded)
+    attention = {_parse_layer(name) for name in excluded if "self_attn" in name} - {None}
+    pattern = any("self_attn" in name and _parse_layer(name) is None for name in excluded)
     mlp = {
-        _layer(name) for name in excluded if re.search(r"\.mlp(\.(gate_proj|up_proj|down_proj|experts)\b.*)?$", name)
+        _parse_layer(name)
+        for name in excluded
+        if re.search(r"\.mlp(\.(gate_proj|up_proj|down_proj|experts)\b.*)?$", name)
     }
     return {
         "attention": not pattern and len(attention) < layers,
@@ -119,6 +121,6 @@ def _kept(entry: Config, layers: int, stored: Stored) -> Stored:
     }
 
 
-def _layer(module: str) -> int | None:
+def _parse_layer(module: str) -> int | None:
     found = re.search(r"\blayers\.(\d{1,6})\.", module)
     return int(found.group(1)) if found else None

@@ -71,7 +71,7 @@ class TensorBuilder:
     ) -> Tensor:
         """Return a matrix with `outputs` rows and `inputs` columns, `copies` times."""
         biases = outputs if bias else 0
-        stored = _matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
+        stored = _count_matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
         return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard)
 
     def _only(self, applies: Callable[[Quantization], bool]) -> TensorBuilder:
@@ -80,14 +80,14 @@ class TensorBuilder:
         return replace(self, quantization=None)
 
 
-def _matrix_bytes(inputs: int, outputs: int, quantization: Quantization | None, width: int) -> float:
+def _count_matrix_bytes(inputs: int, outputs: int, quantization: Quantization | None, width: int) -> float:
     if quantization is None:
         return float(inputs * outputs * width)
     scale = (quantization.scale_bits + quantization.zero_bits) / 8
-    return inputs * outputs * quantization.bits / 8 + _scales(inputs, outputs, quantization) * scale
+    return inputs * outputs * quantization.bits / 8 + _count_scales(inputs, outputs, quantization) * scale
 
 
-def _scales(inputs: int, outputs: int, quantization: Quantization) -> int:
+def _count_scales(inputs: int, outputs: int, quantization: Quantization) -> int:
     if quantization.block:
         rows, columns = quantization.block
         return ceil(outputs / rows) * ceil(inputs / columns)

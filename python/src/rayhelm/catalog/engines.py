@@ -97,15 +97,15 @@ class EngineConstants(Closed):
 
     def defaults_for(self, gpu: GpuKind) -> EngineDefaults:
         memory = gpu.usable_gib or gpu.memory_gb or 0.0
-        return next(d for d in self.defaults if memory >= d.memory_gib and not _excepted(gpu, d.except_gpu))
+        return next(d for d in self.defaults if memory >= d.memory_gib and not _is_excepted(gpu, d.except_gpu))
 
 
 def find_engine(version: str) -> tuple[EngineConstants, str]:
     """Return the constants for a version, and a note if they were measured with another version. Raises FleetError if
     `version` is not a version."""
     wanted = _parse(version)
-    lower = [path for parsed, path in _files() if parsed <= wanted]
-    chosen = _read(lower[-1] if lower else _files()[0][1])
+    lower = [path for parsed, path in _list_files() if parsed <= wanted]
+    chosen = _read(lower[-1] if lower else _list_files()[0][1])
     if _parse(chosen.version) == wanted:
         return chosen, ""
     side = "nearest lower" if lower else "oldest known"
@@ -116,7 +116,7 @@ def find_engine(version: str) -> tuple[EngineConstants, str]:
 
 
 @cache
-def _files() -> tuple[tuple[tuple[int, ...], Path], ...]:
+def _list_files() -> tuple[tuple[tuple[int, ...], Path], ...]:
     return tuple(sorted((_parse(path.stem.removeprefix("vllm-")), path) for path in _FOLDER.glob("vllm-*.yaml")))
 
 
@@ -135,5 +135,5 @@ def _parse(version: str) -> tuple[int, ...]:
     return tuple(int(part or 0) for part in match.groups())
 
 
-def _excepted(gpu: GpuKind, part: str | None) -> bool:
+def _is_excepted(gpu: GpuKind, part: str | None) -> bool:
     return part is not None and part.lower() in gpu.id.lower()

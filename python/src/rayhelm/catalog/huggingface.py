@@ -39,14 +39,14 @@ def resolve(name: str, base: Path, known: Catalog | None = None) -> Checkpoint:
     Does not use the network. A name of the catalog has precedence over a folder; `./name` is always the folder.
     """
     if _is_path(name):
-        return _from_file(Path(name), base)
+        return _read_file(Path(name), base)
     if "://" in name:
         raise FleetError(Problem(f"unknown model {shown(name)}", fix=_GIVE_CONFIG))
     try:
         return (known or load_catalog()).model(name)
     except FleetError as error:
         if name and _holds_config(base / name):
-            return _from_file(Path(name), base)
+            return _read_file(Path(name), base)
         near = error.problems[0]
         raise FleetError(replace(near, alternatives=(*near.alternatives, _GIVE_CONFIG))) from None
 
@@ -59,7 +59,7 @@ def read_config(source: Path | str | Mapping[str, Any], *, transport: httpx.Base
     if isinstance(source, Mapping):
         return parse_model(source, _name(source, "config.json"), Origin("config.json"))
     if isinstance(source, Path):
-        return _from_file(source)
+        return _read_file(source)
     return resolve_online(source, Path(), transport=transport)
 
 
@@ -72,14 +72,14 @@ def resolve_online(
     except FleetError as unknown:
         if _is_path(name) or not _HUB_ID.fullmatch(name):
             raise
-        return _from_hub(name, unknown, transport)
+        return _read_hub(name, unknown, transport)
 
 
 def _is_path(name: str) -> bool:
     return name.endswith(".json") or name.startswith((".", "/", "~"))
 
 
-def _from_file(path: Path, base: Path = Path()) -> Checkpoint:
+def _read_file(path: Path, base: Path = Path()) -> Checkpoint:
     path, text = _read(path, base)
     keys = _parse(text, str(path))
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
@@ -95,18 +95,18 @@ def _read(path: Path, base: Path) -> tuple[Path, str]:
         with path.open("rb") as file:
             content = file.read(_MAX_BYTES + 1)
         if len(content) > _MAX_BYTES:
-            raise _unreadable(path, "is larger than 1 MiB, which no config.json is")
+            raise _build_file_error(path, "is larger than 1 MiB, which no config.json is")
         return path, content.decode("utf-8-sig")
     except OSError as error:
-        raise _unreadable(path, f"cannot be read: {error.strerror}") from None
+        raise _build_file_error(path, f"cannot be read: {error.strerror}") from None
     except RuntimeError:
-        raise _unreadable(path, "cannot be read: `~` names no user of this computer") from None
+        raise _build_file_error(path, "cannot be read: `~` names no user of this computer") from None
     except ValueError:
-        raise _unreadable(path, "is not JSON: it is not UTF-8 text") from None
+        raise _build_file_error(path, "is not JSON: it is not UTF-8 text") from None
 
 
-def _unreadable(path: Path, why: str) -> FleetError:
-    return FleetError(Problem(why, file=_short(str(path)), fix=_GIVE_CONFIG))
+def _build_file_error(path: Path, why: str) -> FleetError:
+    return FleetError(Problem(why, file=_shorten(str(path)), fix=_GIVE_CONFIG))
 
 
 def _parse(text: str, file: str) -> dict[str, Any]:
@@ -125,7 +125,7 @@ def _parse(text: str, file: str) -> dict[str, Any]:
     return keys
 
 
-def _short(path: str) -> str:
+def _shorten(path: str) -> str:
     return path if len(path) <= _LONGEST_NAME else f"{path[: _LONGEST_NAME // 2]}…{path[-20:]}"
 
 
@@ -143,32 +143,32 @@ def _holds_config(folder: Path) -> bool:
         return False
 
 
-def _from_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
+def _read_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:
     if os.environ.get("HF_HUB_OFFLINE", "").lower() in {"1", "true", "yes", "on"}:
-        raise _unreachable(unknown, "and HF_HUB_OFFLINE is set, so the hub is not used")
+        raise _build_hub_error(unknown, "and HF_HUB_OFFLINE is set, so the hub is not used")
     import httpx  # imported here, because the import is slow
 
-    url = f"{_endpoint()}/{name}/resolve/main/config.json"
+    url = f"{_get_endpoint()}/{name}/resolve/main/config.json"
     token = os.environ.get("HF_TOKEN")
     headers = {"authorization": f"Bearer {token}"} if token else {}
     try:
         with httpx.Client(timeout=_TIMEOUT_S, follow_redirects=True, transport=transport) as client:
             text = client.get(url, headers=headers).raise_for_status().text
     except httpx.HTTPStatusError as error:
-        raise _unreachable(unknown, f"and {_endpoint()} answers {error.response.status_code}") from None
+        raise _build_hub_error(unknown, f"and {_get_endpoint()} answers {error.response.status_code}") from None
     except (httpx.HTTPError, httpx.InvalidURL, ValueError):
-        raise _unreachable(unknown, f"and {_endpoint()} cannot be reached") from None
+        raise _build_hub_error(unknown, f"and {_get_endpoint()} cannot be reached") from None
     try:
         keys = _parse(text, url)
     except FleetError:
-        raise _unreachable(unknown, f"and {_endpoint()} answers no config.json") from None
-    return parse_model(keys, name, Origin(f"{_endpoint()}/{name}", text))
+        raise _build_hub_error(unknown, f"and {_get_endpoint()} answers no config.json") from None
+    return parse_model(keys, name, Origin(f"{_get_endpoint()}/{name}", text))
 
 
-def _unreachable(unknown: FleetError, why: str) -> FleetError:
+def _build_hub_error(unknown: FleetError, why: str) -> FleetError:
     problem = unknown.problems[0]
     return FleetError(replace(problem, message=f"{problem.message}, {why}"))
 
 
-def _endpoint() -> str:
+def _get_endpoint() -> str:
     return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")

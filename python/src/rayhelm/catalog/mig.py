@@ -46,7 +46,7 @@ class MigTable(Closed):
     def fits(self, layout: Mapping[str, int]) -> bool:
         """Return whether the instances fit together on one GPU. `layout`: number of instances by profile."""
         wanted = [self.profiles[name] for name, count in layout.items() for _ in range(count)]
-        return self._placed(sorted(wanted, key=lambda profile: len(profile.starts)), 0)
+        return self._can_place(sorted(wanted, key=lambda profile: len(profile.starts)), 0)
 
     def most(self, profile: str) -> int:
         """Return the instances of one profile that fit on a GPU."""
@@ -70,10 +70,10 @@ class MigTable(Closed):
                 found.append({name: count for name, count in layout.items() if count})
         return tuple(found)
 
-    def _placed(self, wanted: list[MigProfile], taken: int) -> bool:
+    def _can_place(self, wanted: list[MigProfile], taken: int) -> bool:
         """Return whether the instances fit on the free memory slices. `taken`: a bit for each used slice."""
         if not wanted:
             return True
         first, rest = wanted[0], wanted[1:]
         spans = (((1 << first.memory) - 1) << start for start in first.starts)
-        return any(self._placed(rest, taken | span) for span in spans if not taken & span)
+        return any(self._can_place(rest, taken | span) for span in spans if not taken & span)

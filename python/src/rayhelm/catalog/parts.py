@@ -24,7 +24,7 @@ def make_mig_instance(gpu: GpuKind, table: MigTable, profile: str) -> GpuKind:
     found = table.profiles[profile]
     memory, compute = found.memory / table.memory_slices, found.compute / table.compute_slices
     whole = gpu.usable_gib or gpu.memory_gb
-    return _part(gpu, profile, memory=memory, compute=compute).model_copy(
+    return _make_part(gpu, profile, memory=memory, compute=compute).model_copy(
         update={
             "resource": f"nvidia.com/mig-{profile}",
             "usable_gib": found.gib or (whole * memory * UNSHOWN if whole else None),
@@ -44,7 +44,7 @@ def make_time_slice(gpu: GpuKind, slices: int) -> GpuKind:
             )
         )
     share = 1 / slices
-    return _part(gpu, str(slices), memory=share, compute=share).model_copy(
+    return _make_part(gpu, str(slices), memory=share, compute=share).model_copy(
         update={
             "resource": find_slice_resource(gpu),
             "usable_gib": None if gpu.usable_gib is None else gpu.usable_gib * share,
@@ -64,7 +64,7 @@ def find_slice_resource(gpu: GpuKind) -> str:
     return _SLICED.get(gpu.vendor, gpu.resource)
 
 
-def _part(gpu: GpuKind, name: str, *, memory: float, compute: float) -> GpuKind:
+def _make_part(gpu: GpuKind, name: str, *, memory: float, compute: float) -> GpuKind:
     """Return the GPU kind of a part, with memory and speed in proportion to its share of the GPU."""
     return gpu.model_copy(
         update={

@@ -78,7 +78,7 @@ class TaskKind(Closed):
 @cache
 def load_tasks() -> dict[str, TaskKind]:
     """Return every task by name."""
-    return {name: TaskKind.model_validate(_read(name)) for name in _names()}
+    return {name: TaskKind.model_validate(_read(name)) for name in _list_names()}
 
 
 def get_task(name: str) -> TaskKind:
@@ -102,7 +102,7 @@ def ray_service_data() -> dict[str, Any]:
 
 
 @cache
-def _names() -> tuple[str, ...]:
+def _list_names() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.yaml")))
 
 
@@ -114,5 +114,5 @@ if TYPE_CHECKING:
     Task = str
     VllmTask = str
 else:  # the types list the files, so that schemas and error messages name each task
-    Task = Literal[_names()]
+    Task = Literal[_list_names()]
     VllmTask = Literal[tuple(name for name, task in load_tasks().items() if task.server == "vllm")]

@@ -41,24 +41,24 @@ class ModelWeights:
 @lru_cache(maxsize=1024)
 def count_weights(model: Checkpoint) -> ModelWeights:
     """Compute a model's weights from its architecture."""
-    return ModelWeights(embedding=_embedding(model), layers=_layers(model), final=_final(model))
+    return ModelWeights(embedding=_build_embedding(model), layers=_build_layers(model), final=_build_final(model))
 
 
-def _embedding(model: Checkpoint) -> tuple[Tensor, ...]:
+def _build_embedding(model: Checkpoint) -> tuple[Tensor, ...]:
     store = TensorBuilder.plain(model)
     tensors = [store.table("embedding.tokens", model.vocab, model.hidden, "vocab")]
     if rows := model.positions + model.token_types:
         tensors.append(store.table("embedding.positions", rows, model.hidden))
     if model.norms.embedding:
-        tensors.append(store.vector("embedding.norm", _norm(model)))
+        tensors.append(store.vector("embedding.norm", _count_norm(model)))
     if model.encoder:
-        tensors += _encoder(model.encoder, store)
+        tensors += _build_encoder(model.encoder, store)
     if model.extra_parameters:
         tensors.append(store.vector("extra", model.extra_parameters))
     return tuple(tensors)
 
 
-def _encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
+def _build_encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
     """Return the weights of a transformer encoder with LayerNorm and biases, including its convolutions."""
     width, layers = encoder.hidden, encoder.layers
     key_bias = width if encoder.key_bias else 0
@@ -77,7 +77,7 @@ def _encoder(encoder: Encoder, store: TensorBuilder) -> list[Tensor]:
     ]
 
 
-def _layers(model: Checkpoint) -> tuple[Layer, ...]:
+def _build_layers(model: Checkpoint) -> tuple[Layer, ...]:
     """Build each kind of layer once: dense or of experts, quantized or not."""
     built: dict[tuple[bool, bool], Layer] = {}
     plain_layers = model.quantization.skip_layers if model.quantization else ()
@@ -86,23 +86,25 @@ def _layers(model: Checkpoint) -> tuple[Layer, ...]:
         dense = model.experts is None or index < model.experts.dense_layers
         plain = index in plain_layers
         if (dense, plain) not in built:
-            built[dense, plain] = _layer(model, dense, plain)
+            built[dense, plain] = _build_layer(model, dense, plain)
         return built[dense, plain]
 
     return tuple(layer(index) for index in range(model.layers))
 
 
-def _layer(model: Checkpoint, dense: bool, plain: bool) -> Layer:
+def _build_layer(model: Checkpoint, dense: bool, plain: bool) -> Layer:
     store = TensorBuilder.plain(model) if plain else TensorBuilder.of(model)
     attention = (
-        _latent_attention(model, model.attention.mla, store) if model.attention.mla else _attention(model, store)
+        _build_latent_attention(model, model.attention.mla, store)
+        if model.attention.mla
+        else _build_attention(model, store)
     )
-    mlp = _mlp(model, store) if dense or not model.experts else _experts(model, model.experts, store)
-    norms = store.vector("norms", model.norms.per_layer * _norm(model))
-    return (*attention, *_cross_attention(model, store), *mlp, norms)
+    mlp = _build_mlp(model, store) if dense or not model.experts else _build_experts(model, model.experts, store)
+    norms = store.vector("norms", model.norms.per_layer * _count_norm(model))
+    return (*attention, *_build_cross_attention(model, store), *mlp, norms)
 
 
-def _attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
+def _build_attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     attention, hidden = model.attention, model.hidden
     width, narrow = attention.heads * attention.head_dim, attention.kv_heads * attention.head_dim
     store = store.for_attention()
@@ -120,7 +122,7 @@ def _attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     return tensors
 
 
-def _latent_attention(model: Checkpoint, mla: Mla, store: TensorBuilder) -> list[Tensor]:
+def _build_latent_attention(model: Checkpoint, mla: Mla, store: TensorBuilder) -> list[Tensor]:
     """Return the weights of DeepSeek's latent attention, with low-rank queries and keys. Every rank has the whole
     down-projections."""
     heads, hidden, store = model.attention.heads, model.hidden, store.for_attention()
@@ -143,25 +145,26 @@ def _latent_attention(model: Checkpoint, mla: Mla, store: TensorBuilder) -> list
     ]
 
 
-def _cross_attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
+def _build_cross_attention(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     if not model.encoder or not model.encoder.cross_attention:
         return []
     names = {"attention.q": "cross.q", "attention.k": "cross.k", "attention.v": "cross.v", "attention.o": "cross.o"}
     return [
-        Tensor(names[tensor.name], tensor.parameters, tensor.bytes, tensor.shard) for tensor in _attention(model, store)
+        Tensor(names[tensor.name], tensor.parameters, tensor.bytes, tensor.shard)
+        for tensor in _build_attention(model, store)
     ]
 
 
-def _mlp(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
+def _build_mlp(model: Checkpoint, store: TensorBuilder) -> list[Tensor]:
     hidden, wide, bias = model.hidden, model.intermediate, model.mlp_bias
     store = store.for_dense_mlp()
-    up = store.linear("mlp.gate_up" if model.gated else "mlp.up", hidden, wide * _ups(model), "split", bias=bias)
+    up = store.linear("mlp.gate_up" if model.gated else "mlp.up", hidden, wide * _count_ups(model), "split", bias=bias)
     return [up, store.linear("mlp.down", wide, hidden, "split", bias=bias)]
 
 
-def _experts(model: Checkpoint, experts: Experts, store: TensorBuilder) -> list[Tensor]:
+def _build_experts(model: Checkpoint, experts: Experts, store: TensorBuilder) -> list[Tensor]:
     hidden, wide, count = model.hidden, experts.intermediate, experts.count
-    up = wide * _ups(model)
+    up = wide * _count_ups(model)
     tensors = [
         TensorBuilder.plain(model).linear("experts.router", hidden, count, "replicated", bias=experts.router_bias),
         store.linear("experts.gate_up", hidden, up, "split", bias=experts.expert_bias, copies=count),
@@ -169,14 +172,14 @@ def _experts(model: Checkpoint, experts: Experts, store: TensorBuilder) -> list[
     ]
     if shared := experts.shared_intermediate:
         dense = store.for_dense_mlp()
-        tensors.append(dense.linear("shared.gate_up", hidden, shared * _ups(model), "split"))
+        tensors.append(dense.linear("shared.gate_up", hidden, shared * _count_ups(model), "split"))
         tensors.append(dense.linear("shared.down", shared, hidden, "split"))
     return tensors
 
 
-def _final(model: Checkpoint) -> tuple[Tensor, ...]:
+def _build_final(model: Checkpoint) -> tuple[Tensor, ...]:
     store = TensorBuilder.of(model).for_head()
-    norm = [TensorBuilder.plain(model).vector("final.norm", _norm(model))] if model.norms.final else []
+    norm = [TensorBuilder.plain(model).vector("final.norm", _count_norm(model))] if model.norms.final else []
     if model.output == "none":
         return tuple(norm)
     if model.output == "vocabulary":
@@ -188,9 +191,9 @@ def _final(model: Checkpoint) -> tuple[Tensor, ...]:
     return (*norm, dense, store.linear("final.score", model.hidden, 1, "replicated", bias=True))
 
 
-def _norm(model: Checkpoint) -> int:
+def _count_norm(model: Checkpoint) -> int:
     return model.hidden * (2 if model.norms.bias else 1)
 
 
-def _ups(model: Checkpoint) -> int:
+def _count_ups(model: Checkpoint) -> int:
     return 2 if model.gated else 1

@@ -56,14 +56,14 @@ def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Pat
     readme = folder / "README.md"
     return {
         folder / "values.yaml": values_yaml(model),
-        folder / "values.schema.json": _json(values_schema(model, chart, old_keys)),
-        folder / "files/renamed.json": _json([row.model_dump(exclude_defaults=True) for row in old_keys]),
-        folder / "files/defaults.json": _json(_defaults(model)),
-        folder / "files/rules.json": _json(_rules(chart)),
-        **_shared(chart),
-        readme: _readme(chart, (charts_dir() / readme).read_text()),
-        **{folder / f"files/{name}.json": _json(data()) for (of, name), data in DATA.items() if of == chart},
-        **(_policies(folder) if chart == "platform" else {}),
+        folder / "values.schema.json": _format_json(values_schema(model, chart, old_keys)),
+        folder / "files/renamed.json": _format_json([row.model_dump(exclude_defaults=True) for row in old_keys]),
+        folder / "files/defaults.json": _format_json(_list_defaults(model)),
+        folder / "files/rules.json": _format_json(_list_rules(chart)),
+        **_copy_shared_templates(chart),
+        readme: _update_readme(chart, (charts_dir() / readme).read_text()),
+        **{folder / f"files/{name}.json": _format_json(data()) for (of, name), data in DATA.items() if of == chart},
+        **(_copy_policies(folder) if chart == "platform" else {}),
     }
 
 
@@ -77,7 +77,7 @@ def stale(chart: str) -> list[Path]:
     ]
 
 
-def _shared(chart: str) -> dict[Path, str]:
+def _copy_shared_templates(chart: str) -> dict[Path, str]:
     """Return copies of the templates that all charts share, with the chart's own template names. charts/lib/README.md
     has the reason."""
     comment = "{{- /* Generated from charts/lib/%s by `make generate`. Do not edit. */ -}}\n"
@@ -88,30 +88,30 @@ def _shared(chart: str) -> dict[Path, str]:
     }
 
 
-def _json(data: object) -> str:
+def _format_json(data: object) -> str:
     return json.dumps(data, indent=1, ensure_ascii=False) + "\n"
 
 
-def _defaults(model: type[BaseModel]) -> list[dict[str, object]]:
+def _list_defaults(model: type[BaseModel]) -> list[dict[str, object]]:
     """Return the defaults of the entries of each map, with which templates/lib/_values.tpl completes the entries."""
     return [
         {"path": path, "defaults": defaults} for path, entry in entry_paths(model) if (defaults := default_of(entry))
     ]
 
 
-def _rules(chart: str) -> dict[str, object]:
+def _list_rules(chart: str) -> dict[str, object]:
     """Return the messages of the rules by id; the templates in `validate/` have only the conditions."""
     fields = {"key", "message", "fix", "since", "until"}
     return {name: rule.model_dump(include=fields) for name, rule in rules(chart).items() if "chart" in rule.layers}
 
 
-def _policies(folder: Path) -> dict[Path, str]:
+def _copy_policies(folder: Path) -> dict[Path, str]:
     """Return copies of the policies: `.Files.Get` of a file outside the chart returns an empty string."""
     files = sorted((charts_dir().parent / "policies").glob("*/policy.yaml"))
     return {folder / f"files/policies/{file.parent.name}.yaml": file.read_text() for file in files}
 
 
-def _readme(chart: str, text: str) -> str:
+def _update_readme(chart: str, text: str) -> str:
     """Return the README with the generated tables between their marks."""
     tables = {"values": readme_table(CHARTS[chart])}
     if chart in load_chart_flows():

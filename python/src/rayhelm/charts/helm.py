@@ -38,7 +38,7 @@ def find_helm() -> Path:
     for candidate in (named, find_pinned_tool("helm"), shutil.which("helm")):
         if candidate is None:
             continue
-        version = _version(Path(candidate))
+        version = _read_version(Path(candidate))
         if version >= OLDEST:
             return Path(candidate)
         if candidate == named:
@@ -84,7 +84,7 @@ def render(
 ) -> str:
     """Run `helm template` and return its output. `chart` is a name in the charts folder or a path; `values` is a
     mapping or a list of files."""
-    arguments = ["template", release, str(_chart(chart)), "--namespace", namespace]
+    arguments = ["template", release, str(_find_chart(chart)), "--namespace", namespace]
     if kube_version:
         arguments += ["--kube-version", kube_version]
     for api in api_versions:
@@ -96,11 +96,11 @@ def lint(
     chart: str, values: Mapping[str, Any] | Sequence[Path], *, kube_version: str = "", helm: Path | None = None
 ) -> str:
     """Run `helm lint --strict` and return its output. Raises FleetError if it fails."""
-    arguments = ["lint", "--strict", str(_chart(chart))]
+    arguments = ["lint", "--strict", str(_find_chart(chart))]
     return _run(arguments + (["--kube-version", kube_version] if kube_version else []), values, helm)
 
 
-def _chart(chart: str) -> Path:
+def _find_chart(chart: str) -> Path:
     return Path(chart) if "/" in chart else charts_dir() / chart
 
 
@@ -111,9 +111,9 @@ def _run(arguments: Sequence[str], values: Mapping[str, Any] | Sequence[Path], h
             # Helm 4.2 ignores a JSON file of a multiple of 4096 bytes that does not end in a newline.
             files[0].write_text(json.dumps(values) + "\n")
         command = [str(helm or find_helm()), *arguments, *(part for file in files for part in ("--values", str(file)))]
-        done = run_helm(command, _environment(folder))
+        done = run_helm(command, _build_environment(folder))
     if done.returncode:
-        raise FleetError(_problem(done.stderr or done.stdout, files[0] if files else None))
+        raise FleetError(_parse_problem(done.stderr or done.stdout, files[0] if files else None))
     return done.stdout
 
 
@@ -122,16 +122,16 @@ def run_helm(command: Sequence[str], environment: Mapping[str, str]) -> subproce
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _build_environment(folder: str) -> dict[str, str]:
     """Return an environment in which Helm does not use the plugins and repositories of the user."""
     return {**os.environ, "HELM_CONFIG_HOME": folder, "HELM_CACHE_HOME": folder, "HELM_DATA_HOME": folder}
 
 
-def _problem(output: str, file: Path | None) -> Problem:
+def _parse_problem(output: str, file: Path | None) -> Problem:
     name = str(file) if file and file.exists() else ""
     if found := RULE.search(output):
         message, _, fix = found["message"].strip().partition("\n")
-        return Problem(message, rule=found["rule"], fix=_dedented(fix), file=name)
+        return Problem(message, rule=found["rule"], fix=_dedent(fix), file=name)
     return Problem(output.strip(), file=name)
 
 
@@ -141,12 +141,12 @@ def split_key(problem: Problem) -> Problem:
     return problem if problem.path or not message or " " in key else replace(problem, path=key, message=message)
 
 
-def _dedented(text: str) -> str:
+def _dedent(text: str) -> str:
     lines = [line for line in text.splitlines() if line != "fix:" and not line.startswith("Use --debug")]
     return "\n".join(line.removeprefix("  ") for line in lines).strip("\n")
 
 
-def _version(helm: Path) -> tuple[int, ...]:
+def _read_version(helm: Path) -> tuple[int, ...]:
     try:
         done = subprocess.run([helm, "version", "--short"], capture_output=True, text=True, check=False)
     except OSError:

@@ -46,19 +46,19 @@ LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader is ten ti
 @cache
 def rules(chart: str) -> dict[str, Rule]:
     """Return the rules of a chart by id, those of its pods last."""
-    return {name: Rule.model_validate(rule) for name, rule in (_read(chart) | _pod_rules(chart)).items()}
+    return {name: Rule.model_validate(rule) for name, rule in (_read(chart) | _read_pod_rules(chart)).items()}
 
 
-def _pod_rules(chart: str) -> dict[str, Any]:
+def _read_pod_rules(chart: str) -> dict[str, Any]:
     if chart not in POD_PATHS:
         return {}
     return {
-        name: {**rule, "bad": [_below(path, bad) for bad in rule["bad"] for path in POD_PATHS[chart]]}
+        name: {**rule, "bad": [_nest(path, bad) for bad in rule["bad"] for path in POD_PATHS[chart]]}
         for name, rule in _read("pods").items()
     }
 
 
-def _below(path: str, values: dict[str, Any]) -> dict[str, Any]:
+def _nest(path: str, values: dict[str, Any]) -> dict[str, Any]:
     for part in reversed(path.split(".") if path else []):
         values = {part: values}
     return values

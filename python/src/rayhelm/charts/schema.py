@@ -22,10 +22,10 @@ def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed]
     """
     raw = model.model_json_schema(by_alias=True)
     definitions = {name: _tidy(definition) for name, definition in raw.pop("$defs", {}).items()}
-    root = _section(_tidy(raw), definitions)
+    root = _build_section(_tidy(raw), definitions)
     for row in renamed:
         _admit(row, root, definitions)
-    used = _reachable(root, definitions)
+    used = _find_reachable(root, definitions)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$comment": "Generated from the values model. Do not edit.",
@@ -35,9 +35,9 @@ def values_schema(model: type[BaseModel], title: str, renamed: Sequence[Renamed]
     }
 
 
-def _section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
+def _build_section(schema: Schema, definitions: dict[str, Schema]) -> Schema:
     """Return the schema of a section with its nested sections inlined and every key required."""
-    properties = {name: _inlined(node, definitions) for name, node in schema["properties"].items()}
+    properties = {name: _inline(node, definitions) for name, node in schema["properties"].items()}
     return {**schema, "properties": properties, "required": sorted(properties)}
 
 
@@ -52,7 +52,7 @@ def _admit(row: Renamed, root: Schema, definitions: dict[str, Schema]) -> None:
     node = root
     opened: list[tuple[Schema, list[str]]] = []
     for depth, part in enumerate(parts[:-1], 1):
-        node = _opened(node, part, definitions)
+        node = _open_key(node, part, definitions)
         if "*" in parts[:depth]:
             opened.append((node, parts[depth:]))
     node.setdefault("properties", {})[parts[-1]] = {}
@@ -78,35 +78,35 @@ def _has(path: list[str]) -> Schema:
     return {"required": [part], "properties": {part: inner}} if below else {"required": [part]}
 
 
-def _opened(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
+def _open_key(node: Schema, part: str, definitions: dict[str, Schema]) -> Schema:
     """Replace the schema of a key (or of any name, for `*`) with a copy, and return the copy."""
     if part == "*":
-        holder, key = _any_name(node)
+        holder, key = _find_entry_schema(node)
     else:
         holder, key = node["properties"], part
         # An old section: all of its keys were moved to other sections.
         holder.setdefault(key, {"type": "object", "properties": {}, "additionalProperties": False})
     holder[key] = copy.deepcopy(holder[key])
-    if name := _ref(holder[key]):
+    if name := _get_ref(holder[key]):
         beside = {key: value for key, value in holder[key].items() if key != "$ref"}
         holder[key] = {**copy.deepcopy(definitions[name]), **beside}
     found: Schema = holder[key]
     return found
 
 
-def _any_name(node: Schema) -> tuple[Schema, str]:
+def _find_entry_schema(node: Schema) -> tuple[Schema, str]:
     if patterns := node.get("patternProperties"):
         (pattern,) = patterns
         return patterns, pattern
     return node, "additionalProperties"
 
 
-def _inlined(node: Schema, definitions: dict[str, Schema]) -> Schema:
-    name = _ref(node)
+def _inline(node: Schema, definitions: dict[str, Schema]) -> Schema:
+    name = _get_ref(node)
     if not name or "properties" not in definitions[name]:
         return node
     beside = {key: value for key, value in node.items() if key not in ("$ref", "default")}
-    return {**_section(definitions[name], definitions), **beside}
+    return {**_build_section(definitions[name], definitions), **beside}
 
 
 def _tidy(node: Any) -> Any:
@@ -133,14 +133,14 @@ def _tidy(node: Any) -> Any:
     return tidied
 
 
-def _ref(node: Schema) -> str:
+def _get_ref(node: Schema) -> str:
     return str(node.get("$ref", "")).removeprefix("#/$defs/")
 
 
-def _reachable(node: Any, definitions: dict[str, Schema], seen: frozenset[str] = frozenset()) -> frozenset[str]:
+def _find_reachable(node: Any, definitions: dict[str, Schema], seen: frozenset[str] = frozenset()) -> frozenset[str]:
     children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
-    if isinstance(node, dict) and (name := _ref(node)) and name not in seen:
-        seen = _reachable(definitions[name], definitions, seen | {name})
+    if isinstance(node, dict) and (name := _get_ref(node)) and name not in seen:
+        seen = _find_reachable(definitions[name], definitions, seen | {name})
     for child in children:
-        seen = _reachable(child, definitions, seen)
+        seen = _find_reachable(child, definitions, seen)
     return seen

@@ -42,7 +42,7 @@ def keys(model: type[BaseModel]) -> Iterator[Key]:
     shared = PodSettings.model_fields if issubclass(model, PodSettings) and model is not PodSettings else {}
     own = {name: field for name, field in fields.items() if name not in shared}
     for name, field in (own | fields).items():
-        found = _model_in(field.annotation)
+        found = _find_model(field.annotation)
         origin = get_origin(field.annotation)
         yield Key(
             name=field.alias or name,
@@ -109,7 +109,7 @@ def summary(annotation: Any) -> str:
     return names.get(annotation, "section")
 
 
-def _model_in(annotation: Any) -> type[BaseModel] | None:
+def _find_model(annotation: Any) -> type[BaseModel] | None:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for arg in get_args(annotation) if (found := _model_in(arg))), None)
+    return next((found for arg in get_args(annotation) if (found := _find_model(arg))), None)

@@ -42,7 +42,7 @@ def check_releases(made: RenderedReleases, loaded: LoadedFleet) -> AdmissionResu
         policies = tuple(read_policies(item for _, items in here for item in items))
         before = len(result.problems)
         for release, item, violation in _find_violations(here, policies):
-            for problem in _problems_of(release, item, violation, loaded):
+            for problem in _build_problems(release, item, violation, loaded):
                 if problem in result.problems:
                     continue
                 if violation.denies:
@@ -73,7 +73,7 @@ def _find_violations(
             seen |= {violation.rule for violation in violations}
 
 
-def _problems_of(
+def _build_problems(
     release: Release, item: Mapping[str, Any], violation: PolicyViolation, loaded: LoadedFleet
 ) -> Iterator[Problem]:
     """Yield a problem for each model that breaks the rule, else one for the release. If the fleet file has other keys

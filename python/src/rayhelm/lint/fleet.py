@@ -116,13 +116,13 @@ def _ask_ray(configs: dict[str, str], rendered: Rendered, checked: Checked, *, i
     for service, text in configs.items():
         found = check_serve_config(text)
         for problem in found:
-            names = _served_names(json.loads(text), problem.path)
+            names = _list_served_names(json.loads(text), problem.path)
             checked.problems.append(locate(problem, releases[service], rendered.loaded, names))
         if not found:
             checked.done.append(f"{service}: Ray's schema, ray.serve.llm and vLLM's parser accept serveConfigV2")
 
 
-def _served_names(config: Any, path: str) -> list[str]:
+def _list_served_names(config: Any, path: str) -> list[str]:
     """Return the model ids and application names on a path of a Serve config (`applications.0.args.llm_configs.1`), the
     last one first."""
     names: list[str] = []

@@ -24,7 +24,7 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
     """Check the objects of a file or folder with the policies in `policies`, else with those among the objects, else
     with those of the chart `platform`. Raises FleetError if the files cannot be read."""
     manifests = read_manifests(path)
-    asked = _policies(policies, manifests)
+    asked = _select_policies(policies, manifests)
     known = index_namespaces(each.item for each in manifests)
     checked = Checked()
     for each in manifests:
@@ -36,7 +36,7 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
     return checked
 
 
-def _policies(named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:
+def _select_policies(named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:
     among = read_manifests(named) if named else manifests
     found = tuple(read_policies(each.item for each in among))
     names = [policy.name for policy in found]

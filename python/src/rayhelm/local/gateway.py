@@ -117,13 +117,13 @@ def write_files(gateway: LocalGateway, state: EndpointState) -> None:
     state.gateway.mkdir(mode=0o700, parents=True)
     for name, text in gateway.files.items():
         (state.gateway / name).write_text(text, encoding="utf-8")
-    _keys_file(state).parent.mkdir(mode=0o700, parents=True)
+    _find_keys_file(state).parent.mkdir(mode=0o700, parents=True)
     _add_hash(gateway.key, state)
 
 
 def check_files(state: EndpointState) -> None:
     """Let HAProxy check the configuration. Raises GatewayFailed."""
-    done = subprocess.run([*_command(state), "-c"], capture_output=True, text=True, check=False, timeout=TIMEOUT)
+    done = subprocess.run([*_build_command(state), "-c"], capture_output=True, text=True, check=False, timeout=TIMEOUT)
     if done.returncode:
         raise GatewayFailed(f"HAProxy refuses the configuration of the gateway:\n{done.stdout}{done.stderr}".rstrip())
 
@@ -131,7 +131,7 @@ def check_files(state: EndpointState) -> None:
 def start_haproxy(gateway: LocalGateway, state: EndpointState, url: str) -> None:
     """Start HAProxy and wait until it accepts the first key."""
     process = processes.start(
-        [*_command(state), "-db"], run=state.run, log=state.logs / "gateway.log", cwd=state.gateway
+        [*_build_command(state), "-db"], run=state.run, log=state.logs / "gateway.log", cwd=state.gateway
     )
     processes.wait_until(lambda: _is_accepted(gateway.key, url), what="the gateway", timeout=TIMEOUT, needs=[process])
 
@@ -144,18 +144,18 @@ def add_key(state: EndpointState, url: str) -> str:
     return key
 
 
-def _command(state: EndpointState) -> list[str]:
+def _build_command(state: EndpointState) -> list[str]:
     return [str(find_haproxy()), "-C", str(state.gateway), "-f", "haproxy.cfg"]
 
 
-def _keys_file(state: EndpointState) -> Path:
+def _find_keys_file(state: EndpointState) -> Path:
     """Return the file where the chart mounts the Secret of the tenant."""
     return state.gateway / "keys" / TENANT / "keys"
 
 
 def _add_hash(key: str, state: EndpointState) -> None:
     """Add a line to the key file. The file is replaced atomically, because HAProxy reads it all the time."""
-    file = _keys_file(state)
+    file = _find_keys_file(state)
     lines = file.read_text().splitlines() if file.exists() else []
     lines.append(f"{sha256(key.encode()).hexdigest()} key-{len(lines) + 1}")
     new = file.with_name("new")

@@ -94,31 +94,31 @@ def find_allowed_flows(network_release: NetworkRelease) -> list[AllowedFlow]:
     return [
         allowed
         for name, flow in flows.flows.items()
-        for allowed in _of_flow(
+        for allowed in _expand_flow(
             name, flow, flows, network_release, is_on=closing and _hold(flow.while_, network_release.values)
         )
     ]
 
 
-def _of_flow(
+def _expand_flow(
     name: str, flow: Flow, flows: ChartFlows, network_release: NetworkRelease, *, is_on: bool
 ) -> Iterator[AllowedFlow]:
     called = flows.pods | flows.others
     for each in _find(flow.each, network_release.values) if flow.each else [{}]:
         scope = {**network_release.values, "each": each}
         sources = tuple(
-            _as_own(end, flow, network_release)
+            _convert_to_own(end, flow, network_release)
             for path in flow.from_
-            for value in _of_path(path, scope)
-            for end in _ends(value, network_release)
+            for value in _resolve_path(path, scope)
+            for end in _list_ends(value, network_release)
         )
         targets: dict[tuple[str, ...], list[FlowEnd]] = {}
         for path in flow.to:
-            for value in _of_path(path, scope):
-                for entry in _entries(value):
-                    ports = _ports(flow.ports, {**scope, "to": entry})
+            for value in _resolve_path(path, scope):
+                for entry in _list_entries(value):
+                    ports = _resolve_ports(flow.ports, {**scope, "to": entry})
                     targets.setdefault(ports, []).extend(
-                        _as_own(end, flow, network_release) for end in _ends(entry, network_release)
+                        _convert_to_own(end, flow, network_release) for end in _list_ends(entry, network_release)
                     )
         for ports, ends in targets.items():
             if not is_on or (sources and ends):
@@ -136,7 +136,7 @@ def _of_flow(
                 )
 
 
-def _as_own(end: FlowEnd, flow: Flow, network_release: NetworkRelease) -> FlowEnd:
+def _convert_to_own(end: FlowEnd, flow: Flow, network_release: NetworkRelease) -> FlowEnd:
     if isinstance(end, NamedPods) and flow.same_namespace and end.namespace == network_release.namespace:
         return ReleasePods(network_release.chart, network_release.name, network_release.namespace, "", end.labels)
     return end
@@ -154,7 +154,7 @@ def _find(path: str, values: Mapping[str, Any]) -> Iterator[Any]:
         yield from _find(rest, found) if rest else [found]
 
 
-def _of_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
+def _resolve_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
     """Yield a role as it is, pods(PATH) as a peer in the release's namespace, else the values at the path."""
     if pods := PODS.fullmatch(path):
         yield from ({"podLabels": labels, "namespace": None} for labels in _find(pods[1], scope))
@@ -164,40 +164,40 @@ def _of_path(path: str, scope: Mapping[str, Any]) -> Iterator[Any]:
         yield path
 
 
-def _entries(value: Any) -> list[Any]:
+def _list_entries(value: Any) -> list[Any]:
     """Return the entries of a map by name; anything else as one item."""
     return list(value.values()) if isinstance(value, Mapping) and not value.keys() & NAMING else [value]
 
 
-def _ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]:
+def _list_ends(value: Any, network_release: NetworkRelease) -> Iterator[FlowEnd]:
     """Yield pods and addresses of a role, a peer, an egress entry, an endpoint, or a map of these."""
     if isinstance(value, str):
         yield ReleasePods(network_release.chart, network_release.name, network_release.namespace, value)
     elif value.get("service"):
         # Only the workers of a RayService serve.
         labels = {"rayhelm.dev/service": value["service"], "rayhelm.dev/role": "worker"}
-        yield _pods(value["namespace"] or network_release.namespace, labels)
+        yield _build_pods(value["namespace"] or network_release.namespace, labels)
     elif not value.keys() & NAMING:
         for entry in value.values():
-            yield from _ends(entry, network_release)
+            yield from _list_ends(entry, network_release)
     else:
-        yield from _ends(value.get("peer", {}), network_release)
+        yield from _list_ends(value.get("peer", {}), network_release)
         if "podLabels" in value and value["namespace"] != "":
-            yield _pods(value["namespace"] or network_release.namespace, value["podLabels"])
+            yield _build_pods(value["namespace"] or network_release.namespace, value["podLabels"])
         yield from (AddressBlock(cidr, tuple(value.get("except", ()))) for cidr in value.get("cidrs", ()))
 
 
-def _pods(namespace: str, labels: Mapping[str, Any]) -> NamedPods:
+def _build_pods(namespace: str, labels: Mapping[str, Any]) -> NamedPods:
     return NamedPods(namespace, tuple(sorted((key, str(label)) for key, label in labels.items())))
 
 
-def _ports(wanted: tuple[int | str, ...], scope: Mapping[str, Any]) -> tuple[str, ...]:
+def _resolve_ports(wanted: tuple[int | str, ...], scope: Mapping[str, Any]) -> tuple[str, ...]:
     if wanted == (ALL_PORTS,):
         return wanted
-    return tuple(port for one in wanted for port in _port(one, scope)) or (ALL_PORTS,)
+    return tuple(port for one in wanted for port in _resolve_port(one, scope)) or (ALL_PORTS,)
 
 
-def _port(wanted: int | str, scope: Mapping[str, Any]) -> Iterator[str]:
+def _resolve_port(wanted: int | str, scope: Mapping[str, Any]) -> Iterator[str]:
     if isinstance(wanted, int):
         yield f"TCP {wanted}"
     elif "/" in wanted:

@@ -13,10 +13,10 @@ def to_network_release(release: Release) -> NetworkRelease | None:
         return None
     values = release.values.model_dump(by_alias=True, mode="json")
     name = values["nameOverride"] or release.name
-    return NetworkRelease(release.chart, name, _namespace(release, values, name), values)
+    return NetworkRelease(release.chart, name, _find_namespace(release, values, name), values)
 
 
-def _namespace(release: Release, values: dict[str, object], name: str) -> str:
+def _find_namespace(release: Release, values: dict[str, object], name: str) -> str:
     """Return the namespace of the pods: for a tenant the one that the release creates or names."""
     tenancy = values.get("namespace")
     if not isinstance(tenancy, dict):

@@ -39,7 +39,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     chosen: dict[str, Candidate] = {}
     clusters: dict[frozenset[str], str] = {}
     model_specs = resolve_model_specs(loaded, known)
-    for model_spec in _largest_first(model_specs):
+    for model_spec in _sort_largest_first(model_specs):
         try:
             home = loaded.fleet.on_one_cluster_with(model_spec.name)
             choice = _choose(model_spec, inventories, clusters.get(home), loaded, known)
@@ -85,7 +85,7 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
     model_specs = []
     for name, spec in loaded.fleet.models.items():
         try:
-            model = _model(name, spec, loaded, known)
+            model = _find_model(name, spec, loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
@@ -99,7 +99,7 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
     return model_specs
 
 
-def _model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
+def _find_model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
     key = "architecture" if spec.architecture else "source"
     path = ("models", name, key)
     wanted = spec.architecture or spec.source
@@ -155,7 +155,7 @@ def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFl
         )
 
 
-def _largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
+def _sort_largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
     """Return models with a pinned pool first, then large models before small ones: those with the least choice
     first."""
     return sorted(

@@ -43,7 +43,7 @@ def list_free_capacity(nodes: Sequence[Mapping[str, Any]], pods: Sequence[Mappin
     schedulable = [node for node in nodes if not node["spec"].get("unschedulable") and not _is_tainted(node)]
     return [
         sum(
-            (ZERO - sum_requests(pod["spec"]) for pod in pods if _runs_on(node, pod)),
+            (ZERO - sum_requests(pod["spec"]) for pod in pods if _is_on(node, pod)),
             start=_read_capacity(node["status"].get("allocatable", {})),
         )
         for node in schedulable
@@ -103,6 +103,6 @@ def _is_tainted(node: Mapping[str, Any]) -> bool:
     return any(taint["effect"] in ("NoSchedule", "NoExecute") for taint in node["spec"].get("taints", ()))
 
 
-def _runs_on(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
+def _is_on(node: Mapping[str, Any], pod: Mapping[str, Any]) -> bool:
     has_ended = pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
     return bool(pod["spec"].get("nodeName") == node["metadata"]["name"]) and not has_ended

@@ -89,11 +89,11 @@ def build_files(rendered: Rendered) -> dict[str, str]:
         "network.md": build_network_page(rendered.plan.fleet, rendered.releases),
     }
     return pages | {
-        release.file: dump_yaml(release.values, _header(release, rendered)) for release in rendered.releases
+        release.file: dump_yaml(release.values, _build_header(release, rendered)) for release in rendered.releases
     }
 
 
-def _header(release: Release, rendered: Rendered) -> str:
+def _build_header(release: Release, rendered: Rendered) -> str:
     cluster = f", cluster `{release.cluster}`" if len(rendered.loaded.fleet.clusters) > 1 else ""
     return (
         f"Values of chart {release.chart}: release `{release.name}` ({release.about}), namespace"
@@ -109,7 +109,7 @@ def format_mark(rendered: Rendered) -> str:
 
 def list_paths(rendered: Rendered) -> set[str]:
     """Return the paths of all files with values or objects, whether they are written or not."""
-    return {name for release in rendered.releases for name in (release.file, _manifest(release))}
+    return {name for release in rendered.releases for name in (release.file, _build_manifest(release))}
 
 
 def build_manifests(rendered: Rendered) -> dict[str, str]:
@@ -129,8 +129,8 @@ def build_manifests(rendered: Rendered) -> dict[str, str]:
     if problems := check_releases(made, rendered.loaded).problems:
         raise FleetError(problems)
     header = f"# {format_mark(rendered)}; edit the fleet file, not this one.\n"
-    return {_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
+    return {_build_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
 
 
-def _manifest(release: Release) -> str:
+def _build_manifest(release: Release) -> str:
     return f"manifests/{release.file}"

@@ -50,13 +50,13 @@ def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Diffe
     """Return the changes of a render in `folder`. Raises FleetError if the folder cannot be read, or has the files of
     another fleet."""
     earlier = read_manifest(folder)
-    identity = _identity(folder, rendered)
+    identity = _build_identity(folder, rendered)
     if (
         earlier.fleet
         and earlier.fleet != identity.fleet
         and not (identity.source and earlier.source == identity.source)
     ):
-        raise FleetError(_other_fleet(folder, earlier.fleet, identity.fleet))
+        raise FleetError(_build_other_fleet_problem(folder, earlier.fleet, identity.fleet))
     there = {name: _read(folder / name) for name in (*files, *earlier.files)}
     current = tuple(name for name, text in files.items() if there[name] == text.encode())
     stale = tuple(name for name in files if name not in current)
@@ -94,7 +94,7 @@ def write(folder: Path, files: Mapping[str, str], difference: Difference) -> Non
         _write(folder / MANIFEST, difference.manifest)
 
 
-def _identity(folder: Path, rendered: Rendered) -> FolderManifest:
+def _build_identity(folder: Path, rendered: Rendered) -> FolderManifest:
     file = Path(rendered.loaded.document.file)
     is_inside = file.parent.resolve() == folder.resolve()
     return FolderManifest(rendered.plan.fleet, file.name if is_inside else "")
@@ -129,7 +129,7 @@ def _find_unlisted(folder: Path, rendered: Rendered) -> tuple[str, ...]:
     )
 
 
-def _other_fleet(folder: Path, earlier: str, fleet: str) -> Problem:
+def _build_other_fleet_problem(folder: Path, earlier: str, fleet: str) -> Problem:
     message = f"the folder has the files of fleet `{earlier}`, and this is fleet `{fleet}`: each needs its own folder"
     why = f"or, if the fleet was renamed, write `{fleet}` to `fleet` in {folder / MANIFEST}"
     return Problem(message, file=str(folder), fix=Fix(command="rayhelm render FLEET -o OTHER-FOLDER", why=why))
@@ -140,7 +140,7 @@ def _read(path: Path) -> bytes | None:
     try:
         return path.read_bytes() if path.is_file() else None
     except OSError as error:
-        raise FleetError(_cannot("read", path, error)) from None
+        raise FleetError(_build_error("read", path, error)) from None
 
 
 def _save(folder: Path, name: str) -> None:
@@ -156,7 +156,7 @@ def _remove(folder: Path, name: str) -> None:
     try:
         path.unlink()
     except OSError as error:
-        raise FleetError(_cannot("removed", path, error)) from None
+        raise FleetError(_build_error("removed", path, error)) from None
     with suppress(OSError):
         for parent in list(path.relative_to(folder).parents)[:-1]:
             (folder / parent).rmdir()
@@ -176,10 +176,10 @@ def _write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         with suppress(OSError):
             temporary.unlink()
-        raise FleetError(_cannot("written", path, error)) from None
+        raise FleetError(_build_error("written", path, error)) from None
 
 
-def _cannot(what: str, path: Path, error: OSError) -> Problem:
+def _build_error(what: str, path: Path, error: OSError) -> Problem:
     fix = Fix(command="rayhelm render FLEET -o FOLDER", why="a folder that you may write to, on a disk with free space")
     why = str(error.strerror)
     if isinstance(error, (FileExistsError, NotADirectoryError)):

@@ -47,13 +47,13 @@ def read_manifest(folder: Path) -> FolderManifest:
     except OSError as error:
         raise FleetError(Problem(f"cannot be read: {error.strerror}", file=str(path))) from None
     except ValueError:
-        raise FleetError(_not_a_manifest(path, "it is not JSON")) from None
+        raise FleetError(_build_manifest_problem(path, "it is not JSON")) from None
     files = data.get("files", {}) if isinstance(data, dict) else None
     texts = [data.get("fleet", ""), data.get("source", "")] if isinstance(data, dict) else []
     if not isinstance(files, dict) or not all(isinstance(text, str) for text in (*texts, *files.values())):
-        raise FleetError(_not_a_manifest(path, "it has other keys or types"))
+        raise FleetError(_build_manifest_problem(path, "it has other keys or types"))
     if outside := next((name for name in files if not _is_below(name)), None):
-        raise FleetError(_not_a_manifest(path, f"`{outside}` is not a path below its folder"))
+        raise FleetError(_build_manifest_problem(path, f"`{outside}` is not a path below its folder"))
     fleet, source = texts
     return FolderManifest(fleet, source, files)
 
@@ -63,7 +63,7 @@ def _is_below(name: str) -> bool:
     return bool(parts) and not name.startswith("/") and ".." not in parts
 
 
-def _not_a_manifest(path: Path, why: str) -> Problem:
+def _build_manifest_problem(path: Path, why: str) -> Problem:
     message = f"is not a manifest of `rayhelm render`: {why} (a merge conflict?)"
     fix = Fix(
         command=f"git checkout HEAD -- {path}", why="or remove the file: then nothing old is removed from the folder"

@@ -53,34 +53,35 @@ def build_network_page(fleet: str, releases: Sequence[Release]) -> str:
     template = files("rayhelm").joinpath("data/templates/network.md.j2").read_text(encoding="utf-8")
     clusters = dict.fromkeys(release.cluster for release in releases)
     parts = {
-        cluster: list(_parts(release for release in releases if release.cluster == cluster)) for cluster in clusters
+        cluster: list(_build_sections(release for release in releases if release.cluster == cluster))
+        for cluster in clusters
     }
     return environment.from_string(template).render(fleet=fleet, clusters=parts).rstrip() + "\n"
 
 
-def _parts(releases: Iterable[Release]) -> Iterator[ReleaseSection]:
+def _build_sections(releases: Iterable[Release]) -> Iterator[ReleaseSection]:
     for release in releases:
         if network_release := to_network_release(release):
             found = find_allowed_flows(network_release)
             yield ReleaseSection(
                 f"{network_release.chart} `{network_release.name}`, namespace `{network_release.namespace}`",
-                _reason(network_release),
-                tuple(_row(each) for each in found if each.is_on),
-                tuple(_row(each) for each in found if not each.is_on),
+                _find_reason(network_release),
+                tuple(_build_row(each) for each in found if each.is_on),
+                tuple(_build_row(each) for each in found if not each.is_on),
             )
 
 
-def _reason(network_release: NetworkRelease) -> str:
+def _find_reason(network_release: NetworkRelease) -> str:
     policy = network_release.values["networkPolicy"]
     return "" if policy.get("enabled", True) else str(policy["reason"])
 
 
-def _row(allowed: AllowedFlow) -> FlowRow:
+def _build_row(allowed: AllowedFlow) -> FlowRow:
     return FlowRow(
         flow=allowed.flow,
         source=_format_end(allowed.source, allowed.sources),
         target=_format_end(allowed.target, allowed.targets),
-        ports=_ports(allowed.ports),
+        ports=_format_ports(allowed.ports),
         opened_by=format_conditions(allowed.conditions),
         why=allowed.why,
     )
@@ -88,11 +89,11 @@ def _row(allowed: AllowedFlow) -> FlowRow:
 
 def _format_end(called: Sequence[str], ends: Sequence[FlowEnd]) -> str:
     """Return the names of one end of a flow, and for pods of other releases their location."""
-    places = ", ".join(text for end in ends if (text := _place(end)))
+    places = ", ".join(text for end in ends if (text := _format_place(end)))
     return f"{', '.join(called)}{': ' if places else ''}{places}"
 
 
-def _place(end: FlowEnd) -> str:
+def _format_place(end: FlowEnd) -> str:
     if isinstance(end, AddressBlock):
         without = ", ".join(f"`{cidr}`" for cidr in end.without)
         return f"`{end.cidr}`" + (f" without {without}" if without else "")
@@ -106,7 +107,7 @@ def _place(end: FlowEnd) -> str:
     return ""
 
 
-def _ports(ports: Sequence[str]) -> str:
+def _format_ports(ports: Sequence[str]) -> str:
     """Join ports of the same protocol: `TCP 443, 6443`."""
     if ALL_PORTS in ports:
         return "all"

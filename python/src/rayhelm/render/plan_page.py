@@ -14,14 +14,14 @@ def plan_page(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> st
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["money"] = _money
-    environment.filters["shape"] = _shape
+    environment.filters["money"] = _format_money
+    environment.filters["shape"] = _format_shape
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
     template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(plan=plan, quotas=list(_quotas(plan, tenants))).rstrip() + "\n"
+    return environment.from_string(template).render(plan=plan, quotas=list(_list_quotas(plan, tenants))).rstrip() + "\n"
 
 
-def _quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iterator[dict[str, object]]:
+def _list_quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iterator[dict[str, object]]:
     """Yield a row for each GPU resource."""
     for (cluster, tenant), values in tenants.items():
         services = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
@@ -38,11 +38,11 @@ def _quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iter
             }
 
 
-def _money(value: float | None) -> str:
+def _format_money(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def _shape(model: ModelPlan) -> str:
+def _format_shape(model: ModelPlan) -> str:
     """Describe the split: `TP 8 x PP 4`, or the share of a GPU."""
     if model.gpu_fraction < 1:
         return f"{model.gpu_fraction:g} of a GPU"

@@ -47,14 +47,14 @@ def build_releases(
 ) -> tuple[Release, ...]:
     """Build the releases. `services` by name, `tenants` by cluster and name, `gateways` and `platforms` by cluster."""
     return (
-        *_platforms(loaded, platforms),
-        *_tenants(loaded, plan, tenants),
-        *_services(loaded, plan, services),
-        *_gateways(loaded, plan, gateways),
+        *_build_platforms(loaded, platforms),
+        *_build_tenants(loaded, plan, tenants),
+        *_build_services(loaded, plan, services),
+        *_build_gateways(loaded, plan, gateways),
     )
 
 
-def _platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
+def _build_platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Iterator[Release]:
     for cluster, each in values.items():
         pools = [name for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster]
         yield Release(
@@ -64,12 +64,14 @@ def _platforms(loaded: LoadedFleet, values: Mapping[str, PlatformValues]) -> Ite
             cluster=cluster,
             values=each,
             about=f"pools {', '.join(pools)}",
-            file=f"platform/{_folder(cluster, loaded)}{PLATFORM}.yaml",
-            kubernetes=_kubernetes(cluster, loaded),
+            file=f"platform/{_find_folder(cluster, loaded)}{PLATFORM}.yaml",
+            kubernetes=_find_kubernetes(cluster, loaded),
         )
 
 
-def _tenants(loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]) -> Iterator[Release]:
+def _build_tenants(
+    loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], TenantValues]
+) -> Iterator[Release]:
     for (cluster, tenant), each in values.items():
         owned = [name for name in plan.tenants[tenant].services if plan.services[name].cluster == cluster]
         yield Release(
@@ -79,12 +81,12 @@ def _tenants(loaded: LoadedFleet, plan: Plan, values: Mapping[tuple[str, str], T
             cluster=cluster,
             values=each,
             about=f"owns {', '.join(owned)}",
-            file=f"tenant/{_folder(cluster, loaded)}{tenant}.yaml",
-            kubernetes=_kubernetes(cluster, loaded),
+            file=f"tenant/{_find_folder(cluster, loaded)}{tenant}.yaml",
+            kubernetes=_find_kubernetes(cluster, loaded),
         )
 
 
-def _services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
+def _build_services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RayServiceValues]) -> Iterator[Release]:
     for service, each in values.items():
         planned = plan.services[service]
         yield Release(
@@ -95,11 +97,11 @@ def _services(loaded: LoadedFleet, plan: Plan, values: Mapping[str, RayServiceVa
             values=each,
             about=", ".join(planned.models),
             file=f"ray-service/{service}.yaml",
-            kubernetes=_kubernetes(planned.cluster, loaded),
+            kubernetes=_find_kubernetes(planned.cluster, loaded),
         )
 
 
-def _gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
+def _build_gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValues]) -> Iterator[Release]:
     for cluster, each in values.items():
         planned = plan.gateways[cluster]
         yield Release(
@@ -109,14 +111,14 @@ def _gateways(loaded: LoadedFleet, plan: Plan, values: Mapping[str, GatewayValue
             cluster=cluster,
             values=each,
             about=f"serves {', '.join(planned.models)}",
-            file=f"gateway/{_folder(cluster, loaded)}{RELEASE}.yaml",
-            kubernetes=_kubernetes(cluster, loaded),
+            file=f"gateway/{_find_folder(cluster, loaded)}{RELEASE}.yaml",
+            kubernetes=_find_kubernetes(cluster, loaded),
         )
 
 
-def _folder(cluster: str, loaded: LoadedFleet) -> str:
+def _find_folder(cluster: str, loaded: LoadedFleet) -> str:
     return f"{cluster}/" if len(loaded.fleet.clusters) > 1 else ""
 
 
-def _kubernetes(cluster: str, loaded: LoadedFleet) -> str:
+def _find_kubernetes(cluster: str, loaded: LoadedFleet) -> str:
     return f"{loaded.fleet.clusters[cluster].kubernetes}.0"

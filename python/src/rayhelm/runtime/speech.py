@@ -62,14 +62,14 @@ class SpeechT5:
 
     def speak(self, text: str, voice: str) -> Samples:
         torch, device = self._torch, self._model.device
-        embedding = torch.tensor(self._embedding(voice), dtype=torch.float32, device=device).reshape(1, -1)
+        embedding = torch.tensor(self._get_embedding(voice), dtype=torch.float32, device=device).reshape(1, -1)
         tokens = self._processor(text=text, return_tensors="pt").input_ids.to(device)
         with torch.inference_mode():
             spoken = self._model.generate_speech(tokens, embedding, vocoder=self._vocoder)
         samples: Samples = spoken.float().cpu().numpy()
         return samples
 
-    def _embedding(self, voice: str) -> Samples:
+    def _get_embedding(self, voice: str) -> Samples:
         """Return the speaker embedding; `default` without a file is a neutral speaker (zeros)."""
         if voice == "default" and voice not in self._voices:
             return numpy.zeros(self._model.config.speaker_embedding_dim, dtype=numpy.float32)

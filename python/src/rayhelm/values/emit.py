@@ -20,21 +20,22 @@ def select_changed(values: Closed, usual: Closed | None = None) -> dict[str, Any
         value, default = getattr(values, name), field.get_default(call_default_factory=True)
         there = getattr(usual, name) if usual else default
         if value != default or value != there:
-            found[key] = _difference(value, there, plain[key])
+            found[key] = _find_difference(value, there, plain[key])
     return found
 
 
-def _difference(value: object, there: object, plain: Any) -> Any:
+def _find_difference(value: object, there: object, plain: Any) -> Any:
     if isinstance(value, Closed):
         return select_changed(value, there if isinstance(there, type(value)) else None)
     if isinstance(value, Mapping):
         default = there if isinstance(there, Mapping) else {}
         # Helm merges maps: a null removes a key of the default that these values lack.
         return {str(key): None for key in default if key not in value} | {
-            name: _difference(value[key], default.get(key), plain[name]) for key, name in zip(value, plain, strict=True)
+            name: _find_difference(value[key], default.get(key), plain[name])
+            for key, name in zip(value, plain, strict=True)
         }
     if isinstance(value, list | tuple):
-        return [_difference(each, None, entry) for each, entry in zip(value, plain, strict=True)]
+        return [_find_difference(each, None, entry) for each, entry in zip(value, plain, strict=True)]
     return plain
 
 
@@ -52,11 +53,11 @@ class _Dumper(yaml.SafeDumper):
         return super().increase_indent(flow, False)
 
 
-def _number(dumper: _Dumper, value: float) -> yaml.Node:
+def _format_number(dumper: _Dumper, value: float) -> yaml.Node:
     return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
 
 
-_Dumper.add_representer(float, _number)
+_Dumper.add_representer(float, _format_number)
 
 # Helm's parser and Python's differ for these: a model may have the name `n`, a tag may be `1e3`.
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))

@@ -39,7 +39,7 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
             continue
         plans[name] = GatewayPlan(
             namespace=cluster.gateway.namespace,
-            url=_url(cluster),
+            url=_build_url(cluster),
             models=behind,
             versions={model: plan_versions(model, models, fleet) for model in behind},
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
@@ -58,12 +58,14 @@ def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> d
         weights[version] = max(weights.get(version, 0), (other.weight if other else None) or 0)
     weights[STABLE] = 100 - sum(weights.values())
     return {
-        version: VersionPlan(weight=weights[version], models=_shares([models[model] for model in by_version[version]]))
+        version: VersionPlan(
+            weight=weights[version], models=_compute_shares([models[model] for model in by_version[version]])
+        )
         for version in by_version
     }
 
 
-def _shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
+def _compute_shares(plans: Sequence[ModelPlan]) -> dict[str, int]:
     """Return the weight of each model by its estimated tokens per second, 100 for the fastest; 100 for all if one is
     unknown."""
     rates = {plan.model: plan.replicas * (plan.estimate.tokens_per_second or 0) for plan in plans}
@@ -94,8 +96,8 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
                 f"pods of namespace `{declared.aliases.namespace}` can call service `{service}` by its aliases,"
                 " without the gateway: no API key is checked and no limit applies"
             )
-    yield from _limits_below_the_load(models, fleet)
-    yield from _shorter_contexts(models, fleet)
+    yield from _find_limits_below_load(models, fleet)
+    yield from _find_shorter_contexts(models, fleet)
     for name in plan_gateways(models, fleet):
         if not fleet.clusters[name].gateway.allowed_clients:
             yield (
@@ -104,7 +106,7 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
             )
 
 
-def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Yield models planned for more requests than the limits of their tenants let through."""
     for model, spec in fleet.models.items():
         tenants = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
@@ -124,7 +126,7 @@ def _limits_below_the_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> Ite
             )
 
 
-def _shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
+def _find_shorter_contexts(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     """Yield models with one served name and different contexts: one refuses requests that the other takes."""
     for name in {fleet.served_name(model): None for model in fleet.models}:
         places = [model for model in fleet.served_as(name) if fleet.version_of(model) == STABLE]
@@ -146,7 +148,7 @@ _OF_OWNERS: Mapping[str, Callable[[Tenant], bool]] = {
 """Keys of a tenant that only act on its namespace."""
 
 
-def _url(cluster: Cluster) -> str:
+def _build_url(cluster: Cluster) -> str:
     if cluster.gateway.host:
         return f"https://{cluster.gateway.host}"
     return f"http://gateway.{cluster.gateway.namespace}"

@@ -15,7 +15,7 @@ __all__ = ["count_service_gpus", "plan_services", "warn_gated_models", "warn_mis
 def plan_services(
     models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
 ) -> dict[str, ServicePlan]:
-    return {name: _service(name, models, inventories, loaded) for name in loaded.fleet.service_names}
+    return {name: _plan_service(name, models, inventories, loaded) for name in loaded.fleet.service_names}
 
 
 def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
@@ -48,12 +48,12 @@ def count_service_gpus(service: str, inventory: PoolInventory) -> int | float:
     return int(used) if used == int(used) else used
 
 
-def _service(
+def _plan_service(
     name: str, models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
 ) -> ServicePlan:
     declared = loaded.fleet.services.get(name) or Service()
     members = [plan for plan in models.values() if plan.service == name]
-    upgrade, because = _upgrade(name, declared, inventories)
+    upgrade, because = _choose_upgrade(name, declared, inventories)
     used = sum(count_service_gpus(name, inventory) for inventory in inventories.values())
     return ServicePlan(
         cluster=members[0].cluster,
@@ -61,14 +61,14 @@ def _service(
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
         gpus=used,
-        gpu_resources=_by_resource(name, inventories),
+        gpu_resources=_count_by_resource(name, inventories),
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
     )
 
 
-def _by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[str, int]:
+def _count_by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[str, int]:
     hosts = [host for inventory in inventories.values() for host in inventory.hosts if name in host.owners]
     resources = dict.fromkeys(host.gpu.resource for host in hosts)
     return {
@@ -77,22 +77,23 @@ def _by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[st
     }
 
 
-def _devices(service: str, inventory: PoolInventory, gpu: str) -> int:
+def _count_devices(service: str, inventory: PoolInventory, gpu: str) -> int:
     """Return GPUs, or parts of the kind `gpu`, that a service uses; an empty service counts the free ones."""
     return sum(host.owners.count(service) for host in inventory.hosts if gpu in ("", host.gpu.id))
 
 
-def _unit(inventory: PoolInventory, gpu: str, count: int) -> str:
+def _name_unit(inventory: PoolInventory, gpu: str, count: int) -> str:
     unit = gpu if inventory.partitioning else "GPU"
     return unit if count == 1 else f"{unit}s"
 
 
-def _upgrade(name: str, declared: Service, inventories: Mapping[str, PoolInventory]) -> tuple[str, str]:
+def _choose_upgrade(name: str, declared: Service, inventories: Mapping[str, PoolInventory]) -> tuple[str, str]:
     short = [
-        f"A second Ray cluster needs {used} {_unit(inventory, gpu, used)}, and pool `{inventory.name}` has {free} free"
+        f"A second Ray cluster needs {used} {_name_unit(inventory, gpu, used)}, and pool `{inventory.name}`"
+        f" has {free} free"
         for inventory in inventories.values()
         for gpu in dict.fromkeys(host.gpu.id for host in inventory.hosts if inventory.partitioning) or [""]
-        if (used := _devices(name, inventory, gpu)) > (free := _devices("", inventory, gpu))
+        if (used := _count_devices(name, inventory, gpu)) > (free := _count_devices("", inventory, gpu))
     ]
     if declared.upgrade:
         waits = declared.upgrade == "NewCluster" and bool(short)

@@ -26,8 +26,8 @@ def build_model_plan(
     chosen = choice.candidate
     model_spec, split = chosen.model_spec, chosen.split
     spec, hour = model_spec.declared, chosen.price_per_hour
-    low, high = _bounds(chosen)
-    target, stages = choose_target(chosen), _stages(chosen, hosts)
+    low, high = _find_bounds(chosen)
+    target, stages = choose_target(chosen), _build_stages(chosen, hosts)
     scaling = choose_autoscaling(chosen, stages, low, read_gib_per_s)
     return ModelPlan(
         model=model_spec.name,
@@ -60,20 +60,20 @@ def build_model_plan(
         target_ongoing_requests=target,
         max_ongoing_requests=max(2, ceil(1.5 * target)),
         scaling=scaling,
-        engine=_engine(chosen),
+        engine=_collect_engine_arguments(chosen),
         kv_cache_tokens=chosen.memory.tokens if chosen.memory else None,
         tight=chosen.tight,
         estimate=_estimate(chosen),
         price_per_hour=None if hour is None else round(hour, 4),
-        price_per_million_output_tokens=_token_price(chosen),
-        pinned=_pinned(chosen),
+        price_per_million_output_tokens=_compute_price_of_tokens(chosen),
+        pinned=_list_pinned(chosen),
         reasons=(*explain_choice(choice), *explain_autoscaling(chosen, stages, scaling, (low, high), read_gib_per_s)),
         warnings=tuple(list_warnings(chosen)),
         unknown=tuple(list_unknown(chosen)),
     )
 
 
-def _bounds(chosen: Candidate) -> tuple[int, int]:
+def _find_bounds(chosen: Candidate) -> tuple[int, int]:
     """Return the limits of autoscaling: pinned, or from one replica to the number for the planned load."""
     pinned = chosen.model_spec.declared.replicas
     if isinstance(pinned, Replicas):
@@ -83,7 +83,7 @@ def _bounds(chosen: Candidate) -> tuple[int, int]:
     return 1, chosen.replicas
 
 
-def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StagePlan, ...]:
+def _build_stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StagePlan, ...]:
     split, model = chosen.split, chosen.model_spec.model
     names = [""] * split.pp if split.inventory.is_uniform or len(hosts) != split.pp else [host.name for host in hosts]
     if chosen.memory is None:
@@ -99,18 +99,18 @@ def _stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StageP
             host=name,
             layers=stage.layers,
             weights_gib=round(stage.weights / 2**30, 2),
-            kv_gib=round(_cache_gib(chosen.memory, stage.block), 2),
+            kv_gib=round(_compute_cache_gib(chosen.memory, stage.block), 2),
         )
         for stage, name in zip(chosen.memory.stages, names, strict=True)
     )
 
 
-def _cache_gib(result: MemoryResult, block: int) -> float:
+def _compute_cache_gib(result: MemoryResult, block: int) -> float:
     """Return every stage has as many blocks as the weakest one."""
     return result.blocks * block / 2**30
 
 
-def _engine(chosen: Candidate) -> dict[str, bool | int | float | str | None]:
+def _collect_engine_arguments(chosen: Candidate) -> dict[str, bool | int | float | str | None]:
     """Return engine arguments without a field of their own: pinned ones, and those that the GPU needs."""
     own = {"max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len"}
     arguments = {key: value for key, value in chosen.model_spec.declared.engine.items() if key not in own}
@@ -129,16 +129,16 @@ def _estimate(chosen: Candidate) -> Estimate:
     tokens = capacity.requests_per_second * answer if capacity.requests_per_second and answer else None
     return Estimate(
         ttft_s=round(capacity.ttft_s, 4),
-        tpot_s=_rounded(capacity.tpot_s),
-        concurrency=_rounded(capacity.load_concurrency, 2),
-        tokens_per_second=_rounded(tokens, 1),
+        tpot_s=_round(capacity.tpot_s),
+        concurrency=_round(capacity.load_concurrency, 2),
+        tokens_per_second=_round(tokens, 1),
         error=f"TTFT {fitted.ttft_error}; TPOT {fitted.tpot_error}"
         if chosen.model_spec.generates
         else "Never measured",
     )
 
 
-def _token_price(chosen: Candidate) -> float | None:
+def _compute_price_of_tokens(chosen: Candidate) -> float | None:
     """Return USD per million tokens at the planned load, or at the part of it that the replicas can serve."""
     traffic, capacity = chosen.model_spec.declared.traffic, chosen.capacity
     if not traffic:
@@ -146,10 +146,10 @@ def _token_price(chosen: Candidate) -> float | None:
     rate = traffic.requests_per_second
     if capacity.overloaded and capacity.requests_per_second:
         rate = min(rate, capacity.requests_per_second * capacity.replicas)
-    return _rounded(compute_token_price(chosen.price_per_hour, rate, traffic.output_tokens))
+    return _round(compute_token_price(chosen.price_per_hour, rate, traffic.output_tokens))
 
 
-def _pinned(chosen: Candidate) -> tuple[str, ...]:
+def _list_pinned(chosen: Candidate) -> tuple[str, ...]:
     spec = chosen.model_spec.declared
     pins = {
         "pool": spec.pool,
@@ -160,5 +160,5 @@ def _pinned(chosen: Candidate) -> tuple[str, ...]:
     return (*(name for name, pin in pins.items() if pin is not None), *(f"engine.{key}" for key in spec.engine))
 
 
-def _rounded(value: float | None, digits: int = 4) -> float | None:
+def _round(value: float | None, digits: int = 4) -> float | None:
     return None if value is None else round(value, digits)

@@ -19,18 +19,18 @@ PREFIX_PAYS_FROM = 0.2
 def explain_choice(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
-        _pool(choice),
-        *_sharing(chosen),
-        *_memory(chosen),
-        _tensor(chosen),
-        _pipeline(chosen),
-        *_fraction(chosen),
-        _context(chosen),
-        _sequences(chosen),
-        *_eager(chosen),
-        _replicas(chosen),
-        _routing(chosen),
-        *_price(chosen),
+        _explain_pool(choice),
+        *_explain_sharing(chosen),
+        *_explain_memory(chosen),
+        _explain_tensor(chosen),
+        _explain_pipeline(chosen),
+        *_explain_fraction(chosen),
+        _explain_context(chosen),
+        _explain_sequences(chosen),
+        *_explain_eager(chosen),
+        _explain_replicas(chosen),
+        _explain_routing(chosen),
+        *_explain_price(chosen),
     )
 
 
@@ -43,7 +43,7 @@ def choose_routing(chosen: Candidate) -> str:
     return "least-loaded"
 
 
-def _pool(choice: Choice) -> Reason:
+def _explain_pool(choice: Choice) -> Reason:
     chosen, other = choice.candidate, choice.runner_up
     pool = chosen.split.inventory
     if chosen.model_spec.declared.pool:
@@ -51,11 +51,11 @@ def _pool(choice: Choice) -> Reason:
     elif other is None:
         because = "the model fits in no other pool or split"
     else:
-        because = f"{choice.advantage}; second choice: {_shape(other)} on pool `{other.split.inventory.name}`"
+        because = f"{choice.advantage}; second choice: {_format_shape(other)} on pool `{other.split.inventory.name}`"
     if choice.cramped:
         because += (
-            f"; {_shape(choice.cramped[0])} on pool `{choice.cramped[0].split.inventory.name}` ranks higher, but too"
-            " few GPUs are free"
+            f"; {_format_shape(choice.cramped[0])} on pool `{choice.cramped[0].split.inventory.name}` ranks higher,"
+            " but too few GPUs are free"
         )
     numbers: dict[str, float | int | str] = {"gpus": chosen.gpus}
     if chosen.price_per_hour is not None:
@@ -65,7 +65,7 @@ def _pool(choice: Choice) -> Reason:
     return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
 
 
-def _sharing(chosen: Candidate) -> Iterator[Reason]:
+def _explain_sharing(chosen: Candidate) -> Iterator[Reason]:
     """Yield why the model runs on a part of a GPU that other services share."""
     partitioning, gpu = chosen.split.inventory.partitioning, chosen.split.gpu
     if partitioning:
@@ -77,12 +77,12 @@ def _sharing(chosen: Candidate) -> Iterator[Reason]:
         yield Reason(decision="sharing", chosen=str(partitioning), because=partitioning.because, numbers=numbers)
 
 
-def _shape(candidate: Candidate) -> str:
+def _format_shape(candidate: Candidate) -> str:
     split = candidate.split
     return f"{candidate.replicas} x TP {split.tp} x PP {split.pp}"
 
 
-def _memory(chosen: Candidate) -> Iterator[Reason]:
+def _explain_memory(chosen: Candidate) -> Iterator[Reason]:
     if chosen.memory is None:
         return
     weakest = chosen.memory.weakest
@@ -108,7 +108,7 @@ def _memory(chosen: Candidate) -> Iterator[Reason]:
     )
 
 
-def _tensor(chosen: Candidate) -> Reason:
+def _explain_tensor(chosen: Candidate) -> Reason:
     split, pin = chosen.split, chosen.model_spec.declared.parallelism
     link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
     if pin and pin.tensor:
@@ -133,7 +133,7 @@ def _tensor(chosen: Candidate) -> Reason:
     )
 
 
-def _pipeline(chosen: Candidate) -> Reason:
+def _explain_pipeline(chosen: Candidate) -> Reason:
     split, pin = chosen.split, chosen.model_spec.declared.parallelism
     if pin and pin.pipeline:
         because = "pinned in the fleet file"
@@ -147,7 +147,7 @@ def _pipeline(chosen: Candidate) -> Reason:
     else:
         because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
     if not split.inventory.is_uniform and split.pp > 1:
-        because += _order(chosen)
+        because += _describe_order(chosen)
     layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
     return Reason(
         decision="pipeline_parallel_size",
@@ -160,7 +160,7 @@ def _pipeline(chosen: Candidate) -> Reason:
     )
 
 
-def _order(chosen: Candidate) -> str:
+def _describe_order(chosen: Candidate) -> str:
     """Describe the order of the stages. vLLM puts the driver's stage first and orders the others by Ray node id, which
     is random."""
     if chosen.split.partition is None:
@@ -172,7 +172,7 @@ def _order(chosen: Candidate) -> str:
     )
 
 
-def _fraction(chosen: Candidate) -> Iterator[Reason]:
+def _explain_fraction(chosen: Candidate) -> Iterator[Reason]:
     if chosen.share == 1 and not chosen.model_spec.has_shared_service:
         return
     if chosen.model_spec.declared.gpu_fraction is not None:
@@ -201,7 +201,7 @@ def _explain_share(chosen: Candidate) -> str:
     return "the smallest part of a GPU that needs no more replicas for the load than whole GPUs do"
 
 
-def _context(chosen: Candidate) -> Reason:
+def _explain_context(chosen: Candidate) -> Reason:
     model, requested = chosen.model_spec.model, chosen.model_spec.declared.context
     if requested:
         because = "set in the fleet file"
@@ -220,7 +220,7 @@ def _context(chosen: Candidate) -> Reason:
     )
 
 
-def _sequences(chosen: Candidate) -> Reason:
+def _explain_sequences(chosen: Candidate) -> Reason:
     if "max_num_seqs" in chosen.model_spec.declared.engine:
         because = "pinned in the fleet file"
     elif chosen.memory is None:
@@ -235,7 +235,7 @@ def _sequences(chosen: Candidate) -> Reason:
     return Reason(decision="max_num_seqs", chosen=str(chosen.max_num_seqs), because=because, numbers=numbers)
 
 
-def _eager(chosen: Candidate) -> Iterator[Reason]:
+def _explain_eager(chosen: Candidate) -> Iterator[Reason]:
     if chosen.eager and "enforce_eager" not in chosen.model_spec.declared.engine:
         because = (
             "CUDA graphs and torch.compile would use memory that the KV cache needs. Decoding is slower without them"
@@ -243,7 +243,7 @@ def _eager(chosen: Candidate) -> Iterator[Reason]:
         yield Reason(decision="enforce_eager", chosen="true", because=because)
 
 
-def _replicas(chosen: Candidate) -> Reason:
+def _explain_replicas(chosen: Candidate) -> Reason:
     spec, capacity = chosen.model_spec.declared, chosen.capacity
     numbers: dict[str, float | int | str] = {"concurrency": capacity.concurrency, "bound_by": capacity.bound_by}
     if capacity.requests_per_second:
@@ -258,8 +258,8 @@ def _replicas(chosen: Candidate) -> Reason:
         share = load_roofline().replica_utilization
         because = (
             f"the load is {spec.traffic.requests_per_second:g} requests/s. A replica serves"
-            f" {_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight (limited by"
-            f" {capacity.bound_by}), and is planned to {share:.0%} of that"
+            f" {_format_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight"
+            f" (limited by {capacity.bound_by}), and is planned to {share:.0%} of that"
         )
         numbers["utilization"] = share
     if not chosen.model_spec.generates and capacity.requests_per_second:
@@ -267,12 +267,12 @@ def _replicas(chosen: Candidate) -> Reason:
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)
 
 
-def _figure(value: float) -> str:
+def _format_figure(value: float) -> str:
     """Return two significant digits without an exponent."""
     return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
-def _routing(chosen: Candidate) -> Reason:
+def _explain_routing(chosen: Candidate) -> Reason:
     kind, shared = choose_routing(chosen), chosen.model_spec.lengths.shared
     if kind == "prefix-affinity":
         because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest"
@@ -285,7 +285,7 @@ def _routing(chosen: Candidate) -> Reason:
     return Reason(decision="routing", chosen=kind, because=because, numbers={"shared_prefix": shared})
 
 
-def _price(chosen: Candidate) -> Iterator[Reason]:
+def _explain_price(chosen: Candidate) -> Iterator[Reason]:
     if chosen.price_per_hour is None:
         return
     pool = chosen.split.inventory

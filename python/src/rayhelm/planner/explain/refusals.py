@@ -39,13 +39,13 @@ def report_no_fit(
     known: Catalog,
 ) -> Problem:
     """Return the problem of a model that fits no pool, with the reason of each pool and what would fit."""
-    path = _path(model_spec)
+    path = _find_path(model_spec)
     if not rejected:
         return _report_no_split(model_spec, pools, path, loaded)
-    nearest = min(rejected, key=_distance)
-    reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _best_of_each_pool(rejected).items())
+    nearest = min(rejected, key=_measure_distance)
+    reasons = "; ".join(f"pool `{name}`: {why}" for name, why in _find_best_of_each_pool(rejected).items())
     message = f"model `{model_spec.name}` ({model_spec.model.id}) fits in no pool. {reasons}"
-    first, *others = _fixes(model_spec, nearest.split, loaded, known)
+    first, *others = _list_split_fixes(model_spec, nearest.split, loaded, known)
     return loaded.document.problem(path, message, first, alternatives=others)
 
 
@@ -63,12 +63,12 @@ def report_no_room(model_spec: ResolvedModelSpec, found: Sequence[Candidate], lo
         f" each{load}. Pool `{pool.name}` has room for {possible}: models placed before it use {pool.used:g} of"
         f" {pool.gpu_count} GPUs"
     )
-    first, *others = _room_fixes(model_spec, best, possible)
+    first, *others = _list_capacity_fixes(model_spec, best, possible)
     return loaded.document.problem(("models", model_spec.name), message, first, alternatives=others)
 
 
-def _room_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
-    pool, nodes = best.split.inventory, _missing_nodes(best, possible)
+def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -> Iterator[Fix]:
+    pool, nodes = best.split.inventory, _count_missing_nodes(best, possible)
     more = f"{nodes} more node{'s' if nodes > 1 else ''} in pool `{pool.name}`"
     if pool.is_uniform:
         yield Fix(f"/pools.{pool.name}.nodes", pool.node_count + nodes, more)
@@ -86,12 +86,14 @@ def _room_fixes(model_spec: ResolvedModelSpec, best: Candidate, possible: int) -
         yield Fix("replicas", possible, "requests will queue at the planned load")
 
 
-def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, loaded: LoadedFleet, known: Catalog) -> list[Fix]:
+def _list_split_fixes(
+    model_spec: ResolvedModelSpec, split: ModelSplit, loaded: LoadedFleet, known: Catalog
+) -> list[Fix]:
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
-        return [_nearest_split(model_spec, split, pin.tensor, root)]
+        return [_find_nearest_split(model_spec, split, pin.tensor, root)]
     if model_spec.has_own_engine and seen < 1:
         path = f"/pools.{split.inventory.name}.sharing.isolation"
         return [Fix(path, "hardware", "or another pool, with whole GPUs")]
@@ -109,7 +111,7 @@ def _fixes(model_spec: ResolvedModelSpec, split: ModelSplit, loaded: LoadedFleet
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
-    ordered = sorted(answer.fixes, key=lambda found: bool(_lacking_gpus(found, split)))
+    ordered = sorted(answer.fixes, key=lambda found: bool(_describe_missing_gpus(found, split)))
     fixes = [_convert(found, split, model_spec, loaded) for found in ordered]
     if model_spec.declared.gpu_fraction and model_spec.declared.gpu_fraction < 1:
         return [Fix(f"{root}.gpuFraction", 1.0, "the whole GPU, or a larger part of it"), *fixes]
@@ -128,7 +130,7 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, lo
         return Fix(f"/pools.{name}", pool, f"a pool of another GPU, {found.why}")
     if not found.settings:
         return Fix(command="rayhelm catalog models", why=found.why)
-    lacking, inventory = _lacking_gpus(found, split), split.inventory
+    lacking, inventory = _describe_missing_gpus(found, split), split.inventory
     if lacking and inventory.is_uniform and not inventory.partitioning and not model_spec.declared.parallelism:
         declared = loaded.document.value(("pools", inventory.name))
         return Fix(f"/pools.{inventory.name}", {**declared, **_enough_nodes(found, split)}, f"{found.why}; {lacking}")
@@ -140,15 +142,15 @@ def _convert(found: FitFix, split: ModelSplit, model_spec: ResolvedModelSpec, lo
     return Fix(f"{root}.{key}", plain, "; ".join(part for part in (found.why, lacking) if part))
 
 
-def _lacking_gpus(found: FitFix, split: ModelSplit) -> str:
+def _describe_missing_gpus(found: FitFix, split: ModelSplit) -> str:
     """Describe the GPUs that the pool lacks for the split of a fix; empty if it has enough."""
     pool = split.inventory
     per_host, stages = _count_gpus(found, split)
     total = per_host * stages
-    if per_host > _largest_host(pool):
-        return f"pool `{pool.name}` has {_largest_host(pool)} per host"
-    if total > _largest_host(pool) and not pool.network.spans_hosts:
-        return f"pool `{pool.name}` has {_largest_host(pool)} per host, and no replica is split over its network"
+    if per_host > _find_largest_host(pool):
+        return f"pool `{pool.name}` has {_find_largest_host(pool)} per host"
+    if total > _find_largest_host(pool) and not pool.network.spans_hosts:
+        return f"pool `{pool.name}` has {_find_largest_host(pool)} per host, and no replica is split over its network"
     return f"pool `{pool.name}` has {pool.gpu_count}" if total > pool.gpu_count else ""
 
 
@@ -162,14 +164,14 @@ def _enough_nodes(found: FitFix, split: ModelSplit) -> dict[str, int]:
     """Return the nodes and GPUs per node of a pool that has the split of a fix."""
     pool, (per_host, stages) = split.inventory, _count_gpus(found, split)
     if pool.network.spans_hosts:
-        per_node = max(per_host, _largest_host(pool))
+        per_node = max(per_host, _find_largest_host(pool))
         return {"nodes": max(pool.node_count, -(-stages // (per_node // per_host))), "gpusPerNode": per_node}
     return {"nodes": pool.node_count, "gpusPerNode": per_host * stages}
 
 
-def _nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
+def _find_nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted: int, root: str) -> Fix:
     """Return the accepted tensor parallel size nearest to the pinned one, within the GPUs of a host."""
-    most = _largest_host(split.inventory)
+    most = _find_largest_host(split.inventory)
     sizes = sorted(
         list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most), key=lambda tp: (abs(tp - wanted), -tp)
     )
@@ -190,25 +192,25 @@ def _report_no_split(
         return loaded.document.problem(path, message, Fix.removal(f"{root}.pool", "or change `service`"))
     split = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}" if pin else "any split"
     have = "; ".join(
-        f"pool `{pool.name}` has {pool.node_count} hosts with {_largest_host(pool)} GPUs on {pool.network}"
+        f"pool `{pool.name}` has {pool.node_count} hosts with {_find_largest_host(pool)} GPUs on {pool.network}"
         for pool in pools
     )
     message = f"model `{model_spec.name}`: no pool has the hosts for {split}. {have}"
-    most = max(_largest_host(pool) for pool in pools)
+    most = max(_find_largest_host(pool) for pool in pools)
     fix = Fix(f"{root}.parallelism", {"tensor": most}, "or remove `parallelism`: the planner then chooses")
     return loaded.document.problem(path, message, fix)
 
 
-def _largest_host(pool: PoolInventory) -> int:
+def _find_largest_host(pool: PoolInventory) -> int:
     """Return GPUs of the host that has most."""
     return max(host.gpu_count for host in pool.hosts)
 
 
-def _best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
+def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
     best: dict[str, RejectedSplit] = {}
     for each in rejected:
         name = each.split.inventory.name
-        if name not in best or _distance(each) < _distance(best[name]):
+        if name not in best or _measure_distance(each) < _measure_distance(best[name]):
             best[name] = each
     return {
         name: f"{each.split.gpu_name} at TP {each.split.tp} x PP {each.split.pp}: {each.why}"
@@ -216,21 +218,21 @@ def _best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]:
     }
 
 
-def _distance(rejected: RejectedSplit) -> tuple[bool, float]:
+def _measure_distance(rejected: RejectedSplit) -> tuple[bool, float]:
     """Return splits with the smallest shortage of memory first, then those rejected for another reason."""
     return (rejected.short_gib == 0, rejected.short_gib)
 
 
-def _missing_nodes(best: Candidate, possible: int) -> int:
+def _count_missing_nodes(best: Candidate, possible: int) -> int:
     """Return nodes like those of the pool that would hold the remaining replicas."""
     missing, split = best.replicas - possible, best.split
     partitioned = split.inventory.partitioning
-    gpus = max(host.gpu_count for host in split.matching_hosts) if partitioned else _largest_host(split.inventory)
+    gpus = max(host.gpu_count for host in split.matching_hosts) if partitioned else _find_largest_host(split.inventory)
     per_host = max(1, int(1 / best.share + 1e-9)) * gpus if best.share < 1 else gpus // split.gpus_per_node
     return missing * split.nodes if split.nodes > 1 or split.hosts else -(-missing // max(1, per_host))
 
 
-def _path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:
+def _find_path(model_spec: ResolvedModelSpec) -> tuple[str | int, ...]:
     if model_spec.declared.parallelism:
         return ("models", model_spec.name, "parallelism")
     return ("models", model_spec.name, "pool") if model_spec.declared.pool else ("models", model_spec.name)

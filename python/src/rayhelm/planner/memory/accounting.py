@@ -148,13 +148,13 @@ class MemoryResult:
 
 def evaluate(config: EngineConfig) -> MemoryResult:
     """Compute the memory of every stage, in the order of `config.gpus`."""
-    return MemoryResult(config, tuple(_stages(config)), config.blocks_of_a_request())
+    return MemoryResult(config, tuple(_compute_stages(config)), config.blocks_of_a_request())
 
 
-def _stages(config: EngineConfig) -> Iterator[StageMemory]:
+def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
     weights = count_stage_weights(config.model, config.tp, config.layers, config.engine)
     for stage, gpu in enumerate(config.gpus):
-        work, outside, graphs = _terms(config, stage)
+        work, outside, graphs = _estimate_terms(config, stage)
         yield StageMemory(
             gpu=gpu,
             layers=config.layers[stage],
@@ -163,12 +163,12 @@ def _stages(config: EngineConfig) -> Iterator[StageMemory]:
             activation=work.bytes,
             non_torch=outside.bytes,
             cuda_graphs=graphs.bytes,
-            error=hypot(weights[stage] * _WEIGHTS_ERROR, *_errors((work, outside, graphs))),
+            error=hypot(weights[stage] * _WEIGHTS_ERROR, *_list_errors((work, outside, graphs))),
             block=config.cache.block_bytes(stage) if config.cache else 0,
         )
 
 
-def _terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
+def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
     """Return activations, non-torch memory and CUDA graphs; zero for models that vLLM does not serve."""
     if config.model.engine == "custom":
         return Term(0.0), Term(0.0), Term(0.0)
@@ -182,5 +182,5 @@ def _terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]:
     )
 
 
-def _errors(terms: Iterable[Term]) -> Iterator[float]:
+def _list_errors(terms: Iterable[Term]) -> Iterator[float]:
     return (term.error for term in terms)

@@ -119,17 +119,19 @@ def fit(
     config = replace(config, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
     if refused := list_split_errors(model, tp, config.pp, constants):
-        return _bare(config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown)
+        return _build_bare_fit(
+            config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
+        )
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
-        return _bare(config, unknown[0], list_split_fixes(config), unknown)
+        return _build_bare_fit(config, unknown[0], list_split_fixes(config), unknown)
     return _answer(evaluate(config), unknown, catalog)
 
 
 def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:
     config, weakest = result.config, result.weakest
     bare = config.model.engine == "custom"
-    answer = _bare(config, "", (), unknown)
-    tight = result.fits and _tight(result)
+    answer = _build_bare_fit(config, "", (), unknown)
+    tight = result.fits and _is_tight(result)
     return answer.model_copy(
         update={
             "fits": result.fits,
@@ -145,13 +147,13 @@ def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | N
             "kv_cache_tokens": None if bare else result.tokens,
             "max_concurrency": None if bare else result.concurrency,
             "largest_context": None if bare else result.largest_context,
-            "stages": tuple(_stage(stage, result) for stage in result.stages) if config.pp > 1 else (),
+            "stages": tuple(_build_stage(stage, result) for stage in result.stages) if config.pp > 1 else (),
             "fits_every_order": result.fits and _fits_every_order(config),
         }
     )
 
 
-def _bare(config: EngineConfig, reason: str, ways: tuple[FitFix, ...], unknown: tuple[str, ...]) -> Fit:
+def _build_bare_fit(config: EngineConfig, reason: str, ways: tuple[FitFix, ...], unknown: tuple[str, ...]) -> Fit:
     """Return an answer without memory figures."""
     names = [gpu.id for gpu in config.gpus]
     return Fit(
@@ -174,7 +176,7 @@ def _bare(config: EngineConfig, reason: str, ways: tuple[FitFix, ...], unknown: 
     )
 
 
-def _stage(stage: StageMemory, result: MemoryResult) -> FitStage:
+def _build_stage(stage: StageMemory, result: MemoryResult) -> FitStage:
     return FitStage(
         gpu=stage.gpu.id,
         layers=stage.layers,
@@ -183,7 +185,7 @@ def _stage(stage: StageMemory, result: MemoryResult) -> FitStage:
     )
 
 
-def _tight(result: MemoryResult) -> bool:
+def _is_tight(result: MemoryResult) -> bool:
     """Return models without a cache: the error of the estimate alone decides. Models of other applications: always
     tight."""
     if not result.fits_within_error or result.config.model.engine == "custom":

@@ -41,9 +41,9 @@ class FitFix(Closed):
 def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, ...]:
     """Return the settings that fit, the cheapest first; at least one entry. `catalog`: where to look for checkpoints
     and GPUs."""
-    found = [*_engine_fixes(result), *_split_fixes(result.config)]
+    found = [*_list_engine_fixes(result), *_split_fixes(result.config)]
     if catalog:
-        found += [*_smaller_checkpoints(result.config, catalog), *_larger_gpus(result.config, catalog)]
+        found += [*_list_smaller_checkpoints(result.config, catalog), *_list_larger_gpus(result.config, catalog)]
     none = "no setting, split or GPU that was tried holds the model: use a smaller model or fewer bits per weight"
     return tuple(found) or (FitFix(why=none),)
 
@@ -67,7 +67,7 @@ def _format(value: bool | int | str | tuple[int, ...]) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
+def _list_engine_fixes(result: MemoryResult) -> Iterator[FitFix]:
     config = result.config
     if config.cache and result.largest_context >= _LEAST_CONTEXT:
         yield FitFix(settings={"max_model_len": result.largest_context})
@@ -85,7 +85,7 @@ def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
     """Yield splits over more GPUs of the same kind: the fewest in one host, and the fewest as stages. For different
     kinds, yield other numbers of layers per stage."""
     if len({gpu.id for gpu in config.gpus}) > 1:
-        yield from _uneven_layers(config)
+        yield from _list_uneven_layers(config)
         return
     gpu, sizes = config.gpus[0], list_tensor_parallel_sizes(config.model, config.engine, limit=8)
     stages = [pp for pp in (2, 3, 4, 6, 8) if not list_split_errors(config.model, config.tp, pp, config.engine)]
@@ -104,7 +104,7 @@ def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
             )
 
 
-def _uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
+def _list_uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
     """Move layers, one by one, from the stage with the largest shortage to the stage with most memory left."""
     for _ in range(config.model.layers):
         spare = [stage.cache for stage in evaluate(config).stages]
@@ -118,10 +118,10 @@ def _uneven_layers(config: EngineConfig) -> Iterator[FitFix]:
             return
 
 
-def _smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+def _list_smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
     """Yield the same model with fewer bits per weight, the largest that fits."""
     size = count_weights(config.model).bytes
-    for model in _checkpoints(catalog).get(_base(config.model), ()):
+    for model in _group_checkpoints(catalog).get(_get_base_name(config.model), ()):
         if count_weights(model).bytes >= size:
             continue
         smaller = replace(config, model=model, context=min(config.context, model.max_context))
@@ -132,26 +132,26 @@ def _smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterator[Fit
             return
 
 
-def _larger_gpus(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
+def _list_larger_gpus(config: EngineConfig, catalog: Catalog) -> Iterator[FitFix]:
     """Yield the smallest GPU that holds the model under the same split. What fits on one fits on all larger ones."""
-    by_size = _gpus_by_size(catalog)
+    by_size = _sort_gpus_by_size(catalog)
     found = bisect_left(by_size, True, key=lambda gpu: _fits(_split(config, gpu, config.tp, config.pp)))
     if found < len(by_size):
         yield FitFix(settings={"gpu": by_size[found].id}, why=f"{by_size[found].usable_gib:.0f} GiB")
 
 
 @cache
-def _gpus_by_size(catalog: Catalog) -> tuple[GpuKind, ...]:
+def _sort_gpus_by_size(catalog: Catalog) -> tuple[GpuKind, ...]:
     known = [gpu for gpu in catalog.gpus() if gpu.usable_gib and gpu.engine == "vllm" and not gpu.unified_memory]
     return tuple(sorted(known, key=lambda gpu: (gpu.usable_gib or 0.0, gpu.price.on_demand or float("inf"))))
 
 
 @cache
-def _checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
+def _group_checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
     """Return checkpoints of one model that differ in bits per weight, by common name, the largest first."""
     found: dict[str, list[Checkpoint]] = {}
     for model in catalog.models():
-        found.setdefault(_base(model), []).append(model)
+        found.setdefault(_get_base_name(model), []).append(model)
     return {base: tuple(sorted(models, key=lambda m: -count_weights(m).bytes)) for base, models in found.items()}
 
 
@@ -168,6 +168,6 @@ def _describe_gpus(count: int, gpu: GpuKind) -> str:
     return f"{count} x {gpu.id}"
 
 
-def _base(model: Checkpoint) -> str:
+def _get_base_name(model: Checkpoint) -> str:
     """Return the name without its quantization: `llama-3.1-405b-instruct`."""
     return _QUANTIZED.sub("", model.id.rpartition("/")[2].lower())

@@ -44,7 +44,7 @@ def count_stage_weights(
     model: Checkpoint, tp: int, partition: tuple[int, ...], engine: EngineConstants
 ) -> tuple[float, ...]:
     """Return the bytes of weights on one GPU of each pipeline stage."""
-    rank = _rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
+    rank = _compute_rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
     for layers in partition:
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
@@ -55,11 +55,11 @@ def count_stage_weights(
 
 
 @lru_cache(maxsize=4096)
-def _rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
+def _compute_rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
     whole = count_weights(model)
-    padded = _padded(model.vocab, padding) / model.vocab
+    padded = _pad(model.vocab, padding) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
-    growth = _experts_growth(model, tp, alignment)
+    growth = _compute_experts_growth(model, tp, alignment)
     per_layer = {
         id(layer): _sum(layer, divisors)
         + (growth - 1) * _sum((tensor for tensor in layer if tensor.name.startswith("experts.")), divisors)
@@ -73,12 +73,12 @@ def _rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) 
     )
 
 
-def _experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
+def _compute_experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
     """Return the factor by which padding enlarges the experts; 1 without padding. The router is too small to count."""
     if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
         return 1.0
     hidden, wide = model.hidden, model.experts.intermediate
-    return _padded(hidden, alignment[0]) / hidden * _padded(-(-wide // tp), alignment[1]) * tp / wide
+    return _pad(hidden, alignment[0]) / hidden * _pad(-(-wide // tp), alignment[1]) * tp / wide
 
 
 def estimate_activation(
@@ -87,12 +87,12 @@ def estimate_activation(
     """Return the peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs`
     rows."""
     constants = engine.activation
-    forward = constants.forward_scale.value * _forward(model, tp) * tokens
+    forward = constants.forward_scale.value * _count_forward_bytes(model, tp) * tokens
     forward_error = constants.forward_scale.error * forward
     if not last_stage or model.output != "vocabulary":
         return Term(forward, forward_error)
-    logits = min(seqs, tokens) * _padded(model.vocab, engine.vocabulary_padding)
-    workspace = _experts(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
+    logits = min(seqs, tokens) * _pad(model.vocab, engine.vocabulary_padding)
+    workspace = _count_expert_bytes(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
     sampler = constants.sampler_bytes.value * logits + workspace
     peak_error = forward_error if forward > sampler else constants.sampler_bytes.error * logits
     kept = constants.sampler_state_bytes
@@ -115,15 +115,15 @@ def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
     return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
 
 
-def _forward(model: Checkpoint, tp: int) -> float:
+def _count_forward_bytes(model: Checkpoint, tp: int) -> float:
     """Return bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
     product, and the hidden states with residual and norm."""
     hidden = 3 * model.hidden * _ELEMENT
     wide = (3 if model.gated else 2) * model.intermediate / tp * _ELEMENT
-    return hidden + max(wide if _has_dense_layer(model) else 0.0, _experts(model, tp))
+    return hidden + max(wide if _has_dense_layer(model) else 0.0, _count_expert_bytes(model, tp))
 
 
-def _experts(model: Checkpoint, tp: int) -> float:
+def _count_expert_bytes(model: Checkpoint, tp: int) -> float:
     """Return bytes per token of the two buffers of fused experts, one row per active expert."""
     if model.experts is None:
         return 0.0
@@ -135,7 +135,7 @@ def _has_dense_layer(model: Checkpoint) -> bool:
     return model.experts is None or model.experts.dense_layers > 0
 
 
-def _padded(size: int, multiple: int) -> int:
+def _pad(size: int, multiple: int) -> int:
     return -(-size // multiple) * multiple
 
 

@@ -56,9 +56,9 @@ class KvCache:
         """Return the blocks of one request of `context` tokens at its peak. `in_flight`: tokens scheduled ahead, whose
         blocks windowed layers keep; `batch`: max_num_batched_tokens, which bounds what an encoder puts in at once."""
         per_kind = {
-            "full": _blocks(context, self.block_size),
-            "window": _blocks(min(self.window - 1 + in_flight, context), self.block_size) + 1,
-            "cross": _blocks(batch, self.block_size),
+            "full": _count_blocks(context, self.block_size),
+            "window": _count_blocks(min(self.window - 1 + in_flight, context), self.block_size) + 1,
+            "cross": _count_blocks(batch, self.block_size),
         }
         return sum(per_kind[group.kind] for group in self.groups)
 
@@ -92,20 +92,20 @@ def lay_out_kv_cache(
     block_size = engine.latent_block_size if model.attention.mla else engine.block_size
     return KvCache(
         block_size=block_size,
-        page_bytes=block_size * _per_token(model, tp) * _BYTES[kv_cache_dtype],
-        groups=_groups(_kinds(model, engine), partition),
+        page_bytes=block_size * _count_elements_per_token(model, tp) * _BYTES[kv_cache_dtype],
+        groups=_build_groups(_group_by_kind(model, engine), partition),
         window=model.attention.sliding_window or model.max_context,
     )
 
 
-def _per_token(model: Checkpoint, tp: int) -> int:
+def _count_elements_per_token(model: Checkpoint, tp: int) -> int:
     """Return elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
     if mla := model.attention.mla:
         return mla.kv_lora_rank + mla.qk_rope_head_dim
     return 2 * max(1, model.attention.kv_heads // tp) * model.attention.head_dim
 
 
-def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
+def _group_by_kind(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
     """Return the layers of each kind. Windowed layers are assumed evenly spread: the catalog has only their number, and
     only the split over pipeline stages depends on their position."""
     layers = range(model.layers)
@@ -120,21 +120,21 @@ def _kinds(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
     return {kind: members for kind, members in kinds.items() if members}
 
 
-def _groups(kinds: dict[Kind, list[int]], partition: tuple[int, ...]) -> tuple[Group, ...]:
+def _build_groups(kinds: dict[Kind, list[int]], partition: tuple[int, ...]) -> tuple[Group, ...]:
     """Return the groups of the size of the smallest kind, or of the largest one if sizes differ by less than half."""
     counts = [len(members) for members in kinds.values()]
     size = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
     groups = []
     for kind, members in kinds.items():
-        number = _blocks(len(members), size)
-        groups += [Group(kind, _per_stage(members[i::number], partition)) for i in range(number)]
+        number = _count_blocks(len(members), size)
+        groups += [Group(kind, _count_per_stage(members[i::number], partition)) for i in range(number)]
     return tuple(groups)
 
 
-def _per_stage(members: list[int], partition: tuple[int, ...]) -> tuple[int, ...]:
+def _count_per_stage(members: list[int], partition: tuple[int, ...]) -> tuple[int, ...]:
     ends = [bisect_left(members, end) for end in accumulate(partition)]
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 
 
-def _blocks(tokens: int, size: int) -> int:
+def _count_blocks(tokens: int, size: int) -> int:
     return -(-tokens // size)

@@ -37,14 +37,14 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
 
 def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
     """Return reasons why vLLM would refuse this split; empty if it accepts it."""
-    return (*_tensor_objections(model, tp, engine), *_pipeline_objections(model, pp))
+    return (*_list_tensor_errors(model, tp, engine), *_list_pipeline_errors(model, pp))
 
 
 def list_tensor_parallel_sizes(model: Checkpoint, engine: EngineConstants, limit: int = 32) -> tuple[int, ...]:
-    return tuple(tp for tp in _SIZES if tp <= limit and not any(_tensor_objections(model, tp, engine)))
+    return tuple(tp for tp in _SIZES if tp <= limit and not any(_list_tensor_errors(model, tp, engine)))
 
 
-def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> Iterator[str]:
+def _list_tensor_errors(model: Checkpoint, tp: int, engine: EngineConstants) -> Iterator[str]:
     if tp == 1:
         return
     attention = model.attention
@@ -52,7 +52,7 @@ def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> I
         yield f"{attention.heads} attention heads are not divisible by tensor parallel size {tp}"
     if not attention.mla and attention.kv_heads % tp and tp % attention.kv_heads:
         yield f"{attention.kv_heads} KV heads are neither a multiple nor a divisor of tensor parallel size {tp}"
-    for name, width in _widths(model):
+    for name, width in _list_widths(model):
         if width % tp:
             yield f"{name} of {width} is not divisible by tensor parallel size {tp}"
     padded = -(-model.vocab // engine.vocabulary_padding) * engine.vocabulary_padding
@@ -60,10 +60,10 @@ def _tensor_objections(model: Checkpoint, tp: int, engine: EngineConstants) -> I
         yield f"the vocabulary, padded to {padded}, is not divisible by tensor parallel size {tp}"
     if model.encoder and model.encoder.kind != "vision" and model.encoder.heads % tp:
         yield f"{model.encoder.heads} encoder heads are not divisible by tensor parallel size {tp}"
-    yield from _quantization_objections(model, tp)
+    yield from _list_quantization_errors(model, tp)
 
 
-def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
+def _list_quantization_errors(model: Checkpoint, tp: int) -> Iterator[str]:
     """Yield an objection for each row-parallel layer whose part on a rank is not a multiple of the scale groups or
     blocks. These layers are split along their inputs."""
     quantization = model.quantization
@@ -72,7 +72,7 @@ def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
     edge = quantization.block[1] if quantization.block else quantization.group_size
     if edge is None or quantization.method in _FREE_OF_GROUPS:
         return
-    for name, width in _quantized_inputs(model):
+    for name, width in _list_quantized_inputs(model):
         if width % tp == 0 and width // tp % edge:
             yield (
                 f"{name} of {width} over {tp} ranks is {width // tp} per rank, not a multiple of the quantization"
@@ -80,7 +80,7 @@ def _quantization_objections(model: Checkpoint, tp: int) -> Iterator[str]:
             )
 
 
-def _pipeline_objections(model: Checkpoint, pp: int) -> Iterator[str]:
+def _list_pipeline_errors(model: Checkpoint, pp: int) -> Iterator[str]:
     if pp == 1:
         return
     if pp > model.layers:
@@ -89,7 +89,7 @@ def _pipeline_objections(model: Checkpoint, pp: int) -> Iterator[str]:
         yield f"vLLM has no pipeline parallelism for {model.architecture}"
 
 
-def _widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
+def _list_widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
     if model.experts is None or model.experts.dense_layers:
         yield "the MLP width", model.intermediate
     if model.experts:
@@ -98,14 +98,14 @@ def _widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
             yield "the shared expert width", model.experts.shared_intermediate
 
 
-def _quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
+def _list_quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
     quantization, attention = model.quantization, model.attention
     assert quantization is not None
     if quantization.only_experts:
         if model.experts:
             yield "the expert width", model.experts.intermediate
         return
-    yield from _widths(model)
+    yield from _list_widths(model)
     if quantization.attention:
         value_dim = attention.mla.v_head_dim if attention.mla else attention.head_dim
         yield "the attention output", attention.heads * value_dim

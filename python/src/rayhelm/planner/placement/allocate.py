@@ -11,11 +11,11 @@ __all__ = ["allocate", "count_possible_replicas"]
 def count_possible_replicas(candidate: Candidate) -> int:
     """Return the replicas of a candidate that the free GPUs of its pool hold, at most as many as are planned."""
     if candidate.share < 1:
-        room = sum(_shares_left(candidate, free, owner) for free, owner in _gpus(candidate))
+        room = sum(_count_shares(candidate, free, owner) for free, owner in _list_gpus(candidate))
     elif candidate.split.hosts:
-        room = _room_on_unlike_hosts(candidate)
+        room = _count_replicas_on_unlike_hosts(candidate)
     else:
-        room = _room_on_like_hosts(candidate)
+        room = _count_replicas_on_like_hosts(candidate)
     return min(room, candidate.replicas)
 
 
@@ -28,18 +28,18 @@ def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
     return placed[0] if placed else ()
 
 
-def _room_on_like_hosts(candidate: Candidate) -> int:
+def _count_replicas_on_like_hosts(candidate: Candidate) -> int:
     split, each = candidate.split, candidate.split.gpus_per_node
     if split.nodes == 1:
         return sum(host.free_gpu_count // each for host in split.matching_hosts)
     return sum(host.free_gpu_count >= each for host in split.matching_hosts) // split.nodes
 
 
-def _room_on_unlike_hosts(candidate: Candidate) -> int:
+def _count_replicas_on_unlike_hosts(candidate: Candidate) -> int:
     """Count the replicas by allocating on a copy: a host holds one stage of one replica."""
     left = {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}
     for replica in range(candidate.replicas):
-        hosts = _matching(candidate, left)
+        hosts = _match_hosts(candidate, left)
         if hosts is None:
             return replica
         for host in hosts:
@@ -47,7 +47,7 @@ def _room_on_unlike_hosts(candidate: Candidate) -> int:
     return candidate.replicas
 
 
-def _matching(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory, ...] | None:
+def _match_hosts(candidate: Candidate, left: dict[str, int]) -> tuple[HostInventory, ...] | None:
     """Return a host with the right GPU for each stage; None if there are too few."""
     found: list[HostInventory] = []
     for wanted in candidate.split.hosts:
@@ -80,7 +80,7 @@ def _fill_like_hosts(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 
 def _take_unlike(candidate: Candidate) -> tuple[HostInventory, ...]:
-    hosts = _matching(candidate, {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}) or ()
+    hosts = _match_hosts(candidate, {host.name: host.free_gpu_count for host in candidate.split.inventory.hosts}) or ()
     for host in hosts:
         host.take_whole(candidate.split.tp, candidate.model_spec.service)
     return hosts
@@ -92,21 +92,21 @@ def _take_share(candidate: Candidate) -> tuple[HostInventory, ...]:
         (free, host, index)
         for host in _share_hosts(candidate)
         for index, (free, owner) in enumerate(zip(host.free, host.owners, strict=True))
-        if _shares_left(candidate, free, owner)
+        if _count_shares(candidate, free, owner)
     ]
     _, host, index = min(spots, key=lambda spot: spot[0])
     host.take(index, candidate.share, candidate.model_spec.service)
     return (host,)
 
 
-def _shares_left(candidate: Candidate, free: float, owner: str) -> int:
+def _count_shares(candidate: Candidate, free: float, owner: str) -> int:
     """Return the replicas that fit on a GPU. Services do not share GPUs, because each Ray cluster schedules its own
     GPUs."""
     mine = owner in ("", candidate.model_spec.service)
     return int((free + 1e-9) / candidate.share) if mine and (free == 1.0 or owner) else 0
 
 
-def _gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
+def _list_gpus(candidate: Candidate) -> Iterator[tuple[float, str]]:
     for host in _share_hosts(candidate):
         yield from zip(host.free, host.owners, strict=True)
 

@@ -35,12 +35,12 @@ def choose_autoscaling(
     default."""
     gib = count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
     seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
-    down = max(DOWNSCALE_LEAST_S, _rounded(DOWNSCALE_LOADS * seconds, 30))
+    down = max(DOWNSCALE_LEAST_S, _round(DOWNSCALE_LOADS * seconds, 30))
     return AutoscalingPlan(
         initial_replicas=max(low, chosen.replicas),
         load_s=seconds,
         look_back_s=LOOK_BACK_S,
-        upscale_delay_s=min(max(_rounded(UPSCALE_PART * seconds, 5), UPSCALE_LEAST_S), UPSCALE_MOST_S),
+        upscale_delay_s=min(max(_round(UPSCALE_PART * seconds, 5), UPSCALE_LEAST_S), UPSCALE_MOST_S),
         downscale_delay_s=down,
         downscale_to_zero_delay_s=TO_ZERO_DELAYS * down if low == 0 else None,
         policy=chosen.model_spec.declared.scaling,
@@ -58,15 +58,15 @@ def explain_autoscaling(
     low, high = bounds
     if low == high:
         return
-    yield _target(chosen)
-    yield from _policy(scaling)
-    yield _bounds(chosen, low, high)
+    yield _explain_target(chosen)
+    yield from _explain_policy(scaling)
+    yield _explain_bounds(chosen, low, high)
     yield _load(chosen, stages, scaling, gib_per_s)
-    yield from _initial(scaling, low)
-    yield from _delays(scaling)
+    yield from _explain_initial(scaling, low)
+    yield from _explain_delays(scaling)
 
 
-def _target(chosen: Candidate) -> Reason:
+def _explain_target(chosen: Candidate) -> Reason:
     capacity, share = chosen.capacity, load_roofline().replica_utilization
     return Reason(
         decision="target_ongoing_requests",
@@ -79,7 +79,7 @@ def _target(chosen: Candidate) -> Reason:
     )
 
 
-def _policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
+def _explain_policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
     if scaling.policy != "engine-queue":
         return
     aim = f" and by the time to first token, {scaling.ttft_s:g} s" if scaling.ttft_s else ""
@@ -90,7 +90,7 @@ def _policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
     )
 
 
-def _bounds(chosen: Candidate, low: int, high: int) -> Reason:
+def _explain_bounds(chosen: Candidate, low: int, high: int) -> Reason:
     if isinstance(chosen.model_spec.declared.replicas, Replicas):
         because = "pinned in the fleet file"
     else:
@@ -116,7 +116,7 @@ def _load(
     )
 
 
-def _initial(scaling: AutoscalingPlan, low: int) -> Iterator[Reason]:
+def _explain_initial(scaling: AutoscalingPlan, low: int) -> Iterator[Reason]:
     if scaling.initial_replicas > low:
         yield Reason(
             decision="initial_replicas",
@@ -128,7 +128,7 @@ def _initial(scaling: AutoscalingPlan, low: int) -> Iterator[Reason]:
         )
 
 
-def _delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
+def _explain_delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
     yield Reason(
         decision="upscale_delay_s",
         chosen=f"{scaling.upscale_delay_s:g} s",
@@ -154,5 +154,5 @@ def _delays(scaling: AutoscalingPlan) -> Iterator[Reason]:
         )
 
 
-def _rounded(seconds: float, step: float) -> float:
+def _round(seconds: float, step: float) -> float:
     return ceil(seconds / step) * step

@@ -82,14 +82,14 @@ def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> 
     for split in list_splits(model_spec.model, inventory, model_spec.engine, model_spec.declared.parallelism):
         if split.pp > enough.get(split.tp, split.pp):
             continue
-        found = _candidate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
+        found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
         yield found
         if isinstance(found, RejectedSplit):
             continue
         if not found.tight and not found.eager and found.context == model_spec.context and split.has_room:
             enough[split.tp] = split.pp
         if split.gpu_count == 1 and _may_share(model_spec):
-            yield from _shared(model_spec, split, found)
+            yield from _list_shared(model_spec, split, found)
 
 
 def _may_share(model_spec: ResolvedModelSpec) -> bool:
@@ -99,16 +99,16 @@ def _may_share(model_spec: ResolvedModelSpec) -> bool:
     return model_spec.has_shared_service and not is_pinned and not model_spec.has_own_engine
 
 
-def _shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
+def _list_shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
     """Yield the smallest fraction of the GPU that serves the load with as many replicas as the whole GPU."""
     for share in SHARES:
-        found = _candidate(model_spec, split, share)
-        if isinstance(found, Candidate) and _as_good(found, whole):
+        found = _evaluate(model_spec, split, share)
+        if isinstance(found, Candidate) and _is_as_good(found, whole):
             yield found
             return
 
 
-def _as_good(part: Candidate, whole: Candidate) -> bool:
+def _is_as_good(part: Candidate, whole: Candidate) -> bool:
     least = min(whole.capacity.concurrency, IDLE_CONCURRENCY) if part.model_spec.lengths.assumed else 1
     return (
         not part.tight
@@ -120,7 +120,7 @@ def _as_good(part: Candidate, whole: Candidate) -> bool:
     )
 
 
-def _candidate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+def _evaluate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     if share < 1 and split.gpu_count > 1:
         return RejectedSplit(split, "a fraction of one GPU cannot be split over several GPUs")
     if model_spec.has_own_engine and split.gpu.memory_seen < 1:
@@ -132,8 +132,16 @@ def _candidate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -
     if against := list_split_errors(model_spec.model, split.tp, split.pp, model_spec.engine):
         return RejectedSplit(split, "; ".join(against))
     if reason := _find_unknown(model_spec, split):
-        return _on_trust(model_spec, split, share) if model_spec.declared.pool else RejectedSplit(split, reason)
-    return _by_weights(model_spec, split, share) if model_spec.has_own_engine else _by_engine(model_spec, split, share)
+        return (
+            _accept_unknown_memory(model_spec, split, share)
+            if model_spec.declared.pool
+            else RejectedSplit(split, reason)
+        )
+    return (
+        _evaluate_weights(model_spec, split, share)
+        if model_spec.has_own_engine
+        else _evaluate_engine(model_spec, split, share)
+    )
 
 
 def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
@@ -146,7 +154,7 @@ def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
     return ""
 
 
-def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+def _evaluate_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """Evaluate a split with vLLM's own memory accounting."""
     result = resolve_settings(model_spec, split, share)
     if not result.fits:
@@ -161,7 +169,7 @@ def _by_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 
-def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
+def _accept_unknown_memory(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate:
     """Return the model is pinned to a GPU with unknown memory: accepted, and the plan states that nothing was
     checked."""
     seqs, tokens = model_spec.pinned_int("max_num_seqs") or SEQUENCES_ON_TRUST, model_spec.batched_tokens(split.gpu)
@@ -177,7 +185,7 @@ def _on_trust(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) ->
     )
 
 
-def _by_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+def _evaluate_weights(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
     """Return an application beside vLLM, on one GPU: only the size of the weights is known."""
     if split.gpu_count > 1:
         return RejectedSplit(split, f"the application that serves {model_spec.model.id} uses one GPU")

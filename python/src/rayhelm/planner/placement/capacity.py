@@ -71,10 +71,10 @@ def estimate_capacity(
         return ReplicaCapacity(most, bound_by, model_spec.replicas(1), 1)
     objective = model_spec.declared.slo
     if objective.tpot and speed.seconds(most) > objective.tpot:
-        most, bound_by = _most_within(speed, objective.tpot, most), "tpot objective"
+        most, bound_by = _find_most_within(speed, objective.tpot, most), "tpot objective"
     rate = most / (speed.ttft(most) + lengths.answer * speed.seconds(most))
-    needed = _needed(model_spec, rate)
-    in_flight = _in_flight(model_spec, speed, model_spec.replicas(needed), most)
+    needed = _count_needed(model_spec, rate)
+    in_flight = _estimate_in_flight(model_spec, speed, model_spec.replicas(needed), most)
     ttft = speed.ttft(in_flight or 1)
     return ReplicaCapacity(
         concurrency=most,
@@ -123,7 +123,7 @@ class _Speed:
         return estimate_first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
 
 
-def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
+def _find_most_within(speed: _Speed, tpot_s: float, most: int) -> int:
     low, high = 1, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -131,13 +131,13 @@ def _most_within(speed: _Speed, tpot_s: float, most: int) -> int:
     return low
 
 
-def _needed(model_spec: ResolvedModelSpec, rate: float) -> int:
+def _count_needed(model_spec: ResolvedModelSpec, rate: float) -> int:
     """Return replicas for the load, each planned to a part of its capacity."""
     traffic = model_spec.declared.traffic
     return ceil(traffic.requests_per_second / (rate * load_roofline().replica_utilization)) if traffic else 1
 
 
-def _in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
+def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: _Speed, replicas: int, most: int) -> float | None:
     """Return the requests in flight per replica: arrival rate times latency, which grows with them, up to `most`."""
     if not model_spec.declared.traffic:
         return None
@@ -153,7 +153,7 @@ def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: flo
     if alone is None:
         return ReplicaCapacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
     seconds = alone / share
-    needed = _needed(model_spec, 1 / seconds)
+    needed = _count_needed(model_spec, 1 / seconds)
     traffic, objective = model_spec.declared.traffic, model_spec.declared.slo
     return ReplicaCapacity(
         concurrency=BATCH_WITHOUT_DECODE,

@@ -24,17 +24,17 @@ class Choice:
 def choose(found: Sequence[Candidate]) -> Choice | None:
     """Return the best candidate for which there is room, or None."""
     by_price = all(candidate.price_per_hour is not None for candidate in found)
-    ranked = sorted(found, key=lambda candidate: [value for _, value in _rank(candidate, by_price)])
+    ranked = sorted(found, key=lambda candidate: [value for _, value in _list_criteria(candidate, by_price)])
     cramped: list[Candidate] = []
     for index, candidate in enumerate(ranked):
         if count_possible_replicas(candidate) >= candidate.replicas:
             other = next((later for later in ranked[index + 1 :] if later.split != candidate.split), None)
-            return Choice(candidate, other, _advantage(candidate, other, by_price), tuple(cramped))
+            return Choice(candidate, other, _find_advantage(candidate, other, by_price), tuple(cramped))
         cramped.append(candidate)
     return None
 
 
-def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
+def _list_criteria(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
     """Yield the criteria in order, each with its text for the plan; a smaller value is better."""
     split, capacity = candidate.split, candidate.capacity
     memory = split.memory_gib * candidate.share * candidate.replicas
@@ -53,8 +53,8 @@ def _rank(candidate: Candidate, by_price: bool) -> Iterator[tuple[str, float]]:
     yield "decodes faster", capacity.tpot_s or 0.0
 
 
-def _advantage(candidate: Candidate, other: Candidate | None, by_price: bool) -> str:
+def _find_advantage(candidate: Candidate, other: Candidate | None, by_price: bool) -> str:
     if other is None:
         return ""
-    pairs = zip(_rank(candidate, by_price), _rank(other, by_price), strict=True)
+    pairs = zip(_list_criteria(candidate, by_price), _list_criteria(other, by_price), strict=True)
     return next((words for (words, mine), (_, theirs) in pairs if mine < theirs), "first in the fleet file")

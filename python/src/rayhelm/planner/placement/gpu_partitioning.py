@@ -41,8 +41,8 @@ def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, kno
     path = ("pools", name, "sharing")
     try:
         if sharing.layout or sharing.isolation == "hardware":
-            return _by_mig(sharing, gpu, known)
-        return _in_time(sharing, gpu)
+            return _partition_by_mig(sharing, gpu, known)
+        return _partition_by_time(sharing, gpu)
     except FleetError as error:
         raise FleetError(
             [
@@ -54,7 +54,7 @@ def partition_gpus(name: str, pool: Pool, gpu: GpuKind, loaded: LoadedFleet, kno
         ) from None
 
 
-def _by_mig(sharing: Sharing, gpu: GpuKind, known: Catalog) -> GpuPartitioning:
+def _partition_by_mig(sharing: Sharing, gpu: GpuKind, known: Catalog) -> GpuPartitioning:
     table, shares = known.mig(gpu), sharing.shares or 0
     if table is None:
         with_mig = ", ".join(other.id for other in known.gpus() if other.mig)
@@ -67,14 +67,14 @@ def _by_mig(sharing: Sharing, gpu: GpuKind, known: Catalog) -> GpuPartitioning:
         )
     if sharing.layout:
         _check_layout(sharing.layout, table, gpu)
-        return _instances(sharing.layout, gpu, known, "`layout` is set in the fleet file")
+        return _build_instances(sharing.layout, gpu, known, "`layout` is set in the fleet file")
     profile = table.parts(shares)
     if profile is None:
         most = max(table.most(profile) for profile in table.profiles)
         message = f"{shares} shares, and {gpu.id} has at most {most} MIG instances"
         raise FleetError(Problem(message, path="shares", fix=Fix(value=most)))
     because = f"`isolation: hardware` is set, and {profile} is the largest MIG profile of which {shares} fit"
-    return _instances({profile: shares}, gpu, known, because)
+    return _build_instances({profile: shares}, gpu, known, because)
 
 
 def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> None:
@@ -90,10 +90,10 @@ def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> N
         message = f"{wanted} do not fit on {gpu.id}: they need {taken} of its {table.memory_slices} memory slices"
         if taken <= table.memory_slices:
             message += ", and an instance can start at some of the slices only"
-        raise FleetError(Problem(message, path="layout", fix=Fix(value=_largest_that_fits(layout, table))))
+        raise FleetError(Problem(message, path="layout", fix=Fix(value=_find_largest_that_fits(layout, table))))
 
 
-def _largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
+def _find_largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
     """Return as many of the wanted instances as fit, in the given order."""
     kept: dict[str, int] = {}
     for profile, count in layout.items():
@@ -103,7 +103,7 @@ def _largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, 
     return kept
 
 
-def _instances(layout: Mapping[str, int], gpu: GpuKind, known: Catalog, because: str) -> GpuPartitioning:
+def _build_instances(layout: Mapping[str, int], gpu: GpuKind, known: Catalog, because: str) -> GpuPartitioning:
     """Return the price of a GPU is divided by memory, so that all its instances together cost as much as the GPU."""
     parts = [(known.gpu(f"{gpu.id}/{profile}"), count) for profile, count in layout.items()]
     whole = sum(part.part * count for part, count in parts)
@@ -111,7 +111,7 @@ def _instances(layout: Mapping[str, int], gpu: GpuKind, known: Catalog, because:
     return GpuPartitioning(priced, dict(layout), 0, because)
 
 
-def _in_time(sharing: Sharing, gpu: GpuKind) -> GpuPartitioning:
+def _partition_by_time(sharing: Sharing, gpu: GpuKind) -> GpuPartitioning:
     slices = sharing.shares or 0
     try:
         part = make_time_slice(gpu, slices)

@@ -101,37 +101,37 @@ def list_splits(
 ) -> Iterator[ModelSplit]:
     """List the splits to try, fewest GPUs first. With pins, only those that the pins allow, valid or not."""
     found = (
-        _over_like_hosts(model, inventory, engine, pin)
+        _list_splits_over_like_hosts(model, inventory, engine, pin)
         if inventory.is_uniform
-        else _over_unlike_hosts(model, inventory, engine, pin)
+        else _list_splits_over_unlike_hosts(model, inventory, engine, pin)
     )
     partition = pin.layers if pin and pin.layers else None
     for split in sorted(found, key=lambda split: (split.gpu_count, split.nodes, split.pp)):
         yield ModelSplit(split.inventory, split.hosts, split.gpus, split.tp, split.pp, split.nodes, partition)
 
 
-def _over_like_hosts(
+def _list_splits_over_like_hosts(
     model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism | None
 ) -> Iterator[ModelSplit]:
     if inventory.partitioning:
-        yield from _on_parts(inventory, pin)
+        yield from _list_splits_on_parts(inventory, pin)
         return
     host = inventory.hosts[0]
-    for tp in _tensor_sizes(model, engine, host.gpu_count, pin):
+    for tp in _list_tensor_sizes(model, engine, host.gpu_count, pin):
         most_here = host.gpu_count // tp
         if not most_here:
             continue
-        within = range(1, most_here + 1) if _slow(host) or (pin and pin.tensor) else (1,)
+        within = range(1, most_here + 1) if _is_slow(host) or (pin and pin.tensor) else (1,)
         across = range(2 * most_here, MOST_HOSTS * most_here + 1, most_here)
         pinned = count_pinned_stages(pin)
         for pp in [pinned] if pinned else [*within, *(across if tp * most_here == host.gpu_count else ())]:
-            nodes = _nodes(pp, most_here)
+            nodes = _count_nodes(pp, most_here)
             if pp > model.layers or nodes > len(inventory.hosts) or (nodes > 1 and not inventory.network.spans_hosts):
                 continue
             yield ModelSplit(inventory, (), (host.gpu,) * pp, tp, pp, nodes)
 
 
-def _on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
+def _list_splits_on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
     """Yield one part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
     if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1:
         return
@@ -144,19 +144,19 @@ def count_pinned_stages(pin: Parallelism | None) -> int | None:
     return (pin.pipeline or len(pin.layers) or None) if pin else None
 
 
-def _nodes(pp: int, most_here: int) -> int:
+def _count_nodes(pp: int, most_here: int) -> int:
     """Return fewest hosts that hold equal numbers of stages, so that all pods are alike and no TP group crosses
     hosts."""
     return next(nodes for nodes in range(-(-pp // most_here), pp + 1) if pp % nodes == 0)
 
 
-def _slow(host: HostInventory) -> bool:
+def _is_slow(host: HostInventory) -> bool:
     """Return whether no fast link joins all GPUs of the host: then pipeline stages within it can be faster than TP."""
     link = host.gpu.link
     return not link.fast or host.gpu_count > (link.group or host.gpu_count)
 
 
-def _over_unlike_hosts(
+def _list_splits_over_unlike_hosts(
     model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism | None
 ) -> Iterator[ModelSplit]:
     """Yield one stage per host, the host with most memory first; on a single host, TP over its GPUs. Hosts with the
@@ -169,12 +169,14 @@ def _over_unlike_hosts(
             hosts = tuple(host for kind, count in Counter(chosen).items() for host in kinds[kind][:count])
             if len(hosts) < stages:
                 continue
-            for tp in _tensor_sizes(model, engine, min(host.gpu_count for host in hosts), pin):
+            for tp in _list_tensor_sizes(model, engine, min(host.gpu_count for host in hosts), pin):
                 if all(tp <= host.gpu_count for host in hosts):
                     yield ModelSplit(inventory, hosts, tuple(host.gpu for host in hosts), tp, stages, stages)
 
 
-def _tensor_sizes(model: Checkpoint, engine: EngineConstants, most: int, pin: Parallelism | None) -> tuple[int, ...]:
+def _list_tensor_sizes(
+    model: Checkpoint, engine: EngineConstants, most: int, pin: Parallelism | None
+) -> tuple[int, ...]:
     if pin and pin.tensor:
         return (pin.tensor,)
     return list_tensor_parallel_sizes(model, engine, most)

@@ -134,12 +134,12 @@ def estimate_decode_step_s(
     concurrency = concurrency / stages  # stages work on different requests at the same time
     total = 0.0
     for gpu in gpus:
-        bandwidth, flops = (gpu.memory_bandwidth_gb_per_s or 0) * 1e9, _flops(model, gpu)
+        bandwidth, flops = (gpu.memory_bandwidth_gb_per_s or 0) * 1e9, _find_flops(model, gpu)
         read = job.bytes_read(concurrency) / tp / stages
         cached = concurrency * context * kv_bytes_per_token / stages
         total += fitted.weights * read / bandwidth + fitted.kv * cached / bandwidth
         total += fitted.compute * 2 * job.active_parameters / stages * concurrency * (1 + reuse) / (tp * flops)
-        total += _all_reduce_s(model, gpu, tp, concurrency) / stages
+        total += _estimate_all_reduce_s(model, gpu, tp, concurrency) / stages
     total += fitted.layer_s * model.layers + fitted.sequence_s * concurrency
     return total + (stages - 1) * fitted.point_to_point_s
 
@@ -155,10 +155,10 @@ def estimate_prefill_s(
     attention = 2 * model.layers * model.hidden * tokens**2
     total = 0.0
     for gpu in gpus:
-        flops = _flops(model, gpu) * tp
+        flops = _find_flops(model, gpu) * tp
         total += 2 * job.active_parameters * tokens / stages / (flops * fitted.prefill_efficiency)
         total += attention / stages / (flops * fitted.attention_efficiency)
-        total += _all_reduce_s(model, gpu, tp, tokens) / stages
+        total += _estimate_all_reduce_s(model, gpu, tp, tokens) / stages
     if stages > 1 and link_gb_per_s:
         total += (stages - 1) * (fitted.point_to_point_s + tokens * model.hidden * 2 / (link_gb_per_s * 1e9))
     return total + fitted.layer_s * model.layers
@@ -174,14 +174,14 @@ def estimate_first_token_s(prefill: float, step: float, concurrency: float) -> f
     )
 
 
-def _flops(model: Checkpoint, gpu: GpuKind) -> float:
+def _find_flops(model: Checkpoint, gpu: GpuKind) -> float:
     """Return dense FLOP/s for this checkpoint: FP8 weights in FP8 if the GPU supports it, 4-bit weights in 16 bits."""
     if model.quantization and model.quantization.bits == 8 and gpu.fp8 and gpu.fp8_tflops:
         return gpu.fp8_tflops * 1e12
     return (gpu.bf16_tflops or 0) * 1e12
 
 
-def _all_reduce_s(model: Checkpoint, gpu: GpuKind, tp: int, tokens: float) -> float:
+def _estimate_all_reduce_s(model: Checkpoint, gpu: GpuKind, tp: int, tokens: float) -> float:
     """Return two all-reduces a layer, of one hidden state per token."""
     if tp == 1:
         return 0.0

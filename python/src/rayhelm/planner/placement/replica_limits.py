@@ -20,25 +20,30 @@ def check_replica_limits(plans: Mapping[str, ModelPlan], chosen: Mapping[str, Ca
         problem
         for name, plan in plans.items()
         if isinstance(loaded.fleet.models[name].replicas, Replicas)
-        for problem in (*_pool(plan, chosen[name], plans, loaded), *_tenant(plan, chosen[name], plans, loaded))
+        for problem in (
+            *_check_pool(plan, chosen[name], plans, loaded),
+            *_check_tenant(plan, chosen[name], plans, loaded),
+        )
     ]
     if problems:
         raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
 
 
-def _pool(plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[Problem]:
+def _check_pool(
+    plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet
+) -> Iterator[Problem]:
     inventory = chosen.split.inventory
-    others = sum(_fewest(other) for other in plans.values() if other.pool == plan.pool and other is not plan)
+    others = sum(_count_fewest_gpus(other) for other in plans.values() if other.pool == plan.pool and other is not plan)
     alone = chosen.split.max_replicas * max(1, floor(1 / chosen.share + 1e-9))
-    room = min(alone, _replicas_in(inventory.gpu_count - others, chosen))
+    room = min(alone, _count_replicas(inventory.gpu_count - others, chosen))
     if plan.max_replicas > room:
         used = f", of which other models always use {others:g}" if others else ""
-        yield _problem(
+        yield _build_problem(
             plan, loaded, room, f"pool `{inventory.name}` has {inventory.gpu_count} GPUs{used}: room for {room}"
         )
 
 
-def _tenant(
+def _check_tenant(
     plan: ModelPlan, chosen: Candidate, plans: Mapping[str, ModelPlan], loaded: LoadedFleet
 ) -> Iterator[Problem]:
     declared = loaded.fleet.services.get(plan.service)
@@ -46,24 +51,24 @@ def _tenant(
     if not declared or not tenant or tenant.gpus is None:
         return
     own = set(loaded.fleet.services_of(declared.tenant or ""))
-    others = sum(_fewest(other) for other in plans.values() if other.service in own and other is not plan)
-    room = _replicas_in(tenant.gpus - others, chosen)
+    others = sum(_count_fewest_gpus(other) for other in plans.values() if other.service in own and other is not plan)
+    room = _count_replicas(tenant.gpus - others, chosen)
     if plan.max_replicas > room:
         used = f", of which its other models always use {others:g}" if others else ""
         message = f"tenant `{declared.tenant}` may use {tenant.gpus:g} GPUs{used}: room for {room}"
-        yield _problem(plan, loaded, room, message)
+        yield _build_problem(plan, loaded, room, message)
 
 
-def _fewest(other: ModelPlan) -> float:
+def _count_fewest_gpus(other: ModelPlan) -> float:
     """Return GPUs that another model uses at its minimum of replicas; fractions count as fractions."""
     return other.gpus / max(other.replicas, 1) * other.min_replicas
 
 
-def _replicas_in(gpus: float, chosen: Candidate) -> int:
+def _count_replicas(gpus: float, chosen: Candidate) -> int:
     return max(0, floor(gpus / (chosen.split.whole_gpu_count * chosen.share) + 1e-9))
 
 
-def _problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:
+def _build_problem(plan: ModelPlan, loaded: LoadedFleet, room: int, why: str) -> Problem:
     each = round(plan.gpus / max(plan.replicas, 1), 4)
     return loaded.document.problem(
         ("models", plan.model, "replicas", "max"),

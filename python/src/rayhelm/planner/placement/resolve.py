@@ -20,19 +20,19 @@ _CONTEXT_STEP = 256
 def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
     """Return the memory with the best settings. Its `fits` is False if none fit."""
     best: MemoryResult | None = None
-    for eager, seqs in _settings(model_spec):
-        result = _in_weakest_order(_build_config(model_spec, split, share, seqs, eager))
+    for eager, seqs in _list_settings(model_spec):
+        result = _evaluate_weakest_order(_build_config(model_spec, split, share, seqs, eager))
         if result.fits_within_error:
             return result
-        if best is None or _better(result, best):
+        if best is None or _is_better(result, best):
             best = result
     assert best is not None
     if best.fits:
         return best
-    return _uneven(replace(best.config, gpus=split.gpus)) or _shortened(model_spec, best) or best
+    return _try_uneven_layers(replace(best.config, gpus=split.gpus)) or _try_shorter_context(model_spec, best) or best
 
 
-def _settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
+def _list_settings(model_spec: ResolvedModelSpec) -> Iterator[tuple[bool, int]]:
     """Yield the values of enforce_eager and max_num_seqs to try, the best first; only pinned values if they are
     pinned."""
     eager, seqs = model_spec.declared.engine.get("enforce_eager"), model_spec.pinned_int("max_num_seqs")
@@ -60,12 +60,12 @@ def _build_config(
     )
 
 
-def _better(result: MemoryResult, best: MemoryResult) -> bool:
+def _is_better(result: MemoryResult, best: MemoryResult) -> bool:
     """Return a result that fits before one that does not, then the one with more cache."""
     return not best.fits and (result.fits or result.weakest.cache > best.weakest.cache)
 
 
-def _in_weakest_order(config: EngineConfig) -> MemoryResult:
+def _evaluate_weakest_order(config: EngineConfig) -> MemoryResult:
     """Return the result of the given order, or of an order that does not fit. vLLM orders pipeline ranks itself, so
     each kind of GPU must hold every stage. A pinned partition implies the given order."""
     kinds = {gpu.id: gpu for gpu in config.gpus}
@@ -77,7 +77,7 @@ def _in_weakest_order(config: EngineConfig) -> MemoryResult:
     return evaluate(config) if worst.fits else worst
 
 
-def _uneven(config: EngineConfig) -> MemoryResult | None:
+def _try_uneven_layers(config: EngineConfig) -> MemoryResult | None:
     """Try more layers on the larger GPU. Only for two hosts: the driver's host is stage 0, so the first bundle fixes
     the order. With three or more hosts, Ray orders the others by random node ids."""
     if len(config.gpus) != 2 or config.gpus[0].id == config.gpus[1].id or config.partition is not None:
@@ -88,7 +88,7 @@ def _uneven(config: EngineConfig) -> MemoryResult | None:
     return best if best.fits else None
 
 
-def _shortened(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryResult | None:
+def _try_shorter_context(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryResult | None:
     """Return the result with the longest context that fits, if the fleet file sets none; None if that context is too
     short for the load."""
     if model_spec.declared.context or not result.largest_context:
@@ -97,5 +97,5 @@ def _shortened(model_spec: ResolvedModelSpec, result: MemoryResult) -> MemoryRes
     lengths = model_spec.lengths
     if context < (_CONTEXT_STEP if lengths.assumed else lengths.prompt + lengths.answer):
         return None
-    shorter = _in_weakest_order(replace(result.config, context=context))
+    shorter = _evaluate_weakest_order(replace(result.config, context=context))
     return shorter if shorter.fits else None

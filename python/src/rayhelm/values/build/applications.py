@@ -32,7 +32,7 @@ def build_application(plan: ModelPlan, groups: list[str]) -> ServeApplication:
     """Build an application of Ray Serve LLM with one model."""
     most = count_ingress_replicas(plan)
     return ServeApplication(
-        models={plan.served_as: _model(plan, groups)},
+        models={plan.served_as: _build_model(plan, groups)},
         # As many as replicas, because the loss of one worker must not take the only ingress.
         ingress=IngressDeployment(min_replicas=min(max(1, plan.min_replicas), most), max_replicas=most),
     )
@@ -53,7 +53,7 @@ def build_custom_application(
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
     revisions = {plan.source: plan.revision or ""}
     from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
-    paths = {role: _path(source, from_hub.get(source)) for role, source in needed.items()}
+    paths = {role: _find_path(source, from_hub.get(source)) for role, source in needed.items()}
     served_by = own or get_task(plan.task).application
     assert served_by
     return CustomApplication(
@@ -79,12 +79,12 @@ def is_hub_id(source: str) -> bool:
     return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None
 
 
-def _path(source: str, revision: str | None) -> str:
+def _find_path(source: str, revision: str | None) -> str:
     """Return the path to which the download Job writes a hub model; another source stays as it is."""
     return source if revision is None else f"{MOUNT}/{source}/{revision or 'main'}"
 
 
-def _model(plan: ModelPlan, groups: list[str]) -> ServedModel:
+def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     assert get_task(plan.task).server == "vllm"
     one_node = plan.nodes_per_replica == 1 and plan.tensor_parallel_size * plan.pipeline_parallel_size > 1
     partition = ",".join(map(str, plan.layer_partition))
@@ -92,7 +92,7 @@ def _model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         source=plan.source,
         revision=plan.revision or "",
         task=plan.task,
-        engine=_engine(plan),
+        engine=_build_engine(plan),
         worker_groups=groups,
         gpu_fraction=plan.gpu_fraction,
         placement_strategy="STRICT_PACK" if one_node else "PACK",
@@ -109,7 +109,7 @@ def _model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     )
 
 
-def _engine(plan: ModelPlan) -> Engine:
+def _build_engine(plan: ModelPlan) -> Engine:
     arguments: dict[str, Any] = {
         "tensor_parallel_size": plan.tensor_parallel_size,
         "pipeline_parallel_size": plan.pipeline_parallel_size,

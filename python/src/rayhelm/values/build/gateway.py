@@ -27,32 +27,32 @@ RELEASE = GATEWAY
 def build_gateways(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
     """Build the values by cluster. `values` are those of the services, by name."""
     return {
-        cluster: _values(planned, fleet.clusters[cluster], plan, fleet, values)
+        cluster: _build_values(planned, fleet.clusters[cluster], plan, fleet, values)
         for cluster, planned in plan.gateways.items()
     }
 
 
-def _values(
+def _build_values(
     planned: GatewayPlan, cluster: Cluster, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> GatewayValues:
     defaults, declared, scraped = GatewayValues(), cluster.gateway, cluster.prometheus
     fixed = declared.replicas if isinstance(declared.replicas, int) else None
     return GatewayValues(
-        tenants={name: _tenant(name, planned, fleet) for name in planned.tenants},
-        models={model: _model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
+        tenants={name: _build_tenant(name, planned, fleet) for name in planned.tenants},
+        models={model: _build_model(model, planned.versions[model], plan, fleet, values) for model in planned.models},
         replicas=fixed or defaults.replicas,
-        autoscaling=_autoscaling(declared),
+        autoscaling=_build_autoscaling(declared),
         priority_class_name=PriorityClasses().gateway.name,
-        exposure=_exposure(declared),
+        exposure=_build_exposure(declared),
         network_policy=NetworkPolicy(
             allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},
             prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
-        pod_monitor=_pod_monitor(scraped),
+        pod_monitor=_build_pod_monitor(scraped),
     )
 
 
-def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
+def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
     tenant = fleet.tenants[name]
     return GatewayTenant(
         keys=KeysSecret(secret_name=fleet.keys_of(name)),
@@ -65,14 +65,14 @@ def _tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
     )
 
 
-def _model(
+def _build_model(
     model: str,
     versions: Mapping[str, VersionPlan],
     plan: Plan,
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
 ) -> Model:
-    prefix = _route_prefix(model, values[plan.models[model].service])
+    prefix = _find_route_prefix(model, values[plan.models[model].service])
     return Model(
         task=plan.models[model].task,
         versions={
@@ -80,7 +80,8 @@ def _model(
                 weight=version.weight,
                 route_prefix=prefix,
                 endpoints=dict(
-                    _endpoint(plan.models[each].service, share, plan, values) for each, share in version.models.items()
+                    _build_endpoint(plan.models[each].service, share, plan, values)
+                    for each, share in version.models.items()
                 ),
             )
             for name, version in versions.items()
@@ -89,7 +90,9 @@ def _model(
     )
 
 
-def _endpoint(service: str, share: int, plan: Plan, values: Mapping[str, RayServiceValues]) -> tuple[str, Endpoint]:
+def _build_endpoint(
+    service: str, share: int, plan: Plan, values: Mapping[str, RayServiceValues]
+) -> tuple[str, Endpoint]:
     namespace, port = plan.services[service].namespace, values[service].serve.port
     return service, Endpoint(service=service, namespace=namespace, port=port, weight=share)
 
@@ -100,14 +103,14 @@ def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:
     return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 
-def _route_prefix(model: str, release: RayServiceValues) -> str:
+def _find_route_prefix(model: str, release: RayServiceValues) -> str:
     """Return the path of the application of a model. It has the served name in every service of the model."""
     own = release.serve.custom_applications.get(model)
     application = own or release.serve.applications[model]
     return application.route_prefix or f"/{model}"
 
 
-def _autoscaling(declared: Gateway) -> GatewayAutoscaling:
+def _build_autoscaling(declared: Gateway) -> GatewayAutoscaling:
     if isinstance(declared.replicas, int):
         return GatewayAutoscaling(kind="None")
     autoscaling = GatewayAutoscaling(target_requests_in_flight=declared.requests_in_flight or 0)
@@ -116,13 +119,13 @@ def _autoscaling(declared: Gateway) -> GatewayAutoscaling:
     return autoscaling.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
 
 
-def _pod_monitor(scraped: Prometheus | None) -> GatewayPodMonitor:
+def _build_pod_monitor(scraped: Prometheus | None) -> GatewayPodMonitor:
     if not scraped or scraped.discovery != "PodMonitors":
         return GatewayPodMonitor()
     return GatewayPodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
-def _exposure(declared: Gateway) -> Exposure:
+def _build_exposure(declared: Gateway) -> Exposure:
     hosts = [declared.host] if declared.host else []
     if declared.ingress:
         ingress = IngressExposure(class_name=declared.ingress.class_name or "", tls_secret=declared.ingress.tls_secret)

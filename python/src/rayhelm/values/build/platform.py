@@ -29,7 +29,7 @@ def build_platform_values(
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
     if problems := list(_find_unlabeled_pools(plan, loaded)):
         raise FleetError(problems)
-    return {cluster: _values(cluster, plan, loaded, services) for cluster in clusters}
+    return {cluster: _build_values(cluster, plan, loaded, services) for cluster in clusters}
 
 
 def _find_unlabeled_pools(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
@@ -43,26 +43,28 @@ def _find_unlabeled_pools(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
             yield loaded.document.problem(("pools", name), message, fix)
 
 
-def _values(cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]) -> PlatformValues:
+def _build_values(
+    cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
+) -> PlatformValues:
     operator = loaded.fleet.clusters[cluster].gpu_operator
-    shared = dict(_shared(cluster, plan, loaded))
+    shared = dict(_list_shared_pools(cluster, plan, loaded))
     by_vendor = {name: load_catalog().gpu(use.gpu).vendor for name, (use, _) in shared.items()}
-    nvidia = {name: _nvidia(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
-    intel = {name: _intel(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
+    nvidia = {name: _build_nvidia_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "nvidia"}
+    intel = {name: _build_intel_pool(*pool) for name, pool in shared.items() if by_vendor[name] == "intel"}
     return PlatformValues(
-        nvidia=_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
+        nvidia=_build_operator(operator or GpuOperator(), nvidia) if operator or nvidia else Nvidia(),
         intel=Intel(enabled=bool(intel), pools=intel),
         policies=build_policies(cluster, plan, loaded.fleet, services),
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
     )
 
 
-def _operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvidia:
+def _build_operator(operator: GpuOperator, pools: dict[str, NvidiaPool]) -> Nvidia:
     policy = ClusterPolicy(manage=operator.cluster_policy)
     return Nvidia(enabled=True, namespace=operator.namespace, pools=pools, cluster_policy=policy)
 
 
-def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
+def _list_shared_pools(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str, tuple[PoolUse, Pool]]]:
     """List the pools in which several services share a GPU; the labels of each select its nodes."""
     for name, use in plan.pools.items():
         pool = loaded.fleet.pools[name]
@@ -71,10 +73,10 @@ def _shared(cluster: str, plan: Plan, loaded: LoadedFleet) -> Iterator[tuple[str
         yield name, (use, pool)
 
 
-def _nvidia(use: PoolUse, pool: Pool) -> NvidiaPool:
+def _build_nvidia_pool(use: PoolUse, pool: Pool) -> NvidiaPool:
     gpu = use.gpu if use.mig else ""
     return NvidiaPool(node_selector=pool.node_selector, gpu=gpu, mig=use.mig, replicas=use.time_slices)
 
 
-def _intel(use: PoolUse, pool: Pool) -> IntelPool:
+def _build_intel_pool(use: PoolUse, pool: Pool) -> IntelPool:
     return IntelPool(node_selector=pool.node_selector, shared_dev_num=use.time_slices)

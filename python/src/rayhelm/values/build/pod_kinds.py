@@ -45,7 +45,7 @@ def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[Pod
     shapes = Counter((kind.pool, kind.gpu) for kind in kinds)
     names: dict[PodKind, str] = {}
     for kind in kinds:
-        name = _base_name(kind, loaded)
+        name = _build_base_name(kind, loaded)
         name = f"{name}-x{kind.gpus}" if shapes[kind.pool, kind.gpu] > 1 else name
         while name in names.values():
             name += "-2"
@@ -53,7 +53,7 @@ def name_pod_kinds(models: Sequence[ModelPlan], loaded: LoadedFleet) -> dict[Pod
     return names
 
 
-def _base_name(kind: PodKind, loaded: LoadedFleet) -> str:
+def _build_base_name(kind: PodKind, loaded: LoadedFleet) -> str:
     pool = loaded.fleet.pools[kind.pool]
     if pool.sharing and len(pool.sharing.layout) > 1:
         return f"{kind.pool}-{kind.gpu.rpartition('/')[2].replace('.', '-')}"

@@ -17,8 +17,8 @@ def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, 
     here = {name: each for name, each in values.items() if plan.services[name].cluster == cluster}
     return Policies.model_validate(
         {
-            "modelRevision": {"unpinned": dict(_unpinned(here, fleet))},
-            "imageSource": {"registries": _registries(here)},
+            "modelRevision": {"unpinned": dict(_list_unpinned(here, fleet))},
+            "imageSource": {"registries": _collect_registries(here)},
             "gpuOwner": {
                 "excludedNamespaces": {
                     plan.services[name].namespace: "its services have no owner in the fleet file"
@@ -30,7 +30,7 @@ def build_policies(cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, 
     )
 
 
-def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[tuple[str, str]]:
+def _list_unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[tuple[str, str]]:
     """Yield hub models without a commit, with the reason of the fleet file. The policy refuses models without a
     reason."""
     for service, each in values.items():
@@ -45,7 +45,7 @@ def _unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iterator[
                     yield hub, f"loaded beside {name}; the catalog names no commit"
 
 
-def _registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
+def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
     """Return the repositories of images that the fleet file names by a tag, with a reason."""
     allowed = dict(load_policy_catalog()["image-source"].lists["registries"].default)
     for each in values.values():

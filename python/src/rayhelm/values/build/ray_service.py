@@ -39,10 +39,10 @@ def build_ray_service_values(
 ) -> dict[str, RayServiceValues]:
     """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
     known = known or load_catalog()
-    problems = _missing(plan, loaded)
+    problems = _find_missing(plan, loaded)
     try:
         values = run_all(
-            {service: partial(_values, service, plan, loaded, known) for service in plan.services},
+            {service: partial(_build_values, service, plan, loaded, known) for service in plan.services},
         )
     except FleetError as error:
         raise FleetError([*problems, *error.problems]) from None
@@ -51,7 +51,7 @@ def build_ray_service_values(
     return values
 
 
-def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
     fleet, planned, models = loaded.fleet, plan.services[service], plan.of_service(service)
     cluster = fleet.clusters[planned.cluster]
     declared = fleet.services.get(service)
@@ -62,39 +62,39 @@ def _values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> Ra
     return RayServiceValues(
         tenant=planned.tenant or "",
         kuberay=KubeRay(version=cluster.kuberay),
-        image=_image(cluster),
+        image=_build_image(cluster),
         auth=Auth(secret_name=(declared.auth_secret if declared else None) or ""),
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
             applications={
-                one.served_as: build_application(one, stages[one.model]) for one in models if not _custom(one)
+                one.served_as: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
             },
             prometheus=build_prometheus_source(models, cluster),
             custom_applications={
                 one.served_as: build_custom_application(
-                    one, _architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
+                    one, _find_architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models
-                if _custom(one)
+                if _is_custom(one)
             },
         ),
         head=HeadPod(priority_class_name=PriorityClasses().head.name),
         worker_groups=groups,
-        gcs_fault_tolerance=_fault_tolerance(cluster),
-        weights=_weights(models, cluster, declared.weights_size if declared else None, alone),
+        gcs_fault_tolerance=_build_fault_tolerance(cluster),
+        weights=_build_weights(models, cluster, declared.weights_size if declared else None, alone),
         network_policy=RayNetworkPolicy(
             api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
-            allowed_gateways=_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
-            redis=_redis(cluster),
+            allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
+            redis=_build_redis_egress(cluster),
             prometheus_api=build_prometheus_egress(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
-        pod_monitor=_pod_monitor(cluster),
+        pod_monitor=_build_pod_monitor(cluster),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
 
 
-def _allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
+def _build_allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) -> dict[str, Peer]:
     """Return the allowed clients: pods of rayhelm's gateway, or all pods of the namespace of another gateway, and of
     the namespace of aliases."""
     labels = GATEWAY_PODS if ours else {}
@@ -103,23 +103,23 @@ def _allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: bool) 
     return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
 
 
-def _pod_monitor(cluster: Cluster) -> PodMonitor:
+def _build_pod_monitor(cluster: Cluster) -> PodMonitor:
     scraped = cluster.prometheus
     if not scraped or scraped.discovery != "PodMonitors":
         return PodMonitor()
     return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
-def _architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
+def _find_architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
     declared = loaded.fleet.models[plan.model].architecture
     return resolve_online(declared or plan.source, Path(loaded.document.file).parent, known)
 
 
-def _custom(plan: ModelPlan) -> bool:
+def _is_custom(plan: ModelPlan) -> bool:
     return get_task(plan.task).server == "application"
 
 
-def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
+def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
     """Return a problem for each value that only the user's cluster can provide."""
     used = {model.cluster for model in plan.models.values()}
     addresses = [
@@ -136,7 +136,7 @@ def _missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
     return [*addresses, *find_missing_for_policies(plan, loaded)]
 
 
-def _image(cluster: Cluster) -> RayImage:
+def _build_image(cluster: Cluster) -> RayImage:
     if not cluster.image:
         return RayImage()
     named = cluster.image
@@ -148,7 +148,7 @@ def _image(cluster: Cluster) -> RayImage:
     )
 
 
-def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
+def _build_fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
     if not cluster.redis:
         return GcsFaultTolerance()
     secret = cluster.redis.password_secret
@@ -156,7 +156,7 @@ def _fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
     return GcsFaultTolerance(enabled=True, redis_address=cluster.redis.address, password_secret=password)
 
 
-def _redis(cluster: Cluster) -> RedisEgress:
+def _build_redis_egress(cluster: Cluster) -> RedisEgress:
     """Return the egress of the head to its Redis."""
     redis = cluster.redis
     if not redis:
@@ -164,7 +164,7 @@ def _redis(cluster: Cluster) -> RedisEgress:
     return RedisEgress(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
-def _weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> WeightsVolume:
+def _build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> WeightsVolume:
     """Return the volume for hub models: with the pinned size, or room for the current and the next revision."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:

@@ -44,13 +44,17 @@ def build_policy(plan: ModelPlan) -> AutoscalingPolicy:
 
 def build_prometheus_source(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusSource:
     """Return the Prometheus that the policies of these models query; empty if none does."""
-    return PrometheusSource(url=cluster.prometheus.url) if cluster.prometheus and _ask(models) else PrometheusSource()
+    return (
+        PrometheusSource(url=cluster.prometheus.url)
+        if cluster.prometheus and _use_engine_queue(models)
+        else PrometheusSource()
+    )
 
 
 def build_prometheus_egress(models: Iterable[ModelPlan], cluster: Cluster) -> PrometheusEgress:
     """Return the egress of the head to Prometheus. The port is the one of the Service, which is the same for pods of
     the Prometheus operator."""
-    if not cluster.prometheus or not _ask(models):
+    if not cluster.prometheus or not _use_engine_queue(models):
         return PrometheusEgress()
     port = urlsplit(cluster.prometheus.url).port or PrometheusEgress().port
     return PrometheusEgress(peer=Peer(namespace=cluster.prometheus.namespace), port=port)
@@ -88,5 +92,5 @@ def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:
     )
 
 
-def _ask(models: Iterable[ModelPlan]) -> bool:
+def _use_engine_queue(models: Iterable[ModelPlan]) -> bool:
     return any(model.scaling.policy == "engine-queue" for model in models)

@@ -47,12 +47,12 @@ def build_tenant_values(
         for service in fleet.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
     return {
-        (cluster, tenant): _values(tenant, cluster, services, plan, fleet, values)
+        (cluster, tenant): _build_values(tenant, cluster, services, plan, fleet, values)
         for (cluster, tenant), services in owned.items()
     }
 
 
-def _values(
+def _build_values(
     name: str,
     cluster: str,
     services: Sequence[str],
@@ -66,13 +66,15 @@ def _values(
     free = None if tenant.gpus is None else max(0.0, tenant.gpus - used)
     return TenantValues(
         namespace=TenantNamespace(name=tenant.namespace or ""),
-        access=_access(tenant),
-        quota=_quota(plans, releases, free, _devices(cluster, plan), _parts(plan)),
-        network_policy=TenantNetworkPolicy(egress=_egress(tenant.namespace or name, cluster, plan, fleet, values)),
+        access=_build_access(tenant),
+        quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
+        network_policy=TenantNetworkPolicy(
+            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values)
+        ),
     )
 
 
-def _egress(
+def _build_egress(
     namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
 ) -> dict[str, TenantEgress]:
     """Allow egress to the gateway and to services with aliases that allow the namespace as a client."""
@@ -89,18 +91,18 @@ def _egress(
     return found
 
 
-def _devices(cluster: str, plan: Plan) -> list[str]:
+def _list_devices(cluster: str, plan: Plan) -> list[str]:
     """Return the extended resources of the cluster's pools. The quota denies those that the tenant does not use."""
     return [resource for pool in plan.pools.values() if pool.cluster == cluster for resource in pool.gpu_resources]
 
 
-def _parts(plan: Plan) -> dict[str, float]:
+def _map_parts(plan: Plan) -> dict[str, float]:
     """Map each extended resource that is a part of a GPU to that part."""
     parts = [load_catalog().gpu(model.gpu) for model in plan.models.values() if "/" in model.gpu]
     return {gpu.resource: gpu.part for gpu in parts}
 
 
-def _quota(
+def _build_quota(
     plans: Sequence[ServicePlan],
     releases: Sequence[RayServiceValues],
     free: float | None,
@@ -108,22 +110,22 @@ def _quota(
     parts: Mapping[str, float],
 ) -> Quota:
     """Build the quota. `free`: GPUs that the tenant may use beyond the plan; None if it has no limit."""
-    gpus = _gpu_quotas(plans, releases, free, parts)
+    gpus = _build_gpu_quotas(plans, releases, free, parts)
     return Quota(
         gpus=gpus,
         gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
-        pods=_pods(plans, releases),
-        objects=_object_quota(len(plans)),
-        storage=_storage(releases),
+        pods=_build_pod_quota(plans, releases),
+        objects=_build_object_quota(len(plans)),
+        storage=_build_storage(releases),
     )
 
 
-def _object_quota(services: int) -> ObjectQuota:
+def _build_object_quota(services: int) -> ObjectQuota:
     defaults = {kind: ObjectQuota.model_fields[kind].default for kind in PER_SERVICE}
     return ObjectQuota(**{kind: max(count * services, defaults[kind]) for kind, count in PER_SERVICE.items()})
 
 
-def _gpu_quotas(
+def _build_gpu_quotas(
     plans: Sequence[ServicePlan],
     releases: Sequence[RayServiceValues],
     free: float | None,
@@ -157,7 +159,7 @@ def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     return total
 
 
-def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> PodQuota:
+def _build_pod_quota(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> PodQuota:
     workers = [sum(group.max_replicas for group in release.worker_groups.values()) for release in releases]
     baseline = sum(workers) + PODS_BESIDE_WORKERS * len(plans)
     upgrade_surge = sum(count + 1 for count, plan in zip(workers, plans, strict=True) if plan.upgrade == "NewCluster")
@@ -165,7 +167,7 @@ def _pods(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) ->
     return PodQuota(baseline=max(baseline, usual.baseline), upgrade_surge=max(upgrade_surge, usual.upgrade_surge))
 
 
-def _storage(releases: Sequence[RayServiceValues]) -> Storage:
+def _build_storage(releases: Sequence[RayServiceValues]) -> Storage:
     """Return the quota for the volumes of weights."""
     claims = [
         release.weights.claim
@@ -177,15 +179,15 @@ def _storage(releases: Sequence[RayServiceValues]) -> Storage:
     return Storage(size=f"{max(ceil(needed / 1024), usual)}Ti")
 
 
-def _access(tenant: Tenant) -> NamespaceAccess:
+def _build_access(tenant: Tenant) -> NamespaceAccess:
     return NamespaceAccess(
-        viewers=_subjects(tenant.access.viewers),
-        editors=_subjects(tenant.access.editors),
-        deployers=_subjects(tenant.access.deployers),
+        viewers=_build_subjects(tenant.access.viewers),
+        editors=_build_subjects(tenant.access.editors),
+        deployers=_build_subjects(tenant.access.deployers),
     )
 
 
-def _subjects(declared: Declared) -> RoleSubjects:
+def _build_subjects(declared: Declared) -> RoleSubjects:
     return RoleSubjects(
         groups=list(declared.groups), users=list(declared.users), service_accounts=list(declared.service_accounts)
     )

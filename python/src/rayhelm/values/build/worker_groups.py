@@ -43,38 +43,38 @@ def name_groups_by_model(models: Sequence[ModelPlan], loaded: LoadedFleet) -> di
 
 def build_worker_groups(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> dict[str, WorkerGroup]:
     kinds = name_pod_kinds(models, loaded)
-    return run_all({name: partial(_group, kind, models, loaded, known) for kind, name in kinds.items()})
+    return run_all({name: partial(_build_group, kind, models, loaded, known) for kind, name in kinds.items()})
 
 
-def _group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
+def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet, known: Catalog) -> WorkerGroup:
     pool = loaded.fleet.pools[kind.pool]
     gpu = known.gpu(kind.gpu)
     here = [plan for plan in models if kind in list_pod_kinds(plan, loaded)]
     if gpu.vendor == "google":
         message = f"{gpu.id} can be planned for, but the chart has no worker groups of TPUs"
         raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
-    most = max(1, _pods(here, kind, [plan.max_replicas for plan in here], loaded))
-    booked = ceil(_cpus_booked(here, kind, loaded) / most)
+    most = max(1, _count_pods(here, kind, [plan.max_replicas for plan in here], loaded))
+    booked = ceil(_count_booked_cpus(here, kind, loaded) / most)
     return WorkerGroup(
-        gpu=_gpu(gpu, kind.gpus),
-        min_replicas=_pods(here, kind, [plan.min_replicas for plan in here], loaded),
+        gpu=_build_gpu(gpu, kind.gpus),
+        min_replicas=_count_pods(here, kind, [plan.min_replicas for plan in here], loaded),
         max_replicas=most,
-        resources=_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
-        shm_size=f"{_shm_gib(kind.gpus)}Gi",
-        image=_image(pool),
-        rdma=_rdma(pool, here),
+        resources=_build_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
+        shm_size=f"{_compute_shm_gib(kind.gpus)}Gi",
+        image=_build_image(pool),
+        rdma=_build_rdma(pool, here),
         spot=pool.spot or "",
-        node_selector=_node_selector(kind, pool),
+        node_selector=_build_node_selector(kind, pool),
         tolerations=[Toleration(**item.model_dump()) for item in pool.tolerations],
         spread=_spread(here, most),
         priority_class_name=PriorityClasses().workers.name,
         runtime_class_name=pool.runtime_class or "",
         supplemental_groups=list(pool.device_groups),
-        min_available=_min_available(here),
+        min_available=_choose_min_available(here),
     )
 
 
-def _node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
+def _build_node_selector(kind: PodKind, pool: Pool) -> dict[str, str]:
     """Return the labels of the pool, and those that all hosts with this GPU have."""
     hosts = find_hosts(kind, pool)
     common = set.intersection(*(set(host.node_selector.items()) for host in hosts)) if hosts else set()
@@ -89,41 +89,41 @@ def _spread(models: Sequence[ModelPlan], most: int) -> dict[str, Spread]:
     return {"topology.kubernetes.io/zone": Spread()}
 
 
-def _min_available(models: Sequence[ModelPlan]) -> int:
+def _choose_min_available(models: Sequence[ModelPlan]) -> int:
     """Count the pods that a drain keeps: one replica, on all of its nodes."""
     if any(plan.min_replicas == 0 for plan in models):
         return 0
     return max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
 
 
-def _cpus_booked(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
+def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
     """Count the CPUs that Ray reserves on these pods: one for each replica and for each ingress, which may run on any
     pod."""
     first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
     return sum(plan.max_replicas + count_ingress_replicas(plan) for plan in first)
 
 
-def _gpu(kind: GpuKind, count: int) -> WorkerGpu:
+def _build_gpu(kind: GpuKind, count: int) -> WorkerGpu:
     resource = "" if DEFAULT_GPU_RESOURCES.get(kind.vendor) == kind.resource else kind.resource
     assert kind.vendor != "google"
     return WorkerGpu(count=count, vendor=kind.vendor, resource=resource, product=kind.product_label or "")
 
 
-def _pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
+def _count_pods(models: Sequence[ModelPlan], kind: PodKind, replicas: Sequence[int], loaded: LoadedFleet) -> int:
     """Count the pods for these replicas: replicas with whole GPUs take pods of their own, fractions are packed into
     GPUs."""
     counted = list(zip(models, replicas, strict=True))
-    whole = sum(count * _pods_of_one(plan, kind, loaded) for plan, count in counted if plan.gpu_fraction == 1)
+    whole = sum(count * _count_pods_of_replica(plan, kind, loaded) for plan, count in counted if plan.gpu_fraction == 1)
     shares = [plan.gpu_fraction for plan, count in counted for _ in range(count) if plan.gpu_fraction < 1]
-    return whole + _packed(sorted(shares, reverse=True))
+    return whole + _count_packed_pods(sorted(shares, reverse=True))
 
 
-def _pods_of_one(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
+def _count_pods_of_replica(plan: ModelPlan, kind: PodKind, loaded: LoadedFleet) -> int:
     """Count the pods of this kind that one replica takes."""
     return list_pod_kinds(plan, loaded).count(kind) if plan.hosts else plan.nodes_per_replica
 
 
-def _packed(shares: Sequence[float]) -> int:
+def _count_packed_pods(shares: Sequence[float]) -> int:
     """Count the GPUs for these fractions, each placed on the first GPU with room."""
     used_shares: list[float] = []
     for share in shares:
@@ -135,7 +135,7 @@ def _packed(shares: Sequence[float]) -> int:
     return len(used_shares)
 
 
-def _resources(
+def _build_resources(
     kind: PodKind, pool: Pool, booked: int, shared: bool, loaded: LoadedFleet, known: Catalog
 ) -> ContainerResources:
     """Return the resources of a pod: its share of the node by GPUs, if the pool states what a node has."""
@@ -152,11 +152,11 @@ def _resources(
     if pool.cpus_per_node:
         cpus = max(1, int(pool.cpus_per_node * part))
         if cpus < needed:
-            raise FleetError(_too_few_cpus(kind, cpus, needed, part, loaded))
+            raise FleetError(_build_cpu_problem(kind, cpus, needed, part, loaded))
     return build_resources(cpu=str(cpus), memory=f"{memory}Gi")
 
 
-def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
+def _build_cpu_problem(kind: PodKind, cpus: int, needed: int, part: float, loaded: LoadedFleet) -> Problem:
     return loaded.document.problem(
         ("pools", kind.pool, "cpusPerNode"),
         f"a worker of {kind.gpus} GPUs would have {cpus} CPUs, and its replicas and their ingress book {needed}",
@@ -164,12 +164,12 @@ def _too_few_cpus(kind: PodKind, cpus: int, needed: int, part: float, loaded: Lo
     )
 
 
-def _shm_gib(gpus: int) -> int:
+def _compute_shm_gib(gpus: int) -> int:
     """Return the size of `/dev/shm` in GiB, which NCCL uses between the GPUs of a host."""
     return 8 if gpus == 1 else 16
 
 
-def _image(pool: Pool) -> ImageOverride:
+def _build_image(pool: Pool) -> ImageOverride:
     if not pool.image:
         return ImageOverride()
     named = pool.image
@@ -181,6 +181,6 @@ def _image(pool: Pool) -> ImageOverride:
     )
 
 
-def _rdma(pool: Pool, models: Sequence[ModelPlan]) -> Rdma:
+def _build_rdma(pool: Pool, models: Sequence[ModelPlan]) -> Rdma:
     across = any(plan.nodes_per_replica > 1 for plan in models)
     return Rdma(resource=pool.rdma_resource) if across and pool.rdma_resource else Rdma()

@@ -35,7 +35,7 @@ class PolicySettings(Values):
     """Namespaces that this policy does not check, each with its reason."""
 
 
-def _model_of(name: str, about: AboutPolicy) -> type[PolicySettings]:
+def _build_model(name: str, about: AboutPolicy) -> type[PolicySettings]:
     """Return the model of a policy's settings, with its lists of exceptions."""
     if not about.lists:
         return PolicySettings
@@ -49,7 +49,7 @@ def _model_of(name: str, about: AboutPolicy) -> type[PolicySettings]:
 
 
 _POLICIES: dict[str, Any] = {
-    name.replace("-", "_"): (model := _model_of(name, about), Field(default=model(), description=about.description))
+    name.replace("-", "_"): (model := _build_model(name, about), Field(default=model(), description=about.description))
     for name, about in load_policy_catalog().items()
 }
 
