@@ -69,7 +69,8 @@ def lint_command(
         Path,
         typer.Argument(
             metavar="FLEET",
-            help="The fleet file, or a folder with `fleet.yaml`; or Kubernetes objects, as file or folder.",
+            help="The fleet file, or a folder with `fleet.yaml`; or Kubernetes objects, Prometheus rules, Grafana"
+            " dashboards or values, as file or folder.",
         ),
     ],
     format: FormatOption = Format.text,
@@ -90,7 +91,8 @@ def lint_command(
     ] = False,
 ) -> None:
     """Check a fleet: the file, the plan, the charts with helm, the objects with the admission policies, and the Serve
-    config with Ray and vLLM. Kubernetes objects are checked with the policies alone.
+    config with Ray and vLLM. Kubernetes objects are checked with the policies, and the queries of rules, dashboards and
+    scalers with the catalog of metrics. In values, metric names that do not exist are reported.
 
     Ends with 1 if there is a problem, and with 3 if a check could not run because a tool is missing.
     """
@@ -98,19 +100,25 @@ def lint_command(
     from rayhelm.errors import FleetError, MissingError, UsageError
     from rayhelm.lint.fleet import check_fleet
     from rayhelm.lint.manifests import check_manifests
+    from rayhelm.lint.queries import check_queries, find_query_files
 
     file = fleet_file(fleet)
     has_manifests = are_manifests(file)
+    has_queries = bool(find_query_files(file))
     if policies and not has_manifests:
         raise UsageError(
             "`--policies` is for Kubernetes objects; a fleet is checked with the policies of its own platform values."
             f" Render it first: rayhelm render {fleet} -o FOLDER --manifests; then: rayhelm lint FOLDER/manifests"
             f" --policies {policies}"
         )
-    if serve is not None and has_manifests:
+    if serve is not None and (has_manifests or has_queries):
         option = "--serve" if serve else "--no-serve"
-        raise UsageError(f"`{option}` is for a fleet: leave it out, Kubernetes objects are checked with policies alone")
-    checked = check_manifests(file, policies) if has_manifests else check_fleet(file, ask_ray=serve)
+        raise UsageError(f"`{option}` is for a fleet: leave it out, the Serve config is checked with its fleet")
+    if has_manifests:
+        checked = check_manifests(file, policies)
+        checked.add(check_queries(file))
+    else:
+        checked = check_queries(file) if has_queries else check_fleet(file, ask_ray=serve)
     _print_checked(checked, format, allow_missing=allow_missing)
     if checked.problems and format is Format.json:
         raise typer.Exit(FleetError.exit_code)

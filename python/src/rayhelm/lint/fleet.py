@@ -40,6 +40,13 @@ class Checked:
     warnings: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
+    def add(self, other: "Checked") -> None:
+        """Add the results of other checks."""
+        self.done += other.done
+        self.not_checked += other.not_checked
+        self.warnings += other.warnings
+        self.problems += other.problems
+
 
 def lint_fleet(path: Path, *, ask_ray: bool | None) -> Checked:
     """Check a fleet as `check_fleet` does. Raises FleetError with every problem."""

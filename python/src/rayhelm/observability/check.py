@@ -37,6 +37,8 @@ ANY_VALUE = {"absent", "absent_over_time", "changes", "resets", "timestamp", "pr
 QUANTILES = {"histogram_quantile", "quantile_over_time"}
 MEANS = {"avg", "sum", "avg_over_time", "sum_over_time"}
 SUFFIXES = ("_bucket", "_count", "_sum")
+PREFIXES = ("ray_serve_", "ray_vllm_")
+"""Metrics that the catalog has in full."""
 
 _PLACEHOLDERS = (
     (re.compile(r"\$\{?__(?:rate_interval|interval|range)\}?"), "5m"),
@@ -62,28 +64,24 @@ class _Check:
     name: str
     file: str
     line: int | None
+    is_ours: bool
     seen: dict[str, int] = field(default_factory=dict)
     """How often each name was visited, so that a problem names the right column."""
     problems: list[Problem] = field(default_factory=list)
 
     def refuse(self, rule: str, word: str, message: str, fix: Fix | str) -> None:
         """Add a problem at the column of a word."""
-        problem = Problem(
-            f"column {self._column(word)}: {message}",
-            path=self.name,
-            file=self.file,
-            line=self.line,
-            fix=fix,
-            rule=rule,
-        )
+        at = self._index(word)
+        row, column = self.text.count("\n", 0, at), at - (self.text.rfind("\n", 0, at) + 1) + 1
+        line = None if self.line is None else self.line + row
+        problem = Problem(f"column {column}: {message}", self.name, self.file, line, fix, rule)
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _column(self, word: str) -> int:
+    def _index(self, word: str) -> int:
+        """Position of a word: of the occurrence that is being visited."""
         places = [match.start() for match in re.finditer(rf"(?<![\w:]){re.escape(word)}(?![\w:])", self.text)]
-        if not places:
-            return 1
-        return places[min(self.seen.get(word, 1), len(places)) - 1] + 1
+        return places[min(self.seen.get(word, 1), len(places)) - 1] if word and places else 0
 
 
 def metrics_of(text: str) -> set[str]:
@@ -95,9 +93,15 @@ def metrics_of(text: str) -> set[str]:
     return {found[0] for name in names if name and (found := _find(name))}
 
 
-def check_query(text: str, *, name: str = "query", file: str = "", line: int | None = None) -> list[Problem]:
-    """Problems of a query, each with the column, the cause and a fix. Raises MissingError without `promql-parser`."""
-    check = _Check(text, name, file, line)
+def check_query(
+    text: str, *, name: str = "query", file: str = "", line: int | None = None, is_ours: bool = True
+) -> list[Problem]:
+    """Problems of a query, each with the column, the cause and a fix. Raises MissingError without `promql-parser`.
+
+    `is_ours` False is for a query of a user: metrics of programs that the catalog does not have are allowed, and labels
+    are not checked, because users add labels.
+    """
+    check = _Check(text, name, file, line, is_ours)
     root = _parse(_without_placeholders(text))
     if isinstance(root, str):
         check.refuse(
@@ -173,7 +177,8 @@ def _check_selector(check: _Check, node: _Node) -> None:
     name = node.expression.name or ""
     check.seen[name] = check.seen.get(name, 0) + 1
     if not name:
-        _refuse_nameless(check)
+        if check.is_ours:
+            _refuse_nameless(check)
         return
     found = _find(name)
     if not found:
@@ -215,6 +220,8 @@ def _refuse_unknown(check: _Check, name: str) -> None:
         message = f"{name} is a histogram and has no series of that name"
         check.refuse("promql-metric", name, message, f"histogram_quantile(0.95, sum by (le) (rate({name}_bucket[5m])))")
         return
+    if not check.is_ours and not name.startswith(PREFIXES):
+        return
     near = _nearest(name)
     message = f"the catalog of metrics does not have {name}" + (f"; the nearest name is {near}" if near else "")
     check.refuse("promql-metric", name, message, near or "a name of docs/reference/metrics.md")
@@ -232,7 +239,7 @@ def _check_matchers(check: _Check, node: _Node, base: str, suffix: str) -> None:
     for matcher in node.expression.matchers.matchers:
         if matcher.name == "le" and suffix == "_bucket":
             _check_bound(check, matcher.value, base, metric)
-        elif matcher.name not in known and matcher.name != "__name__":
+        elif check.is_ours and matcher.name not in known and matcher.name != "__name__":
             own = ", ".join(sorted(exporter.labels_of(base))) or "none of its own"
             message = f"{base} has no label {matcher.name}; its labels: {own}"
             check.refuse("promql-label", matcher.name, message, f"remove the matcher {matcher.name}")
@@ -359,7 +366,7 @@ def _check_le(check: _Check, call: Any) -> None:
 
 def _check_labels(check: _Check, labels: list[str], below: Any) -> None:
     """Refuse labels that the series below do not have. A label that only some lack is allowed: they have it empty."""
-    available = _labels(below)
+    available = _labels(below) if check.is_ours else None
     for label in labels:
         if available is not None and label not in available:
             has = ", ".join(sorted(available)) or "none"
