@@ -32,7 +32,7 @@ models:
 
 
 @pytest.mark.slow
-def test_a_thousand_gpus_serve_one_model(
+def test_thousand_gpus_serve_one_model(
     cluster: Cluster,
     helm: Helm,
     namespace: str,

@@ -48,7 +48,7 @@ def try_on(cluster: Cluster, objects: list[Object]) -> list[str]:
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_the_api_server_takes_every_field_of(
+def test_api_server_accepts_every_field_of(
     name: str, cluster: Cluster, room: str, elsewhere: str, known: set[tuple[str, str]]
 ) -> None:
     objects = rendered(name, values_of(name, cluster.place.kuberay, elsewhere), room)
@@ -71,7 +71,7 @@ def test_nothing_of_the_examples_is_left_out_for_want_of_a_crd(
         pytest.skip(f"not tried, for the API server has no such kind: {named}")
 
 
-def test_an_unknown_field_is_refused(cluster: Cluster, room: str, elsewhere: str) -> None:
+def test_unknown_field_is_refused(cluster: Cluster, room: str, elsewhere: str) -> None:
     objects = rendered("minimal", values_of("minimal", cluster.place.kuberay, elsewhere), room)
     (service,) = (item for item in objects if item["kind"] == "RayService")
     service["spec"]["rayClusterConfig"]["workerGroupSpecs"][0]["replica"] = 1

@@ -77,7 +77,7 @@ def test_every_group_has_the_pods_that_the_values_promise(installed: Installed) 
             assert gpus(pod) == {get_gpu_resource(group): group.gpu.count}
 
 
-def test_the_planned_load_takes_the_gpus_that_the_plan_holds(installed: Installed) -> None:
+def test_planned_load_takes_the_gpus_that_the_plan_holds(installed: Installed) -> None:
     for service in installed.fleet.services:
         planned = installed.fleet.rendered.plan.services[service].gpu_resources
         _scale(installed, service, sum(planned.values()))
@@ -177,7 +177,7 @@ def _counted(budget: Object, pods: int) -> Object | None:
     return status if status.get("expectedPods") == pods and status.get("currentHealthy") == pods else None
 
 
-def test_the_weights_volume_exists_before_pods_wait_for_it(installed: Installed) -> None:
+def test_weights_volume_exists_before_pods_wait_for_it(installed: Installed) -> None:
     for namespace in installed.namespaces.values():
         for claim in installed.cluster.all("PersistentVolumeClaim", namespace):
             assert claim["status"]["phase"] == "Bound", claim["metadata"]["name"]

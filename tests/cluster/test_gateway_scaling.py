@@ -17,7 +17,7 @@ def values() -> dict[str, object]:
     return found
 
 
-def test_an_upgrade_keeps_the_count_that_the_hpa_chose(
+def test_upgrade_keeps_the_count_that_the_hpa_chose(
     cluster: Cluster, namespace: str, each_helm: Helm, values: dict[str, object]
 ) -> None:
     each_helm.install("gateway", "gateway", namespace, values)
@@ -31,7 +31,7 @@ def test_an_upgrade_keeps_the_count_that_the_hpa_chose(
     assert deployment["metadata"]["generation"] > 2, "the upgrade changed nothing else either"
 
 
-def test_the_hpa_finds_its_target_and_counts_its_pods(
+def test_hpa_finds_its_target_and_counts_its_pods(
     cluster: Cluster, namespace: str, helm: Helm, values: dict[str, object]
 ) -> None:
     helm.install("gateway", "gateway", namespace, values)

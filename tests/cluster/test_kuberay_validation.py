@@ -41,7 +41,7 @@ def test_every_error_of_kuberays_is_refused_by_the_chart_or_out_of_its_reach(sou
     assert sorted(reported) == sorted(errors(source))
 
 
-def test_a_rule_that_is_there_before_kuberay_is_tried_in_a_cluster() -> None:
+def test_rule_that_is_there_before_kuberay_is_tried_in_a_cluster() -> None:
     assert not [rule for rule in KNOWN["rules"] if "kuberay" not in table()[rule].whose]
 
 

@@ -79,9 +79,7 @@ def classes(service: Object) -> set[Reference]:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_the_operator_writes_nothing_into_what_was_applied(
-    name: str, living: dict[str, Living], cluster: Cluster
-) -> None:
+def test_operator_does_not_change_applied_fields(name: str, living: dict[str, Living], cluster: Cluster) -> None:
     """What it wrote would be its own, and the next server-side apply, such as Helm 4's, would meet a conflict."""
     it = living[name]
     own_name = it.service["metadata"]["name"]

@@ -113,7 +113,7 @@ Hindrance = Callable[[Cluster, str], AbstractContextManager[Any]]
         pytest.param(lambda *_: nullcontext(), with_an_alias, "not found", id="an alias has no namespace"),
     ],
 )
-def test_an_install_that_stopped_half_way_is_fixed_by_the_next(
+def test_install_that_stopped_half_way_is_fixed_by_the_next(
     hindered: Hindrance,
     values: Callable[[Values, str], Values],
     says: str,

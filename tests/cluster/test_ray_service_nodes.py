@@ -30,7 +30,7 @@ def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
     return dict(over(example("stand-in"), ours))
 
 
-def test_an_arc_gpu_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
+def test_arc_gpu_is_never_found_by_a_product(cluster: Cluster, namespace: str, helm: Helm, tmp_path: Path) -> None:
     """So the chart refuses it; this is the chart without its refusals."""
     helm.install(unguarded_chart(tmp_path), "chat", namespace, values(cluster, {"gpu": {"product": "Arc_A770"}}))
     words = "node(s) didn't match Pod's node affinity/selector"
@@ -47,9 +47,7 @@ def why_unscheduled(cluster: Cluster, namespace: str) -> str:
 
 
 @pytest.mark.parametrize("group", [{}, {"nodeSelector": {DEVICE: "true"}}], ids=["any GPU", "by its device"])
-def test_an_arc_gpu_is_found_as_the_rule_says(
-    group: dict[str, Any], cluster: Cluster, namespace: str, helm: Helm
-) -> None:
+def test_arc_gpu_is_found_as_the_rule_says(group: dict[str, Any], cluster: Cluster, namespace: str, helm: Helm) -> None:
     helm.install("ray-service", "chat", namespace, values(cluster, group))
     cluster.becomes_ready("chat", namespace)
     (worker,) = cluster.all("Pod", namespace, {"ray.io/node-type": "worker"})

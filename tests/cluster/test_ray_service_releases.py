@@ -41,7 +41,7 @@ def release(lasting: Release) -> Release:
 # -- a scaler --------------------------------------------------------------------------------------------------------
 
 
-def test_an_upgrade_keeps_the_count_that_rays_autoscaler_set(release: Release) -> None:
+def test_upgrade_keeps_the_count_that_rays_autoscaler_set(release: Release) -> None:
     (group,) = ray_service(release)["spec"]["rayClusterConfig"]["workerGroupSpecs"]
     assert "replicas" not in group
     scaled(release, 2)
@@ -79,7 +79,7 @@ def workers(release: Release) -> set[str]:
 # -- hooks -----------------------------------------------------------------------------------------------------------
 
 
-def test_an_upgrade_fetches_another_model_before_it_touches_anything(release: Release) -> None:
+def test_upgrade_fetches_another_model_before_it_touches_anything(release: Release) -> None:
     before = at_rest(release.cluster, release.namespace)
     other = over(release.values, ANOTHER_MODEL)
     with pytest.raises(Refused, match="pre-upgrade"):
@@ -105,7 +105,7 @@ def hooks(release: Release) -> list[Object]:
     return [item for item in found if item["metadata"]["annotations"]["helm.sh/hook"] == "pre-upgrade"]
 
 
-def test_the_test_pod_stays_for_its_log_until_the_next_test(release: Release) -> None:
+def test_test_pod_stays_for_its_log_until_the_next_test(release: Release) -> None:
     """That it completes under simulated nodes proves nothing: only what Helm does with it is looked at."""
     found = []
     for _ in range(2):

@@ -94,7 +94,7 @@ def wide(cluster: Cluster) -> set[str]:
     return set(cluster.kubectl("get", "priorityclasses,validatingadmissionpolicies", "--output=name").split())
 
 
-def test_a_cluster_without_kuberay_is_refused_and_nothing_is_made() -> None:
+def test_cluster_without_kuberay_is_refused_and_unchanged() -> None:
     with bare("rehearse") as other:
         before = other.names("namespaces")
         code, said = Rehearsal(other.kubeconfig)(str(FLEET))

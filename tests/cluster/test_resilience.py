@@ -133,7 +133,7 @@ def test_model_that_fails_to_deploy_is_reported_until_it_runs(install: Install, 
     install.converges()
 
 
-def test_a_later_model_failure_is_reported_while_the_service_is_ready(done: Install, place: Testbed) -> None:
+def test_later_model_failure_is_reported_while_the_service_is_ready(done: Install, place: Testbed) -> None:
     """Ready speaks of endpoints alone: who watches has to look at the applications too."""
     with place.ray.failing(done.namespace, NAME, applications=FAILED):
         eventually(lambda: done.applications("active") == FAILED, "the failure being reported")

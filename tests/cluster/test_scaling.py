@@ -241,7 +241,7 @@ def test_under_load_the_numbers_are_those_of_the_engines(world: World) -> None:
     world.number_becomes("rayhelm_kv_cache_usage", 0.75)
 
 
-def test_an_idle_service_keeps_its_numbers(world: World) -> None:
+def test_idle_service_keeps_its_numbers(world: World) -> None:
     world.chat.text = busy(7)
     world.number_becomes("rayhelm_queue_length", 7)
     world.chat.text = IDLE
@@ -250,18 +250,18 @@ def test_an_idle_service_keeps_its_numbers(world: World) -> None:
     assert not world.prometheus.asks("ray_vllm_num_requests_waiting")
 
 
-def test_a_service_is_seen_from_its_own_namespace_alone(world: World) -> None:
+def test_service_is_seen_from_its_own_namespace_alone(world: World) -> None:
     world.chat.text = FRESH
     world.number_becomes("rayhelm_queue_length", 0)
     assert world.adapter.of_service("rayhelm_queue_length", world.gateways, "chat") == []
 
 
-def test_the_account_of_the_adapter_has_the_rights_that_it_needs(world: World) -> None:
+def test_account_of_the_adapter_has_the_rights_that_it_needs(world: World) -> None:
     assert eventually(lambda: world.adapter.of_pods("haproxy_requests_in_flight", world.gateways), "numbers of pods")
     assert "forbidden" not in world.adapter.said
 
 
-def test_the_adapters_own_pods_are_let_in_and_ready(world: World) -> None:
+def test_pods_of_the_adapter_are_admitted_and_ready(world: World) -> None:
     world.becomes(f"{RELEASE}-metrics", world.system, 2)
 
 
@@ -302,7 +302,7 @@ def test_requests_in_flight_raise_and_lower_the_pods_of_the_gateway(world: World
     world.becomes("gateway", world.gateways, 2)
 
 
-def test_the_queue_of_a_service_raises_and_lowers_the_pods_that_scale_with_it(world: World) -> None:
+def test_queue_of_a_service_raises_and_lowers_the_pods_that_scale_with_it(world: World) -> None:
     world.chat.text = FRESH
     world.becomes("edge", world.services, 1)
     world.chat.text = busy(3 * QUEUED)

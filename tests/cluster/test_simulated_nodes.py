@@ -78,7 +78,7 @@ def test_kwok_does_not_open_a_readiness_gate(cluster: Cluster, free: str) -> Non
     eventually(lambda: is_ready(cluster, free), "the pod being Ready")
 
 
-def test_a_job_completes_and_its_pods_are_counted(cluster: Cluster, free: str) -> None:
+def test_job_completes_and_its_pods_are_counted(cluster: Cluster, free: str) -> None:
     template = {"spec": {**pod(free)["spec"], "restartPolicy": "Never"}}
     job = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "work", "namespace": free}}
     cluster.apply({**job, "spec": {"completions": 3, "parallelism": 3, "template": template}})
@@ -86,7 +86,7 @@ def test_a_job_completes_and_its_pods_are_counted(cluster: Cluster, free: str) -
     assert not any(condition(item, "Ready") == "True" for item in cluster.all("Pod", free))
 
 
-def test_a_job_fails_as_often_as_it_may(cluster: Cluster, free: str) -> None:
+def test_job_fails_as_often_as_it_may(cluster: Cluster, free: str) -> None:
     template = {
         "metadata": {"annotations": {HEALTH: "fails"}},
         "spec": {**pod(free)["spec"], "restartPolicy": "Never"},
@@ -122,7 +122,7 @@ def test_pod_health_changes_a_running_pod(cluster: Cluster, free: str) -> None:
     assert not is_ready(cluster, free)
 
 
-def test_the_environment_sets_the_health_of_pods_of_an_operator(cluster: Cluster, free: str) -> None:
+def test_environment_sets_the_health_of_pods_of_an_operator(cluster: Cluster, free: str) -> None:
     reported = pod(free)
     reported["spec"]["containers"][0]["env"] = [{"name": "TESTBED_POD", "value": "fails"}]
     reported["spec"]["restartPolicy"] = "Never"
@@ -130,7 +130,7 @@ def test_the_environment_sets_the_health_of_pods_of_an_operator(cluster: Cluster
     eventually(lambda: status(cluster, free)["phase"] == "Failed", "the pod failing")
 
 
-def test_a_deleted_pod_goes_at_once_and_keeps_its_finalizers(cluster: Cluster, free: str) -> None:
+def test_deleted_pod_ends_at_once_and_keeps_its_finalizers(cluster: Cluster, free: str) -> None:
     held = pod(free, "held", terminationGracePeriodSeconds=600)
     held["metadata"]["finalizers"] = ["example.com/held"]
     cluster.apply(held, pod(free, "free", terminationGracePeriodSeconds=600))
@@ -144,7 +144,7 @@ def test_a_deleted_pod_goes_at_once_and_keeps_its_finalizers(cluster: Cluster, f
     eventually(lambda: cluster.find("Pod", "held", free) is None, "the held pod being gone")
 
 
-def test_a_node_without_a_kubelet_is_not_ready_nor_are_its_pods_and_comes_back(cluster: Cluster, free: str) -> None:
+def test_node_and_pods_without_kubelet_are_not_ready_until_it_returns(cluster: Cluster, free: str) -> None:
     cluster.apply(pod(free, nodeName=NODES[0]))
     eventually(lambda: is_ready(cluster, free), "the pod being Ready")
     stop_kubelet(NODES[0], cluster.place.kubeconfig)
@@ -159,7 +159,7 @@ def test_a_node_without_a_kubelet_is_not_ready_nor_are_its_pods_and_comes_back(c
     eventually(lambda: cluster.find("Pod", "one", free) is None, "the pod being gone")
 
 
-def test_a_pod_is_ready_again_when_its_node_is_back(cluster: Cluster, free: str) -> None:
+def test_pod_is_ready_again_when_its_node_is_back(cluster: Cluster, free: str) -> None:
     cluster.apply(pod(free, nodeName=NODES[1]))
     eventually(lambda: is_ready(cluster, free), "the pod being Ready")
     stop_kubelet(NODES[1], cluster.place.kubeconfig)
@@ -168,7 +168,7 @@ def test_a_pod_is_ready_again_when_its_node_is_back(cluster: Cluster, free: str)
     eventually(lambda: is_ready(cluster, free) and cluster.is_ready("Node", NODES[1]), "both being Ready")
 
 
-def test_a_lost_node_takes_its_pods_along(cluster: Cluster, free: str) -> None:
+def test_lost_node_takes_its_pods_along(cluster: Cluster, free: str) -> None:
     with cluster.machines(uniform(nodes=1, pool="lost")):
         taint = {"key": "nvidia.com/gpu", "operator": "Exists"}
         cluster.apply(pod(free, nodeName="lost-0", tolerations=[taint]))
@@ -178,7 +178,7 @@ def test_a_lost_node_takes_its_pods_along(cluster: Cluster, free: str) -> None:
         assert cluster.find("Node", "lost-0") is None
 
 
-def test_a_node_can_be_applied_again_and_made_larger(cluster: Cluster) -> None:
+def test_node_can_be_applied_again_and_made_larger(cluster: Cluster) -> None:
     with cluster.machines(uniform(nodes=1, per_node=4, pool="grows")):
         before = cluster.one("Node", "grows-0")
         apply(uniform(nodes=1, per_node=4, pool="grows"), cluster.place.kubeconfig)

@@ -57,9 +57,7 @@ def is_walled(team: Tenant) -> bool:
     )
 
 
-def test_a_namespace_that_is_there_is_taken_over_and_keeps_its_labels(
-    cluster: Cluster, each_helm: Helm, releases: str
-) -> None:
+def test_existing_namespace_is_adopted_with_its_labels(cluster: Cluster, each_helm: Helm, releases: str) -> None:
     with cluster.namespace({"of": "others"}) as name:
         team = Tenant(cluster, each_helm, name, releases)
         with pytest.raises(Refused, match="cannot be imported into the current release"):
@@ -88,13 +86,13 @@ def suppress_refused(words: str) -> Iterator[None]:
             raise
 
 
-def test_a_release_inside_of_the_namespace_that_it_makes_is_refused(fresh: Tenant) -> None:
+def test_release_inside_of_the_namespace_that_it_makes_is_refused(fresh: Tenant) -> None:
     inside = Tenant(fresh.cluster, fresh.helm, fresh.name, fresh.name)
     with pytest.raises(Refused, match="namespace-release"):
         inside.install(None, "--create-namespace")
 
 
-def test_an_uninstall_removes_rights_and_keeps_bounds_and_objects(
+def test_uninstall_removes_rights_and_keeps_bounds_and_objects(
     cluster: Cluster, each_helm: Helm, releases: str
 ) -> None:
     with tenant(cluster, each_helm, releases) as team:
@@ -120,7 +118,7 @@ def test_an_uninstall_removes_rights_and_keeps_bounds_and_objects(
         eventually(lambda: team.viewer.may(team.namespace, "list", "pods"), "the viewer having rights again")
 
 
-def test_a_foreign_label_is_overwritten_on_request(cluster: Cluster, each_helm: Helm, releases: str) -> None:
+def test_existing_label_is_overwritten_on_request(cluster: Cluster, each_helm: Helm, releases: str) -> None:
     with cluster.namespace({"pod-security.kubernetes.io/enforce": "privileged"}) as name:
         team = Tenant(cluster, each_helm, name, releases)
         options = ["--take-ownership"]

@@ -99,7 +99,7 @@ def test_nothing_was_forbidden_on_the_way(team: Tenant) -> None:
     assert complaints(team) == []
 
 
-def test_the_quota_counts_the_gpus_of_every_kind(team: Tenant) -> None:
+def test_quota_counts_the_gpus_of_every_kind(team: Tenant) -> None:
     def counted() -> dict[str, int]:
         used = team.cluster.one("ResourceQuota", team.name, team.namespace)["status"]["used"]
         return {name: int(count) for name, count in used.items() if name.startswith("requests.") and "/" in name}
@@ -123,7 +123,7 @@ def test_the_quota_counts_the_gpus_of_every_kind(team: Tenant) -> None:
         ({"min": {"cpu": "201m"}}, "minimum cpu usage per Container is 201m, but request is 200m"),
     ],
 )
-def test_a_limit_range_that_the_rules_refuse_lets_no_worker_start(
+def test_limit_range_that_rules_refuse_prevents_worker_start(
     cluster: Cluster, helm4: Helm, limits: dict[str, Any], words: str
 ) -> None:
     """KubeRay's own init container is what it stops: `weights` are off, so there is no other."""

@@ -138,7 +138,7 @@ def test_no_user_may_escalate(team_a: Tenant, verb: str) -> None:
             assert not person.may(team_a.namespace, verb, resource, group)
 
 
-def test_an_attempt_that_should_be_refused_is_let_through_for_an_administrator(team_a: Tenant) -> None:
+def test_refused_attempt_is_allowed_for_an_administrator(team_a: Tenant) -> None:
     """What the tables above are held against."""
     admin = Person(team_a.cluster, "admin", ("system:masters",))
     for attempt in ATTEMPTS:
@@ -146,7 +146,7 @@ def test_an_attempt_that_should_be_refused_is_let_through_for_an_administrator(t
     assert admin.tries("GET", f"/api/v1/namespaces/{team_a.namespace}/secrets")[0] == 200
 
 
-def test_the_pipeline_tests_its_release(team_a: Tenant) -> None:
+def test_pipeline_tests_its_release(team_a: Tenant) -> None:
     said = team_a.helm(["test", "chat", f"--namespace={team_a.namespace}", *team_a.deployer.flags])
     assert "Succeeded" in said
 
@@ -154,7 +154,7 @@ def test_the_pipeline_tests_its_release(team_a: Tenant) -> None:
 # -- quota -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_quota_refuses_the_pod_too_many_and_the_operator_says_which(team_a: Tenant, team_b: Tenant) -> None:
+def test_quota_refuses_extra_pod_and_operator_reports_it(team_a: Tenant, team_b: Tenant) -> None:
     """Two workers with a GPU each, and one GPU."""
     cluster, name = team_b.cluster, team_b.namespace
     words = (
@@ -252,7 +252,7 @@ def test_what_is_within_the_bounds_is_taken(team_b: Tenant) -> None:
         team_b.cluster.apply(item, namespace=team_b.namespace, options=["--dry-run=server"])
 
 
-def test_a_priority_class_is_counted_for_itself(team_b: Tenant) -> None:
+def test_priority_class_is_counted_for_itself(team_b: Tenant) -> None:
     cluster, name = team_b.cluster, team_b.namespace
     first = over(pod(priorityClassName="tenants-high"), {"metadata": {"name": "first"}})
     cluster.apply(first, namespace=name)
@@ -277,7 +277,7 @@ def test_ray_services_are_counted(team_a: Tenant, team_b: Tenant) -> None:
     assert "count/rayservices.ray.io=1" in said
 
 
-def test_an_upgrade_fits_the_quota_and_one_gpu_less_does_not(team_a: Tenant) -> None:
+def test_upgrade_fits_the_quota_and_one_gpu_less_does_not(team_a: Tenant) -> None:
     cluster, name, chats = team_a.cluster, team_a.namespace, {"ray.io/originated-from-cr-name": "chat"}
     (before,) = cluster.all("RayCluster", name, chats)
     eventually(lambda: used(team_a, name)["requests.nvidia.com/gpu"] == "2", "two GPUs being counted")
@@ -362,7 +362,7 @@ def by_the_operator(team_a: Tenant, team_b: Tenant) -> None:
 
 
 @pytest.mark.parametrize("what", BY_THE_OPERATOR)
-def test_the_operator_gets_no_further_than_the_team(team_a: Tenant, by_the_operator: None, what: str) -> None:
+def test_operator_has_no_more_access_than_the_team(team_a: Tenant, by_the_operator: None, what: str) -> None:
     words = BY_THE_OPERATOR[what][1].format(ns=team_a.namespace)
     eventually(
         lambda: [
@@ -375,9 +375,7 @@ def test_the_operator_gets_no_further_than_the_team(team_a: Tenant, by_the_opera
     )
 
 
-def test_a_service_that_reaches_for_another_namespace_stays_in_its_own(
-    team_a: Tenant, team_b: Tenant, by_the_operator: None
-) -> None:
+def test_service_cannot_reach_another_namespace(team_a: Tenant, team_b: Tenant, by_the_operator: None) -> None:
     cluster = team_a.cluster
 
     def made(kind: str, namespace: str) -> list[str]:
@@ -402,7 +400,7 @@ def test_limit_range_gives_default_requests(team_a: Tenant) -> None:
     }
 
 
-def test_a_pod_that_names_no_account_gets_no_token(team_a: Tenant, releases: str) -> None:
+def test_pod_without_a_service_account_gets_no_token(team_a: Tenant, releases: str) -> None:
     assert "volumes" not in taken(team_a, pod())["spec"]
     elsewhere = Tenant(team_a.cluster, team_a.helm, releases, releases)
     assert "kube-api-access" in str(taken(elsewhere, pod())["spec"]["volumes"])

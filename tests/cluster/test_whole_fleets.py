@@ -145,7 +145,7 @@ def _admits(peer: Object, pod: Object) -> bool:
     return namespace == pod["metadata"]["namespace"] and wanted.items() <= pod["metadata"]["labels"].items()
 
 
-def test_a_quota_is_what_the_plan_says(standing: Standing) -> None:
+def test_quota_equals_the_plan(standing: Standing) -> None:
     plans = standing.fleet.rendered.plan.services.values()
     for tenant in standing.releases("tenant"):
         mine = [plan for plan in plans if (plan.tenant, plan.cluster) == (tenant.name, tenant.cluster)]
@@ -156,7 +156,7 @@ def test_a_quota_is_what_the_plan_says(standing: Standing) -> None:
             assert hard[f"requests.{resource}"] == str(planned + surge)
 
 
-def test_a_service_is_upgraded_within_its_quota(standing: Standing) -> None:
+def test_service_is_upgraded_within_its_quota(standing: Standing) -> None:
     """The old cluster goes after a while; until then both are counted."""
     for service in standing.releases("ray-service"):
         plan = standing.fleet.rendered.plan.services[service.name]
@@ -175,7 +175,7 @@ def test_a_service_is_upgraded_within_its_quota(standing: Standing) -> None:
         assert not [event["message"] for event in events if "exceeded quota" in event.get("message", "")]
 
 
-def test_the_policies_of_its_platform_refused_nothing_that_the_operator_made(standing: Standing) -> None:
+def test_policies_refuse_no_object_of_the_operator(standing: Standing) -> None:
     """Last, after an upgrade: Ray clusters, pods, Services and Jobs of both clusters came past them."""
     bindings = standing.cluster.kubectl("get", "validatingadmissionpolicybindings", "--output=name").split()
     assert len([name for name in bindings if "/rayhelm-" in name]) == len(load_chart_policies())

@@ -48,7 +48,7 @@ def service(cluster: Cluster) -> Iterator[Service]:
         yield found
 
 
-def test_a_worker_comes_with_the_load_and_goes_again_and_no_request_is_lost(service: Service) -> None:
+def test_worker_is_added_and_removed_with_load_without_lost_requests(service: Service) -> None:
     (first,) = workers(service)
     kubectl, image, target = service.session.kubectl, given(service.cluster), service.target()
     long = replace(target, tokens=400)

@@ -23,7 +23,7 @@ def base() -> Layout:
     return build("base")
 
 
-def test_the_base_has_what_kuberays_probes_call(cluster: Cluster, namespace: str, base: Layout) -> None:
+def test_base_image_has_the_commands_of_kuberays_probes(cluster: Cluster, namespace: str, base: Layout) -> None:
     image = give(cluster.node.home, cluster.pid, base, "base")
     cluster.start(namespace, "shell", image=image, command=["sleep", "1000"])
     for command in ("python -V", "wget --version", "grep --version", "bash --version"):
@@ -63,7 +63,7 @@ def test_another_layer_on_top_leaves_those_below_as_they_are(base: Layout, tmp_p
     assert base.blobs("tried")[2:-1] == base.blobs("base")[2:]
 
 
-def test_an_archive_leaves_out_what_the_reader_has(base: Layout, tmp_path: Path) -> None:
+def test_archive_omits_blobs_of_the_reader(base: Layout, tmp_path: Path) -> None:
     everything, little = tmp_path / "everything.tar", tmp_path / "little.tar"
     with everything.open("wb") as file:
         base.export("base", file)
@@ -73,7 +73,7 @@ def test_an_archive_leaves_out_what_the_reader_has(base: Layout, tmp_path: Path)
     assert little.stat().st_size < 1 << 20
 
 
-def test_an_archive_says_its_own_name(cluster: Cluster, base: Layout, tmp_path: Path) -> None:
+def test_archive_contains_its_image_name(cluster: Cluster, base: Layout, tmp_path: Path) -> None:
     """As `kind load image-archive` hands it to containerd."""
     file = tmp_path / "base.tar"
     assert archive.main(["ray:base", str(file)]) == 0
@@ -84,7 +84,7 @@ def test_an_archive_says_its_own_name(cluster: Cluster, base: Layout, tmp_path: 
     assert base.reference("base") in output(*enter(cluster.pid, [*ctr, "ls", "--quiet"])).split()
 
 
-def test_a_program_is_an_image_of_its_own(tmp_path: Path) -> None:
+def test_program_is_an_image_of_its_own(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "agnhost")
     of_program(layout, "node", program("agnhost"), ["pause"])
     assert layout.reference("node") == "rayhelm.local/agnhost:node"

@@ -90,7 +90,7 @@ def test_after_a_crash_up_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(node.is_healthy(name) for name in node.record.parts)
 
 
-def test_a_node_whose_folder_is_lost_is_ended_all_the_same() -> None:
+def test_node_without_its_folder_is_stopped() -> None:
     before = computer()
     up(HOME, NETWORK, operator=False, say=str)
     (HOME.folder / "record.json").unlink()
@@ -105,7 +105,7 @@ def test_what_runs_and_is_well_is_left_as_it_is() -> None:
         up(HOME, Network.parse("10.212.0.0/16"), operator=False, say=str)
 
 
-def test_a_node_without_the_operator_is_given_it_by_an_up_that_wants_it() -> None:
+def test_up_installs_a_missing_operator_on_a_node() -> None:
     assert not up(HOME, NETWORK, operator=False, say=str).record.kuberay
     node = up(HOME, NETWORK, say=str)
     assert node.record.kuberay
@@ -137,7 +137,7 @@ def test_up_refuses_a_network_in_use_and_changes_nothing() -> None:
     assert not left_behind(HOME)
 
 
-def test_a_start_that_fails_leaves_only_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_start_that_fails_leaves_only_its_logs(monkeypatch: pytest.MonkeyPatch) -> None:
     before = computer()
     monkeypatch.setattr("testbed.node.settings.containerd", lambda *_: "version = 'none'")
     with pytest.raises(RayhelmError, match=r"(?s)containerd: a process ended before it was ready.*Version"):

@@ -9,7 +9,7 @@ from live.kit.cluster import PATIENCE, Cluster
 from rayhelm.kube.kubectl import KubectlError
 
 
-def test_a_pod_runs_without_rights_under_a_seccomp_filter(cluster: Cluster, namespace: str) -> None:
+def test_pod_runs_without_rights_under_a_seccomp_filter(cluster: Cluster, namespace: str) -> None:
     address = cluster.serve(namespace, "server")
     status = httpx.get(f"http://{address}:8080/shell", params={"cmd": "true"}, timeout=10, trust_env=False)
     assert status.status_code == 200
@@ -18,7 +18,7 @@ def test_a_pod_runs_without_rights_under_a_seccomp_filter(cluster: Cluster, name
     assert seen["user"]["linux"]["uid"] == 1000
 
 
-def test_a_pod_that_wants_more_than_restricted_is_refused(cluster: Cluster, namespace: str) -> None:
+def test_pod_that_violates_restricted_is_refused(cluster: Cluster, namespace: str) -> None:
     wants = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -38,7 +38,7 @@ def test_pods_find_services_by_name_and_this_computer_finds_them_by_address(clus
     assert httpx.get(f"http://{address}/hostname", timeout=10, trust_env=False).text == "server"
 
 
-def test_a_pod_reaches_no_address_and_no_name_outside(cluster: Cluster, namespace: str) -> None:
+def test_pod_reaches_no_address_and_no_name_outside(cluster: Cluster, namespace: str) -> None:
     cluster.start(namespace, "client", "pause")
     for target in ("192.0.2.1:80", "example.com:80"):
         with pytest.raises(KubectlError) as refused:

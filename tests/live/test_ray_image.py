@@ -45,7 +45,7 @@ def image(cluster: Cluster) -> str:
     return give(cluster.node.home, cluster.pid, build(), "cpu")
 
 
-def test_a_tiny_model_is_served_over_http_by_a_pod_without_rights(cluster: Cluster, namespace: str, image: str) -> None:
+def test_tiny_model_is_served_over_http_by_a_pod_without_rights(cluster: Cluster, namespace: str, image: str) -> None:
     address = start_head(cluster, namespace, image)
     dashboard = f"http://{address}:8265/api/serve/applications/"
     httpx.put(dashboard, json=SERVE, timeout=120, trust_env=False).raise_for_status()

@@ -42,14 +42,14 @@ def chat(**changes: Any) -> dict[str, Any]:
     return {"model": MODEL, "messages": [{"role": "user", "content": "hi"}], "max_tokens": 8, **changes}
 
 
-def test_a_chat_is_answered_through_the_gateway(client: httpx.Client) -> None:
+def test_chat_is_answered_through_the_gateway(client: httpx.Client) -> None:
     answer = client.post("/v1/chat/completions", json=chat())
     assert answer.status_code == 200, answer.text
     assert answer.json()["model"] == MODEL
     assert answer.json()["usage"]["completion_tokens"] == 8
 
 
-def test_a_stream_comes_in_pieces_and_to_its_end(client: httpx.Client) -> None:
+def test_stream_arrives_in_chunks_and_complete(client: httpx.Client) -> None:
     with client.stream("POST", "/v1/chat/completions", json=chat(stream=True)) as answer:
         assert answer.status_code == 200
         lines = [line.removeprefix("data: ") for line in answer.read().decode().split("\n") if line]
@@ -66,13 +66,13 @@ def test_helm_says_that_every_model_answers(product: Product) -> None:
     )
 
 
-def test_a_client_without_a_key_is_unknown(client: httpx.Client) -> None:
+def test_client_without_a_key_is_unknown(client: httpx.Client) -> None:
     for headers in ({"Authorization": ""}, {"Authorization": "Bearer another"}):
         answer = client.post("/v1/chat/completions", json=chat(), headers=headers)
         assert (answer.status_code, answer.json()["error"]["code"]) == (401, "invalid_api_key")
 
 
-def test_a_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -> None:
+def test_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -> None:
     answer = client.post("/v1/chat/completions", json=chat(model=FORBIDDEN))
     assert (answer.status_code, answer.json()["error"]["code"]) == (403, "model_not_allowed")
 
@@ -112,7 +112,7 @@ def test_pods_run_without_rights_and_the_namespace_takes_no_others(product: Prod
     assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
 
 
-def test_the_tenants_quota_counts_the_pods_and_denies_gpus(product: Product) -> None:
+def test_tenants_quota_counts_the_pods_and_denies_gpus(product: Product) -> None:
     service = product.of("ray-service")
     quotas = product.cluster.get(service.namespace, "resourcequota")["items"]
     assert max(int(quota["status"]["used"].get("pods", 0)) for quota in quotas) >= 2
@@ -120,7 +120,7 @@ def test_the_tenants_quota_counts_the_pods_and_denies_gpus(product: Product) -> 
         product.cluster.apply(greedy(service.namespace))
 
 
-def test_a_stream_that_loses_its_replica_ends_with_an_error(product: Product, client: httpx.Client) -> None:
+def test_stream_that_loses_its_replica_ends_with_an_error(product: Product, client: httpx.Client) -> None:
     # A tiny model has said everything before a busy computer has brought the first piece: then the kill came too late.
     for _ in range(10):
         last = last_of_a_stream_that_loses_its_replica(product, client)

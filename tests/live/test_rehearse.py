@@ -77,7 +77,7 @@ def namespaces(cluster: Cluster) -> set[str]:
     return {name.removeprefix("namespace/") for name in names.split()}
 
 
-def test_an_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehearse, cluster: Cluster) -> None:
+def test_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehearse, cluster: Cluster) -> None:
     reported = report(
         rehearse, fleet=ROOMY, change=ROOMY.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
     )
@@ -92,7 +92,7 @@ def test_an_edit_of_pods_builds_another_cluster_and_loses_nothing(rehearse: Rehe
     assert not OF_IT & namespaces(cluster)
 
 
-def test_an_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cluster) -> None:
+def test_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cluster) -> None:
     """One replica, which Serve restarts: requests wait for it or are reported as failed."""
     reported = report(rehearse, fleet=FLEET, change=FLEET.replace("context: 8192", "context: 4096"))
     (change,) = reported["changes"]
@@ -106,7 +106,7 @@ def test_an_edit_of_the_context_is_made_in_place(rehearse: Rehearse, cluster: Cl
     assert not OF_IT & namespaces(cluster)
 
 
-def test_an_edit_that_none_holds_back_is_said_to_do_nothing(rehearse: Rehearse) -> None:
+def test_edit_under_strategy_none_is_forecast_without_effect(rehearse: Rehearse) -> None:
     """The smallest fleet has one GPU: its upgrades are None."""
     reported = report(
         rehearse, fleet=FLEET, change=FLEET.replace("gpusPerNode: 1", "gpusPerNode: 1, nodeSelector: {a: b}")
@@ -117,7 +117,7 @@ def test_an_edit_that_none_holds_back_is_said_to_do_nothing(rehearse: Rehearse) 
     assert reported["ok"]
 
 
-def test_a_kept_rehearsal_answers_until_it_is_cleaned(rehearse: Rehearse, cluster: Cluster) -> None:
+def test_kept_rehearsal_answers_until_it_is_cleaned(rehearse: Rehearse, cluster: Cluster) -> None:
     code, said = rehearse("--seconds=1", "--keep", fleet=FLEET)
     assert code == 0, said
     key = said.partition("Bearer ")[2].partition("'")[0]
@@ -147,9 +147,7 @@ def test_two_services_answer_the_same_key_behind_one_gateway(rehearse: Rehearse,
     assert not OF_IT & namespaces(cluster)
 
 
-def test_an_image_that_no_node_has_is_reported_before_anything_is_installed(
-    rehearse: Rehearse, cluster: Cluster
-) -> None:
+def test_image_that_no_node_has_is_reported_before_anything_is_installed(rehearse: Rehearse, cluster: Cluster) -> None:
     code, said = rehearse("--image=registry.invalid/ray:none", fleet=FLEET)
     assert code == 3
     assert "the nodes do not have image registry.invalid/ray:none" in said

@@ -95,7 +95,7 @@ def service(cluster: Cluster, mirror: str, volume: Path) -> Iterator[Service]:
         yield found
 
 
-def test_the_job_puts_each_file_where_its_source_and_revision_say(service: Service, volume: Path) -> None:
+def test_job_puts_each_file_where_its_source_and_revision_say(service: Service, volume: Path) -> None:
     (job,) = service.cluster.get(service.release.namespace, "jobs")["items"]
     assert job["status"]["succeeded"] == 1
     assert files(volume, FIRST) == FILES
@@ -113,7 +113,7 @@ def test_servers_are_offline_cannot_change_what_they_read_and_answer(service: Se
     assert answers(service)
 
 
-def test_the_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster: Cluster, mirror: str) -> None:
+def test_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster: Cluster, mirror: str) -> None:
     namespace = service.release.namespace
     labels = {"rayhelm.dev/service": NAME, "rayhelm.dev/role": "download"}
     cluster.start(namespace, "as-the-job", image=given(cluster), command=["sleep", "3600"], **labels)
@@ -123,7 +123,7 @@ def test_the_job_reaches_the_mirror_and_servers_do_not(service: Service, cluster
     cluster.kubectl("delete", "pod", "as-the-job", f"--namespace={namespace}")
 
 
-def test_an_upgrade_that_brings_no_weights_asks_the_mirror_for_nothing(service: Service) -> None:
+def test_upgrade_without_new_weights_does_not_use_the_mirror(service: Service) -> None:
     before = asked(service)
     assert before
     change = {"serve": {"applications": {"tiny": {"models": {"tiny": {"maxQueuedRequests": 100}}}}}}
@@ -132,7 +132,7 @@ def test_an_upgrade_that_brings_no_weights_asks_the_mirror_for_nothing(service: 
     assert asked(service) == before
 
 
-def test_a_new_revision_is_downloaded_before_servers_get_it(service: Service, volume: Path) -> None:
+def test_new_revision_is_downloaded_before_servers_get_it(service: Service, volume: Path) -> None:
     changed = service.upgrade(of_revision(SECOND))
     assert files(volume, SECOND) == FILES, "helm returns only then"
     changed.session.wait_until_reconciled(changed.release)
@@ -140,7 +140,7 @@ def test_a_new_revision_is_downloaded_before_servers_get_it(service: Service, vo
     assert [line for line in asked(service) if SECOND in line]
 
 
-def test_a_worker_that_comes_later_needs_no_mirror(service: Service, cluster: Cluster) -> None:
+def test_later_worker_needs_no_mirror(service: Service, cluster: Cluster) -> None:
     before = worker(service)
     cluster.kubectl("delete", "pod", MIRROR, f"--namespace={HUB}")
     cluster.kubectl("delete", "pod", before, f"--namespace={service.release.namespace}")

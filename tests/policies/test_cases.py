@@ -244,7 +244,7 @@ def test_only_bad_objects_name_rules() -> None:
     assert all((BREAKS in one.item["metadata"].get("annotations", {})) != one.good for one in CASES)
 
 
-def test_the_policy_for_kyverno_is_reported_apart_and_says_what_to_write_too() -> None:
+def test_kyverno_policy_is_reported_with_its_own_fix() -> None:
     """Its schema is not at hand; that it was not run is said where people read of it."""
     (policy,) = documents(FOLDER / "image-signature/kyverno.yaml")
     assert (policy["apiVersion"], policy["kind"]) == ("policies.kyverno.io/v1", "ImageValidatingPolicy")

@@ -67,7 +67,7 @@ def where(item: Object) -> str:
 
 
 @pytest.mark.parametrize(("name", "cluster"), clusters())
-def test_a_reference_fleet_passes_the_policies_that_it_installs(name: str, cluster: str) -> None:
+def test_reference_fleet_passes_the_policies_that_it_installs(name: str, cluster: str) -> None:
     found = made(name, cluster)
     policies = list(read_policies(found))
     assert len(policies) == len(load_chart_policies())
@@ -83,7 +83,7 @@ def test_only_what_a_fleet_gives_a_reason_for_needs_more_than_the_defaults(name:
     }
 
 
-def test_a_model_without_a_commit_and_without_a_reason_is_refused() -> None:
+def test_model_without_a_commit_and_without_a_reason_is_refused() -> None:
     loaded = load_fleet(charts_dir().parent / "values/single-gpu/fleet.yaml")
     for model in loaded.fleet.models.values():
         model.__dict__["unpinned_reason"] = None
@@ -93,7 +93,7 @@ def test_a_model_without_a_commit_and_without_a_reason_is_refused() -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in EXAMPLES if name not in FLEETS])
-def test_an_example_of_the_chart_breaks_no_rule_but_those_that_its_values_are_about(name: str) -> None:
+def test_chart_example_breaks_only_its_own_rules(name: str) -> None:
     """Examples stand alone: no fleet gives them tenants, classes or reasons."""
     found = tuple(kit.rendered(base=name))
     about = {"gpu-tenant", "gpu-priority", "model-revision", "image-source", "trust-reason", "auth-reason"}
@@ -102,7 +102,7 @@ def test_an_example_of_the_chart_breaks_no_rule_but_those_that_its_values_are_ab
     } <= about
 
 
-def test_an_edit_of_one_pod_template_is_seen() -> None:
+def test_edit_of_one_pod_template_is_seen() -> None:
     """So that the tests above do not pass because nothing is looked at."""
     found = copy.deepcopy(made("multi-node", "main"))
     (policies,) = [list(read_policies(found))]

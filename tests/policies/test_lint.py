@@ -87,7 +87,7 @@ def test_each_bad_object_is_reported_with_the_rules_that_it_breaks(name: str) ->
         ("request-timeout", "no-options", "RayService", "serveConfigV2: |"),
     ],
 )
-def test_a_problem_is_reported_at_the_line_of_its_field(
+def test_problem_is_reported_at_the_line_of_its_field(
     tmp_path: Path, policy: str, name: str, kind: str, stands: str
 ) -> None:
     text = next(part for part in (FOLDER / policy / "bad.yaml").read_text().split("---\n")
@@ -200,13 +200,13 @@ def test_what_cannot_be_read_is_reported_with_its_line(tmp_path: Path, text: str
 # -- fleets ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_fleet_is_reported_which_policies_let_it_pass() -> None:
+def test_lint_of_fleet_reports_the_policies_that_it_passes() -> None:
     assert (
         f"cluster `main`: {len(NAMES)} admission policies accept every object" in lint_fleet(SINGLE, ask_ray=False).done
     )
 
 
-def test_a_model_without_commit_and_reason_is_reported_at_its_line_of_the_fleet_file(tmp_path: Path) -> None:
+def test_model_without_commit_and_reason_is_reported_at_its_line_of_the_fleet_file(tmp_path: Path) -> None:
     path = tmp_path / "fleet.yaml"
     rows = [row for row in SINGLE.read_text().splitlines() if "unpinnedReason" not in row]
     path.write_text("\n".join(rows) + "\n")

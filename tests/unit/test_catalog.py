@@ -48,18 +48,18 @@ def test_gpu_is_found_by_common_spellings(spelling: str, gpu: str) -> None:
         ("microsoft/speecht5_tts", "microsoft/speecht5_tts"),
     ],
 )
-def test_a_model_is_found_by_hub_id_alias_or_short_name(spelling: str, model: str) -> None:
+def test_model_is_found_by_hub_id_alias_or_short_name(spelling: str, model: str) -> None:
     assert load_catalog().model(spelling).id == model
 
 
-def test_an_unknown_gpu_is_answered_with_the_nearest_names() -> None:
+def test_unknown_gpu_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
         load_catalog().gpu("H100-SXN-80GB")
     assert "unknown GPU 'H100-SXN-80GB'" in str(error.value)
     assert "H100-SXM-80GB" in str(error.value.problems[0])
 
 
-def test_an_unknown_model_is_answered_with_the_nearest_names() -> None:
+def test_unknown_model_is_answered_with_the_nearest_names() -> None:
     with pytest.raises(FleetError) as error:
         load_catalog().model("meta-llama/Lama-3.1-8B-Instruct")
     assert "meta-llama/Llama-3.1-8B-Instruct" in str(error.value.problems[0])
@@ -117,7 +117,7 @@ def test_new_gpu_needs_one_file(tmp_path: Path) -> None:
     assert Catalog(tmp_path).gpu("mine").id == "My-GPU-48GB"
 
 
-def test_a_file_is_named_after_its_id(tmp_path: Path) -> None:
+def test_file_is_named_after_its_id(tmp_path: Path) -> None:
     _write(tmp_path / "other.yaml", _entry("gpus/l4-24gb.yaml"))
     with pytest.raises(FleetError, match=r"other\.yaml:1: id: the file of 'L4-24GB' is named l4-24gb\.yaml"):
         read_record(tmp_path / "other.yaml", GpuKind)
@@ -132,7 +132,7 @@ def test_a_file_is_named_after_its_id(tmp_path: Path) -> None:
         ({"link": {"kind": "NVLink", "group": 1}}, "link.group: Input should be greater than or equal to 2"),
     ],
 )
-def test_a_wrong_gpu_is_refused_by_file_line_and_key(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_wrong_gpu_is_refused_by_file_line_and_key(tmp_path: Path, change: dict[str, object], message: str) -> None:
     path = _write(tmp_path / "l4-24gb.yaml", _entry("gpus/l4-24gb.yaml") | change)
     with pytest.raises(FleetError) as error:
         read_record(path, GpuKind)
@@ -162,7 +162,7 @@ def test_a_wrong_gpu_is_refused_by_file_line_and_key(tmp_path: Path, change: dic
         ({"layers": 0}, "greater than 0"),
     ],
 )
-def test_a_model_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
+def test_model_that_contradicts_itself_is_refused(tmp_path: Path, change: dict[str, object], message: str) -> None:
     name = "meta-llama--llama-3.1-8b-instruct.yaml"
     path = _write(tmp_path / name, _entry(f"models/{name}") | change)
     with pytest.raises(FleetError) as error:

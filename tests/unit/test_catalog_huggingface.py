@@ -24,12 +24,12 @@ def config(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.stem)
-def test_a_config_gives_the_architecture_of_the_catalog_entry(path: Path) -> None:
+def test_config_gives_the_architecture_of_the_catalog_entry(path: Path) -> None:
     known = load_catalog().model(path.stem.replace("--", "/"))
     assert read_config(path).model_dump(exclude=ABOUT_THE_ENTRY) == known.model_dump(exclude=ABOUT_THE_ENTRY)
 
 
-def test_a_folder_is_read_by_its_config_and_named_after_itself(tmp_path: Path) -> None:
+def test_folder_is_read_by_its_config_and_named_after_the_folder(tmp_path: Path) -> None:
     folder = tmp_path / "my-finetune"
     folder.mkdir()
     (folder / "config.json").write_text(json.dumps(config("phi-4")))
@@ -37,7 +37,7 @@ def test_a_folder_is_read_by_its_config_and_named_after_itself(tmp_path: Path) -
     assert read_config(folder / "config.json").id == "my-finetune"
 
 
-def test_a_parsed_config_needs_no_file() -> None:
+def test_parsed_config_needs_no_file() -> None:
     assert read_config(config("phi-4") | {"_name_or_path": "me/mine"}).id == "me/mine"
 
 
@@ -45,7 +45,7 @@ def test_hub_id_of_the_catalog_sends_no_request() -> None:
     assert read_config("Qwen/Qwen3-14B", transport=refusing()) is load_catalog().model("Qwen/Qwen3-14B")
 
 
-def test_the_head_dimension_follows_from_the_heads_where_it_is_left_out() -> None:
+def test_missing_head_dimension_is_derived_from_the_heads() -> None:
     assert read_config(config("Llama-3.1-8B-Instruct")).attention.head_dim == 128
 
 
@@ -93,14 +93,14 @@ def test_each_quantization_is_read(quantization: dict[str, Any], expected: dict[
 
 
 @pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "vocab_size", "architectures"])
-def test_a_missing_key_is_named(key: str) -> None:
+def test_missing_key_is_named(key: str) -> None:
     keys = config("phi-4")
     del keys[key]
     with pytest.raises(FleetError, match=f"config.json: {key}: is missing"):
         read_config(keys)
 
 
-def test_a_missing_key_inside_a_part_is_named_with_the_part() -> None:
+def test_missing_key_inside_a_part_is_named_with_the_part() -> None:
     keys = config("gemma-3-27b-it")
     del keys["text_config"]["hidden_size"]
     with pytest.raises(FleetError, match=r"text_config\.hidden_size: is missing"):
@@ -239,7 +239,7 @@ def test_unusable_publisher_name_is_replaced_by_the_file_name(tmp_path: Path) ->
         assert read_config(path).id == "mine"
 
 
-def test_a_model_is_resolved_from_the_folder_it_is_named_in(tmp_path: Path) -> None:
+def test_model_is_resolved_relative_to_the_fleet_folder(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "config.json").write_text(json.dumps(config("phi-4")))
     for name in ("mine", "./mine", "mine/config.json", str(tmp_path / "mine")):
@@ -294,7 +294,7 @@ def test_hub_is_asked_when_the_catalog_lacks_the_model(monkeypatch: pytest.Monke
     assert asked[0].headers["authorization"] == "Bearer secret"
 
 
-def test_an_offline_hub_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_hub_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(FleetError) as error:
         read_config("Qwen/Qwen3-15B", transport=refusing())

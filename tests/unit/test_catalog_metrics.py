@@ -88,7 +88,7 @@ def test_metric_name_is_in_one_exporter() -> None:
 
 
 @pytest.mark.parametrize("name", load_metrics())
-def test_a_name_has_the_form_of_its_type(name: str) -> None:
+def test_name_has_the_form_of_its_type(name: str) -> None:
     metric = load_metrics()[name]
     if metric.type == "counter" and not name.startswith("DCGM_"):
         assert name.endswith("_total")

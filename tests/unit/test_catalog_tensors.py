@@ -18,7 +18,7 @@ def tensor(name: str, part: tuple[Tensor, ...]) -> Tensor:
 
 
 @pytest.mark.parametrize("model", load_catalog().models(), ids=lambda model: model.id)
-def test_the_count_from_the_architecture_meets_the_published_one(model: Checkpoint) -> None:
+def test_computed_parameters_match_the_published_count(model: Checkpoint) -> None:
     assert model.published is not None
     assert count_weights(model).parameters == pytest.approx(model.published.parameters, rel=0.005)
 
@@ -83,7 +83,7 @@ def test_weights_of_a_model_are_cached() -> None:
     assert of("Qwen/Qwen3-14B") is of("Qwen3-14B")
 
 
-def test_a_tied_head_has_bytes_for_the_last_stage_but_no_parameters() -> None:
+def test_tied_head_has_bytes_for_the_last_stage_but_no_parameters() -> None:
     tied = of("meta-llama/Llama-3.2-1B-Instruct")
     head = tensor("final.head", tied.final)
     assert (head.parameters, head.bytes) == (0, tensor("embedding.tokens", tied.embedding).bytes)

@@ -108,7 +108,7 @@ def test_status_names_the_others_that_are_there(call: Call, place: Home) -> None
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../..", "a/b", "/tmp", "-a", "A", "a b", "a" * 64, "ä", "a\n"])
-def test_a_name_that_is_none_reaches_no_folder(call: Call, place: Home, name: str) -> None:
+def test_invalid_name_is_refused(call: Call, place: Home, name: str) -> None:
     place.folder.mkdir(parents=True)
     for word in ("up", "down", "status"):
         code, output = call(word, f"--name={name}")
@@ -116,7 +116,7 @@ def test_a_name_that_is_none_reaches_no_folder(call: Call, place: Home, name: st
     assert place.folder.is_dir()
 
 
-def test_the_launcher_says_what_sets_the_checkout_up(tmp_path: Path) -> None:
+def test_launcher_names_the_set_up_command(tmp_path: Path) -> None:
     (tmp_path / "ci").mkdir()
     launcher = tmp_path / "ci" / "control-plane"
     launcher.write_bytes((HERE.root / "ci" / "control-plane").read_bytes())
@@ -128,7 +128,7 @@ def test_the_launcher_says_what_sets_the_checkout_up(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff\xfe\x00", b"[]", b'{"kubernetes": 5}', None])
-def test_a_record_that_cannot_be_read_is_reported_and_ended(call: Call, place: Home, damage: bytes | None) -> None:
+def test_unreadable_record_is_reported_and_processes_are_stopped(call: Call, place: Home, damage: bytes | None) -> None:
     place.write(RECORD)
     record = place.folder / "record.json"
     record.unlink()
@@ -147,20 +147,20 @@ def test_processes_without_a_folder_are_reported_and_ended(call: Call, place: Ho
     assert call("status")[0] == 3
 
 
-def test_a_file_in_the_folders_place_goes(call: Call, place: Home) -> None:
+def test_file_with_the_name_of_the_folder_is_replaced(call: Call, place: Home) -> None:
     place.folder.parent.mkdir(parents=True)
     place.folder.touch()
     assert call("down") == (0, "ended: 0 processes\n")
     assert not place.folder.exists()
 
 
-def test_a_start_that_did_not_come_to_its_end_is_no_control_plane(call: Call, place: Home) -> None:
+def test_incomplete_start_is_not_a_control_plane(call: Call, place: Home) -> None:
     place.write(RECORD.model_copy(update={"complete": False}))
     code, output = call("status")
     assert (code, "its start is incomplete" in output) == (1, True)
 
 
-def test_a_part_without_its_certificates_is_not_well(call: Call, place: Home) -> None:
+def test_part_without_its_certificates_is_unhealthy(call: Call, place: Home) -> None:
     process = processes.start(SLEEP, run=run_of(place, "etcd"), log=place.log("etcd"))
     part = Part(
         name="etcd", run=run_of(place, "etcd"), command=("etcd",), port=1, pid=process.pid, created=process.created
@@ -172,7 +172,7 @@ def test_a_part_without_its_certificates_is_not_well(call: Call, place: Home) ->
     assert call("down") == (0, "ended: 1 processes\n")
 
 
-def test_a_command_waits_for_the_one_before_it_and_says_so(call: Call, place: Home) -> None:
+def test_command_waits_for_a_running_one_with_a_message(call: Call, place: Home) -> None:
     began, may_end = threading.Event(), threading.Event()
 
     def before() -> None:
@@ -199,7 +199,7 @@ def test_a_command_waits_for_the_one_before_it_and_says_so(call: Call, place: Ho
     assert not list(place.folder.parent.iterdir())
 
 
-def test_a_lock_that_a_killed_command_left_holds_nothing_up(call: Call, place: Home) -> None:
+def test_lock_of_a_killed_command_does_not_block(call: Call, place: Home) -> None:
     place.folder.parent.mkdir(parents=True)
     (place.folder.parent / ".default.lock").touch()
     assert not is_held(place)
@@ -222,9 +222,7 @@ def test_all_programs_that_are_missing_are_reported_in_one_message(monkeypatch: 
     assert not output.count("Traceback")
 
 
-def test_an_operator_that_cannot_be_run_is_reported(
-    call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_operator_that_cannot_be_run_is_reported(call: Call, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     text = tmp_path / "operator"
     text.write_text("hello\n")
     for path, said in ((tmp_path, "is not a file"), (text, "is not executable"), (tmp_path / "none", "does not exist")):
@@ -233,7 +231,7 @@ def test_an_operator_that_cannot_be_run_is_reported(
         assert (code, f"KUBERAY_OPERATOR={path} {said}" in output) == (3, True), output
 
 
-def test_a_kubernetes_that_nothing_pinned_is_refused(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unpinned_kubernetes_is_refused(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KUBERNETES", "1.2")
     code, output = call("up")
     assert (code, "KUBERNETES=1.2: there is no ci/tools/kubernetes-1.2; choose" in output) == (2, True)
@@ -251,7 +249,7 @@ def operator(folder: Path, version: str) -> Path:
 @pytest.mark.parametrize(
     ("held", "reported", "version"), [("1.6.2", "", "1.6.2"), ("", "v1.7.0", "1.7.0"), ("1.7.0", "1.7.0", "1.7.0")]
 )
-def test_an_operator_is_of_the_version_that_it_holds_or_that_is_reported(
+def test_operator_version_is_read_from_the_binary_or_variable(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, reported: str, version: str
 ) -> None:
     monkeypatch.setenv("KUBERAY_VERSION", reported)
@@ -266,7 +264,7 @@ def test_an_operator_is_of_the_version_that_it_holds_or_that_is_reported(
         ("", "", MissingError, "contains no version of KubeRay"),
     ],
 )
-def test_a_version_of_the_operator_is_not_guessed(
+def test_version_of_the_operator_is_not_guessed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: str, reported: str, kind: type[RayhelmError], said: str
 ) -> None:
     monkeypatch.setenv("KUBERAY_VERSION", reported)
@@ -285,7 +283,7 @@ def test_crds_of_an_unknown_operator_are_missed_before_anything_starts(
     assert not place.folder.exists()
 
 
-def test_a_full_disk_is_reported_before_anything_starts(
+def test_full_disk_is_reported_before_anything_starts(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(up_of, "ROOM", 2**80)
@@ -294,7 +292,7 @@ def test_a_full_disk_is_reported_before_anything_starts(
     assert not list(place.folder.parent.iterdir())
 
 
-def test_a_disk_that_fills_up_is_reported_and_the_next_start_clears_up(
+def test_full_disk_is_reported_and_next_start_cleans_up(
     call: Call, programs: Programs, place: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
@@ -310,7 +308,7 @@ def test_a_disk_that_fills_up_is_reported_and_the_next_start_clears_up(
         assert place.folder.exists()  # with the logs
 
 
-def test_a_folder_that_may_not_be_written_is_reported(call: Call, programs: Programs, place: Home) -> None:
+def test_folder_that_may_not_be_written_is_reported(call: Call, programs: Programs, place: Home) -> None:
     place.folder.parent.parent.mkdir(exist_ok=True)
     place.folder.parent.touch()  # as root, no permission keeps one out
     code, output = call("up")
@@ -358,7 +356,7 @@ def test_another_program_of_the_same_version_is_another_control_plane(
         (yaml.safe_dump({**GONE, "clusters": [{"name": "gone", "cluster": {}}]}), "its current context has no server"),
     ],
 )
-def test_a_file_that_names_no_cluster_is_refused(
+def test_file_that_names_no_cluster_is_refused(
     call: Call, place: Home, tmp_path: Path, joins: None, text: str, said: str
 ) -> None:
     kubeconfig = tmp_path / "kubeconfig"
@@ -374,7 +372,7 @@ def joins(monkeypatch: pytest.MonkeyPatch, programs: Programs) -> None:
     programs.paths["kubectl"] = HERE.store / "bin" / "kubectl"
 
 
-def test_a_cluster_that_does_not_answer_is_reported(call: Call, place: Home, tmp_path: Path, joins: None) -> None:
+def test_cluster_that_does_not_answer_is_reported(call: Call, place: Home, tmp_path: Path, joins: None) -> None:
     kubeconfig = tmp_path / "kubeconfig"
     kubeconfig.write_text(yaml.safe_dump(GONE))
     code, output = call("up", f"--join={kubeconfig}")
@@ -385,13 +383,13 @@ def test_a_cluster_that_does_not_answer_is_reported(call: Call, place: Home, tmp
     assert not place.folder.exists()
 
 
-def test_a_port_is_not_of_a_joined_cluster(call: Call, tmp_path: Path) -> None:
+def test_port_is_refused_for_a_joined_cluster(call: Call, tmp_path: Path) -> None:
     (tmp_path / "kubeconfig").touch()
     code, output = call("up", "--port=6443", f"--join={tmp_path / 'kubeconfig'}")
     assert (code, "it cannot be used with --join" in output) == (2, True)
 
 
-def test_a_joined_cluster_that_is_gone_is_reported_and_holds_nothing_up(call: Call, place: Home) -> None:
+def test_missing_joined_cluster_is_reported_and_does_not_block_down(call: Call, place: Home) -> None:
     place.write_kubeconfig(yaml.safe_dump(GONE))
     place.write(RECORD.model_copy(update={"joined": "uid"}))
     processes.start(SLEEP, run=run_of(place, "kwok"), log=place.log("kwok"))
@@ -405,7 +403,7 @@ def test_a_joined_cluster_that_is_gone_is_reported_and_holds_nothing_up(call: Ca
     assert not place.folder.exists()
 
 
-def test_a_joined_cluster_is_known_also_without_a_record(place: Home) -> None:
+def test_joined_cluster_is_known_also_without_a_record(place: Home) -> None:
     place.write_kubeconfig(yaml.safe_dump(GONE))
     assert place.is_joined
     assert server_of(place.kubeconfig) == "https://127.0.0.1:1"
@@ -417,7 +415,7 @@ def test_a_joined_cluster_is_known_also_without_a_record(place: Home) -> None:
 # -- CRDs -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_name_of_a_crd_is_read_without_reading_all_of_it() -> None:
+def test_crd_name_is_read_without_parsing() -> None:
     if lacks := [bundle.name for bundle in bundles(HERE) if not is_fetched(bundle, HERE)]:
         pytest.skip(f"`make tools` brings the CRDs of {', '.join(lacks)}")
     files = [file for bundle in bundles(HERE) for file in crd_files(bundle.name)]

@@ -25,18 +25,18 @@ LEFT_OUT = (RECIPE / "left-out").read_text().splitlines()
 # -- for GPUs ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_base_for_gpus_is_the_image_that_the_charts_name() -> None:
+def test_base_for_gpus_is_the_image_that_the_charts_name() -> None:
     image = versions().images["ray"]
     assert f"ARG BASE={image.repository}:{image.tag}\n" in DOCKERFILE
 
 
-def test_the_digest_of_the_base_is_asked_for_and_never_invented() -> None:
+def test_digest_of_the_base_image_is_required() -> None:
     assert "\nARG BASE_DIGEST\n" in DOCKERFILE
     assert "FROM ${BASE}@${BASE_DIGEST}" in DOCKERFILE
     assert not re.search("sha256:[0-9a-f]", DOCKERFILE)
 
 
-def test_the_image_for_gpus_does_not_run_as_root_and_says_so_by_number() -> None:
+def test_gpu_image_has_a_numeric_user_other_than_root() -> None:
     assert re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)[-1] == "1000"
 
 
@@ -66,11 +66,11 @@ def test_what_pip_is_reported_about_its_index_holds_for_the_packages_of_images()
 # -- for tests ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_base_has_what_kuberays_probes_call() -> None:
+def test_base_image_has_the_commands_of_kuberays_probes() -> None:
     assert {"bash", "wget", "python3"} <= set(packages_of(RECIPE / "base.packages"))
 
 
-def test_an_image_that_there_is_not_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_image_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gpu"]) == 2
     assert "there is no gpu; there are base, haproxy, redis, packages, cpu" in capsys.readouterr().err
 
@@ -82,13 +82,13 @@ def test_every_file_that_is_left_out_has_a_reason() -> None:
     assert len(patterns_of(RECIPE / "left-out")) == len(lines)
 
 
-def test_the_packages_are_those_that_rayhelm_up_serves_with() -> None:
+def test_packages_are_those_that_rayhelm_up_serves_with() -> None:
     assert [lock.name for lock in LOCKS] == ["core.txt", "serve.txt"]
     assert all(lock.exists() for lock in LOCKS)
     assert f"opt/venv/lib/python{PYTHON}/site-packages" == SITE_PACKAGES
 
 
-def test_a_layer_is_roots_without_what_is_left_out_and_keeps_its_times(tmp_path: Path) -> None:
+def test_layer_has_root_as_owner_exclusions_and_file_times(tmp_path: Path) -> None:
     for name in ("kept/a.py", "kept/deep/b.so.9", "left/c"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
@@ -108,7 +108,7 @@ def test_two_links_to_one_file_are_two_files_in_a_layer(tmp_path: Path) -> None:
         assert [entry.isfile() for entry in tar.getmembers()] == [True, True]
 
 
-def test_a_layer_of_something_that_is_not_there_is_an_error_in_words(tmp_path: Path) -> None:
+def test_layer_of_a_missing_file_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(RayhelmError, match=r"tar: .*nowhere"), Stream(tmp_path, ["./nowhere"]) as stream:
         stream.output.read()
 
@@ -124,7 +124,7 @@ def test_a_layer_of_something_that_is_not_there_is_an_error_in_words(tmp_path: P
         (["nothing", "file"], 3, "there is no image nothing"),
     ],
 )
-def test_an_archive_of_what_is_not_there_is_refused(
+def test_archive_of_a_missing_image_is_refused(
     words: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert archive.main(words) == code

@@ -60,7 +60,7 @@ def checkout(tmp_path: Path) -> Checkout:
     return Checkout(tmp_path)
 
 
-def test_a_cluster_is_made_adapted_and_joined_in_this_order(checkout: Checkout) -> None:
+def test_cluster_is_created_adapted_and_joined_in_this_order(checkout: Checkout) -> None:
     ended = checkout.run("up")
     assert ended.returncode == 0, ended.stderr
     assert not ended.stderr
@@ -74,14 +74,14 @@ def test_a_cluster_is_made_adapted_and_joined_in_this_order(checkout: Checkout) 
     assert places == sorted(places)
 
 
-def test_a_cluster_that_answers_is_taken_as_it_is(checkout: Checkout) -> None:
+def test_cluster_that_answers_is_reused(checkout: Checkout) -> None:
     assert checkout.run("up").returncode == 0
     assert checkout.run("up").returncode == 0
     assert len(checkout.calls("kind create")) == 1
     assert not checkout.calls("kind delete")
 
 
-def test_a_cluster_that_does_not_answer_is_created_again(checkout: Checkout) -> None:
+def test_cluster_that_does_not_answer_is_created_again(checkout: Checkout) -> None:
     checkout.clusters.write_text("other\nrayhelm-kind\n")
     checkout.stand_in(".tools/bin/kubectl", '[[ "$*" != *readyz* ]]')
     ended = checkout.run("up")
@@ -91,14 +91,14 @@ def test_a_cluster_that_does_not_answer_is_created_again(checkout: Checkout) -> 
     assert order == ["delete", "create"]
 
 
-def test_a_cluster_that_cannot_be_made_is_not_joined(checkout: Checkout) -> None:
+def test_cluster_that_cannot_be_created_is_not_joined(checkout: Checkout) -> None:
     checkout.stand_in("bin/kind", KIND.replace('echo rayhelm-kind >"$CLUSTERS"', "exit 1"))
     assert checkout.run("up").returncode == 1
     assert not checkout.calls("control-plane")
 
 
 @pytest.mark.parametrize("step", ["wait", "taint", "annotate", "delete daemonset kindnet", "patch"])
-def test_a_cluster_that_cannot_be_adapted_is_not_joined(checkout: Checkout, step: str) -> None:
+def test_cluster_that_cannot_be_adapted_is_not_joined(checkout: Checkout, step: str) -> None:
     checkout.stand_in(".tools/bin/kubectl", f'[[ "$*" != *" {step} "* ]]')
     assert checkout.run("up").returncode == 1
     assert not checkout.calls("control-plane")
@@ -129,7 +129,7 @@ def test_all_that_is_missing_is_reported_at_once(checkout: Checkout) -> None:
     assert not checkout.calls()
 
 
-def test_a_docker_that_does_not_answer_is_reported(checkout: Checkout) -> None:
+def test_docker_that_does_not_answer_is_reported(checkout: Checkout) -> None:
     checkout.stand_in("bin/docker", "exit 1")
     ended = checkout.run("up")
     assert ended.returncode == 3
@@ -143,7 +143,7 @@ def test_another_kind_is_taken_and_reported(checkout: Checkout) -> None:
     assert f"note: this is kind v0.1.0 go1.26 linux/amd64; {checkout.pinned} is the release" in ended.stderr
 
 
-def test_the_tests_run_on_it_with_the_words_of_pytest(checkout: Checkout) -> None:
+def test_tests_run_on_the_node_with_pytest_options(checkout: Checkout) -> None:
     checkout.stand_in(".venv/bin/pytest", 'echo "on $KUBECONFIG"; exit 7')
     ended = checkout.run("test", "-k", "single gpu")
     assert ended.returncode == 7

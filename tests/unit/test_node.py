@@ -41,12 +41,12 @@ def test_cable_pods_and_services_share_nothing_and_lie_in_the_network() -> None:
 
 
 @pytest.mark.parametrize("text", ["10.200.0.0/24", "8.8.0.0/16", "10.200.1.0/16", "home", "fd00::/16"])
-def test_a_network_that_is_no_private_one_of_16_bits_is_refused(text: str) -> None:
+def test_network_that_is_not_a_private_16_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match=r"--network .*10\.200\.0\.0/16"):
         Network.parse(text)
 
 
-def test_a_nodes_network_is_found_again_by_the_url_of_its_api_server() -> None:
+def test_network_of_node_is_derived_from_its_api_server_url() -> None:
     assert Network.of(f"https://{NETWORK.node}:6443") == NETWORK
 
 
@@ -65,7 +65,7 @@ def test_what_is_left_of_the_same_node_is_nothing_elses() -> None:
 # -- files and command lines -------------------------------------------------------------------------------------------
 
 
-def test_the_sandbox_of_pods_is_an_image_that_is_there_without_a_registry() -> None:
+def test_pause_image_needs_no_registry() -> None:
     config = tomllib.loads(settings.containerd(NETWORK, Path("/plugins"), Path("/networks")))
     assert config["plugins"]["io.containerd.cri.v1.images"]["pinned_images"] == {"sandbox": settings.SANDBOX}
     assert settings.SANDBOX.startswith("rayhelm.local/")
@@ -198,7 +198,7 @@ def test_all_that_is_missing_is_reported_at_once() -> None:
     assert len(lacks(Facts(absent=tuple(PACKAGES), controllers=("cpu",), memory=0, disk=0), NETWORK)) == 4
 
 
-def test_an_upgrade_of_a_ray_cluster_needs_the_room_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upgrade_of_a_ray_cluster_needs_the_gpus_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     facts = Facts(absent=("debootstrap",), memory=13 << 30, disk=19 << 30, unmade=6)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     monkeypatch.setattr(host, "look", lambda *_, images: facts if images else Facts())
@@ -241,7 +241,7 @@ def own_node(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("own_node")
 @pytest.mark.parametrize("facts", NO_NODE)
-def test_a_computer_that_can_be_no_node_is_a_reason_to_skip(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsuitable_computer_is_an_allowed_reason_to_skip(facts: Facts, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host, "look", lambda *_, **__: facts)
     reason = ground.why_not.__wrapped__(2)
     assert "\n" not in reason
@@ -356,12 +356,12 @@ def test_each_hierarchy_of_version_1_is_one_tree_and_a_link_is_none(first: Path)
     assert not cgroups.lacking(first)
 
 
-def test_a_new_cgroup_of_version_1_is_in_each_tree(first: Path) -> None:
+def test_new_cgroup_of_version_1_is_in_each_tree(first: Path) -> None:
     assert cgroups.make("ours", first) == []
     assert all((tree / "ours").is_dir() for tree in cgroups.trees(first))
 
 
-def test_a_controller_that_is_not_mounted_is_missing(first: Path) -> None:
+def test_controller_that_is_not_mounted_is_missing(first: Path) -> None:
     (first / "memory" / "cgroup.procs").unlink()
     assert cgroups.lacking(first) == ["memory"]
 
@@ -376,7 +376,7 @@ def test_version_2_is_one_tree_and_what_is_switched_on_for_a_node_is_reported(se
     assert not (second / "ours").exists()
 
 
-def test_a_controller_that_another_process_uses_stays_on(second: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_controller_that_another_process_uses_stays_on(second: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     written = []
 
     def write(_: Path, text: str) -> None:
@@ -410,7 +410,7 @@ def test_cgroups_of_version_2_are_closed_where_a_containers_root_holds_processes
     assert cgroups.closed(second) == ""
 
 
-def test_the_list_of_what_was_switched_on_is_read_back(tmp_path: Path) -> None:
+def test_enabled_controllers_are_read_back(tmp_path: Path) -> None:
     from testbed.node.down import _read_enabled_controllers
 
     home = NodeHome(tmp_path)

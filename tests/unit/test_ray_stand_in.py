@@ -44,12 +44,12 @@ def test_what_was_put_is_running_once_the_workers_are_ready(world: World) -> Non
     assert chat["deployed_app_config"] == CHAT
 
 
-def test_an_application_without_a_name_is_rays_default(world: World) -> None:
+def test_application_without_a_name_is_rays_default(world: World) -> None:
     world.put({"applications": [{"import_path": "chat:app"}]})
     assert world.status("default") == "RUNNING"
 
 
-def test_an_application_is_deploying_until_the_minimum_of_each_group_is_ready(world: World) -> None:
+def test_application_is_deploying_until_the_minimum_of_each_group_is_ready(world: World) -> None:
     world.ray_pods = [head(), *workers(1)]
     world.put()
     chat = said(world.get())["applications"]["chat"]
@@ -80,14 +80,14 @@ def test_only_ready_pods_of_the_group_count(world: World, changes: dict[str, Any
 
 
 @pytest.mark.parametrize("group", [{"minReplicas": 0}, {"minReplicas": 2, "suspend": True}, {}], ids=str)
-def test_a_group_without_a_minimum_is_not_waited_for(world: World, group: dict[str, Any]) -> None:
+def test_group_without_a_minimum_is_not_waited_for(world: World, group: dict[str, Any]) -> None:
     world.rayclusters = [raycluster(workerGroupSpecs=[{"groupName": "gpu", **group}])]
     world.ray_pods = [head()]
     world.put()
     assert world.status() == "RUNNING"
 
 
-def test_an_application_that_ran_is_unhealthy_while_a_worker_is_lost(world: World) -> None:
+def test_application_that_ran_is_unhealthy_while_a_worker_is_lost(world: World) -> None:
     world.put()
     assert world.status() == "RUNNING"
     world.ray_pods = [head(), *workers(1)]
@@ -97,7 +97,7 @@ def test_an_application_that_ran_is_unhealthy_while_a_worker_is_lost(world: Worl
     assert world.status() == "RUNNING"
 
 
-def test_a_put_redeploys_only_what_it_changes(world: World) -> None:
+def test_put_redeploys_only_what_it_changes(world: World) -> None:
     world.put({"applications": [CHAT, {**CHAT, "name": "code", "route_prefix": "/code"}]})
     assert world.status() == world.status("code") == "RUNNING"
     world.ray_pods = [head(), *workers(1)]
@@ -105,20 +105,20 @@ def test_a_put_redeploys_only_what_it_changes(world: World) -> None:
     assert (world.status(), world.status("code")) == ("UNHEALTHY", "DEPLOYING")
 
 
-def test_an_application_that_never_ran_is_still_deploying_when_it_is_put_again(world: World) -> None:
+def test_application_that_never_ran_is_still_deploying_when_it_is_put_again(world: World) -> None:
     world.ray_pods = [head(), *workers(1)]
     world.put()
     world.put()
     assert world.status() == "DEPLOYING"
 
 
-def test_an_application_that_is_no_longer_put_is_gone(world: World) -> None:
+def test_application_that_is_no_longer_put_is_removed(world: World) -> None:
     world.put()
     world.put({"applications": []})
     assert said(world.get())["applications"] == {}
 
 
-def test_the_target_capacity_is_reported(world: World) -> None:
+def test_target_capacity_is_reported(world: World) -> None:
     world.put({**CONFIG, "target_capacity": 50})
     assert said(world.get())["target_capacity"] == 50
 
@@ -143,7 +143,7 @@ def test_applications_that_were_put_are_not_imperative_ones(world: World) -> Non
     ],
     ids=str,
 )
-def test_a_wrong_configuration_is_refused_and_the_one_before_stays(world: World, config: Any, named: str) -> None:
+def test_wrong_configuration_is_refused_and_the_previous_stays(world: World, config: Any, named: str) -> None:
     world.put()
     refusal = world.put(config)
     assert refusal.status == 400
@@ -152,7 +152,7 @@ def test_a_wrong_configuration_is_refused_and_the_one_before_stays(world: World,
     assert [put["status"] for put in world.puts()] == [200, 400]
 
 
-def test_a_body_that_is_no_json_is_an_error_of_the_server_as_in_ray(world: World) -> None:
+def test_body_that_is_not_json_gets_500_as_in_ray(world: World) -> None:
     answer = world.ask("PUT", dashboard(), b"applications: []")
     assert answer.status == 500
     assert "JSONDecodeError" in answer.body.decode()
@@ -197,7 +197,7 @@ def test_whatever_else_a_dashboard_can_do_is_not_found(world: World, method: str
         (":8000", "an empty host"),
     ],
 )
-def test_a_host_that_is_no_head_is_dead(world: World, host: str, reason: str) -> None:
+def test_host_that_is_not_a_head_gets_502(world: World, host: str, reason: str) -> None:
     world.put()
     for path in (APPLICATIONS, "/-/healthz"):
         answer = world.ask("GET", f"http://{host}{path}")
@@ -210,19 +210,19 @@ def test_a_host_that_is_no_head_is_dead(world: World, host: str, reason: str) ->
     [{"ready": "False"}, {"phase": "Pending"}, {"phase": "Succeeded"}, {"ip": ""}, {"owner": "uid-of-another"}],
     ids=str,
 )
-def test_a_head_that_is_not_running_and_ready_is_dead(world: World, changes: dict[str, Any]) -> None:
+def test_head_that_is_not_running_and_ready_gets_502(world: World, changes: dict[str, Any]) -> None:
     world.put()
     world.ray_pods = [head(**changes), *workers(2)]
     assert world.health().status == 502
     assert world.get().status == (502 if "ip" not in changes else 200)
 
 
-def test_a_cluster_with_two_ready_heads_is_dead_rather_than_guessed(world: World) -> None:
+def test_cluster_with_two_ready_heads_gets_502(world: World) -> None:
     world.ray_pods = [head(), head("head-2", ip="10.0.0.2")]
     assert b"2 heads" in world.get().body
 
 
-def test_an_ip_that_two_pods_have_is_dead_rather_than_guessed(world: World) -> None:
+def test_ip_of_two_pods_gets_502(world: World) -> None:
     world.put()
     world.ray_pods = [head(), *workers(2), pod("twin", "worker", ip="10.0.0.1")]
     answer = world.health()
@@ -239,23 +239,23 @@ def test_only_http_is_proxied(world: World, target: str) -> None:
     assert world.ask("GET", target).status == 502
 
 
-def test_a_url_that_is_none_is_a_bad_request(world: World) -> None:
+def test_invalid_url_gets_400(world: World) -> None:
     assert world.ask("GET", "http://web:port/").status == 400
 
 
-def test_the_dashboard_is_where_the_heads_command_line_puts_it(world: World) -> None:
+def test_dashboard_port_comes_from_the_heads_command_line(world: World) -> None:
     world.ray_pods = [head(start="ray start --head --dashboard-port=9999")]
     assert world.get().status == 502
     assert world.ask("GET", dashboard(port=9999)).status == 200
 
 
 @pytest.mark.parametrize("option", ["--dashboard-host=127.0.0.1", "--include-dashboard=false"])
-def test_a_dashboard_that_others_cannot_reach_is_dead(world: World, option: str) -> None:
+def test_dashboard_on_loopback_gets_502(world: World, option: str) -> None:
     world.ray_pods = [head(start=f"ray start --head {option}")]
     assert b"cannot be reached" in world.get().body
 
 
-def test_a_head_service_with_a_name_of_its_own_is_found(world: World) -> None:
+def test_head_service_with_a_name_of_its_own_is_found(world: World) -> None:
     world.rayclusters = [raycluster(headGroupSpec={"headService": {"metadata": {"name": "mine"}}})]
     assert world.ask("GET", f"http://mine.models.svc.cluster.local:8265{APPLICATIONS}").status == 200
     assert world.get().status == 502
@@ -291,7 +291,7 @@ def test_serve_listens_where_its_first_configuration_says(world: World) -> None:
 
 
 @pytest.mark.parametrize("unreachable", [{"http_options": {"host": "127.0.0.1"}}, {"proxy_location": "Disabled"}])
-def test_a_proxy_that_others_cannot_reach_is_dead(world: World, unreachable: dict[str, Any]) -> None:
+def test_serve_proxy_on_loopback_gets_502(world: World, unreachable: dict[str, Any]) -> None:
     world.put({**CONFIG, **unreachable})
     assert world.health().status == 502
 
@@ -304,14 +304,14 @@ def test_serve_answers_nothing_but_its_health(world: World) -> None:
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_new_head_has_forgotten_everything(world: World) -> None:
+def test_new_head_has_no_configuration(world: World) -> None:
     world.put()
     world.ray_pods = [head("head-2", ip="10.0.0.2"), *workers(2)]
     assert said(world.get())["applications"] == {}
     assert world.health("10.0.0.2:8000").status == 502
 
 
-def test_a_head_whose_container_was_restarted_has_forgotten_everything(world: World) -> None:
+def test_head_with_restarted_container_has_no_configuration(world: World) -> None:
     world.put()
     world.ray_pods = [head(restarts=1), *workers(2)]
     assert said(world.get())["applications"] == {}
@@ -331,7 +331,7 @@ def test_with_gcs_fault_tolerance_a_new_head_remembers(world: World, how: str) -
     assert world.health("10.0.0.2:8000").status == 200
 
 
-def test_a_new_raycluster_of_the_same_name_knows_nothing_of_the_old_one(world: World) -> None:
+def test_new_raycluster_of_the_same_name_has_no_configuration(world: World) -> None:
     world.put()
     world.rayclusters = [raycluster(uid="uid-new", gcsFaultToleranceOptions={"redisAddress": "redis:6379"})]
     world.ray_pods = [head("head-2", owner="uid-new")]
@@ -385,7 +385,7 @@ def test_another_token_is_refused(guarded: World, given: str) -> None:
 
 
 @pytest.mark.parametrize("header", ["x_ray_authorization", "authorization"])
-def test_the_heads_token_is_let_in(guarded: World, header: str) -> None:
+def test_token_of_the_head_is_accepted(guarded: World, header: str) -> None:
     assert guarded.put(**{header: "Bearer s3cret"}).status == 200
     assert "chat" in said(guarded.get(**{header: "Bearer s3cret"}))["applications"]
 
@@ -395,7 +395,7 @@ def test_health_needs_no_token(guarded: World) -> None:
     assert guarded.health().status == 200
 
 
-def test_a_secret_that_changes_reaches_the_next_head_only(guarded: World) -> None:
+def test_secret_that_changes_reaches_the_next_head_only(guarded: World) -> None:
     guarded.get(x_ray_authorization="Bearer s3cret")
     guarded.secrets = {"models/web-abcde/auth_token": "changed"}
     assert guarded.get(x_ray_authorization="Bearer changed").status == 403
@@ -403,7 +403,7 @@ def test_a_secret_that_changes_reaches_the_next_head_only(guarded: World) -> Non
     assert guarded.get(x_ray_authorization="Bearer changed").status == 200
 
 
-def test_a_head_without_its_secret_could_not_have_started(guarded: World) -> None:
+def test_head_without_its_secret_gets_502(guarded: World) -> None:
     guarded.secrets = {}
     assert b"the Secret web-abcde has no auth_token" in guarded.get().body
     assert guarded.get().status == 502
@@ -421,9 +421,7 @@ def test_without_the_api_server_a_token_that_was_not_read_yet_cannot_be_compared
     ("status", "of_its_deployments"),
     [("DEPLOY_FAILED", "DEPLOY_FAILED"), ("UNHEALTHY", "UNHEALTHY"), ("DEPLOYING", "UPDATING")],
 )
-def test_an_application_fails_as_reported_until_it_is_healed(
-    world: World, status: str, of_its_deployments: str
-) -> None:
+def test_application_fails_as_reported_until_it_is_healed(world: World, status: str, of_its_deployments: str) -> None:
     world.put({"applications": [CHAT, {**CHAT, "name": "code", "route_prefix": "/code"}]})
     world.tell(applications={"chat": status})
     reported = said(world.get())["applications"]
@@ -436,7 +434,7 @@ def test_an_application_fails_as_reported_until_it_is_healed(
     assert world.status() == "RUNNING"
 
 
-def test_an_application_that_only_failed_so_far_has_not_run(world: World) -> None:
+def test_application_that_only_failed_so_far_has_not_run(world: World) -> None:
     world.tell(applications={"chat": "DEPLOY_FAILED"})
     world.put()
     assert world.status() == "DEPLOY_FAILED"
@@ -445,7 +443,7 @@ def test_an_application_that_only_failed_so_far_has_not_run(world: World) -> Non
     assert world.status() == "DEPLOYING"
 
 
-def test_an_application_that_failed_after_it_ran_has_run(world: World) -> None:
+def test_application_that_failed_after_it_ran_has_run(world: World) -> None:
     world.put()
     assert world.status() == "RUNNING"
     world.tell(applications={"chat": "UNHEALTHY"})
@@ -455,7 +453,7 @@ def test_an_application_that_failed_after_it_ran_has_run(world: World) -> None:
     assert world.status() == "UNHEALTHY"
 
 
-def test_the_dashboard_fails_as_reported_and_keeps_nothing_of_a_put(world: World) -> None:
+def test_failing_dashboard_does_not_store_a_put(world: World) -> None:
     world.tell(dashboard=500)
     assert (world.get().status, world.put().status) == (500, 500)
     world.heal()
@@ -471,7 +469,7 @@ def test_serve_fails_as_reported(world: World) -> None:
     assert world.health().status == 200
 
 
-def test_a_cluster_is_reported_apart_from_its_service(world: World) -> None:
+def test_cluster_is_reported_apart_from_its_service(world: World) -> None:
     world.rayclusters.append(raycluster("web-fghij", "uid-new"))
     world.ray_pods.append(head("head-new", ip="10.0.0.2", owner="uid-new"))
     world.tell("web", dashboard=500)
@@ -490,7 +488,7 @@ def test_only_the_next_cluster_fails_when_it_is_said_so(world: World) -> None:
     assert (world.status(), world.status(cluster="web-fghij")) == ("RUNNING", "DEPLOY_FAILED")
 
 
-def test_an_application_that_was_not_put_does_not_appear_for_failing(world: World) -> None:
+def test_failing_application_that_was_not_put_is_not_listed(world: World) -> None:
     world.put()
     world.tell(applications={"code": "DEPLOY_FAILED"})
     assert list(said(world.get())["applications"]) == ["chat"]

@@ -58,7 +58,7 @@ def followed(answers: Answers) -> tuple[Followed[str], list[dict[str, str]], lis
 # -- following ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_kind_is_listed_once_and_then_watched_from_there() -> None:
+def test_kind_is_listed_once_and_then_watched() -> None:
     kind, asked, _ = followed(
         [
             listed("a", "b"),
@@ -96,7 +96,7 @@ def test_while_the_api_server_is_away_the_last_state_holds() -> None:
     assert known == [("a",), ("a",), ("a",)]
 
 
-def test_a_loss_is_reported_once_and_so_is_the_return(capfd: pytest.CaptureFixture[str]) -> None:
+def test_loss_is_reported_once_and_so_is_the_return(capfd: pytest.CaptureFixture[str]) -> None:
     away = OSError("connection refused")
     followed([away, away, away, listed("a"), [], listed("a"), []])
     lost, back = capfd.readouterr().err.splitlines()
@@ -104,7 +104,7 @@ def test_a_loss_is_reported_once_and_so_is_the_return(capfd: pytest.CaptureFixtu
     assert back == "things: the API server is back"
 
 
-def test_a_version_that_became_too_old_is_no_loss(capfd: pytest.CaptureFixture[str]) -> None:
+def test_expired_resource_version_is_not_an_error(capfd: pytest.CaptureFixture[str]) -> None:
     kind, _, _ = followed([listed("a"), [event("ERROR", {"metadata": {}, "code": 410})], listed("b"), []])
     assert (kind.all, capfd.readouterr().err) == (("b",), "")
 
@@ -202,7 +202,7 @@ def test_one_value_of_a_secret_is_read_when_it_is_asked_for(api: ApiServer, mirr
     assert api.asked[0] == "Bearer t /api/v1/namespaces/models/secrets/own"
 
 
-def test_a_secret_that_may_not_be_read_is_not_one_that_is_not_there(mirror: Mirror) -> None:
+def test_unreadable_secret_differs_from_a_missing_one(mirror: Mirror) -> None:
     with pytest.raises(Unreachable, match="403"):
         mirror.secret("models", "forbidden", "auth_token")
 
@@ -228,7 +228,7 @@ class Strict(BaseModel):
     applications: list[str]
 
 
-def test_the_first_put_waits_until_the_schema_is_there() -> None:
+def test_first_put_waits_until_the_schema_is_there() -> None:
     there = threading.Event()
 
     def load() -> tuple[str, type[BaseModel]]:

@@ -71,7 +71,7 @@ def test_absolute_urls_reach_the_head_that_they_name(operator: httpx.Client) -> 
     assert operator.get("http://10.0.0.1:8000/-/healthz").text == "success"
 
 
-def test_the_names_of_headers_may_be_spelt_as_they_like(world: World, operator: httpx.Client) -> None:
+def test_header_names_are_case_insensitive(world: World, operator: httpx.Client) -> None:
     mode = {"name": "RAY_AUTH_MODE", "value": "token"}
     token = {"name": "RAY_AUTH_TOKEN", "valueFrom": {"secretKeyRef": {"name": "own", "key": "auth_token"}}}
     world.ray_pods = [head(env=[mode, token])]
@@ -81,13 +81,13 @@ def test_the_names_of_headers_may_be_spelt_as_they_like(world: World, operator: 
     assert operator.get(url, headers={"X-Ray-Authorization": "Bearer s3cret"}).status_code == 200
 
 
-def test_a_dead_host_is_a_bad_gateway(operator: httpx.Client) -> None:
+def test_unknown_host_gets_502(operator: httpx.Client) -> None:
     answer = operator.get(f"http://other-head-svc.models.svc.cluster.local:8265{APPLICATIONS}")
     assert answer.status_code == 502
     assert "other-head-svc" in answer.text
 
 
-def test_a_pod_without_an_ip_is_a_bad_gateway(url: str) -> None:
+def test_pod_without_an_ip_gets_502(url: str) -> None:
     """The operator asks http://:8000/-/healthz then, which no library here would send."""
     answers = spoken(url, b"GET http://:8000/-/healthz HTTP/1.1\r\nHost: :8000\r\nConnection: close\r\n\r\n")
     assert answers.startswith(b"HTTP/1.1 502 ")
@@ -115,7 +115,7 @@ def test_one_connection_carries_many_requests(world: World, url: str) -> None:
 @pytest.mark.parametrize(
     ("header", "body"), [("Transfer-Encoding: chunked", b"0\r\n\r\n"), (f"Content-Length: {LARGEST + 1}", b"")]
 )
-def test_a_body_without_a_fair_length_is_refused(world: World, url: str, header: str, body: bytes) -> None:
+def test_body_without_a_valid_length_is_refused(world: World, url: str, header: str, body: bytes) -> None:
     answer = spoken(url, f"PUT {dashboard()} HTTP/1.1\r\nHost: x\r\n{header}\r\n\r\n".encode() + body)
     assert answer.startswith(b"HTTP/1.1 411 ")
     assert world.puts() == []
@@ -130,7 +130,7 @@ def test_it_listens_on_loopback_only() -> None:
         assert server.server_address[0] == "127.0.0.1"
 
 
-def test_a_question_is_logged_when_its_answer_changes(
+def test_request_is_logged_when_its_answer_changes(
     world: World, operator: httpx.Client, capfd: pytest.CaptureFixture[str]
 ) -> None:
     for ready in ("True", "False", "False", "True"):
@@ -160,7 +160,7 @@ def test_reported_to_hang_it_is_silent_until_it_is_healed(
     assert operator.get("http://10.0.0.1:8000/-/healthz").status_code == 200
 
 
-def test_a_client_that_disconnects_is_not_waited_for(world: World, url: str) -> None:
+def test_client_that_disconnects_is_not_waited_for(world: World, url: str) -> None:
     world.put()
     world.tell(hang=True)
     before = threading.active_count()
@@ -174,7 +174,7 @@ def test_a_client_that_disconnects_is_not_waited_for(world: World, url: str) -> 
 # -- for its client ----------------------------------------------------------------------------------------------------
 
 
-def test_the_client_reads_what_was_put(world: World, stand_in: RayStandIn) -> None:
+def test_client_reads_what_was_put(world: World, stand_in: RayStandIn) -> None:
     world.put()
     world.put({})
     accepted, refused = stand_in.puts("models", "web")
@@ -185,7 +185,7 @@ def test_the_client_reads_what_was_put(world: World, stand_in: RayStandIn) -> No
     assert stand_in.puts("elsewhere", "web") == ()
 
 
-def test_the_client_sets_and_removes_a_failure(world: World, stand_in: RayStandIn) -> None:
+def test_client_sets_and_removes_a_failure(world: World, stand_in: RayStandIn) -> None:
     world.put()
     assert stand_in.failure("models", "web") is None
     stand_in.fail("models", "web", applications={"chat": "DEPLOY_FAILED"}, serve=500)
@@ -199,7 +199,7 @@ def test_the_client_sets_and_removes_a_failure(world: World, stand_in: RayStandI
     assert world.health().status == 200
 
 
-def test_a_failure_for_a_while_is_healed_whatever_happens(world: World, stand_in: RayStandIn) -> None:
+def test_failing_heals_also_after_an_exception(world: World, stand_in: RayStandIn) -> None:
     world.put()
 
     def goes_wrong() -> None:
@@ -212,21 +212,21 @@ def test_a_failure_for_a_while_is_healed_whatever_happens(world: World, stand_in
     assert world.health().status == 200
 
 
-def test_the_client_can_say_all_that_a_failure_is() -> None:
+def test_client_supports_all_fields_of_a_failure() -> None:
     assert set(FailureFields.__annotations__) == set(Failure.model_fields)
 
 
-def test_the_client_knows_whether_it_is_ready_and_what_checks(stand_in: RayStandIn) -> None:
+def test_client_reports_readiness_and_the_check(stand_in: RayStandIn) -> None:
     assert stand_in.ready()
     assert stand_in.checked_by() == "shape"
 
 
-def test_the_client_says_when_it_is_refused(stand_in: RayStandIn) -> None:
+def test_client_raises_when_a_request_is_refused(stand_in: RayStandIn) -> None:
     with pytest.raises(RayhelmError, match=r"refused DELETE /-/stand-in/models/Web\?"):
         stand_in.heal("models", "Web?")
 
 
-def test_the_client_says_when_nothing_is_there() -> None:
+def test_client_raises_when_no_stand_in_answers() -> None:
     with (
         reserve_port() as port,
         RayStandIn(f"http://127.0.0.1:{port}") as client,
@@ -238,7 +238,7 @@ def test_the_client_says_when_nothing_is_there() -> None:
 # -- over a restart ----------------------------------------------------------------------------------------------------
 
 
-def test_a_restart_forgets_nothing_where_there_is_a_folder(tmp_path: Path) -> None:
+def test_restart_with_a_folder_keeps_the_state(tmp_path: Path) -> None:
     before = World(tmp_path / "state")
     before.put()
     assert before.status() == "RUNNING"
@@ -253,7 +253,7 @@ def test_a_restart_forgets_nothing_where_there_is_a_folder(tmp_path: Path) -> No
     assert World(tmp_path / "state").health().status == 200
 
 
-def test_a_restart_forgets_everything_where_there_is_none() -> None:
+def test_restart_without_a_folder_loses_the_state() -> None:
     World().put()
     assert said(World().get())["applications"] == {}
 
@@ -285,14 +285,14 @@ def test_state_of_another_kind_is_refused_by_name(tmp_path: Path, file: str) -> 
         (["--kubeconfig", __file__], 2, "--port"),
     ],
 )
-def test_a_wrong_call_is_one_clear_message(arguments: list[str], code: int, said: str) -> None:
+def test_wrong_arguments_are_a_clear_error(arguments: list[str], code: int, said: str) -> None:
     answer = program(*arguments)
     assert answer.returncode == code
     assert said in answer.stderr
     assert "Traceback" not in answer.stderr
 
 
-def test_a_port_that_is_taken_is_one_clear_message(tmp_path: Path) -> None:
+def test_port_in_use_is_a_clear_error(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         answer = program("--port", str(port), "--kubeconfig", str(kubeconfig(tmp_path, "http://127.0.0.1:1")))

@@ -88,7 +88,7 @@ def test_skips_without_tools_are_allowed_only_in_a_run_without_tools(folder: Pat
 
 
 @pytest.mark.parametrize("workers", ["-n0", "-n1"])
-def test_a_later_run_runs_what_was_skipped_and_nothing_twice(folder: Path, workers: str) -> None:
+def test_later_run_runs_what_was_skipped_and_nothing_twice(folder: Path, workers: str) -> None:
     _, first = run_pytest(folder, ALL_ALLOWED, workers, "--record-completed=.cache/completed")
     assert "2 passed, 3 skipped" in first
     (folder / "tests" / "test_call.py").write_text("def test_a():\n    pass\ndef test_new():\n    pass\n")

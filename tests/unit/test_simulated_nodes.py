@@ -102,7 +102,7 @@ CLUSTERS = [(fleet, cluster) for fleet in FLEETS for cluster in rendered(fleet).
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
-def test_a_worker_may_stand_on_nodes_of_the_planned_pool_and_on_no_other(fleet: str, cluster: str) -> None:
+def test_worker_runs_only_on_nodes_of_the_planned_pool(fleet: str, cluster: str) -> None:
     nodes = [*simulated(rendered(fleet).loaded, cluster), *cpu_nodes(1)]
     workers = list(groups(rendered(fleet), cluster))
     assert workers
@@ -136,7 +136,7 @@ def test_every_gpu_of_the_pools_is_there(fleet: str, cluster: str) -> None:
 # -- pools and hosts ---------------------------------------------------------------------------------------------------
 
 
-def test_a_like_pool_gives_numbered_nodes_of_one_size() -> None:
+def test_like_pool_gives_numbered_nodes_of_one_size() -> None:
     nodes = simulated(load(f"fleet: one\npools: {{l4: {{gpu: L4-24GB, nodes: 3}}}}\nmodels: {MODEL}"))
     assert [node["metadata"]["name"] for node in nodes] == ["l4-0", "l4-1", "l4-2"]
     assert len({str(node["status"]) for node in nodes}) == 1
@@ -171,7 +171,7 @@ def test_hosts_of_one_name_in_two_pools_are_two_nodes() -> None:
     assert [pool_of(node) for node in nodes] == ["a", "b"]
 
 
-def test_a_host_name_that_the_fleet_selects_wins_over_the_node_s() -> None:
+def test_host_name_of_fleet_overrides_node_name() -> None:
     (node,) = [node for node in simulated(rendered("homelab").loaded) if pool_of(node) == "igpu"]
     assert node["metadata"]["labels"]["kubernetes.io/hostname"] == "mini"
 
@@ -213,7 +213,7 @@ def test_shares_of_a_gpu_are_pods_of_whole_gpus() -> None:
     assert rtx[0] == asked(rtx[1])["nvidia.com/gpu"] == room(node)["nvidia.com/gpu"] == 1
 
 
-def test_a_pool_s_tolerations_are_taints_that_its_pods_tolerate() -> None:
+def test_pool_s_tolerations_are_taints_that_its_pods_tolerate() -> None:
     found = of_text(f"""
         fleet: one
         {MAIN}
@@ -264,19 +264,19 @@ def test_each_of_two_clusters_has_its_own_pools() -> None:
     assert pools == {"main": {"dc", "workstations"}, "edge": {"edge-4090"}}
 
 
-def test_an_unknown_cluster_is_refused_with_those_that_there_are() -> None:
+def test_unknown_cluster_is_refused_with_known_ones() -> None:
     with pytest.raises(UsageError, match="no cluster `moon`; name one of: main, edge"):
         simulated(rendered("three-tiers").loaded, "moon")
     with pytest.raises(UsageError, match="moon"):
         volumes(rendered("three-tiers").loaded, "moon")
 
 
-def test_a_fleet_with_several_clusters_wants_one_named() -> None:
+def test_fleet_with_several_clusters_requires_a_cluster_name() -> None:
     with pytest.raises(UsageError, match="several clusters; name one of: main, edge"):
         simulated(rendered("three-tiers").loaded)
 
 
-def test_a_pool_that_no_chart_can_use_is_refused_with_its_line() -> None:
+def test_pool_that_no_chart_can_use_is_refused_with_its_line() -> None:
     loaded = load(f"fleet: one\npools:\n  tpu: {{gpu: TPU-v5e-16GB, nodes: 1}}\nmodels: {MODEL}")
     with pytest.raises(FleetError) as refused:
         simulated(loaded)
@@ -288,7 +288,7 @@ def test_a_pool_that_no_chart_can_use_is_refused_with_its_line() -> None:
 # -- many --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_thousand_gpus_are_125_nodes() -> None:
+def test_thousand_gpus_are_125_nodes() -> None:
     nodes = uniform()
     assert len({node["metadata"]["name"] for node in nodes}) == 125
     assert sum(room(node)["nvidia.com/gpu"] for node in nodes) == 1000
@@ -303,7 +303,7 @@ def test_many_nodes_of_a_gpu_that_nothing_knows_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("fleet", "cluster"), CLUSTERS)
-def test_a_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> None:
+def test_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> None:
     found = rendered(fleet)
     made = volumes(found.loaded, cluster)
     classes = {item["metadata"]["name"] for item in made if item["kind"] == "StorageClass"}
@@ -323,7 +323,7 @@ def test_a_volume_fits_each_claim_of_the_weights(fleet: str, cluster: str) -> No
 
 
 @pytest.mark.parametrize("gpu_kind", GPUS, ids=lambda gpu_kind: gpu_kind.id)
-def test_a_node_offers_the_resource_and_the_label_that_pods_ask_for(gpu_kind: GpuKind) -> None:
+def test_node_offers_the_resource_and_label_of_pods(gpu_kind: GpuKind) -> None:
     loaded = load(f"fleet: one\npools: {{pool: {{gpu: {gpu_kind.id}, nodes: 1, gpusPerNode: 2}}}}\nmodels: {MODEL}")
     (node,) = simulated(loaded)
     assert room(node)[gpu_kind.resource] == 2

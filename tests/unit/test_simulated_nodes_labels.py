@@ -26,7 +26,7 @@ def read(vendor: str) -> Labeler:
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_gpu_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_from(vendor: str) -> None:
+def test_gpus_of_labeler_file_are_in_the_catalog_with_a_source(vendor: str) -> None:
     for name, facts in read(vendor).gpus.items():
         gpu_kind = load_catalog().gpu(name)
         assert (gpu_kind.id, gpu_kind.vendor) == (name, vendor)
@@ -34,7 +34,7 @@ def test_a_gpu_of_the_file_is_one_of_the_catalog_and_says_where_its_facts_are_fr
 
 
 @pytest.mark.parametrize("vendor", VENDORS)
-def test_a_file_does_not_repeat_what_the_catalog_knows(vendor: str) -> None:
+def test_file_does_not_repeat_facts_of_the_catalog(vendor: str) -> None:
     for name, facts in read(vendor).gpus.items():
         assert not ("product" in facts and load_catalog().gpu(name).product_label), name
 
@@ -44,12 +44,12 @@ def test_every_compute_capability_of_the_catalog_has_a_family() -> None:
     assert used == read("nvidia").by_compute.keys()
 
 
-def test_a_label_that_the_labeller_could_not_read_is_left_out() -> None:
+def test_label_with_an_unknown_fact_is_omitted() -> None:
     assert "nvidia.com/gpu.memory" in labels_of(load_catalog().gpu("RTX-4090-24GB"), 1)
     assert "nvidia.com/gpu.memory" not in labels_of(load_catalog().gpu("DGX-Spark-128GB"), 1)
 
 
-def test_an_arc_gpu_has_no_product_label() -> None:
+def test_arc_gpu_has_no_product_label() -> None:
     labels = labels_of(load_catalog().gpu("Arc-A770-16GB"), 2)
     assert labels == {
         "intel.feature.node.kubernetes.io/gpu": "true",
@@ -63,13 +63,13 @@ def test_gaudi_is_no_gpu_and_has_no_labels_of_one() -> None:
     assert labels_of(load_catalog().gpu("Gaudi-3-128GB"), 8) == {}
 
 
-def test_an_amd_product_is_spelled_with_underscores() -> None:
+def test_amd_product_is_spelled_with_underscores() -> None:
     labels = labels_of(load_catalog().gpu("MI300X-192GB"), 8)
     assert labels["amd.com/gpu.product-name"] == "AMD_Instinct_MI300X_OAM"
     assert (labels["amd.com/gpu.vram"], labels["amd.com/gpu.cu-count"]) == ("192G", "304")
 
 
-def test_the_catalog_s_product_wins_over_the_file_s() -> None:
+def test_product_label_of_catalog_overrides_labeler_file() -> None:
     gpu_kind = load_catalog().gpu("MI300X-192GB").model_copy(update={"product_label": "AMD_Instinct_MI300X_VF"})
     assert facts_of(gpu_kind, 1)["product"] == "AMD_Instinct_MI300X_VF"
 
@@ -101,12 +101,12 @@ def test_stages_have_names_of_their_own_and_one_form() -> None:
     assert {(stage["apiVersion"], stage["kind"]) for stage in stages()} == {("kwok.x-k8s.io/v1alpha1", "Stage")}
 
 
-def test_a_node_says_that_it_is_alive_twice_before_it_is_called_dead() -> None:
+def test_node_heartbeats_are_twice_as_frequent_as_the_grace_period() -> None:
     (heartbeat,) = [stage for stage in stages() if stage["metadata"]["name"] == "node-heartbeat"]
     assert heartbeat["spec"]["delay"]["jitterDurationMilliseconds"] * 2 <= 50_000
 
 
-def test_the_documented_pod_health_values_are_those_of_the_stages() -> None:
+def test_documented_pod_health_values_are_those_of_the_stages() -> None:
     reported = {
         line.split("`")[1] for line in (STAGES / "README.md").read_text().splitlines() if line.startswith("| `")
     }
@@ -124,14 +124,14 @@ def test_the_documented_pod_health_values_are_those_of_the_stages() -> None:
 # -- command -----------------------------------------------------------------------------------------------------------
 
 
-def test_the_manifests_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_manifests_can_be_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(VALUES / "single-gpu" / "fleet.yaml"), "-o", "yaml", "--cpu-nodes", "1"]) == 0
     printed = list(yaml.safe_load_all(capsys.readouterr().out))
     assert [item["metadata"]["name"] for item in printed if item["kind"] == "Node"] == ["gpu-0", "without-gpus-0"]
     assert {item["kind"] for item in printed} == {"Node", "PersistentVolume"}
 
 
-def test_a_thousand_gpus_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_thousand_gpus_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--gpus", "1000", "--cpu-nodes", "0", "-o", "yaml"]) == 0
     assert capsys.readouterr().out.count("nvidia.com/gpu.present") == 125
 
@@ -151,7 +151,7 @@ def test_a_thousand_gpus_need_no_fleet(capsys: pytest.CaptureFixture[str]) -> No
         (["--gpus", "8"], 2, "no kubeconfig is set"),
     ],
 )
-def test_a_wrong_call_is_reported_in_words(
+def test_wrong_arguments_are_reported_clearly(
     arguments: list[str], code: int, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
@@ -166,7 +166,7 @@ SHARED = load(
 )
 
 
-def test_a_host_that_is_cut_by_mig_has_labels_for_each_profile() -> None:
+def test_host_with_mig_has_labels_for_each_profile() -> None:
     cut, _ = simulated(SHARED)
     labels = cut["metadata"]["labels"]
     assert labels["nvidia.com/gpu.product"] == "NVIDIA-H100-80GB-HBM3"
@@ -176,7 +176,7 @@ def test_a_host_that_is_cut_by_mig_has_labels_for_each_profile() -> None:
     assert labels["nvidia.com/gpu.replicas"] == "0"
 
 
-def test_a_host_whose_gpus_are_sliced_says_so_and_keeps_its_product_s_name() -> None:
+def test_host_with_time_slices_has_their_labels_and_product_name() -> None:
     _, lab = simulated(SHARED)
     labels = lab["metadata"]["labels"]
     assert (labels["nvidia.com/gpu.replicas"], labels["nvidia.com/gpu.sharing-strategy"]) == ("3", "time-slicing")

@@ -53,7 +53,7 @@ def ended(small: SmallCheckout) -> tuple[int, str]:
     return process.returncode, errors
 
 
-def test_a_program_is_built_once_and_says_its_place_its_expected_and_its_real_time(
+def test_build_prints_position_expected_and_real_time_once(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["alpha", "beta-one", "beta-two"], small.checkout) == 0
@@ -75,7 +75,7 @@ def test_only_what_is_missing_of_a_module_is_built(small: SmallCheckout) -> None
     assert build.endswith(" example.org/beta/beta-two")
 
 
-def test_a_build_has_the_tags_of_its_recipe_and_is_another_with_others(small: SmallCheckout) -> None:
+def test_build_has_the_tags_of_its_recipe_and_a_new_digest_with_others(small: SmallCheckout) -> None:
     assert main(["beta-two"], small.checkout) == 0
     assert " -tags=one,two " in small.builds[0]
     (note,) = small.root.rglob(".beta-two.pin")
@@ -95,9 +95,7 @@ def test_what_belongs_to_a_group_is_built_for_the_group_alone(small: SmallChecko
     assert not missing(small.checkout, group="team")
 
 
-def test_a_group_that_is_none_is_refused_with_those_that_there_are(
-    small: SmallCheckout, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_unknown_group_is_refused_with_known_ones(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     small.change("beta", group="team")
     assert main(["--group", "other"], small.checkout) == 2
     assert "unknown group other; known: team" in capsys.readouterr().err
@@ -109,7 +107,7 @@ def test_only_a_recipe_that_asks_for_it_is_built_with_a_c_compiler(small: SmallC
     assert "CGO_ENABLED=1" in (small.root / "go.env").read_text().splitlines()
 
 
-def test_the_version_is_stamped_and_nothing_may_change_the_pins(small: SmallCheckout) -> None:
+def test_version_is_linked_in_and_pins_cannot_change(small: SmallCheckout) -> None:
     small.env |= {"GOFLAGS": "-mod=vendor -tags=none", "GOROOT": "/nowhere", "GOOS": "plan9", "CGO_ENABLED": "1"}
     small.env |= {"GOPROXY": "https://mirror.example", "GOPRIVATE": "ours.example", "GOWORK": "/a/go.work"}
     assert main(["alpha"], small.checkout) == 0
@@ -129,7 +127,7 @@ def test_the_version_is_stamped_and_nothing_may_change_the_pins(small: SmallChec
     assert "GOROOT" not in seen
 
 
-def test_a_program_that_says_another_version_than_the_pinned_one_is_not_kept(
+def test_program_with_another_version_than_pinned_is_not_kept(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.go_builds(BUILDS.replace("v1.2.3", "v0.0.0"))
@@ -139,7 +137,7 @@ def test_a_program_that_says_another_version_than_the_pinned_one_is_not_kept(
     assert not small.unfinished()
 
 
-def test_a_variable_of_another_version_is_reported_and_nothing_is_built(
+def test_variable_of_another_version_is_reported_and_nothing_is_built(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.env["ALPHA"] = str(small.program("mine", "alpha", "7.0.1"))
@@ -169,7 +167,7 @@ def goes_on(small: SmallCheckout) -> None:
     assert not small.unfinished()
 
 
-def test_a_killed_build_leaves_nothing_that_counts_and_the_next_one_goes_on(small: SmallCheckout) -> None:
+def test_killed_build_leaves_no_program_and_next_one_continues(small: SmallCheckout) -> None:
     small.go_builds(f"{HALF}kill -9 $PPID")
     assert ended(small)[0] == -signal.SIGKILL
     assert small.unfinished(), "nothing was cleaned up"
@@ -177,7 +175,7 @@ def test_a_killed_build_leaves_nothing_that_counts_and_the_next_one_goes_on(smal
 
 
 @pytest.mark.parametrize("how", ["INT", "TERM"])
-def test_an_interrupted_build_clears_up_and_says_that_it_goes_on(how: str, small: SmallCheckout) -> None:
+def test_interrupted_build_cleans_up_and_reports_how_to_continue(how: str, small: SmallCheckout) -> None:
     # Go has to be ended too: it would wait forever.
     small.go_builds(f"{HALF}echo $$ >$CHECKOUT/pid; kill -{how} $PPID; exec sleep infinity")
     assert ended(small) == (130, "interrupted; `make tools` continues\n")
@@ -223,7 +221,7 @@ def test_what_was_built_before_the_interruption_stays(small: SmallCheckout) -> N
         ("a.go:1: undefined: b", "see Go's output above", "make tools"),
     ],
 )
-def test_a_failed_build_shows_the_end_of_gos_output_the_cause_and_the_next_step(
+def test_failed_build_shows_the_end_of_gos_output_cause_and_fix(
     said: str, cause: str, fix: str, small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.go_builds(f'echo "go: downloading a v1"; echo "a/b"; echo "{said}"; exit 1')
@@ -246,7 +244,7 @@ def test_too_little_disk_is_reported_before_anything_is_built(
     assert main(["alpha"], small.checkout) == 0
 
 
-def test_a_store_that_cannot_be_written_is_an_error_and_no_traceback(
+def test_unwritable_store_is_an_error_without_traceback(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (small.root / ".tools").write_text("a file in the place of the folder")
@@ -254,7 +252,7 @@ def test_a_store_that_cannot_be_written_is_an_error_and_no_traceback(
     assert "then: make tools" in capsys.readouterr().err
 
 
-def test_an_unknown_name_builds_nothing(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
+def test_unknown_name_builds_nothing(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["alpha", "pan"], small.checkout) == 2
     assert "unknown tool pan; known: alpha, beta-one" in capsys.readouterr().err
     assert not small.builds
@@ -265,9 +263,7 @@ def test_what_the_set_up_fetches_is_not_built(small: SmallCheckout, capsys: pyte
     assert "make setup" in capsys.readouterr().err
 
 
-def test_the_list_says_what_there_is_and_builds_nothing(
-    small: SmallCheckout, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_prints_tools_and_builds_nothing(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     small.built()
     assert main(["--list"], small.checkout) == 0
     rows = capsys.readouterr().out.splitlines()
@@ -324,7 +320,7 @@ def test_where_the_host_has_no_go_that_is_new_enough_it_comes_from_a_python_pack
 
 
 @pytest.mark.parametrize("host", ["1.24", "1.24.0", "1.100.1", "1.26-devel"])
-def test_a_go_of_the_host_that_is_new_enough_is_taken(host: str, small: SmallCheckout) -> None:
+def test_go_of_the_host_is_used_when_new_enough(host: str, small: SmallCheckout) -> None:
     small.env["GO_SAYS"] = host
     assert main(["alpha"], small.checkout) == 0
     assert not (small.root / ".tools" / "goroot").exists()
@@ -345,7 +341,7 @@ def test_half_an_installation_of_go_does_not_count(small: SmallCheckout) -> None
 # -- two at once -------------------------------------------------------------------------------------------------------
 
 
-def test_a_second_build_waits_for_the_first_and_says_so(small: SmallCheckout) -> None:
+def test_second_build_waits_for_the_first_with_a_message(small: SmallCheckout) -> None:
     with one_at_a_time(small.checkout.store / "go", "tools"):
         second = start(small)
         assert second.stdout
@@ -356,15 +352,13 @@ def test_a_second_build_waits_for_the_first_and_says_so(small: SmallCheckout) ->
     assert len(small.builds) == 1
 
 
-def test_a_bad_tools_file_is_an_error_and_no_traceback(
-    small: SmallCheckout, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_tools_file_is_an_error_without_traceback(small: SmallCheckout, capsys: pytest.CaptureFixture[str]) -> None:
     (small.root / "ci" / "tools" / "tools.yaml").write_text("modules: [")
     assert main([], small.checkout) == 1
     assert "tools.yaml" in capsys.readouterr().err
 
 
-def test_a_module_without_its_pin_is_an_error(small: SmallCheckout) -> None:
+def test_module_without_its_pin_is_an_error(small: SmallCheckout) -> None:
     (small.root / "ci" / "tools" / "alpha" / "go.mod").write_text("module ours/alpha\n")
     with pytest.raises(RayhelmError, match=r"alpha/go\.mod has no"):
         program("alpha", small.checkout)

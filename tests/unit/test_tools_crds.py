@@ -45,7 +45,7 @@ def test_what_is_here_is_not_fetched_again(small: SmallCheckout) -> None:
     assert len(small.go_log) == asked
 
 
-def test_a_module_with_another_checksum_is_refused_and_nothing_of_it_is_kept(
+def test_module_with_another_checksum_is_refused_and_not_kept(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     serves(small, "h1:evil=")
@@ -56,7 +56,7 @@ def test_a_module_with_another_checksum_is_refused_and_nothing_of_it_is_kept(
         crd_files("delta", checkout=small.checkout)
 
 
-def test_a_bundle_of_a_tool_has_the_version_and_the_checksum_of_that_tool(small: SmallCheckout) -> None:
+def test_bundle_of_a_tool_has_the_version_and_the_checksum_of_that_tool(small: SmallCheckout) -> None:
     serves(small, "h1:alpha=")
     assert main(["alphas"], small.checkout) == 0
     assert small.go_log[-1] == f"mod download -json example.org/alpha@v{VERSION}"
@@ -65,7 +65,7 @@ def test_a_bundle_of_a_tool_has_the_version_and_the_checksum_of_that_tool(small:
     assert main(["delta"], small.checkout) == 0
 
 
-def test_a_module_that_is_not_served_is_reported_with_its_cause(
+def test_unavailable_module_is_reported_with_its_cause(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small.go_downloads("""echo '{"Error": "reading https://mirror.example: 403 Forbidden"}'; exit 1""")
@@ -81,7 +81,7 @@ def test_go_that_says_nothing_is_reported(small: SmallCheckout, capsys: pytest.C
     assert "no such thing\nthe CRDs of delta 3.4.5 could not be fetched" in capsys.readouterr().err
 
 
-def test_a_module_without_crds_in_its_folder_is_an_error(
+def test_module_without_crds_in_its_folder_is_an_error(
     small: SmallCheckout, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for path in (small.root / "module" / "crds").glob("?.yaml"):
@@ -90,7 +90,7 @@ def test_a_module_without_crds_in_its_folder_is_an_error(
     assert "has no CRDs in crds" in capsys.readouterr().err
 
 
-def test_a_fetch_that_was_killed_does_not_count_and_is_cleared_up(small: SmallCheckout) -> None:
+def test_killed_fetch_is_removed_and_repeated(small: SmallCheckout) -> None:
     half = small.root / ".tools" / "crds" / ".fetching-half"
     half.mkdir(parents=True)
     (half / "a.yaml").write_text(CRD)
@@ -111,7 +111,7 @@ def test_crds_with_another_pinned_checksum_are_fetched_again(small: SmallCheckou
     assert crd_files("delta", checkout=small.checkout)
 
 
-def test_an_unknown_bundle_is_refused_with_those_that_there_are(small: SmallCheckout) -> None:
+def test_unknown_bundle_is_refused_with_known_ones(small: SmallCheckout) -> None:
     with pytest.raises(UsageError, match="unknown CRDs cups; known: delta, alphas"):
         crd_files("cups", checkout=small.checkout)
 
@@ -132,7 +132,7 @@ def test_another_version_without_the_variable_is_missing_by_its_name(small: Smal
         crd_files("delta", "4.0.0", small.checkout)
 
 
-def test_a_variable_whose_folder_lacks_the_version_is_an_error(small: SmallCheckout) -> None:
+def test_variable_whose_folder_lacks_the_version_is_an_error(small: SmallCheckout) -> None:
     small.env["RAYHELM_CRDS"] = str(small.root)
     with pytest.raises(MissingError, match=r"has no delta-4\.0\.0/\*\.yaml"):
         crd_files("delta", "4.0.0", small.checkout)

