@@ -37,7 +37,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("text", GOOD)
-def test_a_block_is_taken_as_python_takes_it(text: str) -> None:
+def test_block_follows_python_semantics(text: str) -> None:
     assert ip_interface(READ.validate_python(text))
 
 

@@ -45,7 +45,7 @@ def test_every_refusal_of_the_chart_names_a_key(chart: Chart) -> None:
 
 
 @bad_of("chart")
-def test_the_chart_refuses_it_and_says_how_to_fix_it(chart: Chart, name: str, bad: Values) -> None:
+def test_chart_refuses_bad_values_with_a_fix(chart: Chart, name: str, bad: Values) -> None:
     problem = chart.refused(name, bad)
     assert problem.rule == name
     assert problem.fix
@@ -54,7 +54,7 @@ def test_the_chart_refuses_it_and_says_how_to_fix_it(chart: Chart, name: str, ba
 
 
 @bad_of("chart")
-def test_a_fix_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, bad: Values) -> None:
+def test_fix_is_yaml_that_can_be_pasted_or_a_command(chart: Chart, name: str, bad: Values) -> None:
     fix = chart.refused(name, bad).fix
     if not fix.startswith("helm "):
         loaded = yaml.safe_load(fix)
@@ -75,19 +75,19 @@ def test_fix_is_accepted(chart: Chart, name: str, bad: Values) -> None:
 
 
 @bad_of("schema")
-def test_the_schema_refuses_it(chart: Chart, name: str, bad: Values) -> None:
+def test_schema_refuses_bad_values(chart: Chart, name: str, bad: Values) -> None:
     assert "don't meet the specifications of the schema" in chart.refused(name, bad).message
 
 
 @bad_of("model")
-def test_the_model_refuses_it(chart: Chart, name: str, bad: Values) -> None:
+def test_values_model_refuses_bad_values(chart: Chart, name: str, bad: Values) -> None:
     with pytest.raises(ValidationError):
         chart.model.model_validate(over(chart.smallest(), bad))
 
 
 @pytest.mark.parametrize("helm", HELMS)
 @each_chart
-def test_the_schema_refuses_null_for_every_key_that_has_a_default(chart: Chart, helm: str) -> None:
+def test_schema_refuses_null_for_every_key_that_has_a_default(chart: Chart, helm: str) -> None:
     """`a: null` in an overlay removes the key before the schema sees it, so every such key has to be required."""
     found = list(sections(values_schema(chart.model, chart.name)))
     assert sum(len(keys) for _, keys in found) > 10

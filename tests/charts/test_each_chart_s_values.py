@@ -44,7 +44,7 @@ def test_values_yaml_holds_every_default(chart: Chart) -> None:
 
 
 @each_example
-def test_an_example_is_what_the_model_takes_and_gives(chart: Chart, name: str) -> None:
+def test_example_matches_the_model(chart: Chart, name: str) -> None:
     values = chart.model.model_validate(example(name))
     dumped = values.model_dump(by_alias=True, exclude_none=True, mode="json")
     assert chart.model.model_validate(dumped) == values
@@ -110,7 +110,7 @@ def test_every_key_has_a_meaning(chart: Chart) -> None:
 
 
 @each_chart
-def test_the_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> None:
+def test_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> None:
     parts = chart.text(chart.smallest()).split("---\n")
     text = "---\n".join(part for part in parts if not chart.apart or chart.apart not in part.partition("\n")[0])
     golden = HERE / f"golden/{chart.name}.yaml"
@@ -120,7 +120,7 @@ def test_the_smallest_values_render_what_the_golden_file_shows(chart: Chart) -> 
 
 
 @each_chart
-def test_the_smallest_values_of_the_readme_render(chart: Chart) -> None:
+def test_smallest_values_of_the_readme_render(chart: Chart) -> None:
     (values,) = re.findall(r"## The smallest values\n\n```yaml\n(.*?)```", chart.readme, re.DOTALL)
     assert {item["kind"] for item in chart.objects(yaml.safe_load(values))} >= chart.shows
 
@@ -130,7 +130,7 @@ def test_the_smallest_values_of_the_readme_render(chart: Chart) -> None:
     ("chart", "setting"),
     [pytest.param(chart, setting, id=f"{chart}-{setting}") for chart in CHARTS for setting in chart.settings],
 )
-def test_a_number_of_the_command_line_is_the_number_of_a_file(chart: Chart, setting: str, helm: str) -> None:
+def test_option_and_file_accept_the_same_numbers(chart: Chart, setting: str, helm: str) -> None:
     """Helm reads `--set` as int64 and files as float64, and templates compare neither with the other."""
     path, _, value = setting.partition("=")
     keys_ = path.split(".")

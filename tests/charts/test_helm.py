@@ -22,7 +22,7 @@ def script(path, version):
     return path
 
 
-def test_the_one_that_is_named_wins(monkeypatch):
+def test_named_cluster_is_selected(monkeypatch):
     monkeypatch.setenv("HELM", str(HELMS["3"]))
     assert helm.find_helm() == HELMS["3"]
 
@@ -54,7 +54,7 @@ def test_schema_errors_are_reported_without_a_rule():
     assert problem.rule == ""
 
 
-def test_a_broken_rule_names_the_file_it_was_written_in(tmp_path):
+def test_violated_rule_names_its_file(tmp_path):
     file = tmp_path / "values.yaml"
     file.write_text("auth: {mode: disabled}\n")
     with pytest.raises(FleetError) as caught:
