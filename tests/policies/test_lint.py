@@ -261,3 +261,10 @@ def test_lint_refuses_options_that_would_have_no_effect(
     for option in ("--serve", "--no-serve"):
         answer = run(capsys, monkeypatch, "lint", good, option)
         assert (answer.code, f"`{option}` is for a fleet" in answer.err) == (2, True)
+
+
+def test_object_with_a_field_of_the_wrong_type_is_refused_in_plain_words(tmp_path: Path) -> None:
+    item = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": 5}}
+    found = problems(written(tmp_path, item))
+    assert any("does not have the form that policy" in problem.message for problem in found)
+    assert all(problem.fix for problem in found)

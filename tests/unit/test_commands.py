@@ -409,3 +409,39 @@ def test_plan_warns_of_everything_that_render_and_lint_refuse(rayhelm: Rayhelm, 
 @pytest.mark.parametrize("path", FLEETS)
 def test_plan_of_a_reference_fleet_has_no_problems(rayhelm: Rayhelm, path: str) -> None:
     assert json.loads(rayhelm("plan", path, "--format", "json").out)["problems"] == []
+
+
+def test_help_ends_quietly_when_the_pipe_is_closed() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    ended = subprocess.run([*RAYHELM, "--help"], stdout=writer, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(writer)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["up", "down"])
+def test_state_that_is_a_file_is_wrong_usage(rayhelm: Rayhelm, fleet: Path, command: str) -> None:
+    answer = rayhelm(command, *([str(fleet)] if command == "up" else []), "--state", str(fleet))
+    assert answer.code == 2
+    assert f"`--state {fleet}` is a file" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--kv-cache-dtype", "fp7"], "write `--kv-cache-dtype auto`"),
+        (["--pp", "2", "--layers", "1,2"], "write `--layers 18,18`"),
+    ],
+)
+def test_fit_names_the_option_that_fixes_a_setting(rayhelm: Rayhelm, arguments: list[str], message: str) -> None:
+    answer = rayhelm("fit", "--model", "Qwen/Qwen3-8B", "--gpu", "L4-24GB", *arguments)
+    assert (answer.code, message in answer.err) == (2, True)
+
+
+def test_problem_in_a_config_json_names_its_line(rayhelm: Rayhelm, fleet: Path) -> None:
+    (fleet.parent / "config.json").write_text('{\n "architectures": ["LlamaForCausalLM"],\n "hidden_size": "wide"\n}')
+    text = fleet.read_text()
+    fleet.write_text(text.replace("    source:", "    architecture: ./config.json\n    source:", 1))
+    answer = rayhelm("plan", str(fleet))
+    assert answer.code == 1
+    assert f"{fleet.parent / 'config.json'}:3: hidden_size: is 'wide'" in answer.err

@@ -85,7 +85,9 @@ class Fix:
         """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
         above = self.path.rpartition(".")[0]
         near = (path, path.rpartition(".")[0])
-        if self.command or not above or not path or self.path == path or self.replaces == path or above in near:
+        if self.command or self.is_removal or not above or not path or path in (self.path, self.replaces):
+            return str(self)
+        if above in near:
             return str(self)
         lines = str(self)
         for step in reversed(above.split(".")):

@@ -77,7 +77,7 @@ def _find_violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[
         if not all(_compute_value(condition, data) for condition in policy.conditions):
             return
     except _EvaluationError as error:
-        yield _parse_violation(policy, str(error))
+        yield _report_unreadable(policy, error)
         return
     for name, expression in policy.variables:
         try:
@@ -90,7 +90,7 @@ def _find_violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[
             if _compute_value(validation.expression, data) is not True:
                 yield _parse_violation(policy, _build_message(validation, data))
         except _EvaluationError as error:
-            yield _parse_violation(policy, str(error))
+            yield _report_unreadable(policy, error)
 
 
 def _build_message(validation: Validation, data: Mapping[str, Any]) -> str:
@@ -108,6 +108,15 @@ def _parse_violation(policy: AdmissionPolicy, message: str) -> PolicyViolation:
         return PolicyViolation(policy.name, message, policy.actions)
     rule, what, fix = found["rule"], found["what"], found["fix"]
     return PolicyViolation(policy.name, message, policy.actions, rule, what, fix, policy.fields.get(rule, ()))
+
+
+def _report_unreadable(policy: AdmissionPolicy, error: "_EvaluationError") -> PolicyViolation:
+    """Return the violation by an object whose form the policy cannot read, such as a text where a list belongs."""
+    message = (
+        f"the object does not have the form that policy {policy.name} reads, so the API server refuses it; CEL: {error}"
+    )
+    fix = "kubectl apply --dry-run=server -f FILE   # names the field with a wrong type"
+    return PolicyViolation(policy.name, str(error), policy.actions, what=message, fix=fix)
 
 
 class _EvaluationError(Exception):

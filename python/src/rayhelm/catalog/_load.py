@@ -67,8 +67,9 @@ class CatalogFolder(Generic[Record]):
         spelled = {stem(known): known for entry in self.all() for known in names(entry)}
         near = [spelled[found] for found in difflib.get_close_matches(stem(name), spelled, n=3, cutoff=0.4)]
         why = "" if near else f"an example; `rayhelm catalog {self._folder.name}` lists all"
-        first, *others = (Fix(value=known, why=why) for known in near or [entry.id for entry in self.all()[:3]])
-        return Problem(f"unknown {self._label} {shown(name)}", fix=first, alternatives=tuple(others))
+        first, *others = near or [entry.id for entry in self.all()[:3]]
+        message = f"unknown {self._label} {shown(name)}"
+        return Problem(message, fix=Fix(value=first, why=why), alternatives=tuple(Fix(value=other) for other in others))
 
 
 def names(entry: GpuKind | MigTable | Checkpoint | NetworkKind) -> Iterator[str]:

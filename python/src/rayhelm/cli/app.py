@@ -59,7 +59,7 @@ def main() -> None:
     # Importing creates many objects that stay; scanning them again and again took a tenth of `rayhelm plan`.
     gc.set_threshold(50_000, 20, 20)
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(_run())
     except _WRONG_USAGE as error:
         _describe_plainly(error)
         if format_of(error.ctx) is Format.json:
@@ -69,6 +69,15 @@ def main() -> None:
         sys.exit(2)
     except (KeyboardInterrupt, typer.Abort):
         sys.exit(130)
+
+
+def _run() -> Any:
+    """Run the command, and return its exit code. Only a closed pipe makes click exit by itself, with 1."""
+    try:
+        return app(standalone_mode=False)
+    except SystemExit:
+        _discard_output()
+        return 0
 
 
 def _describe_plainly(error: Any) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rayhelm.catalog.model import Checkpoint
+    from rayhelm.errors import Problem
     from rayhelm.planner.memory.fit import Fit
 
 __all__ = ["fit_command"]
@@ -59,22 +60,27 @@ def fit_command(
     from rayhelm.catalog import load_catalog
     from rayhelm.planner.memory.fit import fit
 
-    answer = fit(
-        _model(model, config),
-        [_name("--gpu", partial(load_catalog().gpu, name)) for name in gpu],
-        tp,
-        pp,
-        gpu_memory_utilization=gpu_memory_utilization,
-        max_model_len=max_model_len,
-        max_num_seqs=max_num_seqs,
-        max_num_batched_tokens=max_num_batched_tokens,
-        kv_cache_dtype=kv_cache_dtype,
-        enforce_eager=enforce_eager,
-        vllm_version=vllm_version,
-        share=gpu_fraction,
-        partition=_partition(layers),
-        catalog=load_catalog(),
-    )
+    checkpoint, partition = _model(model, config), _partition(layers)
+    gpus = [_name("--gpu", partial(load_catalog().gpu, name)) for name in gpu]
+    try:
+        answer = fit(
+            checkpoint,
+            gpus,
+            tp,
+            pp,
+            gpu_memory_utilization=gpu_memory_utilization,
+            max_model_len=max_model_len,
+            max_num_seqs=max_num_seqs,
+            max_num_batched_tokens=max_num_batched_tokens,
+            kv_cache_dtype=kv_cache_dtype,
+            enforce_eager=enforce_eager,
+            vllm_version=vllm_version,
+            share=gpu_fraction,
+            partition=partition,
+            catalog=load_catalog(),
+        )
+    except FleetError as error:
+        raise UsageError("\n".join(map(_as_option, error.problems))) from None
     if format is Format.json:
         print(answer.model_dump_json(indent=2))
         return
@@ -114,6 +120,16 @@ def _name(option: str, find: "Callable[[], Found]") -> "Found":
         advice = [fix.why for fix in problem.alternatives if fix.is_advice]
         hint = f"; write for example {' or '.join(f'`{option} {name}`' for name in names)}" if names else ""
         raise UsageError("\n".join([f"{problem.message}{hint}", *advice])) from None
+
+
+def _as_option(problem: "Problem") -> str:
+    """The message and the fix of a wrong setting, as an option of this command."""
+    if not isinstance(problem.fix, Fix) or problem.fix.command or not problem.fix.path:
+        return str(problem)
+    value = problem.fix.value
+    written = ",".join(map(str, value)) if isinstance(value, list) else value
+    why = f" ({problem.fix.why})" if problem.fix.why else ""
+    return f"{problem.message}; write `--{problem.fix.path.replace('_', '-')} {written}`{why}"
 
 
 def _show(answer: "Fit") -> None:

@@ -102,9 +102,12 @@ def up_command(
 
 
 def open_state(folder: Path | None) -> "EndpointState":
-    """Return the state of the endpoint in `folder`, or in the default folder."""
+    """Return the state of the endpoint in `folder`, or in the default folder. Raises UsageError for a file."""
+    from rayhelm.errors import UsageError
     from rayhelm.local.state import EndpointState, default_folder
 
+    if folder and folder.exists() and not folder.is_dir():
+        raise UsageError(f"`--state {folder}` is a file; write a folder, for example `--state {folder}-state`")
     return EndpointState((folder or default_folder()).absolute())
 
 
