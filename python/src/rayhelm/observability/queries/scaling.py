@@ -12,6 +12,7 @@ __all__ = [
     "deployment_status",
     "desired_replicas",
     "failed_node_launches",
+    "first_tokens_by_replica",
     "health_check_failures",
     "healthy_replicas",
     "initialization_time",
@@ -22,8 +23,10 @@ __all__ = [
     "queue_signal",
     "replica_starts",
     "requests_per_replica",
+    "scraped_deployments",
     "target_replicas",
     "target_requests_per_replica",
+    "waiting_by_replica",
 ]
 
 RUNNING, HEALTHY = 6, 6
@@ -138,3 +141,24 @@ def pending_nodes(scope: Scope, by: By = (*SERVICE, "NodeType")) -> str:
 def failed_node_launches(scope: Scope, window: str = WINDOW, by: By = SERVICE) -> str:
     """Ray nodes in the window that could not be created. No data without Ray's autoscaler."""
     return blocks.increase("autoscaler_failed_create_nodes_total", scope, window, by=by)
+
+
+@query(unit="count", idle="value")
+def scraped_deployments(scope: Scope, by: By = ()) -> str:
+    """Deployments that Prometheus knows; no data if it does not scrape the service. For the scaling policy."""
+    return blocks.aggregate("count", blocks.vector(TARGET, scope), by)
+
+
+@query(unit="requests", idle="no data")
+def waiting_by_replica(scope: Scope, window: str = "60s", by: By = ("ReplicaId",)) -> str:
+    """Requests that wait in the engine of a replica, averaged over the window. For the scaling policy, which takes a
+    missing replica for an idle one."""
+    name = "ray_vllm_num_requests_waiting"
+    return blocks.gauge(name, scope, by=by, over="avg_over_time", window=window, zero=False)
+
+
+@query(unit="requests", idle="no data")
+def first_tokens_by_replica(scope: Scope, window: str = "120s", by: By = ("ReplicaId", "le")) -> str:
+    """First tokens in the window by replica and bound of the time to first token. For the scaling policy."""
+    name = "ray_vllm_time_to_first_token_seconds"
+    return blocks.aggregate("sum", blocks.vector(name, scope, suffix="_bucket", over="increase", window=window), by)

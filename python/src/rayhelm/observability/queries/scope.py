@@ -25,6 +25,8 @@ class Scope:
     owner: str = ""
     """Tenant that owns the service."""
     gateway: str = ""
+    session: str = ""
+    """Ray cluster, by Ray's `SessionName`: during an upgrade a service has two."""
     text: str = ""
     """Matchers as text, for templates of other programs: `<<.LabelMatchers>>`."""
 
@@ -60,6 +62,7 @@ class Scope:
             SERVICE_LABEL: self.service,
             OWNER_LABEL: self.owner,
             GATEWAY_LABEL: self.gateway,
+            "SessionName": self.session,
             "model_name": self.model,
             "tenant": self.tenant,
         }
