@@ -7,7 +7,8 @@ import signal
 import subprocess
 import tempfile
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from rayhelm.errors import MissingError
@@ -64,34 +65,65 @@ def _run_go_build(
     command = [str(go), "build", *flags, "-o", target, *(module.recipe.programs[tool.name] for tool in wanted)]
     env = environment(checkout) | {"GOTMPDIR": str(scratch), "CGO_ENABLED": "1" if module.recipe.cgo else "0"}
     said: deque[str] = deque(maxlen=30)
-    with subprocess.Popen(
-        command,
-        cwd=module.folder,
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        errors="replace",
-        start_new_session=True,
-    ) as process:
-        assert process.stdout
-        try:
-            compiled = 0
-            for line in map(str.rstrip, process.stdout):
-                if line.startswith("go: downloading "):
-                    progress.doing = line.removeprefix("go: ")
-                elif line and " " not in line and ":" not in line:
-                    compiled += 1
-                    progress.doing = f"{compiled} packages compiled"
-                else:
-                    said.append(line)
-        except BaseException:
+    process = None
+    try:
+        with _deferred_interrupts():
+            process = subprocess.Popen(
+                command,
+                cwd=module.folder,
+                env=env,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                errors="replace",
+                start_new_session=True,
+            )
+        _follow(process, progress, said)
+        process.wait()
+    except BaseException:
+        if process:
             _stop(process)
-            raise
+        raise
+    finally:
+        if process and process.stdout:
+            process.stdout.close()
     if process.returncode:
         end = "\n".join(said)
         cause, fix = diagnosis(end)
         raise MissingError(f"{end}\n{module.name} {module.version} could not be built: {cause}", fix)
+
+
+@contextmanager
+def _deferred_interrupts() -> Iterator[None]:
+    """Raise KeyboardInterrupt for ctrl-C and SIGTERM at the end of the block only.
+
+    Inside it a process starts: an interruption before its handle exists would leave it running.
+    """
+    caught: list[int] = []
+    before = {
+        name: signal.signal(name, lambda number, _: caught.append(number)) for name in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)
+    if caught:
+        raise KeyboardInterrupt
+
+
+def _follow(process: subprocess.Popen[str], progress: Progress, said: deque[str]) -> None:
+    """Read the output of Go up to its end: show the progress, and keep the other lines."""
+    assert process.stdout
+    compiled = 0
+    for line in map(str.rstrip, process.stdout):
+        if line.startswith("go: downloading "):
+            progress.doing = line.removeprefix("go: ")
+        elif line and " " not in line and ":" not in line:
+            compiled += 1
+            progress.doing = f"{compiled} packages compiled"
+        else:
+            said.append(line)
 
 
 def _stop(process: subprocess.Popen[str]) -> None:
@@ -99,6 +131,8 @@ def _stop(process: subprocess.Popen[str]) -> None:
 
     Popen itself waits only 0.25 s after ctrl-C: Go would still write into a folder that is being removed.
     """
+    if process.returncode is not None:
+        return
     os.killpg(process.pid, signal.SIGTERM)
     try:
         process.wait(timeout=10)
