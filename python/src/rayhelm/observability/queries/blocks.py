@@ -31,6 +31,7 @@ __all__ = [
     "increase",
     "or_zero",
     "quantile",
+    "quantile_of_rare",
     "rate",
     "ratio",
     "share_within",
@@ -165,8 +166,22 @@ def _offset(text: str, window: str) -> str:
 
 def quantile(q: float, name: str, scope: Scope, window: str, *matchers: str, by: By) -> str:
     """A quantile of a histogram in its base unit. No data without observations in the window."""
-    buckets = _joined(vector(name, scope, *matchers, suffix="_bucket", over="rate", window=window), name, scope, by)
-    text = f"histogram_quantile({q}, {aggregate('sum', buckets, ['le', *by])})"
+    return _quantile(q, vector(name, scope, *matchers, suffix="_bucket", over="rate", window=window), name, scope, by)
+
+
+def quantile_of_rare(q: float, name: str, scope: Scope, window: str, *matchers: str, by: By) -> str:
+    """A quantile of a histogram that gets few observations, often one per series, such as the start of a replica.
+
+    `rate` does not see the first observation of a series, so a series that is new in the window counts with all that it
+    has.
+    """
+    grown = vector(name, scope, *matchers, suffix="_bucket", over="increase", window=window)
+    now = vector(name, scope, *matchers, suffix="_bucket")
+    return _quantile(q, f"({now} unless {_offset(now, window)} or {grown})", name, scope, by)
+
+
+def _quantile(q: float, buckets: str, name: str, scope: Scope, by: By) -> str:
+    text = f"histogram_quantile({q}, {aggregate('sum', _joined(buckets, name, scope, by), ['le', *by])})"
     # Without observations the quantile is NaN, which `>= 0` drops.
     return f"{in_base_unit(text, load_metrics()[name])} >= 0"
 

@@ -97,14 +97,14 @@ def queue_signal(scope: Scope, by: By = DEPLOYMENT, limit: float = 2) -> str:
 @query(unit="seconds", idle="no data")
 def cold_start_time(scope: Scope, window: str = "1d", by: By = DEPLOYMENT, q: float = 0.95) -> str:
     """Quantile of the time from the creation of a replica until it is ready. Values above 240 s are not resolved."""
-    return blocks.quantile(q, "ray_serve_replica_startup_latency_ms", scope, window, by=by)
+    return blocks.quantile_of_rare(q, "ray_serve_replica_startup_latency_ms", scope, window, by=by)
 
 
 @query(unit="seconds", idle="no data")
 def initialization_time(scope: Scope, window: str = "1d", by: By = DEPLOYMENT, q: float = 0.95) -> str:
     """Quantile of the time that the constructor of a replica takes, with the load of the weights. Values above 240 s
     are not resolved."""
-    return blocks.quantile(q, "ray_serve_replica_initialization_latency_ms", scope, window, by=by)
+    return blocks.quantile_of_rare(q, "ray_serve_replica_initialization_latency_ms", scope, window, by=by)
 
 
 @query(unit="count", idle="zero", first=True)
