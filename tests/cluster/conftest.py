@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     ours = [item for item in items if HERE in item.path.parents]
     for item in ours:
         item.add_marker(pytest.mark.cluster)
-        # A pod takes seconds on a quiet computer, and a loaded one has to come to its end too.
+        # A pod takes seconds on a quiet computer, but tests must also end on a loaded one.
         item.add_marker(pytest.mark.timeout(900))
     if ours and (reason := _why_not(config)):
         for item in ours:

@@ -1,6 +1,6 @@
 """What the chart refuses at render is indeed refused, or breaks, in a cluster; and nothing that it renders is.
 
-data/refused.yaml says of every rule whose it is, and of those of Kubernetes and KubeRay what becomes of it.
+data/refused.yaml has the owner of every rule, and the result for rules of Kubernetes and KubeRay.
 """
 
 from collections.abc import Iterator

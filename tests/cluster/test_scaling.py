@@ -226,7 +226,7 @@ def test_before_its_first_request_a_service_has_each_number(world: World, name: 
 
 
 def test_time_to_first_token_includes_the_first_requests_of_a_series(world: World) -> None:
-    """The recorded buckets never grow: all that there is came with the series' first sample."""
+    """The recorded buckets never grow: all samples were in the first scrape of the series."""
     world.chat.text = FRESH
     world.number_becomes("rayhelm_ttft_seconds", 0)
     buckets = "present_over_time(ray_vllm_time_to_first_token_seconds_bucket[1m])"

@@ -53,7 +53,7 @@ def test_pods_are_scheduled_up_to_the_number_of_parts(resource: str, machines: F
     with cluster.namespace({}) as name:
         cluster.apply(*(pod(f"p{number}", resource) for number in range(OFFERED[resource] + 1)), namespace=name)
         eventually(lambda: placed(cluster, name) == OFFERED[resource], f"{OFFERED[resource]} pods with {resource}")
-        stays(lambda: placed(cluster, name) == OFFERED[resource], "a pod has a part that there is not", seconds=3)
+        stays(lambda: placed(cluster, name) == OFFERED[resource], "a pod has a part that does not exist", seconds=3)
         words = f"Insufficient {resource}"
         eventually(lambda: words in str(waiting(cluster, name)), words, shows=lambda: waiting(cluster, name))
 

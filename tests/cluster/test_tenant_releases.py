@@ -78,7 +78,7 @@ def test_helm_4_makes_the_namespace_and_helm_3_does_in_two_steps(fresh: Tenant) 
 
 @contextmanager
 def suppress_refused(words: str) -> Iterator[None]:
-    """Helm may say these words, or have come to its end."""
+    """Wait until Helm prints the text or exits."""
     try:
         yield
     except Refused as error:

@@ -60,7 +60,7 @@ def through_grafana(dashboard: Json) -> Json:
     return back
 
 
-def test_the_six_dashboards_exist() -> None:
+def test_all_six_dashboards_exist() -> None:
     assert set(NAMES) >= {"autoscaling", "fleet", "gateway", "gpu", "ray-cluster", "service"}
 
 
@@ -166,7 +166,7 @@ def test_units_are_grafana_s_or_texts_behind_the_number() -> None:
     assert {unit for unit in UNITS.values() if not unit.startswith("suffix: ")} <= known
 
 
-def test_a_value_of_a_code_has_a_text_or_its_panel_explains_it(found: Json) -> None:
+def test_code_values_have_a_text_or_an_explanation(found: Json) -> None:
     for panel in panels(found):
         defaults = panel["fieldConfig"]["defaults"]
         if defaults["unit"] == "none" and panel["type"] != "table":

@@ -149,7 +149,7 @@ def test_time_to_first_token_includes_the_first_requests_of_a_series(tmp_path: P
 
 
 def test_time_to_first_token_of_an_idle_service_is_zero(tmp_path: Path) -> None:
-    """The adapter would turn NaN into the most negative number that there is."""
+    """The adapter would turn NaN into the smallest number."""
     series = [
         stays(CHAT),
         *(first_tokens(f"0+{n}x10 {10 * n}x80", le) for n, le in ((0, "0.5"), (9, "1.0"), (9, "+Inf"))),

@@ -47,6 +47,11 @@ def test_prose_check_passes_on_plain_text(prose: ModuleType, capsys: pytest.Capt
         ("limits.lostAnswers: true, callersOf: 1", "'callers'"),
         ("def open_door(): ...", "'door'"),
         ("A way past\nthe gateway.", "'way past'"),
+        ("It names the groups that there are.", "'that there are'"),
+        ("The table has the rule and whose it is.", "'whose it is'"),
+        ("A second build goes on where it stopped.", "'goes on where'"),
+        ("The start did not come to its end.", "'come to its end'"),
+        ("A version as helm takes it.", "'as helm takes it'"),
         ("The color is the colour.", "'colour'"),
         ("It recieves a request.", "'recieves'"),
     ],
@@ -105,7 +110,33 @@ def test_names_check_finds_a_test_name_of_81_characters(prose: ModuleType, tmp_p
     (tmp_path / "tests").mkdir()
     path = tmp_path / "tests/test_a.py"
     path.write_text(f"def test_{'a' * 75}(): ...\n")
-    assert list(names.find_long_tests(tmp_path)) == []
+    assert list(names.find_wrong_tests(tmp_path)) == []
     path.write_text(f"def test_{'a' * 76}(): ...\n")
-    (problem,) = names.find_long_tests(tmp_path)
+    (problem,) = names.find_wrong_tests(tmp_path)
     assert problem.startswith("tests/test_a.py:1: test_aaa")
+
+
+@pytest.mark.parametrize("name", ["test_a_gateway_retries", "test_an_edit_is_refused", "test_the_plan_fits"])
+def test_names_check_finds_a_test_name_with_an_article(prose: ModuleType, tmp_path: Path, name: str) -> None:
+    names = importlib.import_module("prose.names")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_one.py").write_text(f"def {name}(): ...\n")
+    (problem,) = names.find_wrong_tests(tmp_path)
+    assert f"{name} begins with an article" in problem
+
+
+@pytest.mark.parametrize("text", ["What is there of it.", "Whether it fits.", "Makes the image.", "By name."])
+def test_names_check_finds_a_docstring_without_imperative(prose: ModuleType, tmp_path: Path, text: str) -> None:
+    names = importlib.import_module("prose.names")
+    (tmp_path / "testbed").mkdir()
+    (tmp_path / "testbed" / "one.py").write_text(f'def load():\n    """{text}"""\n')
+    (problem,) = names.find_wrong_docstrings(tmp_path)
+    assert problem.startswith("testbed/one.py:1: docstring of load begins with ")
+
+
+def test_names_check_accepts_imperatives_and_properties(prose: ModuleType, tmp_path: Path) -> None:
+    names = importlib.import_module("prose.names")
+    (tmp_path / "testbed").mkdir()
+    text = 'def load():\n    """Load it."""\n@property\ndef size(self):\n    """What it is."""\n'
+    (tmp_path / "testbed" / "one.py").write_text(text)
+    assert list(names.find_wrong_docstrings(tmp_path)) == []

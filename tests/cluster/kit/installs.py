@@ -40,7 +40,7 @@ class Install:
 
     @property
     def ray_cluster(self) -> str:
-        """The UID of the only one that there is."""
+        """Return the UID of the only RayCluster."""
         (found,) = self.cluster.all("RayCluster", self.namespace)
         return str(found["metadata"]["uid"])
 

@@ -109,7 +109,7 @@ def _partition(layers: str | None) -> tuple[int, ...] | None:
 
 
 def _name(option: str, find: "Callable[[], Found]") -> "Found":
-    """What `find` finds for the name in an option. Raises UsageError with the nearest names if there is none."""
+    """Call `find` for the name in an option. Raises UsageError with the nearest names if there is none."""
     try:
         return find()
     except FleetError as error:

@@ -127,7 +127,7 @@ def up_services(rendered: "Rendered", wanted: str | None) -> list[str]:
 
 
 def _is_duplicate(rendered: "Rendered", service: str) -> bool:
-    """Whether a service only holds other placements or versions of models that are served here already."""
+    """Return whether a service only has other placements or versions of models that are already served here."""
     plans = rendered.plan.of_service(service)
     if any(plan.served_as == plan.model for plan in plans):
         return False

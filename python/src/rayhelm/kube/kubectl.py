@@ -33,8 +33,8 @@ class Kubectl:
     """kubectl against one cluster."""
 
     def __init__(self, program: Path, kubeconfig: Path | None, *, context: str = "", run: str = "") -> None:
-        """Without `kubeconfig`, kubectl finds one by itself. `run` marks its processes, so that they can be found after
-        the process that started them was killed."""
+        """Prepare the command. Without `kubeconfig`, kubectl finds one itself. `run` marks its processes, so that they
+        can be found after the process that started them was killed."""
         self._command = [str(program)]
         if kubeconfig:
             # The cache is beside the kubeconfig, because it is useless after the cluster is removed.

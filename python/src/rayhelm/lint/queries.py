@@ -57,7 +57,7 @@ def check_queries(path: Path) -> Checked:
 
 
 def _kind(file: Path) -> str:
-    """What a file is; empty for all others."""
+    """Return the kind of a file; empty if it has no queries."""
     if file.suffix == ".json":
         return "dashboard" if '"panels"' in _start(file, 1 << 20) else ""
     if file.suffix not in (".yaml", ".yml"):
@@ -127,7 +127,7 @@ def _texts_of_dashboard(file: Path) -> Iterator[_Text]:
 
 
 def _is_query(text: _Text) -> bool:
-    """Whether a text is an expression of a rule, a panel or a scaler of KEDA."""
+    """Return whether a text is an expression of a rule, a panel or a scaler of KEDA."""
     return text.path[-1:] == ("expr",) or text.path[-2:] == ("metadata", "query")
 
 

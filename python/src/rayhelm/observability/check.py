@@ -294,7 +294,7 @@ def _check_type(check: _Check, node: _Node, name: str, kind: str) -> None:
 
 
 def _has_no_value(node: _Node) -> bool:
-    """Whether the value does not matter: counted, multiplied by 0, or an operand of `and` or `unless`."""
+    """Return whether the value does not matter: counted, multiplied by 0, or an operand of `and` or `unless`."""
     for index, each in enumerate(node.around):
         inner = node.around[index + 1] if index + 1 < len(node.around) else node.expression
         if _is(each, "AggregateExpr") and str(each.op) in COUNTS:

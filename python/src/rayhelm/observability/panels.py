@@ -87,7 +87,7 @@ def as_json(dashboard: Dashboard) -> Json:
 
 
 def _outline(panel: AnyPanel, position: Any) -> Any:
-    """What grafanalib knows of a panel: its type, texts, place and queries."""
+    """Build the grafanalib part of a panel: its type, texts, position and queries."""
     kinds = {
         "timeseries": grafana.TimeSeries,
         "stat": grafana.Stat,

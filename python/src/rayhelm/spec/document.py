@@ -51,7 +51,7 @@ class Document:
         return Problem(message, dotted(path), self.file, self.line(path), fix, rule, others)
 
     def value(self, path: yaml_nodes.Path) -> Any:
-        """What the file has at `path`. Raises KeyError or IndexError."""
+        """Return the value at `path`. Raises KeyError or IndexError."""
         here = self.data
         for step in path:
             here = here[step]

@@ -176,7 +176,7 @@ def _as_name(text: str) -> str:
 
 
 def describe_type(detail: ErrorDetails) -> str:
-    """What the value must be, by pydantic's type of error; pydantic's own sentence for a type that is not here."""
+    """Describe the allowed value by pydantic's type of error; for other types, return pydantic's own message."""
     form = _MESSAGES.get(detail["type"])
     if form is None:
         return detail["msg"]

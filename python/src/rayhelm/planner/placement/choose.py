@@ -22,7 +22,7 @@ class Choice:
 
 
 def choose(found: Sequence[Candidate]) -> Choice | None:
-    """Return the best candidate for which there is room, or None."""
+    """Return the best candidate that the free GPUs hold, or None."""
     by_price = all(candidate.price_per_hour is not None for candidate in found)
     ranked = sorted(found, key=lambda candidate: [value for _, value in _list_criteria(candidate, by_price)])
     cramped: list[Candidate] = []
