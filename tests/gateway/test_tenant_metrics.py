@@ -36,21 +36,25 @@ def rejected(gateway: GatewayProcess, **labels: str) -> float:
 def test_responses_are_counted_by_tenant_model_version_and_class(gateway: GatewayProcess) -> None:
     labels = {"tenant": "acme", "model": "llama", "version": "stable", "code": "2xx"}
     before = read(gateway, "rayhelm_gateway_requests_total", **labels)
+    slow = read(gateway, "rayhelm_gateway_requests_total", tenant="slow")
     for _ in range(3):
         assert gateway.chat().status == 200
     assert read(gateway, "rayhelm_gateway_requests_total", **labels) == before + 3
-    assert read(gateway, "rayhelm_gateway_requests_total", tenant="slow") == 0
+    assert read(gateway, "rayhelm_gateway_requests_total", tenant="slow") == slow
 
 
 def test_refused_requests_are_counted_by_reason_and_not_as_requests(gateway: GatewayProcess) -> None:
+    reasons = {"invalid_api_key": "", "model_not_found": "acme", "model_missing": "acme"}
+
+    def by_reason() -> list[float]:
+        return [rejected(gateway, tenant=name, reason=reason) for reason, name in reasons.items()]
+
     requests = read(gateway, "rayhelm_gateway_requests_total")
-    before = rejected(gateway)
+    before, each = rejected(gateway), by_reason()
     assert gateway.chat(key="unknown").status == 401
     assert gateway.request(CHAT, {"model": "unknown"}).status == 404
     assert gateway.request(CHAT, {}).status == 400
-    assert rejected(gateway, tenant="", reason="invalid_api_key") == 1
-    assert rejected(gateway, tenant="acme", reason="model_not_found") == 1
-    assert rejected(gateway, tenant="acme", reason="model_missing") == 1
+    assert by_reason() == [count + 1 for count in each]
     assert rejected(gateway) == before + 3
     assert read(gateway, "rayhelm_gateway_requests_total") == requests
 
