@@ -58,6 +58,7 @@ setup: ## install .venv from all locks, helm 3 and 4, kubectl
 
 tools: setup ## build what the cluster tests start, once: a control plane, KubeRay, KWOK, CRDs
 	@$(testbed)
+	@$(bin)/python ci/fetch_npm.py
 
 control-plane: tools ## start a control plane with KubeRay and simulated nodes; ci/control-plane down stops it
 	@ci/control-plane up

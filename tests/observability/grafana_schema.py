@@ -339,16 +339,10 @@ class HeatmapOptions(Strict):
     yAxis: YAxis
 
 
-class Footer(Strict):
-    show: Literal[False]
-    reducer: list[str]
-
-
 class TableOptions(Strict):
     cellHeight: Literal["sm"]
     frameIndex: Literal[0]
     showHeader: bool
-    footer: Footer
 
 
 class PanelJson(Strict):

@@ -155,6 +155,11 @@ COMMANDS = {
     "rehearse": 2,
     "charts": 0,
     "charts --format json": 0,
+    "dashboards": 0,
+    "dashboards --list --format json": 0,
+    "dashboards -o boards --runbook-url https://git.example/runbooks": 0,
+    "dashboards -o boards --runbook-url runbooks": 2,
+    "dashboards -o /proc/boards": 3,
     "catalog gpus": 0,
     "catalog mig": 0,
     "catalog models": 0,
@@ -171,7 +176,7 @@ COMMANDS = {
     "explain gateway.limits": 0,
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
-    "plan", "fit", "render", "lint", "up", "down", "rehearse", "catalog", "charts", "schema", "explain"
+    "plan", "fit", "render", "lint", "up", "down", "rehearse", "catalog", "charts", "dashboards", "schema", "explain"
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

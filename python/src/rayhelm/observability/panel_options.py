@@ -185,7 +185,7 @@ def options(panel: AnyPanel) -> Json:
         case Heatmap():
             return _heatmap_options(panel)
         case Table():
-            return {"cellHeight": "sm", "frameIndex": 0, "showHeader": True, "footer": {"show": False, "reducer": []}}
+            return {"cellHeight": "sm", "frameIndex": 0, "showHeader": True}
         case _:
             assert_never(panel)
 

@@ -12,6 +12,7 @@ from typing import Any
 from grafanalib import core as grafana
 from grafanalib._gen import DashboardEncoder
 
+from rayhelm.observability.bundled import RUNBOOKS
 from rayhelm.observability.dashboard_model import (
     AnyPanel,
     Column,
@@ -26,7 +27,7 @@ from rayhelm.observability.dashboard_model import (
 from rayhelm.observability.panel_options import Json, field_config, options, query_name
 from rayhelm.observability.variables import variables_of
 
-__all__ = ["RUNBOOKS", "SCHEMA_VERSION", "TAG", "as_json"]
+__all__ = ["SCHEMA_VERSION", "TAG", "as_json"]
 
 SCHEMA_VERSION = 41
 """That of Grafana 11.6. The migrations of Grafana 12 leave such a dashboard as it is."""
@@ -34,8 +35,6 @@ PLUGIN_VERSION = "11.6.0"
 """Without it the panels of Grafana run the migrations of version 6."""
 TAG = "rayhelm"
 """Tag of all dashboards, by which they link to each other."""
-RUNBOOKS = "runbooks"
-"""Variable with the URL of the folder of the runbooks. The chart `platform` sets it, or removes the links."""
 COLUMNS = 24
 
 DATASOURCE = {"type": "prometheus", "uid": "${datasource}"}
