@@ -59,7 +59,9 @@ def test_names_types_and_labels_are_those_of_a_live_service() -> None:
 def test_names_types_and_labels_are_those_of_the_gateway() -> None:
     with start_upstreams("here") as (upstream,), start_gateway(minimal_values(upstream)) as gateway:
         assert gateway.chat().status == 200
-        assert unlike("gateway", gateway.request_metrics_port("/metrics")[1]) == []
+        assert gateway.chat(key="unknown").status == 401
+        scrape = "".join(gateway.request_metrics_port(path)[1] for path in ("/metrics", "/metrics/tenants"))
+        assert unlike("gateway", scrape) == []
 
 
 def test_matchers_pick_the_backends_of_models_alone() -> None:
