@@ -1,15 +1,18 @@
 """Install CRDs. On a joined cluster, CRDs that others installed are not changed."""
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from rayhelm.errors import MissingError
 from rayhelm.kube.kubectl import MANAGER, Kubectl
-from testbed.control_plane.running import ControlPlane
+from rayhelm.processes import wait_until
+from testbed.control_plane.running import PATIENCE, ControlPlane
 from testbed.tools import crd_files
 
-__all__ = ["install_crds", "installed_by_us"]
+__all__ = ["install_crds", "installed_by_us", "wait_until_established"]
 
 BESIDE = ("prometheus-operator", "argo-cd", "gateway-api", "keda", "gpu-operator", "intel-device-plugins")
 """Optional bundles: missing ones are counted and named."""
@@ -36,8 +39,26 @@ def install_crds(plane: ControlPlane, kubectl: Kubectl, kuberay: str, say: Calla
     say(f"{len(files)} CRDs" + "".join(f"\n  not installed: {line}" for line in left_out))
     if files:
         kubectl.apply_files(*files)
-        kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
+        wait_until_established(kubectl, files)
     plane.home.write(plane.record.model_copy(update={"left_out": tuple(left_out)}))
+
+
+def wait_until_established(kubectl: Kubectl, files: Sequence[Path]) -> None:
+    """Wait until the API server serves the kinds of these CRDs.
+
+    Not by `kubectl wait`: it fails for a CRD whose conditions the API server has not written yet."""
+    get = ("get", "--output=json", *(f"--filename={file}" for file in files))
+
+    def are_established() -> bool:
+        found = json.loads(kubectl(*get))
+        return all(map(_is_established, found.get("items", [found])))
+
+    wait_until(lambda: are_established() or None, what="the CRDs", timeout=PATIENCE)
+
+
+def _is_established(crd: dict[str, Any]) -> bool:
+    conditions = crd.get("status", {}).get("conditions") or []
+    return any((item["type"], item["status"]) == ("Established", "True") for item in conditions)
 
 
 def installed_by_us(kubectl: Kubectl) -> list[str]:

@@ -6,6 +6,7 @@ import yaml
 
 from rayhelm.kube.kubectl import Kubectl
 from testbed.control_plane.addons import MANIFESTS as ACCOUNTS
+from testbed.control_plane.definitions import wait_until_established
 from testbed.tools import crd_files, found
 
 __all__ = ["install_operator"]
@@ -19,7 +20,7 @@ def install_operator(kubectl: Kubectl) -> str:
     version = found("kuberay-operator").version
     files = crd_files("kuberay", version=version)
     kubectl.apply_files(*files)
-    kubectl("wait", "--for=condition=Established", "--timeout=120s", *(f"--filename={file}" for file in files))
+    wait_until_established(kubectl, files)
     kubectl.apply(yaml.safe_dump(_read_cluster_role()))
     kubectl.apply_files(MANIFEST)
     kubectl("rollout", "status", "deployment/kuberay-operator", "--namespace=kuberay-system", "--timeout=300s")
