@@ -54,7 +54,7 @@ def fetch(package: Package) -> None:
     """Download, verify and unpack one package."""
     HOME.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=HOME, prefix=".fetch-") as folder:
-        command = ["npm", "pack", "--silent", "--pack-destination", folder, f"{package.name}@{package.version}"]
+        command = ["npm", "pack", "--silent", f"{package.name}@{package.version}"]
         ended = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
         if ended.returncode:
             sys.exit(f"npm pack {package.name}@{package.version} failed:\n{ended.stderr.strip()}")
