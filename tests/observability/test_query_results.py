@@ -256,3 +256,13 @@ def test_cold_start_of_the_only_replica_is_seen(tmp_path: Path) -> None:
     ]
     query = scaling.cold_start_time(EVERYTHING, by=tuple(group), q=0.5)
     answers(tmp_path, query, found, Answer(LATER, of(group, 20)))
+
+
+def test_model_of_a_scope_is_matched_exactly(tmp_path: Path) -> None:
+    group = {"namespace": "gateway", "rayhelm_dev_gateway": "g"}
+    found = [
+        Series("haproxy_backend_current_sessions", "1x80", {**group, "proxy": proxy})
+        for proxy in ("llama-3.1:stable", "llama-311:stable")
+    ]
+    query = gateway.requests_in_flight(Scope.of(model="llama-3.1"))
+    answers(tmp_path, query, found, Answer(LATER, of({**group, "proxy": "llama-3.1:stable"}, 1)))

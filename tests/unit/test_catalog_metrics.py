@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kit import minimal_values, start_gateway, start_upstreams
+from gateway.kit import minimal_values, start_gateway, start_upstreams, wait_for
 from rayhelm.catalog.metrics import Metric, load_exporters, load_metrics
 from rayhelm.catalog.operators import load_nvidia
 from rayhelm.catalog.scaling import load_scaling_rules
@@ -59,9 +59,15 @@ def test_names_types_and_labels_are_those_of_a_live_service() -> None:
 def test_names_types_and_labels_are_those_of_the_gateway() -> None:
     with start_upstreams("here") as (upstream,), start_gateway(minimal_values(upstream)) as gateway:
         assert gateway.chat().status == 200
-        assert gateway.chat(key="unknown").status == 401
-        scrape = "".join(gateway.request_metrics_port(path)[1] for path in ("/metrics", "/metrics/tenants"))
-        assert unlike("gateway", scrape) == []
+        assert gateway.chat(model="unknown").status == 404
+
+        def scrape() -> str:
+            pages = [gateway.request_metrics_port(path)[1] for path in ("/metrics", "/metrics/tenants")]
+            return "\n".join(pages)
+
+        wait_for(lambda: "rayhelm_gateway_rejections_total" in scrape(), "the refusal is counted")
+        wait_for(lambda: "rayhelm_gateway_requests_total" in scrape(), "the request is counted")
+        assert unlike("gateway", scrape()) == []
 
 
 def test_matchers_pick_the_backends_of_models_alone() -> None:

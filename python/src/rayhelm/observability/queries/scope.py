@@ -1,5 +1,6 @@
 """Which series a query reads: clusters, namespaces, services, models, tenants."""
 
+import re
 from dataclasses import dataclass
 from typing import Self
 
@@ -73,9 +74,14 @@ class Scope:
             wanted = {"cluster": self.cluster}
         found = [f"{label}{value}" for label, value in wanted.items() if value and label in available]
         if self.model and "proxy" in own and metric.where.startswith("proxy=~"):
-            operator, value = ("=~", self.model[2:]) if self.model.startswith("=~") else ("=~", self.model[1:])
-            found.append(f'proxy{operator}"({value[1:-1]}):.+"')
+            found.append(f'proxy=~"({self._model_pattern()}):.+"')
         return [*([self.text] if self.text else []), *found, *([metric.where] if metric.where else [])]
+
+    def _model_pattern(self) -> str:
+        """The model as a regular expression: a variable as it is, a name with its special characters escaped."""
+        if self.model.startswith("=~"):
+            return self.model[3:-1]
+        return re.sub(r"([.+*?()\[\]{}|^$])", r"\\\\\1", self.model[2:-1])
 
 
 def quoted(value: str) -> str:
