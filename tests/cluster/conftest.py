@@ -27,7 +27,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in ours:
         item.add_marker(pytest.mark.cluster)
         # A pod takes seconds on a quiet computer, but tests must also end on a loaded one.
-        item.add_marker(pytest.mark.timeout(900))
+        item.add_marker(pytest.mark.timeout(1800))
     if ours and (reason := _why_not(config)):
         for item in ours:
             item.add_marker(pytest.mark.skip(reason=reason))

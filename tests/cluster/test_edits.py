@@ -53,7 +53,7 @@ def table(place: Testbed, results: EditResults) -> ObservationTable:
     return found
 
 
-@pytest.mark.timeout(1800)  # the first test waits for all edits
+@pytest.mark.timeout(3600)  # the first test waits for all edits
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: edit.id)
 def test_edit_has_the_observed_effect(edit: EditCase, results: EditResults, table: ObservationTable) -> None:
     row = row_of(edit, table)

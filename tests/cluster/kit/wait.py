@@ -8,7 +8,7 @@ __all__ = ["eventually", "stays"]
 
 T = TypeVar("T")
 
-PATIENCE = 300.0
+PATIENCE = 600.0
 """Seconds: far more than a loaded computer takes. Nothing is judged by how long it took."""
 
 
