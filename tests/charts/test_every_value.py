@@ -38,6 +38,7 @@ PREFIX_AFFINITY = of_model({"router": {"kind": "PrefixAffinity"}})
 RDMA = {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}}
 QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
 MIG = {"gpu": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
+ENABLED = {"prometheusRules": {"alerts": {"GpuXidError": {"disabledReason": ""}}}}
 HOST = {"here": {"host": "rank.example", "service": ""}}
 NEEDED: dict[str, dict[str, Values]] = {
     "ray-service": {
@@ -69,6 +70,7 @@ NEEDED: dict[str, dict[str, Values]] = {
     },
     "tenant": {"podSecurity.reason": {"podSecurity": {"level": "baseline"}}},
     "platform": {
+        **{f"prometheusRules.alerts.GpuXidError.{key}": ENABLED for key in ("severity", "for")},
         **{f"nvidia.pools.{name}.gpu": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},
         "nvidia.pools.isolated.strategy": {
             "nvidia": {"pools": {"isolated": {"mig": {"3g.40gb": None, "1g.10gb": None}, "replicas": 2}}}

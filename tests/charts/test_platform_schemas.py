@@ -19,7 +19,10 @@ BUILT_IN = {
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 """Kinds of Kubernetes itself; those of operators have tests of their own."""
-OF_OPERATORS = {"ScaledObject", "ClusterPolicy", "DeviceConfig", "GpuDevicePlugin", "GrafanaDashboard"}
+OF_OPERATORS = {
+    *("ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"),
+    *("GrafanaDashboard", "PrometheusRule", "ScaledObject"),
+}
 Object = dict[str, Any]
 
 

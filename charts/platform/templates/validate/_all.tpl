@@ -6,4 +6,5 @@
 {{- include "platform.validatePolicies" . }}
 {{- include "platform.validateMetrics" . }}
 {{- include "platform.validateDashboards" . }}
+{{- include "platform.validatePrometheusRules" . }}
 {{- end }}

@@ -20,6 +20,7 @@ from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_paths
 from rayhelm.network import load_chart_flows
 from rayhelm.network.table import format_flows_table
+from rayhelm.observability.rules.chart_data import as_rules_data
 from rayhelm.renamed import Renamed, renamed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
@@ -41,6 +42,7 @@ DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("platform", "counters"): counters,
     ("platform", "mig"): mig_layouts,
     ("platform", "metric-catalog"): as_chart_data,
+    ("platform", "prometheus-rules"): as_rules_data,
     ("ray-service", "tasks"): ray_service_data,
 }
 """Data of the catalog for templates, by chart and name of the JSON file."""

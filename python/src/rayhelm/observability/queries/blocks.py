@@ -258,6 +258,7 @@ def _joined(text: str, name: str, scope: Scope, by: By) -> str:
     ValueError for labels that cannot be had."""
     exporter = exporter_of(name)
     own = exporter.labels_of(name) | TARGET_LABELS[exporter.scraped]
+    own |= {"le"} if load_metrics()[name].type == "histogram" else set()
     missing = [label for label in by if label not in own]
     if not missing:
         return text

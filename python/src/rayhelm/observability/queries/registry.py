@@ -22,6 +22,9 @@ SUBJECTS = (
     "cost",
     "kubernetes",
     "recorded",
+    "conditions",
+    "objectives",
+    "model_cost",
 )
 """Modules with queries."""
 

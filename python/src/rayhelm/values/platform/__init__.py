@@ -15,12 +15,13 @@ from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.platform.policies import Policies
+from rayhelm.values.platform.prometheus_rules import PrometheusRules
 
 __all__ = ["PlatformValues"]
 
 
 class PlatformValues(Values):
-    """A cluster: priority and runtime classes, GPU operators, metrics, dashboards, admission policies."""
+    """A cluster: priority and runtime classes, GPU operators, metrics, dashboards, rules, admission policies."""
 
     global_: Annotated[dict[str, Any], Field(alias="global")] = {}
     """Globals of a parent chart. This chart does not use them."""
@@ -40,5 +41,7 @@ class PlatformValues(Values):
     """Metrics for autoscaling the gateway and other workloads."""
     dashboards: Dashboards = Dashboards()
     """Grafana dashboards of services, gateways, GPUs and Ray clusters."""
+    prometheus_rules: PrometheusRules = PrometheusRules()
+    """Alert and recording rules of Prometheus."""
     policies: Policies = Policies()
     """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""

@@ -1,0 +1,173 @@
+"""Conditions of alerts that no other module has: what a rule compares with a limit, or with what ought to be."""
+
+from rayhelm.observability.queries import blocks, kubernetes
+from rayhelm.observability.queries.labels import (
+    DEPLOYMENT,
+    GATEWAY,
+    GATEWAY_LABEL,
+    MODEL,
+    NAMESPACE,
+    SERVICE,
+    SERVICE_LABEL,
+    VERSION,
+    By,
+)
+from rayhelm.observability.queries.registry import query
+from rayhelm.observability.queries.scope import Scope
+
+__all__ = [
+    "down_targets",
+    "engine_deaths",
+    "failed_downloads",
+    "finished_requests",
+    "free_gpus",
+    "gateway_repeats",
+    "processed_tokens",
+    "ready_gateway_pods",
+    "scaled_to_zero",
+    "scraped_gateways",
+    "scraped_services",
+    "target_of_old_deployments",
+    "tenants_without_keys",
+    "used_object_quota",
+    "waiting_for_config",
+    "was_ready",
+]
+
+RAY_SERVICE: By = (*NAMESPACE, "name")
+TARGET = "ray_serve_autoscaling_target_replicas"
+JOBS = "-weights-[0-9a-f]{7}"
+"""End of the name of a Job that downloads weights."""
+
+
+@query(unit="replicas", idle="value")
+def target_of_old_deployments(scope: Scope, window: str = "20m", by: By = DEPLOYMENT) -> str:
+    """The least number of replicas that Serve wanted in the window. No data for a deployment that is younger, or that
+    was scaled to zero when the window began."""
+    least = blocks.gauge(TARGET, scope, by=by, over="min_over_time", window=window)
+    before = blocks.aggregate("sum", f"{blocks.vector(TARGET, scope)} offset {window}", by)
+    return f"({least} and {before} > 0)"
+
+
+@query(unit="count", idle="no data", first=True)
+def engine_deaths(scope: Scope, window: str = "10m", by: By = (*SERVICE, "application")) -> str:
+    """Requests in the window that failed because the engine of their replica was dead."""
+    name = "ray_serve_deployment_error_counter_total"
+    return blocks.increase(name, scope, window, 'exception_type="EngineDeadError"', by=by, zero=False)
+
+
+@query(unit="tokens", idle="value")
+def processed_tokens(scope: Scope, window: str = "5m", by: By = SERVICE) -> str:
+    """Prompt and output tokens in the window. No data for a service without vLLM."""
+    return " + ".join(
+        blocks.aggregate("sum", blocks.vector(name, scope, over="increase", window=window), by)
+        for name in ("ray_vllm_prompt_tokens_total", "ray_vllm_generation_tokens_total")
+    )
+
+
+@query(unit="requests", idle="no data", first=True)
+def finished_requests(scope: Scope, window: str = "10m", by: By = MODEL) -> str:
+    """Requests in the window that the engines finished."""
+    return blocks.increase("ray_vllm_request_success_total", scope, window, by=by, zero=False)
+
+
+@query(unit="gpus", idle="value")
+def free_gpus(scope: Scope, by: By = SERVICE) -> str:
+    """GPUs that the pods of a service have and no replica uses."""
+    return blocks.gauge("ray_resources", scope, 'Name="GPU"', 'State="AVAILABLE"', by=by)
+
+
+@query(unit="state", idle="value")
+def was_ready(scope: Scope, window: str = "1d", by: By = RAY_SERVICE) -> str:
+    """1 for each RayService that had endpoints in the window."""
+    name = "kuberay_service_condition_ready"
+    ready = blocks.vector(name, scope, 'condition="true"', over="max_over_time", window=window)
+    return blocks.aggregate("max", ready, by)
+
+
+@query(unit="replicas", idle="value")
+def scaled_to_zero(scope: Scope) -> str:
+    """RayServices whose deployments want no replica. They have no endpoint, because the head is not one. Deployments
+    without a GPU (`OpenAiIngress`) do not count."""
+    target = blocks.gauge(TARGET, scope, 'deployment!="OpenAiIngress"', by=SERVICE)
+    return f'label_replace({target} == 0, "name", "$1", "{SERVICE_LABEL}", "(.+)")'
+
+
+@query(unit="state", idle="value")
+def failed_downloads(scope: Scope, by: By = (*NAMESPACE, "job_name")) -> str:
+    """Jobs that download weights and failed, or whose container fails again and again."""
+    failed = blocks.gauge("kube_job_failed", scope, f'job_name=~".+{JOBS}"', 'condition="true"', by=by, operator="max")
+    name, matchers = (
+        "kube_pod_init_container_status_waiting_reason",
+        ('reason="CrashLoopBackOff"', f'pod=~".+{JOBS}-.+"'),
+    )
+    waiting = blocks.gauge(name, scope, *matchers, by=(*NAMESPACE, "pod"), operator="max")
+    of_job = f'label_replace({waiting}, "job_name", "$1", "pod", "(.+)-[^-]+")'
+    return f"({failed} == 1 or {blocks.aggregate('max', of_job, by)})"
+
+
+@query(unit="state", idle="no data")
+def waiting_for_config(scope: Scope, by: By = (*NAMESPACE, "pod", "container")) -> str:
+    """Containers that cannot start because a Secret or ConfigMap, or a key of one, does not exist."""
+    names = ("kube_pod_container_status_waiting_reason", "kube_pod_init_container_status_waiting_reason")
+    reason = 'reason="CreateContainerConfigError"'
+    found = (blocks.gauge(name, scope, reason, by=by, operator="max") for name in names)
+    return f"({' or '.join(found)}) == 1"
+
+
+@query(unit="state", idle="value")
+def tenants_without_keys(scope: Scope) -> str:
+    """Tenants whose Secret with key hashes does not exist. No data if kube-state-metrics lists no Secrets."""
+    secrets = kubernetes.secret_exists(scope, ("namespace", "secret"))
+    on = "on (namespace, secret)"
+    return (
+        f"{blocks.vector('rayhelm:gateway_keys_secret', scope)} unless {on} {secrets} and on () (count({secrets}) > 0)"
+    )
+
+
+@query(unit="count", idle="value")
+def ready_gateway_pods(scope: Scope) -> str:
+    """Available pods of each gateway. A pod that has read no valid key is not available."""
+    pods = blocks.gauge("kube_deployment_status_replicas_available", scope, by=(*NAMESPACE, "deployment"))
+    named = f'label_replace({pods}, "{GATEWAY_LABEL}", "$1", "deployment", "(.+)")'
+    return f"{named} and on (namespace, {GATEWAY_LABEL}) {blocks.vector('rayhelm:gateway_info', scope)}"
+
+
+@query(unit="ratio", idle="value")
+def used_object_quota(scope: Scope, by: By = (*NAMESPACE, "resourcequota", "resource")) -> str:
+    """Used share of a ResourceQuota, of storage and counts of objects. GPUs, CPU, memory and pods are left out: their
+    limits are what the plan and an upgrade need, so they are full in normal operation."""
+    objects = 'resource!~"pods|(requests|limits)[.](cpu|memory|.*/.*)"'
+    used = blocks.gauge("kube_resourcequota", scope, 'type="used"', objects, by=by, operator="max")
+    hard = blocks.gauge("kube_resourcequota", scope, 'type="hard"', objects, by=by, operator="max")
+    return f"{used} / ({hard} > 0)"
+
+
+@query(unit="ratio", idle="no data")
+def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: int = 20) -> str:
+    """Share of the requests that the gateway sent again, to the same or another endpoint. No data with fewer than
+    `least` requests in the window."""
+    again = " + ".join(
+        blocks.increase(name, scope, window, by=by)
+        for name in ("haproxy_backend_retry_warnings_total", "haproxy_backend_redispatch_warnings_total")
+    )
+    return f"({again}) / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
+
+
+@query(unit="state", idle="value")
+def down_targets(scope: Scope) -> str:
+    """Targets of services and gateways that Prometheus finds and cannot scrape."""
+    found = (blocks.vector("up", scope, f'{label}!=""') for label in (SERVICE_LABEL, GATEWAY_LABEL))
+    return f"({' or '.join(found)}) == 0"
+
+
+@query(unit="state", idle="value")
+def scraped_services(scope: Scope, by: By = SERVICE) -> str:
+    """Services of which Prometheus has a target."""
+    return blocks.aggregate("max", blocks.vector("up", scope, f'{SERVICE_LABEL}!=""'), by)
+
+
+@query(unit="state", idle="value")
+def scraped_gateways(scope: Scope, by: By = GATEWAY) -> str:
+    """Gateways of which Prometheus has a target."""
+    return blocks.aggregate("max", blocks.vector("up", scope, f'{GATEWAY_LABEL}!=""'), by)

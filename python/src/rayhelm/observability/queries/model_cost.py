@@ -1,0 +1,81 @@
+"""Cost by model, by the formula of the plan: replicas times the price of a replica.
+
+Chart platform writes `rayhelm:plan_replica_dollars_per_hour`. A model without a price has no such series, and no
+cost. The cost of all GPUs of a service, with those that no replica uses, is in `cost`."""
+
+from typing import Literal
+
+from rayhelm.observability.queries import blocks
+from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, SERVICE_LABEL
+from rayhelm.observability.queries.registry import query
+from rayhelm.observability.queries.scope import Scope
+
+__all__ = [
+    "busy_replicas",
+    "idle_model_cost",
+    "model_cost",
+    "model_replicas",
+    "request_cost",
+    "token_cost",
+]
+
+_MODEL = f"on (namespace, {SERVICE_LABEL}, model_name)"
+_DEPLOYMENT = f"on (namespace, {SERVICE_LABEL}, application, deployment)"
+
+
+@query(unit="replicas", idle="value")
+def model_replicas(scope: Scope) -> str:
+    """Healthy replicas of each model."""
+    return _by_model(blocks.gauge("ray_serve_deployment_replica_healthy", scope, by=DEPLOYMENT), scope)
+
+
+@query(unit="replicas", idle="value")
+def busy_replicas(scope: Scope) -> str:
+    """Replicas of each model with a request in flight. Replicas report requests also when the gauges of their engine
+    have disappeared."""
+    busy = blocks.aggregate("count", f"{blocks.vector('ray_serve_replica_processing_queries', scope)} > 0", DEPLOYMENT)
+    none = f"0 * {blocks.gauge('ray_serve_deployment_replica_healthy', scope, by=DEPLOYMENT)}"
+    return _by_model(f"({busy} or {none})", scope)
+
+
+@query(unit="dollars/h", idle="value")
+def model_cost(scope: Scope) -> str:
+    """Price per hour of the replicas of a model."""
+    return f"{blocks.vector('rayhelm:replicas', scope)} * {_price(scope)}"
+
+
+@query(unit="dollars/h", idle="value")
+def idle_model_cost(scope: Scope) -> str:
+    """Price per hour of the replicas without a request in flight."""
+    all_of_them, busy = (blocks.vector(f"rayhelm:{name}", scope) for name in ("replicas", "replicas_busy"))
+    return f"clamp_min({all_of_them} - {busy}, 0) * {_price(scope)}"
+
+
+@query(unit="dollars/Mtoken", idle="no data")
+def token_cost(scope: Scope, kind: Literal["prompt", "generation"] = "generation", hours: int = 1) -> str:
+    """Price of a million tokens: the whole cost of the last hours over its tokens of one kind, as the plan computes
+    it for output tokens. The prices of prompt and output tokens are two views of one cost: do not add them."""
+    tokens = blocks.increase(f"ray_vllm_{kind}_tokens_total", scope, f"{hours}h", by=MODEL, zero=False)
+    return f"{_spent(scope, hours)} / ({tokens} > 0) * 1e6"
+
+
+@query(unit="dollars/request", idle="no data")
+def request_cost(scope: Scope, hours: int = 1) -> str:
+    """Price of a finished request: the whole cost of the last hours over its requests."""
+    requests = blocks.increase("ray_vllm_request_success_total", scope, f"{hours}h", by=MODEL, zero=False)
+    return f"{_spent(scope, hours)} / ({requests} > 0)"
+
+
+def _by_model(text: str, scope: Scope) -> str:
+    models = blocks.vector("rayhelm:model_info", scope)
+    return blocks.aggregate("sum", f"{text} * {_DEPLOYMENT} group_left (model_name) {models}", MODEL)
+
+
+def _price(scope: Scope) -> str:
+    return f"{_MODEL} group_left () {blocks.vector('rayhelm:plan_replica_dollars_per_hour', scope)}"
+
+
+def _spent(scope: Scope, hours: int) -> str:
+    """Price of the replicas over the last hours."""
+    cost = blocks.vector("rayhelm:cost_usd_per_hour", scope, over="avg_over_time", window=f"{hours}h")
+    return f"{cost} * {hours}" if hours > 1 else cost
