@@ -1,0 +1,65 @@
+"""Queries are cheap to import, and are the only place with PromQL."""
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import rayhelm.observability
+from rayhelm.catalog.metrics import load_metrics
+
+FOLDER = Path(rayhelm.observability.__file__).parent
+QUERIES = sorted((FOLDER / "queries").glob("*.py"))
+OTHERS = sorted(set(FOLDER.rglob("*.py")) - set(QUERIES))
+ALLOWED = ("rayhelm.catalog", "rayhelm.closed", "rayhelm.errors", "rayhelm.versions", "rayhelm.observability")
+NAMES_OF_METRICS = {"check.py", "variables.py"}
+"""The check names a metric in each fix, and a variable of a dashboard reads the label of a metric."""
+PROMQL = re.compile(r"\brate\(|histogram_quantile|\b(?:sum|max|min|avg|count) by \(")
+
+
+def imported(module: Path) -> Iterator[str]:
+    """Modules that a file imports, also inside functions."""
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def texts(module: Path) -> Iterator[str]:
+    """Texts of a file that are not docstrings."""
+    tree = ast.parse(module.read_text())
+    docstrings = {
+        node.value for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+            yield node.value
+
+
+@pytest.mark.parametrize("module", [*QUERIES, FOLDER / "check.py"], ids=lambda path: path.name)
+def test_queries_and_check_import_only_the_catalog(module: Path) -> None:
+    ours = {name for name in imported(module) if name.partition(".")[0] == "rayhelm"}
+    assert {name for name in ours if not name.startswith(ALLOWED)} == set()
+
+
+def test_import_of_queries_and_check_loads_no_parser_and_no_ray() -> None:
+    code = (
+        "import sys, rayhelm.observability.check, rayhelm.observability.queries as queries; queries.all_queries();"
+        "print([name for name in ('promql_parser', 'ray', 'grafanalib', 'httpx', 'typer') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    "module", [each for each in OTHERS if each.name not in NAMES_OF_METRICS], ids=lambda path: path.name
+)
+def test_module_outside_queries_has_no_promql(module: Path) -> None:
+    written = [text for text in texts(module) if PROMQL.search(text)]
+    named = [text for text in texts(module) if text in load_metrics()]
+    assert written + named == []
