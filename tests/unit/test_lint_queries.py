@@ -70,9 +70,27 @@ def test_metrics_and_labels_of_others_are_allowed(tmp_path: Path) -> None:
     assert problems(rule_file(tmp_path, text)) == []
 
 
-def test_misspelled_metric_of_ray_is_refused(tmp_path: Path) -> None:
+def test_misspelled_metric_of_ray_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     (problem,) = problems(rule_file(tmp_path, "sum(ray_vllm_num_requests_run)"))
     assert problem.rule == "promql-metric"
+    assert yaml.safe_load(problem.fix_text) == {"expr": "sum(ray_vllm_num_requests_running)"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sum(rate(ray_vllm_num_requests_running[5m]))",
+        "absent(ray_vllm_num_requests_running)",
+        "sum(ray_vllm_generation_tokens_total)",
+        "sum(rate(ray_vllm_time_to_first_token_seconds_sum[5m]))",
+        "max(ray_vllm_engine_sleep_state)",
+        "sum by (",
+    ],
+)
+def test_other_fix_is_a_comment_of_yaml(text: str, tmp_path: Path) -> None:
+    (problem,) = problems(rule_file(tmp_path, text))
+    assert problem.fix_text.startswith("# ")
+    assert yaml.safe_load(problem.fix_text) is None
 
 
 def test_panel_of_a_dashboard_is_refused_with_its_line(tmp_path: Path) -> None:

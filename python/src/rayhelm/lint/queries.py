@@ -151,11 +151,13 @@ def _check(text: _Text, file: str) -> Iterator[Problem]:
 
 
 def _with_whole_text(problem: Problem, text: _Text) -> Problem:
-    """The fix as the whole expression, where it is another name."""
+    """The fix as YAML: the whole expression where only a name is wrong, else the advice."""
     for name, replacement in _replaced().items():
         if problem.rule == "promql-replaced" and f"{name} does not exist" in problem.message:
             return replace(problem, fix=_fix(text, name, replacement.use[0]))
-    return problem
+    if problem.rule == "promql-metric" and (wrong := re.search(r"does not have ([\w:]+);", problem.message)):
+        return replace(problem, fix=_fix(text, wrong[1], problem.fix_text))
+    return replace(problem, fix=Fix.advice(problem.fix_text))
 
 
 def _fix(text: _Text, name: str, use: str) -> Fix:
