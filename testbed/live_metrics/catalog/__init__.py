@@ -1,0 +1,1 @@
+"""Comparison of the metric catalog with a live endpoint: `make metrics-catalog`."""
