@@ -52,7 +52,7 @@ def dashboards_command(
 
 
 def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str, Any]:
-    """What is known of a dashboard without Grafana."""
+    """Return name, title, number of panels and description of a dashboard."""
     return {
         "name": name,
         "title": dashboard["title"],
