@@ -96,6 +96,15 @@ def test_panels_link_to_the_runbook_url() -> None:
         assert panel_links(dashboard)
 
 
+def test_panels_link_to_the_runbook_url_of_the_alerts() -> None:
+    values = {"dashboards": {"kind": "ConfigMap"}, "prometheusRules": {"runbookUrl": URL}}
+    found = kit.rendered(values, chart="platform", base="platform/minimal", release="platform", namespace="x")
+    (item,) = [each for each in found if each["metadata"]["name"] == "platform-dashboard-service"]
+    dashboard = json.loads(item["data"]["rayhelm-service.json"])
+    assert runbooks_variable(dashboard)["query"] == URL
+    assert panel_links(dashboard)
+
+
 def test_panels_have_no_runbook_links_without_a_url() -> None:
     for dashboard in jsons("ConfigMap").values():
         assert panel_links(dashboard) == []

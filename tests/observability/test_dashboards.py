@@ -12,6 +12,7 @@ from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import Dashboard as GrafanaDashboard
 
 from observability.grafana_schema import DashboardJson
+from rayhelm.charts.helm import charts_dir
 from rayhelm.observability.dashboards import load_dashboards
 from rayhelm.observability.panel_options import UNITS
 from rayhelm.observability.panels import as_json
@@ -19,6 +20,7 @@ from rayhelm.observability.panels import as_json
 Json = dict[str, Any]
 
 NAMES = sorted(load_dashboards())
+RUNBOOKS = charts_dir().parent / "docs/runbooks"
 JSON = {name: as_json(dashboard) for name, dashboard in load_dashboards().items()}
 
 
@@ -187,3 +189,9 @@ def test_links_of_columns_open_existing_dashboards_with_existing_variables() -> 
     for uid, variable in links:
         (target,) = [dashboard for dashboard in JSON.values() if dashboard["uid"] == uid]
         assert variable in {each["name"] for each in target["templating"]["list"]}
+
+
+def test_runbook_links_have_a_page(found: Json) -> None:
+    linked = {link["url"].removeprefix("${runbooks}/") for panel in panels(found) for link in panel.get("links", [])}
+    assert linked
+    assert linked <= {path.name for path in RUNBOOKS.glob("*.md")}

@@ -34,6 +34,7 @@ class Dashboards(Values):
     instance_selector: Annotated[Labels, Field(min_length=1)] = {"dashboards": "grafana"}
     """Labels of the Grafana objects that get the dashboards, for `GrafanaDashboard`. It cannot be changed later."""
     runbook_url: Annotated[str, Field(pattern=r"^(https?://\S+[^/\s])?$")] = ""
-    """URL of the folder with the runbooks, without a slash at the end, to which panels link. Empty: no links."""
+    """URL of the folder with the runbooks, without a slash at the end, to which panels link. Empty:
+    `prometheusRules.runbookUrl`, and no links if that is empty too."""
     exclude: list[DashboardName] = []
     """Dashboards to leave out: `ray-cluster`."""
