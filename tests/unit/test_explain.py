@@ -48,8 +48,8 @@ def test_explain_names_each_type_of_a_union() -> None:
 
 
 def test_explain_uses_the_description_of_the_record() -> None:
-    assert explain("models.m.slo").description == "Latency objectives."
-    assert explain("models.m").fields["slo"] == "Latency objectives."
+    assert explain("models.m.slo").description == "Objectives of a model."
+    assert explain("models.m").fields["slo"] == "Objectives of a model."
 
 
 def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:

@@ -20,7 +20,7 @@
 {{- $rules = append $rules (include "platform.constant" (dict "name" (printf "rayhelm:plan_%s" $part) "value" . "labels" $of) | fromJson) }}
 {{- end }}
 {{- end }}
-{{- if not (kindIs "invalid" (get $model "replicaDollarsPerHour")) }}
+{{- if and (hasKey $model "replicaDollarsPerHour") (not (kindIs "invalid" $model.replicaDollarsPerHour)) }}
 {{- $price := $model.replicaDollarsPerHour }}
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:plan_replica_dollars_per_hour" "value" $price "labels" $of) | fromJson) }}
 {{- with $model.plan.replicas }}

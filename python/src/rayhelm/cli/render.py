@@ -39,6 +39,7 @@ def render_command(
     from rayhelm.render.files import build_files, build_manifests, render_fleet
     from rayhelm.render.folder import compare, write
     from rayhelm.render.warnings import list_warnings
+    from rayhelm.values.build.prometheus_rules import list_models_without_price
 
     path = fleet_file(fleet)
     folder = output or path.parent
@@ -50,7 +51,9 @@ def render_command(
     if not check:
         write(folder, files, difference)
     left_open = list_warnings(rendered.plan, rendered.loaded)
-    warnings = [*rendered.plan.all_warnings, *(() if check else (*left_open, *_warnings(difference, folder)))]
+    unpriced = list_models_without_price(rendered.plan, rendered.loaded.fleet)
+    found = (*rendered.plan.all_warnings, *unpriced)
+    warnings = [*found, *(() if check else (*left_open, *_warnings(difference, folder)))]
     if format is Format.json:
         print(json.dumps(_as_json(difference, folder, warnings, problems, check=check), indent=2))
         raise typer.Exit(1 if problems else 0)

@@ -33,12 +33,18 @@ class Traffic(Record):
 
 
 class Slo(Record):
-    """Latency objectives."""
+    """Objectives of a model."""
 
     ttft: Duration | None = None
     """Time to first token."""
     tpot: Duration | None = None
     """Time per output token after the first."""
+    latency_share: float = Field(default=0.95, gt=0, lt=1, examples=[0.99])
+    """Share of the requests that have to meet `ttft`, and of those that have to meet `tpot`, for alerts."""
+    availability: float = Field(default=0.999, ge=0, lt=1, examples=[0.995])
+    """Share of the responses that are no server error, for alerts; 0: no objective."""
+    window_days: int = Field(default=30, ge=1, le=90, examples=[7])
+    """Days over which these shares hold."""
 
 
 class Parallelism(Record):

@@ -1,10 +1,11 @@
 """The Prometheus of a cluster: it scrapes the services, and autoscaling queries it."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from rayhelm.spec.base import Record
+from rayhelm.errors import Fix
+from rayhelm.spec.base import Record, Refusal
 from rayhelm.spec.labels import Labels
 from rayhelm.spec.names import Name
 
@@ -25,3 +26,26 @@ class Prometheus(Record):
     `platform` that you mount into it."""
     pod_monitor_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
     """Labels by which it finds PodMonitors."""
+    rules: Literal["None", "PrometheusRule", "ConfigMap"] = "None"
+    """Alert and recording rules: objects of the Prometheus operator, or rule files in a ConfigMap that you mount into
+    it. They need `runbookUrl`."""
+    rule_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
+    """Labels by which it finds PrometheusRules."""
+    runbook_url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s]+[^/\s]$",
+        max_length=253,
+        examples=["https://git.example.com/platform/rayhelm/docs/runbooks"],
+    )
+    """URL at which you publish docs/runbooks. Each alert links to its page there."""
+
+    @model_validator(mode="after")
+    def _check_runbooks(self) -> Self:
+        if self.rules != "None" and not self.runbook_url:
+            fix = Fix(
+                "runbookUrl",
+                "https://git.example.com/platform/rayhelm/docs/runbooks",
+                "where you publish docs/runbooks",
+            )
+            raise Refusal("`rules` without `runbookUrl`: each alert links to its runbook", fix)
+        return self

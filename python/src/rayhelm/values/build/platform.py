@@ -9,6 +9,7 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.build.metrics import metrics_of_plan
 from rayhelm.values.build.policies import build_policies
+from rayhelm.values.build.prometheus_rules import build_prometheus_rules
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
 from rayhelm.values.ray_service import RayServiceValues
@@ -56,6 +57,7 @@ def _build_values(
         intel=Intel(enabled=bool(intel), pools=intel),
         policies=build_policies(cluster, plan, loaded.fleet, services),
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
+        prometheus_rules=build_prometheus_rules(cluster, plan, loaded.fleet, services),
     )
 
 

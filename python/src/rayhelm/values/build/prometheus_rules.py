@@ -1,0 +1,120 @@
+"""From a plan to the rules of Prometheus in one cluster: objectives, plan and prices of each model. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
+from rayhelm.spec.fleet import Fleet
+from rayhelm.values.build.release_names import GATEWAY
+from rayhelm.values.platform.prometheus_rules import (
+    KeysSecretRef,
+    ModelObjectives,
+    ModelPlanSeries,
+    PrometheusRules,
+    RuledModel,
+)
+from rayhelm.values.ray_service import RayServiceValues
+
+__all__ = ["build_prometheus_rules", "list_models_without_price"]
+
+
+def build_prometheus_rules(
+    cluster: str, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]
+) -> PrometheusRules:
+    """Build the rules of a cluster; none if its `prometheus` does not ask for them. `services` are values by name."""
+    scraped = fleet.clusters[cluster].prometheus
+    if not scraped or scraped.rules == "None":
+        return PrometheusRules()
+    models = {name: model for name, model in plan.models.items() if model.cluster == cluster}
+    gateway = plan.gateways.get(cluster)
+    return PrometheusRules(
+        kind=scraped.rules,
+        labels=scraped.rule_labels,
+        runbook_url=scraped.runbook_url or "",
+        models={name: _model(model, plan, fleet, services) for name, model in models.items()},
+        gpu_prices=_group_prices(models, fleet, services),
+        keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
+    )
+
+
+def list_models_without_price(plan: Plan, fleet: Fleet) -> Iterator[str]:
+    """List a message for each model that has no cost series, with the reason."""
+    for name, model in plan.models.items():
+        scraped = fleet.clusters[model.cluster].prometheus
+        if scraped and scraped.rules != "None" and model.price_per_hour is None:
+            reason = next((each for each in model.unknown if each.startswith("price of")), "its price is unknown")
+            yield f"{name}: the rules record no cost: {reason}"
+
+
+def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]) -> RuledModel:
+    gateway = plan.gateways.get(model.cluster)
+    slo = fleet.models[model.model].slo
+    price = None if model.price_per_hour is None else round(model.price_per_hour / model.replicas, 6)
+    is_other = model.served_as != model.model
+    return RuledModel(
+        service=model.service,
+        application=model.served_as if is_other else "",
+        served_as=model.served_as if is_other else "",
+        deployment=_deployment(model, services[model.service]),
+        gateway=GATEWAY if gateway and model.served_as in gateway.models else "",
+        slo=ModelObjectives(
+            availability=slo.availability,
+            ttft_seconds=slo.ttft or 0,
+            tpot_seconds=slo.tpot or 0,
+            latency_share=slo.latency_share,
+            window_days=slo.window_days,
+        ),
+        plan=_series(model, fleet),
+        replica_dollars_per_hour=price,
+    )
+
+
+def _deployment(model: ModelPlan, values: RayServiceValues) -> str:
+    """Deployment of a custom application; empty for one of Ray Serve LLM."""
+    custom = values.serve.custom_applications.get(model.served_as)
+    return next(iter(custom.deployments)) if custom else ""
+
+
+def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef]:
+    return {
+        tenant: KeysSecretRef(namespace=gateway.namespace, secret_name=fleet.keys_of(tenant))
+        for tenant in gateway.tenants
+    }
+
+
+def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
+    traffic, estimate = fleet.models[model.model].traffic, model.estimate
+    return ModelPlanSeries(
+        replicas=model.replicas,
+        min_replicas=model.min_replicas,
+        max_replicas=model.max_replicas,
+        requests_per_second=traffic.requests_per_second if traffic else 0,
+        input_tokens=traffic.input_tokens if traffic else 0,
+        output_tokens=(traffic.output_tokens or 0) if traffic else 0,
+        concurrency=estimate.concurrency or 0,
+        ttft_seconds=estimate.ttft_s or 0,
+        tpot_seconds=estimate.tpot_s or 0,
+        tokens_per_second=estimate.tokens_per_second or 0,
+        dollars_per_million_output_tokens=model.price_per_million_output_tokens or 0,
+    )
+
+
+def _group_prices(
+    models: Mapping[str, ModelPlan], fleet: Fleet, services: Mapping[str, RayServiceValues]
+) -> dict[str, dict[str, float]]:
+    """USD per GPU and hour by service and worker group. Groups of partitioned GPUs are left out: Ray counts their
+    parts, and the plan whole GPUs."""
+    found: dict[str, dict[str, float]] = {}
+    for model in models.values():
+        if model.price_per_hour is None or not model.gpus or fleet.pools[model.pool].sharing or model.hosts:
+            continue
+        price = round(model.price_per_hour / model.gpus, 6)
+        for group in _groups(model, services[model.service]):
+            found.setdefault(model.service, {})[group] = price
+    return found
+
+
+def _groups(model: ModelPlan, values: RayServiceValues) -> list[str]:
+    custom = values.serve.custom_applications.get(model.served_as)
+    if custom:
+        return [each.worker_group for each in custom.deployments.values() if each.worker_group]
+    return list(values.serve.applications[model.served_as].models[model.served_as].worker_groups)
