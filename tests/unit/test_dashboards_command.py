@@ -63,3 +63,11 @@ def test_runbook_url_without_a_scheme_is_refused(command: Any) -> None:
     assert answer.code == 2
     assert "--runbook-url: runbooks is not a URL" in answer.err
     assert "fix: --runbook-url https://" in answer.err
+
+
+def test_output_folder_that_is_a_file_is_refused(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    answer = command("-o", str(tmp_path / "file"))
+    assert answer.code == 1
+    assert f"{tmp_path / 'file'}/autoscaling.json: cannot be written" in answer.err
+    assert "fix:" in answer.err

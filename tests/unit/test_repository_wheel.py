@@ -159,7 +159,7 @@ COMMANDS = {
     "dashboards --list --format json": 0,
     "dashboards -o boards --runbook-url https://git.example/runbooks": 0,
     "dashboards -o boards --runbook-url runbooks": 2,
-    "dashboards -o /proc/boards": 3,
+    "dashboards -o /proc/boards": 1,
     "catalog gpus": 0,
     "catalog mig": 0,
     "catalog models": 0,
