@@ -12,10 +12,12 @@ from grafana_foundation_sdk.models import units
 from grafana_foundation_sdk.models.dashboard import Dashboard as GrafanaDashboard
 
 from observability.grafana_schema import DashboardJson
+from rayhelm.catalog.metrics import exporter_of
 from rayhelm.charts.helm import charts_dir
 from rayhelm.observability.dashboards import load_dashboards
 from rayhelm.observability.panel_options import UNITS
 from rayhelm.observability.panels import as_json
+from rayhelm.observability.queries.labels import TARGET_LABELS
 
 Json = dict[str, Any]
 
@@ -142,6 +144,17 @@ def test_every_variable_that_is_used_exists_and_every_variable_is_used(found: Js
     builtin = {name for name in used if name.startswith("__")}
     assert builtin <= {"__rate_interval", "__value", "__url_time_range", "__all"}
     assert used - builtin == {each["name"] for each in found["templating"]["list"]}
+
+
+def test_every_query_of_a_variable_reads_an_existing_label_of_an_existing_metric(found: Json) -> None:
+    for variable in found["templating"]["list"]:
+        if variable["type"] != "query":
+            continue
+        values = re.fullmatch(r"label_values\((.+), (\w+)\)", variable["query"]["query"])
+        assert values, variable["query"]["query"]
+        name = values[1].partition("{")[0]
+        exporter = exporter_of(name)
+        assert values[2] in exporter.labels_of(name) | TARGET_LABELS[exporter.scraped], variable["name"]
 
 
 def test_legend_names_only_labels_that_the_query_keeps(found: Json) -> None:

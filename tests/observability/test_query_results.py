@@ -13,6 +13,7 @@ from rayhelm.observability.queries import (
     kubernetes,
     labels,
     latency,
+    model_cost,
     queues,
     scaling,
     slo,
@@ -152,6 +153,22 @@ def test_share_in_time_refuses_a_limit_that_the_histogram_does_not_have() -> Non
 def test_query_refuses_a_label_that_cannot_be_had() -> None:
     with pytest.raises(ValueError, match="has no label route"):
         queues.running(EVERYTHING, by=("route",))
+
+
+def test_healthy_replicas_are_zero_when_all_replicas_stopped(tmp_path: Path) -> None:
+    group = {**CHAT, "application": "a", "deployment": "d"}
+    wanted = series("ray_serve_autoscaling_target_replicas", "3x80", group)
+    stopped = series("ray_serve_deployment_replica_healthy", "1x4 0x1 stale", group, replica="r1")
+    answers(tmp_path, scaling.healthy_replicas(EVERYTHING), [wanted, stopped], Answer(LATER, of(group, 0)))
+
+
+def test_replicas_of_a_model_are_zero_when_it_is_scaled_to_zero(tmp_path: Path) -> None:
+    group = {**CHAT, "application": "a", "deployment": "d"}
+    wanted = series("ray_serve_autoscaling_target_replicas", "1x4 0x76", group)
+    stopped = series("ray_serve_deployment_replica_healthy", "1x4 0x1 stale", group, replica="r1")
+    info = Series("rayhelm:model_info", "1x80", {**group, "model_name": "m"})
+    for query in (model_cost.model_replicas(EVERYTHING), model_cost.busy_replicas(EVERYTHING)):
+        answers(tmp_path, query, [wanted, stopped, info], Answer(LATER, of(MODEL, 0)))
 
 
 def test_missing_replicas_are_all_replicas_when_none_is_healthy(tmp_path: Path) -> None:

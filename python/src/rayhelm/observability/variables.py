@@ -29,7 +29,7 @@ def _variables(is_of_gateway: bool) -> tuple[Variable, ...]:
         Variable(name="namespace", title="Namespace", label="namespace", series=f"{base}{{{clusters}}}"),
         Variable(name="service", title="Service", label="rayhelm_dev_service", series=f"{_SERVICES}{{{place}}}"),
         model,
-        Variable(name="tenant", title="Tenant", label="tenant", series=f"rayhelm_tenant_requests_total{{{place}}}"),
+        Variable(name="tenant", title="Tenant", label="tenant", series=f"rayhelm_gateway_limit{{{place}}}"),
     )
 
 

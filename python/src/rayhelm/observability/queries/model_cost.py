@@ -5,7 +5,7 @@ cost. The cost of all GPUs of a service, with those that no replica uses, is in 
 
 from typing import Literal
 
-from rayhelm.observability.queries import blocks
+from rayhelm.observability.queries import blocks, scaling
 from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, SERVICE_LABEL
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
@@ -26,7 +26,7 @@ _DEPLOYMENT = f"on (namespace, {SERVICE_LABEL}, application, deployment)"
 @query(unit="replicas", idle="value")
 def model_replicas(scope: Scope) -> str:
     """Healthy replicas of each model."""
-    return _by_model(blocks.gauge("ray_serve_deployment_replica_healthy", scope, by=DEPLOYMENT), scope)
+    return _by_model(f"({scaling.healthy_replicas(scope)})", scope)
 
 
 @query(unit="replicas", idle="value")
@@ -34,7 +34,7 @@ def busy_replicas(scope: Scope) -> str:
     """Replicas of each model with a request in flight. Replicas report requests also when the gauges of their engine
     have disappeared."""
     busy = blocks.aggregate("count", f"{blocks.vector('ray_serve_replica_processing_queries', scope)} > 0", DEPLOYMENT)
-    none = f"0 * {blocks.gauge('ray_serve_deployment_replica_healthy', scope, by=DEPLOYMENT)}"
+    none = f"0 * ({scaling.healthy_replicas(scope)})"
     return _by_model(f"({busy} or {none})", scope)
 
 

@@ -50,14 +50,14 @@ def target_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
 @query(unit="replicas", idle="value")
 def healthy_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
     """Replicas whose health check passes."""
-    return blocks.gauge(HEALTHY_REPLICAS, scope, by=by)
+    # A replica that stopped has no series after 20 s, so a deployment whose replicas all stopped has none.
+    return f"{blocks.gauge(HEALTHY_REPLICAS, scope, by=by)} or 0 * {blocks.gauge(TARGET, scope, by=by)}"
 
 
 @query(unit="replicas", idle="value")
 def missing_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
     """Replicas that Serve wants and that are not healthy."""
-    have = f"({blocks.gauge(HEALTHY_REPLICAS, scope, by=by)} or 0 * {blocks.gauge(TARGET, scope, by=by)})"
-    return f"{blocks.gauge(TARGET, scope, by=by)} - {have}"
+    return f"{blocks.gauge(TARGET, scope, by=by)} - ({healthy_replicas(scope, by)})"
 
 
 @query(unit="requests", idle="value")
