@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from alerts.kit import case_of, check_rules, rule_files, rules_of, run_cases
+from alerts.kit import LABELS, Case, case_of, check_rules, rule_files, rules_of, run_cases
 from rayhelm.observability.check import check_query
 from rayhelm.observability.rules import load_alerts
 
@@ -31,3 +31,16 @@ def test_every_rule_passes_the_check_of_queries() -> None:
 
 def test_promtool_accepts_every_rule(tmp_path: Path) -> None:
     check_rules(tmp_path, rule_files())
+
+
+def test_promtool_accepts_the_rules_of_a_model_without_plan_and_price(tmp_path: Path) -> None:
+    check_rules(tmp_path, rule_files({"prometheusRules": {"models": {"whisper": {"service": "chat"}}}}))
+
+
+def test_replicas_of_a_deployment_with_two_models_count_once(tmp_path: Path) -> None:
+    same = {"application": "llama", "deployment": "LLMServer:llama"}
+    files = rule_files({"prometheusRules": {"models": {"adapter": {"service": "chat", **same}}}})
+    needed = {name: files[name] for name in SHARED}
+    series = {f'ray_serve_deployment_replica_healthy{{{LABELS["E"]},replica="{name}"}}': "1x20" for name in ("a", "b")}
+    case = Case("two models", series, {"sum(rayhelm:replicas)": {"10m": 2.0}})
+    run_cases(tmp_path, needed, [case])

@@ -12,7 +12,7 @@ import yaml
 from rayhelm.observability.rules.alerts import Alert, AlertCase
 from scaling.kit.promtool import promtool
 
-__all__ = ["Case", "Samples", "case_of", "check_rules", "run_cases"]
+__all__ = ["LABELS", "Case", "Samples", "case_of", "check_rules", "run_cases"]
 
 SERVICE = 'job="ray",instance="a",namespace="search",rayhelm_dev_service="chat"'
 GATEWAY = 'job="gateway",instance="g",namespace="gateway",rayhelm_dev_gateway="gateway"'

@@ -1,6 +1,6 @@
-{{- /* Series of one model. `applications`: those that have a model already. */ -}}
+{{- /* Series of one model. `seen`: applications and deployments that have a model already. */ -}}
 {{- define "platform.modelRules" -}}
-{{- include "platform.arguments" (dict "template" "platform.modelRules" "given" . "names" (list "values" "data" "name" "model" "applications")) }}
+{{- include "platform.arguments" (dict "template" "platform.modelRules" "given" . "names" (list "values" "data" "name" "model" "seen")) }}
 {{- $model := .model }}
 {{- $data := .data }}
 {{- $namespace := (get .values.metrics.services $model.service).namespace }}
@@ -8,10 +8,16 @@
 {{- $of := dict "namespace" $namespace "rayhelm_dev_service" $model.service "model_name" $label }}
 {{- $application := $model.application | default .name }}
 {{- $deployment := $model.deployment | default (printf "LLMServer:%s" $label) }}
-{{- $rules := list (include "platform.constant" (dict "name" "rayhelm:model_info" "value" 1 "labels" (merge (dict "application" $application "deployment" $deployment) $of)) | fromJson) }}
-{{- $key := printf "%s/%s" $model.service $application }}
-{{- if not (hasKey .applications $key) }}
-{{- $_ := set .applications $key true }}
+{{- $rules := list }}
+{{- /* Queries join by deployment and by application, and two models of one would be an error of the whole rule. */ -}}
+{{- $key := printf "%s/%s/%s" $model.service $application $deployment }}
+{{- if not (hasKey .seen $key) }}
+{{- $_ := set .seen $key true }}
+{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:model_info" "value" 1 "labels" (merge (dict "application" $application "deployment" $deployment) $of)) | fromJson) }}
+{{- end }}
+{{- $key = printf "%s/%s" $model.service $application }}
+{{- if not (hasKey .seen $key) }}
+{{- $_ := set .seen $key true }}
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:application_info" "value" 1 "labels" (merge (dict "application" $application) $of)) | fromJson) }}
 {{- end }}
 {{- $series := dict "replicas" "replicas" "minReplicas" "min_replicas" "maxReplicas" "max_replicas" "inputTokens" "input_tokens" "outputTokens" "output_tokens" "concurrency" "concurrency" "requestsPerSecond" "requests_per_second" "ttftSeconds" "ttft_seconds" "tpotSeconds" "tpot_seconds" "tokensPerSecond" "tokens_per_second" "dollarsPerMillionOutputTokens" "dollars_per_million_output_tokens" }}

@@ -20,9 +20,9 @@
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:gpu_price:dollars_per_hour" "value" $price "labels" (dict "namespace" $namespace "rayhelm_dev_service" $service "rayhelm_dev_worker_group" $group)) | fromJson) }}
 {{- end }}
 {{- end }}
-{{- $applications := dict }}
+{{- $seen := dict }}
 {{- range $name, $model := $v.prometheusRules.models }}
-{{- $rules = concat $rules (include "platform.modelRules" (dict "values" $v "data" $data "name" $name "model" $model "applications" $applications) | fromJsonArray) }}
+{{- $rules = concat $rules (include "platform.modelRules" (dict "values" $v "data" $data "name" $name "model" $model "seen" $seen) | fromJsonArray) }}
 {{- end }}
 {{- $rules | toJson }}
 {{- end }}
