@@ -10,7 +10,19 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from rayhelm.cli import catalog, charts, dashboards, down, fit, fleet_commands, rehearse, render, schema_commands, up
+from rayhelm.cli import (
+    catalog,
+    charts,
+    dashboards,
+    down,
+    fit,
+    fleet_commands,
+    rehearse,
+    render,
+    rules,
+    schema_commands,
+    up,
+)
 from rayhelm.cli.output import Format, format_of
 from rayhelm.errors import FleetError, MissingError, RayhelmError
 
@@ -139,5 +151,6 @@ app.command("rehearse")(rehearse.rehearse_command)
 app.command("catalog")(catalog.catalog_command)
 app.command("charts")(charts.charts_command)
 app.command("dashboards")(dashboards.dashboards_command)
+app.command("rules")(rules.rules_command)
 app.command("schema")(schema_commands.schema_command)
 app.command("explain")(schema_commands.explain_command)

@@ -24,7 +24,10 @@ def build_prometheus_rules(
     scraped = fleet.clusters[cluster].prometheus
     if not scraped or scraped.rules == "None":
         return PrometheusRules()
-    models = {name: model for name, model in plan.models.items() if model.cluster == cluster}
+    # A preview of the problems of a fleet has no values of services that cannot be built.
+    models = {
+        name: model for name, model in plan.models.items() if model.cluster == cluster and model.service in services
+    }
     gateway = plan.gateways.get(cluster)
     return PrometheusRules(
         kind=scraped.rules,

@@ -1,0 +1,42 @@
+"""`rayhelm rules`: rule files of a fleet, for a Prometheus without the operator."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
+from rayhelm.cli.output import Format, FormatOption, warn
+
+__all__ = ["rules_command"]
+
+
+def rules_command(
+    fleet: FleetArgument,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Write the rule files into this folder.")],
+    format: FormatOption = Format.text,
+) -> None:
+    """Write alert and recording rules as files for `rule_files` of a Prometheus without the operator.
+
+    The fleet asks for rules with `clusters.NAME.prometheus.rules`. Chart `platform` installs the same rules.
+    """
+    import json
+
+    from rayhelm.observability.rules.files import build_rule_files
+    from rayhelm.render.files import render_fleet
+    from rayhelm.values.build.prometheus_rules import list_models_without_price
+
+    rendered = render_fleet(fleet_file(fleet))
+    files = build_rule_files(rendered)
+    for name, text in files.items():
+        path = output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    written = [str(output / name) for name in files]
+    warnings = list(list_models_without_price(rendered.plan, rendered.loaded.fleet))
+    if format is Format.json:
+        print(json.dumps({"written": written, "warnings": warnings}, indent=2))
+        return
+    print("\n".join(written))
+    for text in warnings:
+        warn(text)
