@@ -40,19 +40,19 @@
 {{- end }}
 {{- $objectives := list }}
 {{- with $slo.availability }}
-{{- $objectives = append $objectives (list (merge (dict "slo" "availability") $at) .) }}
+{{- $objectives = append $objectives (dict "labels" (merge (dict "slo" "availability") $at) "share" .) }}
 {{- end }}
 {{- range $id, $target := dict "ttft" $slo.ttftSeconds "tpot" $slo.tpotSeconds }}
 {{- if $target }}
 {{- $le := include "platform.boundary" (dict "boundaries" (get $data.boundaries $id) "target" $target) }}
-{{- $objectives = append $objectives (list (merge (dict "slo" $id) $of) $slo.latencyShare) }}
+{{- $objectives = append $objectives (dict "labels" (merge (dict "slo" $id) $of) "share" $slo.latencyShare) }}
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_boundary" "value" 1 "labels" (merge (dict "slo" $id "le" $le) $of)) | fromJson) }}
 {{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_target_seconds" "value" $target "labels" (merge (dict "slo" $id) $of)) | fromJson) }}
 {{- end }}
 {{- end }}
 {{- range $objectives }}
-{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_objective" "value" (index . 1) "labels" (index . 0)) | fromJson) }}
-{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_window_hours" "value" (mul 24 (int $slo.windowDays)) "labels" (index . 0)) | fromJson) }}
+{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_objective" "value" .share "labels" .labels) | fromJson) }}
+{{- $rules = append $rules (include "platform.constant" (dict "name" "rayhelm:slo_window_hours" "value" (mul 24 (int $slo.windowDays)) "labels" .labels) | fromJson) }}
 {{- end }}
 {{- $rules | toJson }}
 {{- end }}
