@@ -18,12 +18,21 @@
 """
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 from rayhelm.catalog.metrics import Metric, exporter_of, load_exporters, load_metrics
-from rayhelm.errors import Fix, MissingError, Problem
+from rayhelm.errors import Fix, Problem
+from rayhelm.observability.promql import (
+    QUANTILES,
+    Node,
+    find_labels,
+    find_metric,
+    is_kind,
+    parse,
+    replace_placeholders,
+    walk,
+)
 from rayhelm.observability.queries.labels import TARGET_LABELS
 
 __all__ = ["check_query", "metrics_of"]
@@ -34,26 +43,9 @@ COUNTS = {"count", "group"}
 """Aggregations for which the value does not matter."""
 ANY_VALUE = {"absent", "absent_over_time", "changes", "resets", "timestamp", "present_over_time", "count_over_time"}
 """Functions for which the value does not matter."""
-QUANTILES = {"histogram_quantile", "quantile_over_time"}
 MEANS = {"avg", "sum", "avg_over_time", "sum_over_time"}
-SUFFIXES = ("_bucket", "_count", "_sum")
 PREFIXES = ("ray_serve_", "ray_vllm_")
 """Metrics that the catalog has in full."""
-
-_PLACEHOLDERS = (
-    (re.compile(r"\$\{?__(?:rate_interval|interval|range)\}?"), "5m"),
-    (re.compile(r"<<\.LabelMatchers>>"), 'namespace="x"'),
-    (re.compile(r"<<\.GroupBy>>"), "namespace"),
-)
-"""Placeholders of Grafana and of the Prometheus adapter, with a value that is valid there."""
-
-
-@dataclass(frozen=True)
-class _Node:
-    """An expression, and the expressions around it from the outermost on."""
-
-    expression: Any
-    around: tuple[Any, ...]
 
 
 @dataclass
@@ -86,11 +78,11 @@ class _Check:
 
 def metrics_of(text: str) -> set[str]:
     """Metrics of the catalog that a query reads. Raises FleetError for text that is not PromQL."""
-    root = _parse(_without_placeholders(text))
+    root = parse(replace_placeholders(text))
     if isinstance(root, str):
         raise ValueError(root)
-    names = {node.expression.name for node in _walk(root) if _is(node.expression, "VectorSelector")}
-    return {found[0] for name in names if name and (found := _find(name))}
+    names = {node.expression.name for node in walk(root) if is_kind(node.expression, "VectorSelector")}
+    return {found[0] for name in names if name and (found := find_metric(name))}
 
 
 def check_query(
@@ -102,85 +94,28 @@ def check_query(
     are not checked, because users add labels.
     """
     check = _Check(text, name, file, line, is_ours)
-    root = _parse(_without_placeholders(text))
+    root = parse(replace_placeholders(text))
     if isinstance(root, str):
         check.refuse(
             "promql-syntax", "", f"Prometheus cannot parse the query: {root}", "check the brackets and the operators"
         )
         return check.problems
-    for node in _walk(root):
-        if _is(node.expression, "VectorSelector"):
+    for node in walk(root):
+        if is_kind(node.expression, "VectorSelector"):
             _check_selector(check, node)
         else:
             _check_operation(check, node)
     return check.problems
 
 
-def _without_placeholders(text: str) -> str:
-    for pattern, value in _PLACEHOLDERS:
-        text = pattern.sub(value, text)
-    return text
-
-
-def _parse(text: str) -> Any:
-    """The parsed query, or the parser's message."""
-    try:
-        import promql_parser
-    except ImportError as error:
-        raise MissingError("promql-parser is not installed", "pip install promql-parser") from error
-    try:
-        return promql_parser.parse(text)
-    except ValueError as error:
-        return str(error)
-
-
-def _walk(expression: Any, around: tuple[Any, ...] = ()) -> Iterator[_Node]:
-    """Every expression below one, in the order of the text."""
-    yield _Node(expression, around)
-    for child in _children(expression):
-        yield from _walk(child, (*around, expression))
-
-
-def _children(expression: Any) -> list[Any]:
-    if _is(expression, "BinaryExpr"):
-        return [expression.lhs, expression.rhs]
-    if _is(expression, "Call"):
-        return list(expression.args)
-    if _is(expression, "MatrixSelector"):
-        return [expression.vector_selector]
-    if _is(expression, "AggregateExpr"):
-        return [each for each in (expression.param, expression.expr) if each is not None]
-    inner = getattr(expression, "expr", None)
-    return [inner] if inner is not None else []
-
-
-def _is(expression: Any, kind: str) -> bool:
-    return type(expression).__name__ == kind
-
-
-# -- selectors -------------------------------------------------------------------------------------------------------
-
-
-def _find(name: str) -> tuple[str, str] | None:
-    """Name in the catalog and suffix of a series; None if the catalog does not have it."""
-    metrics = load_metrics()
-    if name in metrics and metrics[name].type != "histogram":
-        return name, ""
-    for suffix in SUFFIXES:
-        base = name.removesuffix(suffix)
-        if base != name and base in metrics and metrics[base].type == "histogram":
-            return base, suffix
-    return None
-
-
-def _check_selector(check: _Check, node: _Node) -> None:
+def _check_selector(check: _Check, node: Node) -> None:
     name = node.expression.name or ""
     check.seen[name] = check.seen.get(name, 0) + 1
     if not name:
         if check.is_ours:
             _refuse_nameless(check)
         return
-    found = _find(name)
+    found = find_metric(name)
     if not found:
         _refuse_unknown(check, name)
         return
@@ -233,7 +168,7 @@ def _nearest(name: str) -> str:
     return next(iter(get_close_matches(name, list(load_metrics()), n=1)), "")
 
 
-def _check_matchers(check: _Check, node: _Node, base: str, suffix: str) -> None:
+def _check_matchers(check: _Check, node: Node, base: str, suffix: str) -> None:
     exporter, metric = exporter_of(base), load_metrics()[base]
     known = exporter.labels_of(base) | TARGET_LABELS[exporter.scraped]
     for matcher in node.expression.matchers.matchers:
@@ -260,10 +195,10 @@ def _check_bound(check: _Check, value: str, base: str, metric: Metric) -> None:
     check.refuse("promql-bucket", "le", message, f'le="{near}"')
 
 
-def _check_absent(check: _Check, node: _Node, name: str, metric: Metric) -> None:
+def _check_absent(check: _Check, node: Node, name: str, metric: Metric) -> None:
     if metric.availability == "always":
         return
-    if not any(_is(each, "Call") and each.func.name in ("absent", "absent_over_time") for each in node.around):
+    if not any(is_kind(each, "Call") and each.func.name in ("absent", "absent_over_time") for each in node.around):
         return
     when = {
         "idle": "vanishes 20 s after the last request",
@@ -276,8 +211,8 @@ def _check_absent(check: _Check, node: _Node, name: str, metric: Metric) -> None
     check.refuse("promql-absent", name, message, "absent(ray_serve_application_status)")
 
 
-def _check_type(check: _Check, node: _Node, name: str, kind: str) -> None:
-    functions = [each.func.name for each in node.around if _is(each, "Call")]
+def _check_type(check: _Check, node: Node, name: str, kind: str) -> None:
+    functions = [each.func.name for each in node.around if is_kind(each, "Call")]
     if kind == "gauge":
         if used := next((each for each in functions if each in RATES), ""):
             check.refuse(
@@ -293,13 +228,13 @@ def _check_type(check: _Check, node: _Node, name: str, kind: str) -> None:
         check.refuse("promql-counter", name, message, f"rate({name}[5m])")
 
 
-def _has_no_value(node: _Node) -> bool:
+def _has_no_value(node: Node) -> bool:
     """Return whether the value does not matter: counted, multiplied by 0, or an operand of `and` or `unless`."""
     for index, each in enumerate(node.around):
         inner = node.around[index + 1] if index + 1 < len(node.around) else node.expression
-        if _is(each, "AggregateExpr") and str(each.op) in COUNTS:
+        if is_kind(each, "AggregateExpr") and str(each.op) in COUNTS:
             return True
-        if _is(each, "BinaryExpr") and _ignores(each, inner):
+        if is_kind(each, "BinaryExpr") and _ignores(each, inner):
             return True
     return False
 
@@ -307,7 +242,7 @@ def _has_no_value(node: _Node) -> bool:
 def _ignores(operation: Any, operand: Any) -> bool:
     operator = str(operation.op)
     if operator == "*":
-        return any(_is(each, "NumberLiteral") and each.val == 0 for each in (operation.lhs, operation.rhs))
+        return any(is_kind(each, "NumberLiteral") and each.val == 0 for each in (operation.lhs, operation.rhs))
     if operator == "unless":
         # The value of a new series is its increase: blocks.increase.
         return True
@@ -317,18 +252,18 @@ def _ignores(operation: Any, operand: Any) -> bool:
 # -- operations ------------------------------------------------------------------------------------------------------
 
 
-def _check_operation(check: _Check, node: _Node) -> None:
+def _check_operation(check: _Check, node: Node) -> None:
     expression = node.expression
-    if _is(expression, "AggregateExpr"):
+    if is_kind(expression, "AggregateExpr"):
         _check_mean(check, expression, str(expression.op), expression.expr)
         if expression.modifier is not None and str(expression.modifier.type).endswith("By"):
             _check_labels(check, expression.modifier.labels, expression.expr)
-    if _is(expression, "Call"):
+    if is_kind(expression, "Call"):
         if expression.func.name == "histogram_quantile":
             _check_le(check, expression)
         if expression.func.name in MEANS:
             _check_mean(check, expression, expression.func.name, *expression.args)
-    modifier = expression.modifier if _is(expression, "BinaryExpr") else None
+    modifier = expression.modifier if is_kind(expression, "BinaryExpr") else None
     if modifier is not None and modifier.matching is not None:
         for side in (expression.lhs, expression.rhs):
             _check_labels(check, modifier.matching.labels, side)
@@ -340,10 +275,10 @@ def _check_mean(check: _Check, expression: Any, operator: str, *operands: Any) -
     if operator not in MEANS:
         return
     for operand in operands:
-        for node in _walk(operand):
-            if not _is(node.expression, "Call") or node.expression.func.name not in QUANTILES:
+        for node in walk(operand):
+            if not is_kind(node.expression, "Call") or node.expression.func.name not in QUANTILES:
                 continue
-            if any(_is(each, "AggregateExpr") and str(each.op) in COUNTS for each in node.around):
+            if any(is_kind(each, "AggregateExpr") and str(each.op) in COUNTS for each in node.around):
                 continue
             message = f"{operator} of quantiles is not a quantile: sum the buckets first, then take one quantile"
             fix = "histogram_quantile(0.95, sum by (le) (rate(ray_vllm_time_to_first_token_seconds_bucket[5m])))"
@@ -352,12 +287,12 @@ def _check_mean(check: _Check, expression: Any, operator: str, *operands: Any) -
 
 
 def _check_le(check: _Check, call: Any) -> None:
-    for node in _walk(call.args[1]):
-        if _is(node.expression, "AggregateExpr") and node.expression.modifier is not None:
+    for node in walk(call.args[1]):
+        if is_kind(node.expression, "AggregateExpr") and node.expression.modifier is not None:
             modifier = node.expression.modifier
             keeps = "le" in modifier.labels if str(modifier.type).endswith("By") else "le" not in modifier.labels
         else:
-            keeps = not _is(node.expression, "AggregateExpr")
+            keeps = not is_kind(node.expression, "AggregateExpr")
         if not keeps:
             message = "histogram_quantile needs the label le, and the aggregation removes it"
             check.refuse("promql-quantile", "histogram_quantile", message, "sum by (le) (...)")
@@ -366,81 +301,9 @@ def _check_le(check: _Check, call: Any) -> None:
 
 def _check_labels(check: _Check, labels: list[str], below: Any) -> None:
     """Refuse labels that the series below do not have. A label that only some lack is allowed: they have it empty."""
-    available = _labels(below) if check.is_ours else None
+    available = find_labels(below) if check.is_ours else None
     for label in labels:
         if available is not None and label not in available:
             has = ", ".join(sorted(available)) or "none"
             message = f"the series that are combined have no label {label}; their labels: {has}"
             check.refuse("promql-label", label, message, f"remove {label}")
-
-
-def _labels(expression: Any) -> frozenset[str] | None:
-    """Labels that the series of an expression may have; None if that is unknown."""
-    if _is(expression, "VectorSelector"):
-        return _labels_of_series(expression.name or "")
-    if _is(expression, "AggregateExpr"):
-        return _labels_of_aggregation(expression)
-    if _is(expression, "BinaryExpr"):
-        return _labels_of_operation(expression)
-    if _is(expression, "Call"):
-        return _labels_of_call(expression)
-    children = _children(expression)
-    return _labels(children[0]) if children else None
-
-
-def _labels_of_series(name: str) -> frozenset[str] | None:
-    found = _find(name)
-    if not found:
-        return None
-    exporter = exporter_of(found[0])
-    bound = {"le"} if found[1] == "_bucket" else set()
-    return exporter.labels_of(found[0]) | TARGET_LABELS[exporter.scraped] | bound
-
-
-def _labels_of_aggregation(expression: Any) -> frozenset[str] | None:
-    inner, modifier = _labels(expression.expr), expression.modifier
-    if str(expression.op) in ("topk", "bottomk", "limitk") and modifier is None:
-        return inner
-    if inner is None or modifier is None:
-        return None if inner is None else frozenset()
-    named = frozenset(modifier.labels)
-    return inner & named if str(modifier.type).endswith("By") else inner - named
-
-
-def _labels_of_operation(expression: Any) -> frozenset[str] | None:
-    left, right, operator = _labels(expression.lhs), _labels(expression.rhs), str(expression.op)
-    if left is None or right is None:
-        # One side is a number, or unknown.
-        return left or right if _is_number(expression.lhs) or _is_number(expression.rhs) else None
-    if operator == "or":
-        return left | right
-    if operator in ("and", "unless"):
-        return left
-    modifier = expression.modifier
-    cardinality = str(modifier.card) if modifier is not None else ""
-    if "ManyToOne" in cardinality or "OneToMany" in cardinality:
-        return (left if "ManyToOne" in cardinality else right) | frozenset(modifier.group_labels or ())
-    if modifier is not None and modifier.matching is not None:
-        named = frozenset(modifier.matching.labels)
-        return named if str(modifier.matching.type).endswith(("On", "Include")) else left - named
-    return left
-
-
-def _is_number(expression: Any) -> bool:
-    if _is(expression, "ParenExpr") or _is(expression, "UnaryExpr"):
-        return _is_number(expression.expr)
-    return _is(expression, "NumberLiteral") or (
-        _is(expression, "Call") and expression.func.name in ("time", "scalar", "vector")
-    )
-
-
-def _labels_of_call(expression: Any) -> frozenset[str] | None:
-    name, arguments = expression.func.name, list(expression.args)
-    if name in ("time", "vector", "scalar") or not arguments:
-        return None
-    inner = _labels(arguments[1] if name in QUANTILES else arguments[0])
-    if inner is None:
-        return None
-    if name in ("label_replace", "label_join"):
-        return inner | {arguments[1].val}
-    return inner - {"le"} if name == "histogram_quantile" else inner
