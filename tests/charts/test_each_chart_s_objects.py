@@ -11,7 +11,7 @@ from rayhelm.versions import versions
 
 OF_OPERATORS = {
     *("RayService", "PodMonitor", "HTTPRoute", "ScaledObject", "ExternalSecret", "LocalQueue"),
-    *("ClusterPolicy", "DeviceConfig", "GpuDevicePlugin"),
+    *("ClusterPolicy", "DeviceConfig", "GpuDevicePlugin", "GrafanaDashboard", "PrometheusRule"),
 }
 """Kinds that Kubernetes does not have. The tests of each chart check them."""
 each_example = pytest.mark.parametrize(

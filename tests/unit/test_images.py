@@ -72,7 +72,7 @@ def test_base_image_has_the_commands_of_kuberays_probes() -> None:
 
 def test_unknown_image_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["gpu"]) == 2
-    assert "there is no gpu; there are base, haproxy, redis, packages, cpu" in capsys.readouterr().err
+    assert "unknown image gpu; known: base, haproxy, redis, packages, cpu" in capsys.readouterr().err
 
 
 def test_every_file_that_is_left_out_has_a_reason() -> None:

@@ -160,6 +160,8 @@ COMMANDS = {
     "dashboards -o boards --runbook-url https://git.example/runbooks": 0,
     "dashboards -o boards --runbook-url runbooks": 2,
     "dashboards -o /proc/boards": 1,
+    "rules fleet.yaml -o rules": 1,
+    "rules": 2,
     "catalog gpus": 0,
     "catalog mig": 0,
     "catalog models": 0,

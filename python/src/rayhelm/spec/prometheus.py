@@ -35,17 +35,17 @@ class Prometheus(Record):
         default=None,
         pattern=r"^https?://[^\s]+[^/\s]$",
         max_length=253,
-        examples=["https://git.example.com/platform/rayhelm/docs/runbooks"],
+        examples=["https://git.example.com/platform/runbooks"],
     )
-    """URL at which you publish docs/runbooks. Each alert links to its page there."""
+    """URL at which you publish the runbooks. Each alert links to its page there."""
 
     @model_validator(mode="after")
     def _check_runbooks(self) -> Self:
         if self.rules != "None" and not self.runbook_url:
             fix = Fix(
                 "runbookUrl",
-                "https://git.example.com/platform/rayhelm/docs/runbooks",
-                "where you publish docs/runbooks",
+                "https://git.example.com/platform/runbooks",
+                "where you publish the runbooks",
             )
             raise Refusal("`rules` without `runbookUrl`: each alert links to its runbook", fix)
         return self

@@ -102,7 +102,7 @@ class KeysSecretRef(Values):
 
 
 class PrometheusRules(Values):
-    """Recording rules and alerts. docs/runbooks has a page for each alert."""
+    """Recording rules and alerts. Each alert has a page of the runbooks."""
 
     kind: Literal["None", "PrometheusRule", "ConfigMap"] = "None"
     """`PrometheusRule`: objects of the Prometheus operator. `ConfigMap`: rule files for a Prometheus without it,
@@ -112,7 +112,8 @@ class PrometheusRules(Values):
     labels: Labels = {}
     """Labels by which the operator finds the objects (`ruleSelector` of the Prometheus object)."""
     runbook_url: Annotated[str, Field(pattern=r"^(https?://[^\s]+[^/\s])?$")] = ""
-    """URL of docs/runbooks, without a slash at the end. Required with rules: each alert links to its page."""
+    """URL of the folder with the runbooks, without a slash at the end. Required with rules: each alert links to its
+    page."""
     alert_labels: dict[LabelName, LabelValue] = {}
     """Additional labels of every alert, for the routes of Alertmanager (`team: platform`)."""
     alerts: dict[AlertName, AlertSettings] = {}
