@@ -265,6 +265,12 @@ def test_rate_usage_is_requests_per_minute_over_the_limit(tmp_path: Path) -> Non
     answers(tmp_path, tenants.rate_usage(EVERYTHING), found, Answer(LATER, of(group, 0.5)))
 
 
+def test_rate_usage_is_zero_for_a_tenant_without_requests(tmp_path: Path) -> None:
+    group = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "tenant": "search"}
+    limit = Series("rayhelm_gateway_limit", "120x80", {**group, "limit": "requests_per_minute"})
+    answers(tmp_path, tenants.rate_usage(EVERYTHING), [limit], Answer(LATER, of(group, 0)))
+
+
 def test_cold_start_of_the_only_replica_is_seen(tmp_path: Path) -> None:
     group = {**CHAT, "application": "a", "deployment": "d"}
     buckets = {"10000": "_x9 0+0x70", "30000": "_x9 1+0x70", "+Inf": "_x9 1+0x70"}

@@ -56,13 +56,12 @@ def engine_deaths(scope: Scope, window: str = "10m", by: By = (*SERVICE, "applic
     return blocks.increase(name, scope, window, 'exception_type="EngineDeadError"', by=by, zero=False)
 
 
-@query(unit="tokens", idle="value")
-def processed_tokens(scope: Scope, window: str = "5m", by: By = SERVICE) -> str:
-    """Prompt and output tokens in the window. No data for a service without vLLM."""
-    return " + ".join(
-        blocks.aggregate("sum", blocks.vector(name, scope, over="increase", window=window), by)
-        for name in ("ray_vllm_prompt_tokens_total", "ray_vllm_generation_tokens_total")
-    )
+@query(unit="tokens", idle="value", first=True)
+def processed_tokens(scope: Scope, window: str = "5m", by: By = DEPLOYMENT) -> str:
+    """Prompt and output tokens in the window. No data for a deployment without an engine of vLLM: another deployment of
+    the service may be busy without tokens."""
+    names = ("ray_vllm_prompt_tokens_total", "ray_vllm_generation_tokens_total")
+    return " + ".join(f"({blocks.increase(name, scope, window, by=by, zero=False)})" for name in names)
 
 
 @query(unit="requests", idle="no data", first=True)

@@ -13,7 +13,6 @@ __all__ = [
     "preemptions",
     "prefix_cache_hit_ratio",
     "proxy_requests",
-    "queue_growth",
     "queue_length",
     "replica_requests",
     "running",
@@ -55,14 +54,6 @@ def serve_queued(scope: Scope, by: By = DEPLOYMENT) -> str:
 def queue_length(scope: Scope, by: By = SERVICE) -> str:
     """Requests that wait, in Serve and in the engines together."""
     return f"({blocks.gauge(WAITING, scope, by=by)}) + ({blocks.gauge(QUEUED, scope, by=by)})"
-
-
-@query(unit="requests", idle="zero")
-def queue_growth(scope: Scope, window: str = "15m", by: By = SERVICE) -> str:
-    """Smallest queue in the window, in Serve and in the engines together; above 0 if requests waited all the time."""
-    waits = blocks.gauge(WAITING, scope, by=by, over="min_over_time", window=window)
-    queued = blocks.gauge(QUEUED, scope, by=by, over="min_over_time", window=window)
-    return f"({waits}) + ({queued})"
 
 
 @query(unit="requests", idle="value")

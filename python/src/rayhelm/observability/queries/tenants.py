@@ -28,7 +28,7 @@ def rejections(scope: Scope, window: str = WINDOW, by: By = (*TENANT, "reason"))
     return blocks.increase("rayhelm_gateway_rejections_total", scope, window, by=by)
 
 
-@query(unit="ratio", idle="no data")
+@query(unit="ratio", idle="value")
 def rate_usage(scope: Scope, window: str = WINDOW, by: By = TENANT) -> str:
     """Requests per minute of a tenant, divided by its limit."""
     limit = blocks.gauge("rayhelm_gateway_limit", scope, 'limit="requests_per_minute"', by=by)
