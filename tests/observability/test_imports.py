@@ -16,8 +16,9 @@ FOLDER = Path(rayhelm.observability.__file__).parent
 QUERIES = sorted((FOLDER / "queries").glob("*.py"))
 OTHERS = sorted(set(FOLDER.rglob("*.py")) - set(QUERIES))
 ALLOWED = ("rayhelm.catalog", "rayhelm.closed", "rayhelm.errors", "rayhelm.versions", "rayhelm.observability")
-NAMES_OF_METRICS = {"check.py", "variables.py"}
-"""The check names a metric in each fix, and a variable of a dashboard reads the label of a metric."""
+NAMES_OF_METRICS = {"check.py", "promql.py", "variables.py"}
+"""The check names a metric in each fix, the parser names functions of PromQL, and a variable of a dashboard reads the
+label of a metric."""
 PROMQL = re.compile(r"\brate\(|histogram_quantile|\b(?:sum|max|min|avg|count) by \(")
 
 
