@@ -7,6 +7,7 @@ from rayhelm.observability.queries.scope import Scope
 
 __all__ = [
     "certificate_lifetime",
+    "certificate_renewal_delay",
     "container_restarts",
     "container_waiting_reason",
     "down_targets",
@@ -92,6 +93,13 @@ def certificate_lifetime(scope: Scope, by: By = (*NAMESPACE, "name")) -> str:
     """Time until a certificate expires."""
     end = blocks.gauge("certmanager_certificate_expiration_timestamp_seconds", scope, by=by, operator="min")
     return f"{end} - time()"
+
+
+@query(unit="seconds", idle="value")
+def certificate_renewal_delay(scope: Scope, by: By = (*NAMESPACE, "name")) -> str:
+    """Time since cert-manager should have renewed a certificate; below 0 before that time."""
+    due = blocks.gauge("certmanager_certificate_renewal_timestamp_seconds", scope, by=by, operator="min")
+    return f"time() - ({due})"
 
 
 @query(unit="count", idle="no data")
