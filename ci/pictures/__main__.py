@@ -107,8 +107,9 @@ def main(arguments: list[str]) -> int:
         for file in options.files or sorted((ROOT / "dashboards").glob("*.json")):
             dashboard = json.loads(file.read_text())
             panels = read_panels(client, dashboard, during, chosen)
-            draw(dashboard, panels, options.output / f"{file.stem}.png")
-            reports.append(report(dashboard, panels, reasons))
+            found = report(dashboard, panels, reasons)
+            draw(dashboard, panels, options.output / f"{file.stem}.png", found.empty)
+            reports.append(found)
     for each in reports:
         show(each)
     if options.report:

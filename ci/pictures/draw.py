@@ -1,6 +1,6 @@
 """Draw the panels of a dashboard in their grid."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -33,8 +33,8 @@ COLORS = {
 LINES = ["#2f6fd0", "#2f8f46", "#e07b00", "#8a4fc7", "#cf2f3c", "#0e9aa7", "#b0587a", "#8c6d31", "#5b6bbf", "#6b8e23"]
 
 
-def draw(dashboard: Json, panels: Sequence[Panel], file: Path) -> None:
-    """Write the picture of a dashboard as PNG."""
+def draw(dashboard: Json, panels: Sequence[Panel], file: Path, reasons: Mapping[str, str] | None = None) -> None:
+    """Write the picture of a dashboard as PNG. `reasons` say why panels are empty, by title."""
     height = max(panel.json["gridPos"]["y"] + panel.json["gridPos"]["h"] for panel in panels) * ROW + 0.5
     width = COLUMNS * COLUMN
     figure = Figure(figsize=(width, height), dpi=DPI, facecolor="#f3f4f6")
@@ -46,7 +46,7 @@ def draw(dashboard: Json, panels: Sequence[Panel], file: Path) -> None:
             (left + GAP) / width, (bottom + GAP) / height,
             (place["w"] * COLUMN - 2 * GAP) / width, (place["h"] * ROW - 2 * GAP) / height,
         ))  # fmt: skip
-        _draw_panel(figure, axes, panel)
+        _draw_panel(figure, axes, panel, (reasons or {}).get(panel.json["title"], ""))
     file.parent.mkdir(parents=True, exist_ok=True)
     # 128 colors are enough for lines and text, and make the file a third.
     figure.savefig(file, pil_kwargs={"optimize": True})
@@ -61,7 +61,7 @@ def _reduce(file: Path) -> None:
     reduced.save(file, optimize=True)
 
 
-def _draw_panel(figure: Figure, frame: Axes, panel: Panel) -> None:
+def _draw_panel(figure: Figure, frame: Axes, panel: Panel, reason: str) -> None:
     frame.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
     if panel.json["type"] == "row":
         frame.axis("off")
@@ -73,7 +73,8 @@ def _draw_panel(figure: Figure, frame: Axes, panel: Panel) -> None:
     height = frame.get_position().height * figure.get_figheight()
     frame.text(0.012, 1 - 0.11 / height, panel.json["title"], fontsize=NORMAL, fontweight="bold", va="center")
     if panel.error or panel.is_empty:
-        text = panel.error[:80] if panel.error else panel.json["fieldConfig"]["defaults"].get("noValue", "No data")
+        none = f"no data here: {reason}" if reason else panel.json["fieldConfig"]["defaults"].get("noValue", "No data")
+        text = panel.error[:80] if panel.error else none
         frame.text(
             0.5, 0.45, text, fontsize=NORMAL, color=COLORS["red" if panel.error else "text"], ha="center", wrap=True
         )
@@ -133,7 +134,7 @@ def _named(panel: Panel) -> list[tuple[str, Result, Series]]:
 
 
 def _time_axis(axes: Axes) -> None:
-    axes.xaxis.set_major_locator(AutoDateLocator(tz=UTC, maxticks=7))
+    axes.xaxis.set_major_locator(AutoDateLocator(tz=UTC, minticks=3, maxticks=10))
     axes.xaxis.set_major_formatter(DateFormatter("%H:%M", tz=UTC))
     axes.grid(axis="both", color="#e5e7eb", linewidth=0.6)
     axes.set_axisbelow(True)
@@ -200,6 +201,9 @@ def _timeseries(figure: Figure, frame: Axes, panel: Panel) -> None:
         for step in defaults["thresholds"]["steps"][1:]:
             axes.axhline(step["value"], color=COLORS[step["color"]], linewidth=0.8, linestyle=(0, (4, 3)), alpha=0.8)
     low, high = axes.get_ylim()
+    if custom["thresholdsStyle"]["mode"] == "off" and not any(any(_values(each)) for _, _, each in series):
+        # Matplotlib's range of a constant 0 has ticks such as 0.045 requests.
+        low, high = 0, 1
     axes.set_ylim(defaults.get("min", low), defaults.get("max", high if high > 0 else 1))
     axes.yaxis.set_major_formatter(
         FuncFormatter(lambda value, _: format_value(float(f"{value:.6g}"), defaults["unit"]))

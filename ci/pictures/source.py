@@ -56,8 +56,9 @@ class Result:
     series: tuple[Series, ...]
 
     def name_of(self, series: Series) -> str:
-        """Return the legend of a series."""
-        return re.sub(r"{{ *(\w+) *}}", lambda label: series.labels.get(label[1], ""), self.target["legendFormat"])
+        """Return the legend of a series. Pictures are published, so addresses of nodes are replaced."""
+        name = re.sub(r"{{ *(\w+) *}}", lambda label: series.labels.get(label[1], ""), self.target["legendFormat"])
+        return re.sub(r"\b\d{1,3}(\.\d{1,3}){3}\b", "10.0.0.1", name)
 
 
 @dataclass(frozen=True)

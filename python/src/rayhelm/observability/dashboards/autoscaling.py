@@ -176,8 +176,10 @@ COLD_STARTS = Row(
         ),
         TimeSeries(
             title="Ray nodes",
-            description="Active nodes of the Ray clusters by type, and nodes that start.",
+            description="Active nodes of the Ray clusters by type, and nodes that start. No data without "
+            "Ray's autoscaler.",
             thresholds=informational(),
+            no_value="no autoscaler",
             width=12,
             height=7,
             is_stepped=True,

@@ -42,8 +42,9 @@ NOW = Row(
         ),
         Stat(
             title="Nodes",
-            description="Active nodes of the Ray clusters.",
+            description="Active nodes of the Ray clusters. No data without Ray's autoscaler.",
             thresholds=informational(),
+            no_value="no autoscaler",
             height=5,
             lines=(line(ray_cluster.active_nodes, SERVICE, by=("rayhelm_dev_service",)),),
         ),
@@ -112,8 +113,10 @@ NODES = Row(
         ),
         TimeSeries(
             title="Nodes by type",
-            description="Active nodes of the Ray clusters by type. It falls when a node is lost or scaled down.",
+            description="Active nodes of the Ray clusters by type. It falls when a node is lost or scaled down. "
+            "No data without Ray's autoscaler.",
             thresholds=informational(),
+            no_value="no autoscaler",
             is_stepped=True,
             lines=(line(ray_cluster.active_nodes, "{{node_type}} {{rayhelm_dev_service}}"),),
         ),

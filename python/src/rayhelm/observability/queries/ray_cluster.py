@@ -57,9 +57,16 @@ def head_memory_ratio(scope: Scope, by: By = POD) -> str:
 
 @query(unit="bytes", idle="value")
 def component_memory(scope: Scope, by: By = (*POD, "Component")) -> str:
-    """Memory of Ray's components, without shared memory."""
+    """Memory of Ray's components, without shared memory. `Component` is the title of a process without its method."""
     resident = blocks.gauge("ray_component_rss_bytes", scope, by=by)
-    return f"{resident} - {blocks.gauge('ray_component_shared_bytes', scope, by=by)}"
+    used = f"{resident} - {blocks.gauge('ray_component_shared_bytes', scope, by=by)}"
+    if "Component" not in by:
+        return used
+    # A replica has a title of its own while it answers: the deployment, an id and the method. The copy in `title` keeps
+    # the series apart until they are summed.
+    named = f'label_replace({used}, "title", "$1", "Component", "(.+)")'
+    named = f'label_replace({named}, "Component", "ray::ServeReplica", "Component", "(?i)ray::serve_?replica.*")'
+    return blocks.aggregate("sum", f'label_replace({named}, "Component", "$1", "Component", "(ray::[A-Za-z_]+).*")', by)
 
 
 @query(unit="ratio", idle="value")
