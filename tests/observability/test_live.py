@@ -15,6 +15,7 @@ from rayhelm.catalog.metrics import load_exporters
 from rayhelm.errors import MissingError
 from rayhelm.local.prometheus import find_prometheus
 from rayhelm.observability.check import metrics_of
+from rayhelm.observability.rules import load_alerts
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import Sent, send_load
 from testbed.tools import program
@@ -108,6 +109,24 @@ def test_panels_have_data(run: Run, dashboard: Path, capsys: pytest.CaptureFixtu
         for reason, count in sorted(Counter(excused.values()).items()):
             print(f"; {count} more cannot: {reason}", end="")
     assert not empty
+
+
+def longest_time(values: list[list[object]], step: float) -> float:
+    """Longest time in seconds without a gap between samples."""
+    start = last = float(str(values[0][0]))
+    longest = 0.0
+    for moment in (float(str(value[0])) for value in values):
+        start = start if moment - last <= step * 1.5 else moment
+        last, longest = moment, max(longest, moment - start)
+    return longest
+
+
+@pytest.mark.parametrize("name", [name for name, alert in load_alerts().items() if not alert.always])
+def test_alert_does_not_fire_in_a_normal_run(run: Run, name: str) -> None:
+    alert = load_alerts()[name]
+    pending = int(alert.pending[:-1]) * {"m": 60, "h": 3600, "d": 86400}[alert.pending[-1]]
+    found = run.endpoint.query_range(alert.query, run.start, run.end)
+    assert [series["metric"] for series in found if longest_time(series["values"], 10) >= pending] == []
 
 
 def test_tokens_of_the_engine_are_those_of_the_responses(run: Run) -> None:
