@@ -14,7 +14,6 @@ AlertName = Annotated[str, Field(pattern=r"^[A-Z][A-Za-z0-9]+$", max_length=63)]
 LabelName = Annotated[str, Field(pattern=r"^[a-zA-Z_][a-zA-Z0-9_]*$", max_length=63)]
 PromDuration = Annotated[str, Field(pattern=r"^[0-9]+[smhd]$")]
 Amount = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(gt=0, lt=1)]
 Reason = Annotated[str, Field(min_length=8)]
 
 
@@ -38,9 +37,10 @@ class ModelObjectives(Values):
     """Target of the time to first token; 0: no objective. Measured at the boundary of the histogram at or above it."""
     tpot_seconds: Amount = 0
     """Target of the time per output token; 0: no objective. Measured at the boundary at or above it."""
-    latency_share: Share = 0.95
-    """Share of the requests that meet each of these targets."""
-    window_days: Annotated[int, Field(ge=1, le=90)] = 30
+    latency_share: Annotated[float, Field(ge=0.85, lt=1)] = 0.95
+    """Share of the requests that meet each of these targets. With less than 0.85, no share of late requests would use
+    the error budget fast enough for an alert."""
+    window_days: Annotated[int, Field(ge=1, le=30)] = 30
     """Days over which the objectives hold."""
 
 
