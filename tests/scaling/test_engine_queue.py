@@ -1,20 +1,17 @@
 """The policy EngineQueue asks a real Prometheus, whose series have the labels of a recorded scrape."""
 
 import re
-import subprocess
 import time
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
-import httpx
 import pytest
 
-from rayhelm.errors import MissingError
-from rayhelm.processes import create_run_id, start, stop_run, wait_until
+from rayhelm.processes import wait_until
 from shared.ports import reserve_port
-from testbed.tools import program
+from shared.prometheus import serve_samples
 
 pytestmark = pytest.mark.serve
 
@@ -97,37 +94,8 @@ def recording() -> list[str]:
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    try:
-        server, promtool = program("prometheus"), program("promtool")
-    except MissingError as error:
-        pytest.skip(f"no promtool: {error.how.splitlines()[0]} builds it")
-    home, run = tmp_path_factory.mktemp("prometheus"), create_run_id()
-    by_name = sorted(recording(), key=lambda line: line.partition("{")[0])
-    (home / "series").write_text("\n".join([*by_name, "# EOF", ""]))
-    making = [promtool, "tsdb", "create-blocks-from", "openmetrics", home / "series", home / "data"]
-    subprocess.run(making, check=True, capture_output=True)
-    (home / "prometheus.yaml").write_text("{}")
-    with reserve_port() as port:
-        command = [
-            str(server),
-            f"--config.file={home}/prometheus.yaml",
-            f"--storage.tsdb.path={home}/data",
-            f"--web.listen-address=127.0.0.1:{port}",
-        ]
-        url = f"http://127.0.0.1:{port}"
-        try:
-            process = start(command, run=run, log=home / "log")
-            wait_until(lambda: _ready(url), what="Prometheus", timeout=300, needs=[process])
-            yield url
-        finally:
-            stop_run(run)
-
-
-def _ready(url: str) -> bool | None:
-    try:
-        return httpx.get(f"{url}/-/ready").is_success or None
-    except httpx.TransportError:
-        return None
+    with serve_samples(tmp_path_factory.mktemp("prometheus"), recording()) as url:
+        yield url
 
 
 def policy(url: str, session: str, **more):

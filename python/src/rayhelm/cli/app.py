@@ -13,6 +13,7 @@ from typer.core import TyperGroup
 from rayhelm.cli import (
     catalog,
     charts,
+    cost,
     dashboards,
     down,
     fit,
@@ -143,6 +144,7 @@ def _root(
 
 app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
+app.command("cost")(cost.cost_command)
 app.command("render")(render.render_command)
 app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)

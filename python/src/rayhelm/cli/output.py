@@ -12,7 +12,17 @@ import typer
 if TYPE_CHECKING:
     from rich.console import Console
 
-__all__ = ["Format", "FormatOption", "PageFormat", "PageFormatOption", "console", "format_of", "show_progress", "warn"]
+__all__ = [
+    "Format",
+    "FormatOption",
+    "PageFormat",
+    "PageFormatOption",
+    "console",
+    "format_of",
+    "remember_format",
+    "show_progress",
+    "warn",
+]
 
 _KEY = "rayhelm.format"
 Chosen = TypeVar("Chosen", bound=enum.StrEnum)
@@ -33,7 +43,8 @@ class PageFormat(enum.StrEnum):
     markdown = "markdown"
 
 
-def _remember(context: typer.Context, chosen: Chosen) -> Chosen:
+def remember_format(context: typer.Context, chosen: Chosen) -> Chosen:
+    """Callback of `--format`, so that errors have the format too."""
     context.meta[_KEY] = Format.json if chosen == "json" else Format.text
     return chosen
 
@@ -41,7 +52,7 @@ def _remember(context: typer.Context, chosen: Chosen) -> Chosen:
 FormatOption = Annotated[
     Format,
     # Eager: parsed before all other options, so that their errors have the format too.
-    typer.Option("--format", help="`text` for people, `json` for programs.", is_eager=True, callback=_remember),
+    typer.Option("--format", help="`text` for people, `json` for programs.", is_eager=True, callback=remember_format),
 ]
 PageFormatOption = Annotated[
     PageFormat,
@@ -49,7 +60,7 @@ PageFormatOption = Annotated[
         "--format",
         help="`text` for people, `markdown` for a pull request, `json` for programs.",
         is_eager=True,
-        callback=_remember,
+        callback=remember_format,
     ),
 ]
 

@@ -5,11 +5,21 @@ the prices of the fleet. A service without a price has no cost.
 """
 
 from rayhelm.observability.queries import blocks, traffic
-from rayhelm.observability.queries.labels import SERVICE, WORKER_GROUP_LABEL, By
+from rayhelm.observability.queries.labels import DEPLOYMENT, SERVICE, WORKER_GROUP_LABEL, By
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
 
-__all__ = ["cost", "cost_per_hour", "cost_per_request", "gpus", "idle_cost_per_hour"]
+__all__ = [
+    "busy_replicas",
+    "cost",
+    "cost_per_hour",
+    "cost_per_request",
+    "free_gpus",
+    "gpu_price",
+    "gpus",
+    "idle_cost_per_hour",
+    "scraped_targets",
+]
 
 PRICE = "rayhelm:gpu_price:dollars_per_hour"
 GROUP: By = (*SERVICE, WORKER_GROUP_LABEL)
@@ -22,6 +32,30 @@ def gpus(scope: Scope, by: By = GROUP) -> str:
     return blocks.gauge("ray_resources", scope, 'Name="GPU"', by=by)
 
 
+@query(unit="gpus", idle="value")
+def free_gpus(scope: Scope, by: By = GROUP) -> str:
+    """GPUs of worker pods that no replica uses."""
+    return blocks.gauge("ray_resources", scope, 'Name="GPU"', 'State="AVAILABLE"', by=by)
+
+
+@query(unit="dollars/h", idle="value")
+def gpu_price(scope: Scope, by: By = GROUP) -> str:
+    """Price per hour of one GPU of a worker group."""
+    return blocks.aggregate("max", blocks.vector(PRICE, scope), by)
+
+
+@query(unit="replicas", idle="no data")
+def busy_replicas(scope: Scope, by: By = DEPLOYMENT) -> str:
+    """Replicas with a request in flight."""
+    return blocks.aggregate("count", f"{blocks.vector('ray_serve_replica_processing_queries', scope)} > 0", by)
+
+
+@query(unit="count", idle="value")
+def scraped_targets(scope: Scope, window: str = "1h", by: By = ()) -> str:
+    """Targets with a sample in the window. No data where Prometheus has none: it did not run, or has deleted it."""
+    return blocks.aggregate("count", blocks.vector("up", scope, over="count_over_time", window=window), by)
+
+
 @query(unit="dollars/h", idle="value")
 def cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
     """Price per hour of the GPUs of a service."""
@@ -31,8 +65,7 @@ def cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
 @query(unit="dollars/h", idle="value")
 def idle_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
     """Price per hour of the GPUs of a service that no replica uses."""
-    free = blocks.gauge("ray_resources", scope, 'Name="GPU"', 'State="AVAILABLE"', by=GROUP)
-    return blocks.aggregate("sum", _priced(free, scope), by)
+    return blocks.aggregate("sum", _priced(free_gpus(scope, GROUP), scope), by)
 
 
 @query(unit="dollars", idle="value")

@@ -13,6 +13,7 @@ __all__ = [
     "exceptions",
     "failed_requests",
     "finished_request_rate",
+    "finished_requests",
     "generated_length",
     "generated_token_rate",
     "generated_tokens",
@@ -82,6 +83,12 @@ def exceptions(scope: Scope, window: str = WINDOW, by: By = (*DEPLOYMENT, "excep
 def finished_request_rate(scope: Scope, window: str = WINDOW, by: By = (*MODEL, "finished_reason")) -> str:
     """Requests per second that the engines finished, by reason: `stop`, `length`, `abort`, `error` or `repetition`."""
     return blocks.rate("ray_vllm_request_success_total", scope, window, by=by)
+
+
+@query(unit="requests", idle="zero", first=True)
+def finished_requests(scope: Scope, window: str = WINDOW, by: By = MODEL) -> str:
+    """Requests in the window that the engines finished, for any reason."""
+    return blocks.increase("ray_vllm_request_success_total", scope, window, by=by)
 
 
 @query(unit="requests", idle="zero", first=True)

@@ -1,0 +1,128 @@
+"""`rayhelm cost`: what GPUs, requests and tokens cost, from the series of a Prometheus."""
+
+import enum
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import remember_format, show_progress, warn
+from rayhelm.errors import FleetError, UsageError
+
+if TYPE_CHECKING:
+    from rayhelm.cost.periods import Period
+    from rayhelm.cost.report import CostReport
+
+__all__ = ["cost_command"]
+
+
+class CostFormat(enum.StrEnum):
+    """Output format of `rayhelm cost`."""
+
+    text = "text"
+    json = "json"
+    csv = "csv"
+
+
+def cost_command(
+    prometheus: Annotated[
+        str, typer.Option(metavar="URL", help="Prometheus, or another store with its HTTP API; without /api/v1.")
+    ],
+    fleet: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FLEET", help="The fleet file: prices, and the figures of its plan beside the actual ones."
+        ),
+    ] = None,
+    month: Annotated[
+        list[str] | None, typer.Option(help="Calendar month in UTC, like 2026-10. Can be given several times.")
+    ] = None,
+    last: Annotated[
+        str | None, typer.Option(help="Hours, days or weeks until now, like 24h, 30d or 4w; default: 30d.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
+    ] = None,
+    header_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="HTTP headers for Prometheus, `Name: value` in each line. A bearer token can also be in"
+            " $RAYHELM_PROMETHEUS_TOKEN. No option takes a secret, because other users can read command lines.",
+        ),
+    ] = None,
+    format: Annotated[
+        CostFormat,
+        typer.Option(
+            "--format",
+            help="`text` for people, `json` for programs, `csv` for finance: a row for each month and model.",
+            is_eager=True,
+            callback=remember_format,
+        ),
+    ] = CostFormat.text,
+) -> None:
+    """Report what GPUs, requests and tokens cost, by service and model, from the series of a Prometheus.
+
+    Ends with 1 if a price or a series is missing, and with 3 if Prometheus does not answer.
+    """
+    from rayhelm.cli.fleet_commands import fleet_file
+    from rayhelm.cost.client import open_client, read_headers
+    from rayhelm.cost.run import build_report
+
+    periods = _read_periods(month, last)
+    with open_client(prometheus, read_headers(header_file)) as client, show_progress(format) as show:
+        report = build_report(client, periods, fleet_file(fleet) if fleet else None, show)
+    _write(report, format, output)
+    for period in report.periods:
+        if period.is_partial:
+            warn(
+                f"Prometheus has data of {period.hours_with_data} of {period.hours} hours, from"
+                f" {period.data_from:%Y-%m-%dT%H:%MZ}; the figures are sums over these hours, not scaled up"
+            )
+    for line in dict.fromkeys((*report.missing_prices, *report.missing_series)):
+        warn(line)
+    if report.missing_prices or report.missing_series:
+        raise typer.Exit(FleetError.exit_code)
+
+
+def _read_periods(months: list[str] | None, last: str | None) -> "list[Period]":
+    from datetime import UTC, datetime
+
+    from rayhelm.cost.periods import last_period, month_period
+
+    now = datetime.now(UTC)
+    if months and last:
+        raise UsageError("give either --month or --last")
+    if months:
+        return [month_period(month, now) for month in dict.fromkeys(months)]
+    return [last_period(last or "30d", now)]
+
+
+def _write(report: "CostReport", format: CostFormat, output: Path | None) -> None:
+    from rayhelm.cost.csv_file import write_csv
+
+    if format is CostFormat.text:
+        _write_tables(report, output)
+        return
+    text = write_csv(report) if format is CostFormat.csv else report.model_dump_json(indent=2) + "\n"
+    if output:
+        output.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+
+
+def _write_tables(report: "CostReport", output: Path | None) -> None:
+    from rich.console import Console
+
+    from rayhelm.cli.cost_table import build_cost_table
+    from rayhelm.cli.output import console
+
+    tables = [build_cost_table(period, report) for period in report.periods]
+    if not output:
+        for table in tables:
+            console().print(table)
+        return
+    with output.open("w", encoding="utf-8") as file:
+        for table in tables:
+            Console(file=file, width=160, highlight=False).print(table)
