@@ -135,7 +135,7 @@ def others(value: Any) -> list[Any]:
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int | float):
-        return [value + 1, value - 1, value * 2, value / 2, 0, 0.5]
+        return [value + 1, value - 1, value * 2, value / 2, 0, 0.5, (value + 1) / 2]
     if isinstance(value, dict):
         return MAPS
     if isinstance(value, list):

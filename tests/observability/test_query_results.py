@@ -7,6 +7,7 @@ import pytest
 from rayhelm.observability.queries import (
     Scope,
     blocks,
+    conditions,
     cost,
     gateway,
     gpu,
@@ -289,3 +290,9 @@ def test_model_of_a_scope_is_matched_exactly(tmp_path: Path) -> None:
     ]
     query = gateway.requests_in_flight(Scope.of(model="llama-3.1"))
     answers(tmp_path, query, found, Answer(LATER, of({**group, "proxy": "llama-3.1:stable"}, 1)))
+
+
+def test_tokens_of_an_engine_without_output_tokens_are_seen(tmp_path: Path) -> None:
+    group = {**CHAT, "application": "a", "deployment": "d"}
+    healthy = series("ray_serve_deployment_replica_healthy", "1x80", group, replica="r1")
+    answers(tmp_path, conditions.processed_tokens(EVERYTHING), [healthy, TOKENS], Answer(LATER, of(group, 600)))

@@ -162,6 +162,8 @@ COMMANDS = {
     "dashboards -o /proc/boards": 1,
     "rules fleet.yaml -o rules": 1,
     "rules": 2,
+    "cost": 2,
+    "cost --prometheus nonsense": 2,
     "catalog gpus": 0,
     "catalog mig": 0,
     "catalog models": 0,

@@ -60,8 +60,12 @@ def engine_deaths(scope: Scope, window: str = "10m", by: By = (*SERVICE, "applic
 def processed_tokens(scope: Scope, window: str = "5m", by: By = DEPLOYMENT) -> str:
     """Prompt and output tokens in the window. No data for a deployment without an engine of vLLM: another deployment of
     the service may be busy without tokens."""
-    names = ("ray_vllm_prompt_tokens_total", "ray_vllm_generation_tokens_total")
-    return " + ".join(f"({blocks.increase(name, scope, window, by=by, zero=False)})" for name in names)
+    prompt, output = (
+        blocks.increase(f"ray_vllm_{name}_tokens_total", scope, window, by=by, zero=False)
+        for name in ("prompt", "generation")
+    )
+    # Engines for embeddings and reranking have no counter of output tokens.
+    return f"({prompt}) + ({output} or 0 * ({prompt}))"
 
 
 @query(unit="requests", idle="no data", first=True)
