@@ -146,7 +146,7 @@ def test_up_reports_a_port_that_another_process_took(running: Home) -> None:
     with socket.create_server(("127.0.0.1", plane.part("kwok").port)):
         code, output = call("up")
     assert code == 1
-    assert f"kwok could not be started again: port {plane.part('kwok').port} is taken by" in output
+    assert f"kwok could not be restarted: port {plane.part('kwok').port} is taken by" in output
     assert f"ci/control-plane down --name {NAME}" in output
     assert call("up")[0] == 0
 

@@ -100,7 +100,7 @@ def test_join_refuses_a_cluster_with_kuberay(place: Home, others: Bare) -> None:
     (crd,) = [file for file in crd_files("kuberay") if file.name.endswith("_rayservices.yaml")]
     try:
         others.kubectl("create", f"--filename={crd}")
-        with pytest.raises(UsageError, match=r"KubeRay is installed: CRD rayservices.ray.io is not of a testbed"):
+        with pytest.raises(UsageError, match=r"KubeRay is installed: no testbed has created CRD rayservices.ray.io"):
             join(place, others)
         assert is_untouched(place, others)
     finally:
@@ -134,7 +134,7 @@ def test_service_becomes_ready_on_a_joined_cluster_and_down_keeps_only_crds(plac
     assert GATEWAYS not in installed_by_us(others.kubectl)
     assert [state.state for state in status(place)] == ["ready"] * 4
     fleet = Fleet("single-gpu", "main")
-    with pytest.raises(UsageError, match=f"it is the testbed of {place.folder}"):
+    with pytest.raises(UsageError, match=f"it belongs to the testbed in {place.folder}"):
         join(home(f"joins-too-{os.getpid()}"), others)
     with cluster_of(place) as cluster:
         with pytest.raises(pytest.skip.Exception, match=NOT_OURS):
