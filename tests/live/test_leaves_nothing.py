@@ -101,7 +101,7 @@ def test_node_without_its_folder_is_stopped() -> None:
 def test_what_runs_and_is_well_is_left_as_it_is() -> None:
     first = up(HOME, NETWORK, operator=False, say=str).record
     assert up(HOME, NETWORK, operator=False, say=str).record == first
-    with pytest.raises(RayhelmError, match=r"a node runs already, at https://10\.211\.0\.1:6443"):
+    with pytest.raises(RayhelmError, match=r"a node already runs at https://10\.211\.0\.1:6443"):
         up(HOME, Network.parse("10.212.0.0/16"), operator=False, say=str)
 
 
