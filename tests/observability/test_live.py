@@ -34,7 +34,6 @@ ABSENT_EXPORTERS = {
     "kube-state-metrics": "no Kubernetes",
     "kubelet": "no Kubernetes",
     "cert-manager": "no Kubernetes",
-    "recorded": "the local endpoint loads no recording rules",
     "rules": "the local endpoint loads no recording rules",
 }
 """Exporters that a local endpoint without a GPU does not have, by file of the catalog."""
