@@ -106,6 +106,15 @@ def test_closed_port_ends_with_3(capsys: pytest.CaptureFixture[str], monkeypatch
     assert "does not answer" in answer.err
 
 
+def test_output_is_refused_before_prometheus_is_asked(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    answer = run(capsys, monkeypatch, "cost", "--prometheus", "http://127.0.0.1:9", "-o", str(tmp_path))
+    assert answer.code == 1
+    assert f"{tmp_path}: cannot be written: it is a folder" in answer.err
+    assert "rayhelm cost ... -o FILE" in answer.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

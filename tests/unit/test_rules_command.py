@@ -34,3 +34,11 @@ def test_fleet_that_asks_for_no_rules_is_refused_with_a_fix(command: Any, tmp_pa
     assert answer.code == 1
     assert "`prometheus.rules` is None" in answer.err
     assert "runbookUrl" in answer.err
+
+
+def test_rules_into_a_file_are_refused_with_a_fix(command: Any, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    answer = command(str(VALUES / "multi-node"), "-o", str(tmp_path / "file"))
+    assert answer.code == 1
+    assert "cannot be written: File exists" in answer.err
+    assert "rayhelm rules FLEET -o FOLDER" in answer.err

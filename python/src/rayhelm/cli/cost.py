@@ -66,11 +66,15 @@ def cost_command(
 
     Ends with 1 if a price or a series is missing, and with 3 if Prometheus does not answer.
     """
+    from rayhelm.cli.files import check_writable
     from rayhelm.cli.fleet_commands import fleet_file
     from rayhelm.cost.client import open_client, read_headers
     from rayhelm.cost.run import build_report
 
     periods = _read_periods(month, last)
+    if output:
+        # The queries can take minutes: their result is not lost for a wrong path.
+        check_writable(output, "rayhelm cost ... -o FILE")
     with open_client(prometheus, read_headers(header_file)) as client, show_progress(format) as show:
         report = build_report(client, periods, fleet_file(fleet) if fleet else None, show)
     _write(report, format, output)

@@ -28,6 +28,7 @@ def dashboards_command(
     """
     import json
 
+    from rayhelm.cli.files import write_file
     from rayhelm.errors import UsageError
     from rayhelm.observability.bundled import load_bundled, set_runbooks
 
@@ -38,7 +39,8 @@ def dashboards_command(
     if output and not list_only:
         for name, dashboard in dashboards.items():
             path = output / f"{name}.json"
-            _write(path, json.dumps(dashboard, indent=1, ensure_ascii=False) + "\n")
+            text = json.dumps(dashboard, indent=1, ensure_ascii=False) + "\n"
+            write_file(path, text, "rayhelm dashboards -o FOLDER")
             files[name] = str(path)
     records = [_record(name, dashboard, files.get(name)) for name, dashboard in dashboards.items()]
     if format is Format.json:
@@ -48,20 +50,6 @@ def dashboards_command(
         print("\n".join(files.values()))
         return
     _print_table(records)
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file, and its folder. Raise FleetError if that is not possible."""
-    from rayhelm.errors import Fix, FleetError, Problem
-
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        fix = Fix(
-            command="rayhelm dashboards -o FOLDER", why="a folder that you may write to, on a disk with free space"
-        )
-        raise FleetError(Problem(f"cannot be written: {error.strerror}", file=str(path), fix=fix)) from None
 
 
 def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str, Any]:

@@ -22,6 +22,7 @@ def rules_command(
     """
     import json
 
+    from rayhelm.cli.files import write_file
     from rayhelm.observability.rules.files import build_rule_files
     from rayhelm.render.files import render_fleet
     from rayhelm.values.build.prometheus_rules import list_models_without_price
@@ -29,9 +30,7 @@ def rules_command(
     rendered = render_fleet(fleet_file(fleet))
     files = build_rule_files(rendered)
     for name, text in files.items():
-        path = output / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        write_file(output / name, text, "rayhelm rules FLEET -o FOLDER")
     written = [str(output / name) for name in files]
     warnings = list(list_models_without_price(rendered.plan, rendered.loaded.fleet))
     if format is Format.json:

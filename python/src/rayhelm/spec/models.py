@@ -40,8 +40,10 @@ class Slo(Record):
     tpot: Duration | None = None
     """Time per output token after the first."""
     latency_share: float = Field(default=0.95, ge=0.85, lt=1, examples=[0.99])
-    """Share of the requests that have to meet `ttft`, and of those that have to meet `tpot`, for alerts. With less than
-    0.85, no share of late requests would use the error budget fast enough for an alert."""
+    """Share of the requests that have to meet `ttft`, and of those that have to meet `tpot`, for alerts.
+
+    With less than 0.85, no share of late requests would use the error budget fast enough for an alert.
+    """
     availability: float = Field(default=0.999, ge=0, lt=1, examples=[0.995])
     """Share of the responses that are no server error, for alerts; 0: no objective."""
     window_days: int = Field(default=30, ge=1, le=30, examples=[7])
