@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from failures.redis import start_redis, with_redis
-from rayhelm.kube.kubectl import Kubectl, find_kubectl
+from rayhelm.cluster.kubectl import Kubectl, find_kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.checks import inspect_cluster, list_namespaces, render_objects
 from rayhelm.rehearsal.cluster_session import READY, ClusterSession, build_namespace

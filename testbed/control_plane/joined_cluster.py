@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from rayhelm.catalog import load_catalog
+from rayhelm.cluster.kubectl import MANAGER, Kubectl, KubectlError
 from rayhelm.errors import MissingError, UsageError
-from rayhelm.kube.kubectl import MANAGER, Kubectl, KubectlError
 from rayhelm.versions import versions
 from testbed.control_plane.addons import NAMESPACE
 from testbed.control_plane.home import Home

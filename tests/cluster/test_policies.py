@@ -15,7 +15,7 @@ from cluster.kit.tenants import tenant
 from cluster.kit.wait import eventually
 from policies.kit.cases import CASES, FOLDER, NAMES, Case, asked, case, documents, previous_objects
 from rayhelm.charts.helm import template
-from rayhelm.kube.kubectl import KubectlError
+from rayhelm.cluster.kubectl import KubectlError
 
 OPEN: dict[str, str] = {}
 """Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""

@@ -16,7 +16,7 @@ from cluster.kit.bare import bare
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.wait import eventually
 from rayhelm.charts.helm import charts_dir
-from rayhelm.kube.kubectl import Kubectl
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.checks import list_namespaces, render_objects
 from rayhelm.rehearsal.cluster_session import ClusterSession

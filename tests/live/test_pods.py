@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from live.kit.cluster import PATIENCE, Cluster
-from rayhelm.kube.kubectl import KubectlError
+from rayhelm.cluster.kubectl import KubectlError
 
 
 def test_pod_runs_without_rights_under_a_seccomp_filter(cluster: Cluster, namespace: str) -> None:

@@ -14,7 +14,7 @@ import pytest
 from live.kit.cluster import Cluster, pod
 from live.kit.product import FORBIDDEN, Product, product_of
 from rayhelm.charts.helm import charts_dir
-from rayhelm.kube.kubectl import KubectlError
+from rayhelm.cluster.kubectl import KubectlError
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"

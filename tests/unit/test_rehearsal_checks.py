@@ -11,8 +11,8 @@ from typing import Any
 import psutil
 import pytest
 
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import FleetError, MissingError, Problem
-from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import Capacity, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.checks import ClusterFacts, inspect_cluster, refuse_obstacles, refuse_other_rehearsal
 from rayhelm.rehearsal.record import RehearsalRecord

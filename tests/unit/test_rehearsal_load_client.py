@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
-from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal import load_client
 from rayhelm.rehearsal.load import LoadGenerator
 from rayhelm.rehearsal.load_client import LoadTarget, RequestResult

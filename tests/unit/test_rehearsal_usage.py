@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.kube.kubectl import Kubectl
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import Capacity
 from rayhelm.rehearsal.usage import UsageMonitor, count_gpus, count_pool_gpus
 from rayhelm.render.files import render_fleet

@@ -13,7 +13,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.endings import Written
 from cluster.kit.refused import Case
 from rayhelm.charts.helm import render
-from rayhelm.kube.kubectl import KubectlError
+from rayhelm.cluster.kubectl import KubectlError
 
 __all__ = ["Manuscript", "write"]
 

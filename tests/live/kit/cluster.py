@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rayhelm.kube.kubectl import Kubectl, KubectlError
+from rayhelm.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
 from testbed.node.running import Node
 from testbed.node.settings import SANDBOX

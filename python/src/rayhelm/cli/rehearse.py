@@ -113,7 +113,7 @@ def rehearse_command(
 
 
 def _open_session(kubeconfig: Path | None, context: str, report_progress: Callable[[str], None]) -> "ClusterSession":
-    from rayhelm.kube.kubectl import Kubectl, find_kubectl
+    from rayhelm.cluster.kubectl import Kubectl, find_kubectl
     from rayhelm.rehearsal.cluster_session import ClusterSession
 
     file = kubeconfig.absolute() if kubeconfig else None

@@ -8,8 +8,8 @@ from typing import Any
 from rayhelm.advice import how_to_get_cluster, how_to_get_kuberay
 from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import template
+from rayhelm.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.errors import FleetError, MissingError, Problem
-from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.capacity import ZERO, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.load import NAMESPACE

@@ -11,8 +11,8 @@ from secrets import token_urlsafe
 from typing import Any
 
 from rayhelm.charts.helm import charts_dir, find_helm
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
-from rayhelm.kube.kubectl import Kubectl
 from rayhelm.processes import wait_until
 from rayhelm.render.releases import Release
 from rayhelm.values.emit import select_changed

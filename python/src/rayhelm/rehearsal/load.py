@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from rayhelm.advice import how_to_get_gateway_image, how_to_get_rehearsal_image
+from rayhelm.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.errors import MissingError, RayhelmError
-from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.processes import wait_until
 from rayhelm.rehearsal import load_client
 from rayhelm.rehearsal.load_client import LoadTarget, RequestResult

@@ -13,8 +13,8 @@ from datetime import UTC, datetime
 import psutil
 
 from rayhelm.closed import Closed
+from rayhelm.cluster.kubectl import Kubectl, KubectlError
 from rayhelm.errors import RayhelmError
-from rayhelm.kube.kubectl import Kubectl, KubectlError
 from rayhelm.rehearsal.cluster_session import ClusterSession, build_namespace
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.render.releases import Release

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, replace
 
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import Fix, FleetError, Problem, UsageError
-from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import list_pod_requests
 from rayhelm.rehearsal.change import ChangeStep, mirror_edits, plan_steps
 from rayhelm.rehearsal.checks import ClusterFacts, inspect_cluster, refuse_other_rehearsal, render_objects

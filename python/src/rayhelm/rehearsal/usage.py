@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 
+from rayhelm.cluster.kubectl import Kubectl
 from rayhelm.errors import RayhelmError
-from rayhelm.kube.kubectl import Kubectl
 from rayhelm.rehearsal.capacity import ZERO, Capacity, sum_requests
 from rayhelm.render.files import Rendered
 from rayhelm.values.build.pod_kinds import name_pod_kinds

@@ -1,0 +1,1 @@
+"""Talk to a Kubernetes API server: `kubectl` writes, `reader` reads."""

@@ -1,0 +1,77 @@
+"""Kinds of objects that rayhelm reads from an API server, with their paths."""
+
+from typing import NamedTuple
+
+__all__ = [
+    "CERTIFICATES",
+    "CONFIG_MAPS",
+    "CUSTOM_RESOURCE_DEFINITIONS",
+    "DEPLOYMENTS",
+    "ENDPOINT_SLICES",
+    "EVENTS",
+    "HORIZONTAL_POD_AUTOSCALERS",
+    "JOBS",
+    "NAMESPACES",
+    "NODES",
+    "PERSISTENT_VOLUME_CLAIMS",
+    "PODS",
+    "POD_DISRUPTION_BUDGETS",
+    "RAY_CLUSTERS",
+    "RAY_SERVICES",
+    "RESOURCE_QUOTAS",
+    "SCALED_OBJECTS",
+    "SECRETS",
+    "SERVICES",
+    "Kind",
+]
+
+
+class Kind(NamedTuple):
+    """One kind of objects."""
+
+    name: str
+    """As in `kind:`."""
+    group: str
+    """API group; empty for the core."""
+    version: str
+    plural: str
+    """As in RBAC and in the path."""
+    is_namespaced: bool = True
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """As in `kubectl get`: `pods`, `rayservices.ray.io`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    def path(self, namespace: str = "", name: str = "") -> str:
+        """Return the path of a list, or of the object `name`."""
+        parts = ["apis", self.group, self.version] if self.group else ["api", self.version]
+        parts += ["namespaces", namespace] if namespace else []
+        return "/" + "/".join([*parts, self.plural, *([name] if name else [])])
+
+
+NAMESPACES = Kind("Namespace", "", "v1", "namespaces", is_namespaced=False)
+NODES = Kind("Node", "", "v1", "nodes", is_namespaced=False)
+PODS = Kind("Pod", "", "v1", "pods")
+SERVICES = Kind("Service", "", "v1", "services")
+CONFIG_MAPS = Kind("ConfigMap", "", "v1", "configmaps")
+SECRETS = Kind("Secret", "", "v1", "secrets")
+EVENTS = Kind("Event", "", "v1", "events")
+RESOURCE_QUOTAS = Kind("ResourceQuota", "", "v1", "resourcequotas")
+PERSISTENT_VOLUME_CLAIMS = Kind("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims")
+ENDPOINT_SLICES = Kind("EndpointSlice", "discovery.k8s.io", "v1", "endpointslices")
+DEPLOYMENTS = Kind("Deployment", "apps", "v1", "deployments")
+JOBS = Kind("Job", "batch", "v1", "jobs")
+HORIZONTAL_POD_AUTOSCALERS = Kind("HorizontalPodAutoscaler", "autoscaling", "v2", "horizontalpodautoscalers")
+POD_DISRUPTION_BUDGETS = Kind("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets")
+CUSTOM_RESOURCE_DEFINITIONS = Kind(
+    "CustomResourceDefinition", "apiextensions.k8s.io", "v1", "customresourcedefinitions", is_namespaced=False
+)
+RAY_SERVICES = Kind("RayService", "ray.io", "v1", "rayservices")
+RAY_CLUSTERS = Kind("RayCluster", "ray.io", "v1", "rayclusters")
+SCALED_OBJECTS = Kind("ScaledObject", "keda.sh", "v1alpha1", "scaledobjects")
+CERTIFICATES = Kind("Certificate", "cert-manager.io", "v1", "certificates")
