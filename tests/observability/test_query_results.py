@@ -91,6 +91,19 @@ def test_increase_counts_nothing_new_after_a_gap_of_prometheus(tmp_path: Path) -
     answers(tmp_path, traffic.errors(EVERYTHING), [STATUS, up, old], Answer(LATER, of(CHAT, 0)))
 
 
+@pytest.mark.parametrize("up", ["1x80", "_x10 0x9 1x60"], ids=["new Prometheus", "new head"])
+def test_starts_of_replicas_are_counted_in_the_first_window_of_a_target(up: str, tmp_path: Path) -> None:
+    deployment = {**CHAT, "application": "a", "deployment": "d"}
+    first, second = (
+        series("ray_serve_deployment_replica_starts_total", values, deployment, replica=name, WorkerId=name)
+        for name, values in (("r1", "_x24 1x60"), ("r2", "_x40 1x50"))
+    )
+    status = series("ray_serve_deployment_status", "6x80", deployment)
+    target = Series("up", up, TARGET)
+    found = [status, target, first, second]
+    answers(tmp_path, scaling.replica_starts(EVERYTHING), found, Answer(900, of(deployment, 2)))
+
+
 def test_error_ratio_is_zero_without_errors_and_absent_without_requests(tmp_path: Path) -> None:
     served = series("ray_serve_num_http_requests_total", "0+15x30 450x50", CHAT, application="a", route="/a/v1")
     query = traffic.error_ratio(EVERYTHING, "2m")

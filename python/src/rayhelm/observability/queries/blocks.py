@@ -2,7 +2,7 @@
 
 * Idle gaps: Ray drops a gauge 20 s after the engine's last step. `or_zero` adds 0 from a series that stays.
 * First increments: a counter is absent before its first increment and starts at 1, which `increase` of PromQL does
-  not see. Ours adds the value of a series that is new, if Prometheus scraped its target before.
+  not see. Ours adds the value of a series that is new, if Prometheus scraped its target before it appeared.
 * Missing numerators: `ratio` adds 0.
 * Joins: vLLM's series have no application or deployment. If a query sums by one, it is joined by the id of the replica.
 * Units: Serve counts in milliseconds, DCGM in MiB. Blocks convert to base units.
@@ -144,15 +144,18 @@ def rate(name: str, scope: Scope, window: str, *matchers: str, by: By, zero: boo
 def increase(name: str, scope: Scope, window: str, *matchers: str, by: By, suffix: str = "", zero: bool = True) -> str:
     """Increments of a counter in a window, including the first of a new series.
 
-    A series counts as new only if its target was scraped before the window: after a gap of Prometheus nothing is new.
+    A series counts as new only if a scrape of its target in the window came before it: after a gap of Prometheus
+    nothing is new, and in the first window of a target all is that it counted since its first scrape.
     """
     grown = vector(name, scope, *matchers, suffix=suffix, over="increase", window=window, by=by)
     if load_metrics()[name].availability != "first":
         return in_base_unit(aggregate("sum", _joined(grown, name, scope, by), by), load_metrics()[name])
     now = vector(name, scope, *matchers, suffix=suffix, by=by)
     before = _offset(now, window)
-    up = f"up offset {window} == 1"
-    new = f"{now} unless {before} and on (cluster, job, instance) ({up})"
+    samples = vector(name, scope, *matchers, suffix=suffix, over="count_over_time", window=window, by=by)
+    on = "(cluster, job, instance)"
+    scrapes = f"max by {on} (sum_over_time(up[{window}]))"
+    new = f"{now} unless {before} and ({samples} < on {on} group_left () {scrapes})"
     text = _joined(f"({new} or {grown})", name, scope, by)
     text = in_base_unit(aggregate("sum", text, by), load_metrics()[name])
     return or_zero(text, name, scope, by) if zero else text
