@@ -1,5 +1,6 @@
 """`rayhelm explain` reads the types."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -49,7 +50,15 @@ def test_explain_names_each_type_of_a_union() -> None:
 
 def test_explain_uses_the_description_of_the_record() -> None:
     assert explain("models.m.slo").description == "Objectives of a model."
-    assert explain("models.m").fields["slo"] == "Objectives of a model."
+    assert explain("models.*").fields["slo"] == "Objectives of a model."
+
+
+@pytest.mark.parametrize("path", ["models.env", "ray-service.workerGroups.nodeSelectors"])
+def test_explain_refuses_an_unknown_field_at_the_end_of_a_map(path: str) -> None:
+    record, _, field = path.rpartition(".")
+    with pytest.raises(UsageError, match=re.escape(f"`{record}` has no field `{field}`")) as caught:
+        explain(path, CHARTS)
+    assert str(caught.value).endswith(f" If you chose this name, write `{record}.*`")
 
 
 def every_path(record: type[BaseModel], path: str = "") -> Iterator[str]:

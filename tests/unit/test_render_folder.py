@@ -192,7 +192,7 @@ def test_render_refuses_a_broken_manifest(folder: Path, render: Render, text: st
     (folder / MANIFEST).write_text(text)
     answer = render()
     assert answer.code == 1
-    assert f"{folder / MANIFEST} is not a manifest" in answer.err.replace(": is", " is")
+    assert f"{folder / MANIFEST} is not a list of files that rayhelm wrote" in answer.err.replace(": is", " is")
     assert "Traceback" not in answer.err
     assert names(folder) == {"fleet.yaml", MANIFEST}
 

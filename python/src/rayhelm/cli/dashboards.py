@@ -5,9 +5,12 @@ from typing import Annotated, Any
 
 import typer
 
-from rayhelm.cli.output import Format, FormatOption, console
+from rayhelm.cli.output import Format, FormatOption, console, warn
 
 __all__ = ["dashboards_command"]
+
+MANIFEST = ".rayhelm-dashboards"
+"""Without the ending .json: Grafana reads each `*.json` of a provisioned folder as a dashboard."""
 
 
 def dashboards_command(
@@ -24,32 +27,38 @@ def dashboards_command(
 ) -> None:
     """Write the Grafana dashboards, for import by hand or by provisioning. Chart `platform` installs the same ones.
 
-    They need a data source of type Prometheus, which is chosen in Grafana.
+    They need a data source of type Prometheus, which is chosen in Grafana. The folder keeps a list of the files; a
+    later run removes those that it no longer writes, unless they were edited.
     """
     import json
 
-    from rayhelm.cli.files import write_file
+    from rayhelm.cli.files import WrittenFolder, as_json, describe_kept, write_folder
     from rayhelm.errors import UsageError
     from rayhelm.observability.bundled import load_bundled, set_runbooks
 
     if runbook_url and not runbook_url.startswith(("http://", "https://")):
         raise UsageError(f"--runbook-url: {runbook_url} is not a URL. fix: --runbook-url https://example.com/runbooks")
     dashboards = {name: set_runbooks(each, runbook_url.rstrip("/")) for name, each in load_bundled().items()}
-    files: dict[str, str] = {}
+    done = WrittenFolder()
     if output and not list_only:
-        for name, dashboard in dashboards.items():
-            path = output / f"{name}.json"
-            text = json.dumps(dashboard, indent=1, ensure_ascii=False) + "\n"
-            write_file(path, text, "rayhelm dashboards -o FOLDER")
-            files[name] = str(path)
+        texts = {
+            f"{name}.json": json.dumps(each, indent=1, ensure_ascii=False) + "\n" for name, each in dashboards.items()
+        }
+        done = write_folder(output, texts, MANIFEST, "rayhelm dashboards -o FOLDER")
+    files = {path.stem: str(path) for path in done.written}
     records = [_record(name, dashboard, files.get(name)) for name, dashboard in dashboards.items()]
     if format is Format.json:
-        print(json.dumps({"dashboards": records}, indent=2))
+        more = {**as_json(done), "warnings": describe_kept(done)} if files else {}
+        print(json.dumps({"dashboards": records, **more}, indent=2))
         return
-    if files:
-        print("\n".join(files.values()))
+    if not files:
+        _print_table(records)
         return
-    _print_table(records)
+    print("\n".join(files.values()))
+    for path in done.removed:
+        print(f"removed  {path}")
+    for text in describe_kept(done):
+        warn(text)
 
 
 def _record(name: str, dashboard: dict[str, Any], file: str | None) -> dict[str, Any]:

@@ -1,11 +1,77 @@
 """Write the files that a command was asked for."""
 
 import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError, Problem
 
-__all__ = ["check_writable", "write_file"]
+__all__ = ["WrittenFolder", "as_json", "check_writable", "describe_kept", "write_file", "write_folder"]
+
+
+@dataclass(frozen=True)
+class WrittenFolder:
+    """What a command did to a folder."""
+
+    written: tuple[Path, ...] = ()
+    removed: tuple[Path, ...] = ()
+    """Files that an earlier run wrote, and this one does not."""
+    kept: tuple[Path, ...] = ()
+    """Those that were edited since."""
+
+
+def write_folder(folder: Path, files: Mapping[str, str], manifest: str, command: str) -> WrittenFolder:
+    """Write files by path below a folder, and remove those that an earlier run of the command wrote and this one does
+    not. Files that were edited since, and files that it did not write, stay.
+
+    `manifest` is the name of the file that lists what the command wrote; `command` is the command for messages. Raises
+    FleetError if a file cannot be written or removed.
+    """
+    from rayhelm.render.manifest import FolderManifest, checksum, manifest_text, read_manifest
+
+    earlier = read_manifest(folder, manifest).files
+    gone = [name for name in earlier if name not in files and (folder / name).is_file()]
+    removed = [name for name in gone if _is_unchanged(folder, name, earlier[name])]
+    for name, text in files.items():
+        write_file(folder / name, text, command)
+    for name in removed:
+        _remove(folder / name, command)
+    listed = {name: checksum(text.encode()) for name, text in files.items()}
+    listed |= {name: earlier[name] for name in gone if name not in removed}
+    # Last: after an interruption the next run still has the old list.
+    program = " ".join(command.split()[:2])
+    write_file(folder / manifest, manifest_text(FolderManifest(files=listed), program), command)
+    return WrittenFolder(
+        written=tuple(folder / name for name in files),
+        removed=tuple(folder / name for name in removed),
+        kept=tuple(folder / name for name in gone if name not in removed),
+    )
+
+
+def describe_kept(folder: WrittenFolder) -> list[str]:
+    """Warnings about files that stay although the command no longer writes them."""
+    return [f"{path}: is no longer written; kept, because it was edited. Remove it yourself" for path in folder.kept]
+
+
+def as_json(folder: WrittenFolder) -> dict[str, list[str]]:
+    """Return the paths for `--format json`."""
+    return {name: [str(path) for path in getattr(folder, name)] for name in ("written", "removed", "kept")}
+
+
+def _is_unchanged(folder: Path, name: str, checksum_: str) -> bool:
+    """Return whether a file has the content that was written; False for a link to a file outside the folder."""
+    from rayhelm.render.manifest import checksum
+
+    path = folder / name
+    return path.resolve().is_relative_to(folder.resolve()) and checksum(path.read_bytes()) == checksum_
+
+
+def _remove(path: Path, command: str) -> None:
+    try:
+        path.unlink()
+    except OSError as error:
+        raise _refuse(path, error.strerror or str(error), command, "removed") from None
 
 
 def write_file(path: Path, text: str, command: str) -> None:
@@ -29,6 +95,6 @@ def check_writable(path: Path, command: str) -> None:
         raise _refuse(path, "Permission denied", command)
 
 
-def _refuse(path: Path, why: str, command: str) -> FleetError:
+def _refuse(path: Path, why: str, command: str, what: str = "written") -> FleetError:
     fix = Fix(command=command, why="a place that you may write to, on a disk with free space")
-    return FleetError(Problem(f"cannot be written: {why}", file=str(path), fix=fix))
+    return FleetError(Problem(f"cannot be {what}: {why}", file=str(path), fix=fix))

@@ -10,6 +10,8 @@ from rayhelm.cli.output import Format, FormatOption, warn
 
 __all__ = ["rules_command"]
 
+MANIFEST = ".rayhelm-rules.json"
+
 
 def rules_command(
     fleet: FleetArgument,
@@ -18,24 +20,25 @@ def rules_command(
 ) -> None:
     """Write alert and recording rules as files for `rule_files` of a Prometheus without the operator.
 
-    The fleet asks for rules with `clusters.NAME.prometheus.rules`. Chart `platform` installs the same rules.
+    The fleet asks for rules with `clusters.NAME.prometheus.rules`. Chart `platform` installs the same rules. The folder
+    keeps a list of the files; a later run removes those that it no longer writes, unless they were edited.
     """
     import json
 
-    from rayhelm.cli.files import write_file
+    from rayhelm.cli.files import as_json, describe_kept, write_folder
     from rayhelm.observability.rules.files import build_rule_files
     from rayhelm.render.files import render_fleet
     from rayhelm.values.build.prometheus_rules import list_models_without_price
 
     rendered = render_fleet(fleet_file(fleet))
     files = build_rule_files(rendered)
-    for name, text in files.items():
-        write_file(output / name, text, "rayhelm rules FLEET -o FOLDER")
-    written = [str(output / name) for name in files]
-    warnings = list(list_models_without_price(rendered.plan, rendered.loaded.fleet))
+    done = write_folder(output, files, MANIFEST, "rayhelm rules FLEET -o FOLDER")
+    warnings = [*list_models_without_price(rendered.plan, rendered.loaded.fleet), *describe_kept(done)]
     if format is Format.json:
-        print(json.dumps({"written": written, "warnings": warnings}, indent=2))
+        print(json.dumps({**as_json(done), "warnings": warnings}, indent=2))
         return
-    print("\n".join(written))
+    print("\n".join(map(str, done.written)))
+    for path in done.removed:
+        print(f"removed  {path}")
     for text in warnings:
         warn(text)

@@ -1,6 +1,7 @@
 """`.rayhelm-files.json`: the files that `rayhelm render` wrote into a folder, with the SHA-256 of each.
 
-Render removes only files that are listed there and that still have that checksum.
+Render removes only files that are listed there and that still have that checksum. `rayhelm rules` and `rayhelm
+dashboards` keep lists of their own.
 """
 
 import json
@@ -13,7 +14,7 @@ from rayhelm.errors import Fix, FleetError, Problem
 __all__ = ["MANIFEST", "FolderManifest", "checksum", "manifest_text", "read_manifest"]
 
 MANIFEST = ".rayhelm-files.json"
-_COMMENT = "Written by `rayhelm render`: the files that it wrote here. Commit it; do not edit it."
+_COMMENT = "Written by `{command}`: the files that it wrote here. Commit it; do not edit it."
 
 
 @dataclass(frozen=True)
@@ -32,16 +33,17 @@ def checksum(content: bytes) -> str:
     return sha256(content).hexdigest()
 
 
-def manifest_text(manifest: FolderManifest) -> str:
+def manifest_text(manifest: FolderManifest, command: str = "rayhelm render") -> str:
     """Return the text of a manifest: sorted, without times or absolute paths, so equal manifests have equal texts."""
     ordered = dict(sorted(manifest.files.items()))
-    data = {"comment": _COMMENT, "fleet": manifest.fleet, "source": manifest.source, "files": ordered}
+    comment = _COMMENT.format(command=command)
+    data = {"comment": comment, "fleet": manifest.fleet, "source": manifest.source, "files": ordered}
     return json.dumps(data, indent=2) + "\n"
 
 
-def read_manifest(folder: Path) -> FolderManifest:
+def read_manifest(folder: Path, name: str = MANIFEST) -> FolderManifest:
     """Return the manifest of `folder`; an empty one if the file does not exist. Raises FleetError."""
-    path = folder / MANIFEST
+    path = folder / name
     try:
         data = json.loads(path.read_bytes()) if path.is_file() else {}
     except OSError as error:
@@ -64,7 +66,7 @@ def _is_below(name: str) -> bool:
 
 
 def _build_manifest_problem(path: Path, why: str) -> Problem:
-    message = f"is not a manifest of `rayhelm render`: {why} (a merge conflict?)"
+    message = f"is not a list of files that rayhelm wrote: {why} (a merge conflict?)"
     fix = Fix(
         command=f"git checkout HEAD -- {path}", why="or remove the file: then nothing old is removed from the folder"
     )

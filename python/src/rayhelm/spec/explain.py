@@ -36,8 +36,8 @@ class Explanation:
 def explain(path: str, charts: Mapping[str, type[BaseModel]] | None = None) -> Explanation:
     """Explain a dotted path of the fleet file, or of the values of a chart, whose name is then the first step.
 
-    After a map, one step may be a name of the user or `*`, or it is left out. Raises UsageError if there is no such
-    field, with the nearest names."""
+    After a map, one step may be `*` or left out. It may be a name of the user where a field follows. Raises UsageError
+    if there is no such field, with the nearest names."""
     steps = path.split(".") if path else []
     if not all(steps):
         raise UsageError(f"`{path}` is not a dotted path; write it like `models.slo.ttft`")
@@ -64,7 +64,9 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
             may_be_name = False  # `pools.gpu.nodes`: a pool that is called like a key
             continue
         if step not in known:
-            if not may_be_name or _is_typo(step, known, where):
+            # A name that ends the path explains what the map alone does, so it is rather an unknown field.
+            is_last = bool(record) and not below and step != "*"
+            if not may_be_name or is_last or _is_typo(step, known, where):
                 raise UsageError(_no_such_field(walked, step, known, where, may_be_name=may_be_name))
             may_be_name = False
             continue
@@ -94,7 +96,10 @@ def _no_such_field(walked: list[str], step: str, known: Collection[str], where: 
         return f"`{path}`: {describe_renamed(step, new)}"
     record = f"`{path}`" if path else "the fleet file"
     message = f"{record} has no field `{step}`; {did_you_mean(step, known)}".rstrip("; ")
-    return f"{message} If you chose this name, write `{path}.*`" if may_be_name else message
+    if not may_be_name:
+        return message
+    end = "" if message.endswith("?") else "."
+    return f"{message}{end} If you chose this name, write `{path}.*`"
 
 
 def _spell(walked: list[str], where: str) -> str:
