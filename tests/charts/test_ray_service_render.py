@@ -1,7 +1,9 @@
 """The rendered RayService, one test for each behavior."""
 
 import json
-from importlib import import_module
+import re
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -155,17 +157,23 @@ def test_network_variables_are_set_per_group():
     assert mounts(ray(groups[0]))[env(ray(groups[0]))["VLLM_CONFIG_ROOT"]] == "vllm-config"
 
 
-def test_stream_middleware_is_set_when_the_image_has_rayhelm():
-    name = "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH"
+@pytest.mark.parametrize("name", ["RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH", "RAYLLM_VLLM_ENGINE_CLS"])
+def test_classes_of_rayhelm_are_set_when_the_image_has_it(name):
     assert name not in env(ray(cluster()["headGroupSpec"]))
     assert name not in env(ray(worker()))
     ours = {"image": {"includesRayhelm": True}}
-    module, _, function = env(ray(cluster(ours)["headGroupSpec"]))[name].partition(":")
-    assert callable(getattr(import_module(module), function))
-    assert env(ray(worker(ours)))[name] == f"{module}:{function}"
-    # A proxy that cannot import it would not start.
+    module, _, attribute = env(ray(cluster(ours)["headGroupSpec"]))[name].partition(":")
+    source = Path(find_spec(module).origin).read_text()
+    assert re.search(rf"^(def|class) {attribute}\(", source, re.MULTILINE)
+    assert env(ray(worker(ours)))[name] == f"{module}:{attribute}"
+    # A proxy or a replica that cannot import it would not start.
     foreign = {**ours, "workerGroups": {"gpu": {"image": {"repository": "registry.example/theirs"}}}}
     assert name not in env(ray(worker(foreign)))
+
+
+def test_counting_of_tokens_can_be_switched_off():
+    off = {"image": {"includesRayhelm": True}, "workerGroups": {"gpu": {"env": {"RAYLLM_VLLM_ENGINE_CLS": ""}}}}
+    assert env(ray(worker(off)))["RAYLLM_VLLM_ENGINE_CLS"] == ""
 
 
 def test_nccl_uses_sockets_without_an_rdma_device():

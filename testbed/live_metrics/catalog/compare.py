@@ -12,6 +12,7 @@ __all__ = ["Change", "compare_exporters", "file_of"]
 PREFIXES = {
     "ray_serve_": "serve",
     "ray_vllm_": "vllm",
+    "ray_rayhelm_": "tokens",
     "ray_node_": "ray-node",
     "ray_component_": "ray-node",
     "ray_": "ray-core",

@@ -38,11 +38,14 @@
 {{- if ternary $own.includesRayhelm .image.includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
 {{- end }}
 
-{{- /* Middleware of Serve's proxies that ends an interrupted stream with an error: Ray Serve LLM alone ends it like
-       a complete response. */ -}}
+{{- /* Classes of rayhelm that run inside Ray. A middleware of Serve's proxies ends an interrupted stream with an error: Ray
+       Serve LLM alone ends it like a complete response. The engine counts tokens by tenant. */ -}}
 {{- define "ray-service.imageEnv" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.imageEnv" "given" . "names" (list "image" "override")) -}}
-{{- ternary (dict "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares") dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
+{{- $ours := dict
+      "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares"
+      "RAYLLM_VLLM_ENGINE_CLS" "rayhelm.runtime.token_usage.engine:TokenCountingEngine" }}
+{{- ternary $ours dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
 {{- end }}
 
 {{- define "ray-service.envList" -}}

@@ -34,6 +34,7 @@ def build_environment(
         # Serve restarts a proxy that is not ready after 5 s, and gives up after three: too short on a busy computer.
         "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "120",
         "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "rayhelm.runtime.stream_errors:middlewares",
+        "RAYLLM_VLLM_ENGINE_CLS": "rayhelm.runtime.token_usage.engine:TokenCountingEngine",
         # A constructor that failed fails again.
         "RAY_SERVE_MAX_PER_REPLICA_RETRY_COUNT": "1",
         # Ray would look for an address other than loopback.

@@ -103,11 +103,13 @@ WINDOW = "$__rate_interval"
 """Grafana's window: at least four scrapes, and no gaps between two points."""
 
 
-def line(query: Query[...], legend: str = "", *, is_planned: bool = False, **arguments: Any) -> Line:
-    """Return a query with the variables of the dashboard as its scope. `window` is Grafana's, if it is not given."""
+def line(
+    query: Query[...], legend: str = "", *, is_planned: bool = False, scope: Scope | None = None, **arguments: Any
+) -> Line:
+    """Return a query. Without a `scope` it has all variables of the dashboard, and without a `window` Grafana's."""
     if "window" in signature(query.build).parameters:
         arguments.setdefault("window", WINDOW)
-    expr = query(Scope.dashboard(), **arguments)
+    expr = query(scope or Scope.dashboard(), **arguments)
     return Line(expr=expr, legend=legend, is_planned=is_planned, unit=query.unit)
 
 

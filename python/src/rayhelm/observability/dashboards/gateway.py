@@ -1,5 +1,7 @@
 """The gateway and its tenants: requests, refusals, limits, tokens, versions, endpoints."""
 
+from typing import Any
+
 from rayhelm.observability.dashboard_model import (
     BarGauge,
     Column,
@@ -14,13 +16,19 @@ from rayhelm.observability.dashboard_model import (
     line,
     rising,
 )
-from rayhelm.observability.queries import gateway, labels, slo, tenants
+from rayhelm.observability.queries import Scope, gateway, labels, recorded, slo, tenants
 
 __all__ = ["DASHBOARD"]
 
 TENANT, VERSION = "{{tenant}}", "{{proxy}}"
 NO_TENANTS = "no metrics by tenant"
+NO_TOKENS = "no tokens by tenant: see the description"
+COUNTED = "The replicas count them if their image contains rayhelm: `image.includesRayhelm` of chart ray-service."
 BY_TENANT = ("tenant",)
+SERVICES = Scope(cluster='=~"$cluster"', tenant='=~"$tenant"')
+"""Scope of tokens: their namespace and model are those of the services, and the variables those of the gateway."""
+ALL_TENANTS = Scope(cluster='=~"$cluster"')
+OF_LAST_HOUR: dict[str, Any] = {"by": ("tenant", "model_name"), "window": "1h", "scope": SERVICES}
 
 NOW = Row(
     title="Now",
@@ -137,6 +145,48 @@ TENANTS = Row(
             no_value="none",
             lines=(line(tenants.rejections, "{{tenant}} {{reason}}", by=("tenant", "reason"), window="5m"),),
         ),
+        TimeSeries(
+            title="Generated tokens by tenant",
+            description="Generated tokens per second of each tenant, with those of streams that the client left. "
+            f"{COUNTED}",
+            thresholds=informational(),
+            is_stacked=True,
+            no_value=NO_TOKENS,
+            lines=(line(tenants.generated_token_rate, TENANT, by=BY_TENANT, scope=SERVICES),),
+        ),
+        TimeSeries(
+            title="Prompt tokens by tenant",
+            description="Prompt tokens per second of each tenant, with those from the prefix cache and those of "
+            f"embeddings. {COUNTED}",
+            thresholds=informational(),
+            is_stacked=True,
+            no_value=NO_TOKENS,
+            lines=(line(tenants.prompt_token_rate, TENANT, by=BY_TENANT, scope=SERVICES),),
+        ),
+        Table(
+            title="Tokens by tenant and model, 1 h",
+            description="Tokens of the last hour. Requests of `(unknown)` did not pass the gateway, such as those of "
+            f"`helm test`. {COUNTED}",
+            thresholds=informational(),
+            width=8,
+            no_value=NO_TOKENS,
+            columns=(
+                Column(header="Tenant", label="tenant"),
+                Column(header="Model", label="model_name"),
+                Column(header="Prompt tokens", line=line(tenants.prompt_tokens, **OF_LAST_HOUR)),
+                Column(header="Generated tokens", line=line(tenants.generated_tokens, **OF_LAST_HOUR)),
+            ),
+        ),
+        TimeSeries(
+            title="Cost by tenant",
+            description="Cost per hour of each tenant: the cost of a model by the shares of its tenants in the tokens "
+            "of the last hour, a prompt token as a quarter of a generated one. It needs the rules of chart platform "
+            f"and a price. {COUNTED}",
+            thresholds=informational(),
+            is_stacked=True,
+            no_value="no price, no rules of chart platform, or no tokens by tenant",
+            lines=(line(recorded.cost_per_hour_by_tenant, TENANT, by=BY_TENANT, scope=SERVICES),),
+        ),
         BarGauge(
             title="Rate limits",
             description="Requests per minute of each tenant, divided by its limit. At 100 % the gateway answers 429.",
@@ -152,6 +202,15 @@ TENANTS = Row(
             maximum=1,
             no_value=NO_TENANTS,
             lines=(line(tenants.concurrency_usage, TENANT, by=BY_TENANT),),
+        ),
+        BarGauge(
+            title="Tokens that have a tenant, 1 h",
+            description="Share of the prompt tokens of each model in the last hour that replicas counted for a tenant, "
+            f"`(unknown)` included. 0 %: the replicas do not count. {COUNTED}",
+            thresholds=falling(0.5, 0.99),
+            maximum=1,
+            no_value="no tokens",
+            lines=(line(tenants.counted_share, "{{model_name}}", by=("model_name",), window="1h", scope=ALL_TENANTS),),
         ),
     ),
 )

@@ -66,6 +66,13 @@ _STAYS = (
         "ray_vllm_prompt_tokens_total",
         {"cluster", "namespace", SERVICE_LABEL, OWNER_LABEL, WORKER_GROUP_LABEL, "pod", "model_name", "ReplicaId"},
     ),
+    (
+        "ray_rayhelm_prompt_tokens_total",
+        {
+            *("cluster", "namespace", SERVICE_LABEL, OWNER_LABEL, WORKER_GROUP_LABEL, "pod", "model_name", "ReplicaId"),
+            "tenant",
+        },
+    ),
     ("haproxy_process_uptime_seconds", {"cluster", "namespace", GATEWAY_LABEL, "pod"}),
     ("haproxy_backend_current_sessions", {"cluster", "namespace", GATEWAY_LABEL, "pod", "proxy"}),
 )

@@ -21,6 +21,7 @@ __all__ = [
     "GATEWAY_LABEL",
     "GPU",
     "MODEL",
+    "MODEL_AND_TENANT",
     "NAMESPACE",
     "OWNER_LABEL",
     "POD",
@@ -46,6 +47,8 @@ CLUSTER: By = ("cluster",)
 NAMESPACE: By = (*CLUSTER, "namespace")
 SERVICE: By = (*NAMESPACE, SERVICE_LABEL)
 MODEL: By = (*SERVICE, "model_name")
+MODEL_AND_TENANT: By = (*MODEL, "tenant")
+"""`tenant` sends requests to the model."""
 DEPLOYMENT: By = (*SERVICE, "application", "deployment")
 POD: By = (*SERVICE, "pod")
 GATEWAY: By = (*NAMESPACE, GATEWAY_LABEL)

@@ -5,8 +5,8 @@ cost. The cost of all GPUs of a service, with those that no replica uses, is in 
 
 from typing import Literal
 
-from rayhelm.observability.queries import blocks, scaling
-from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, SERVICE_LABEL
+from rayhelm.observability.queries import blocks, scaling, tenants
+from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, MODEL_AND_TENANT, SERVICE_LABEL
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
 
@@ -16,6 +16,7 @@ __all__ = [
     "model_cost",
     "model_replicas",
     "request_cost",
+    "tenant_cost",
     "token_cost",
 ]
 
@@ -64,6 +65,15 @@ def request_cost(scope: Scope, hours: int = 1) -> str:
     """Price of a finished request: the whole cost of the last hours over its requests."""
     requests = blocks.increase("ray_vllm_request_success_total", scope, f"{hours}h", by=MODEL, zero=False)
     return f"{_spent(scope, hours)} / ({requests} > 0)"
+
+
+@query(unit="dollars/h", idle="no data")
+def tenant_cost(scope: Scope) -> str:
+    """Price per hour of the replicas of a model, divided by the tokens of its tenants in the last hour. The part of
+    tokens that no tenant has belongs to none, and so does an hour without tokens."""
+    share = tenants.token_share(scope, "1h", MODEL_AND_TENANT)
+    cost = blocks.aggregate("sum", blocks.vector("rayhelm:cost_usd_per_hour", scope), MODEL)
+    return f"({share}) * on ({', '.join(MODEL)}) group_left () {cost}"
 
 
 def _by_model(text: str, scope: Scope) -> str:

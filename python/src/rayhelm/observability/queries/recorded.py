@@ -6,13 +6,14 @@ Without these rules there is no data. `model_name` is the one of the engine's me
 from typing import Literal
 
 from rayhelm.observability.queries import blocks
-from rayhelm.observability.queries.labels import MODEL, SERVICE, By
+from rayhelm.observability.queries.labels import MODEL, MODEL_AND_TENANT, SERVICE, By
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
 
 __all__ = [
     "burn_rate",
     "cost_per_hour",
+    "cost_per_hour_by_tenant",
     "cost_per_million_generated_tokens",
     "cost_per_million_prompt_tokens",
     "cost_per_request",
@@ -121,6 +122,13 @@ def cost_per_hour(scope: Scope, by: By = MODEL) -> str:
 def idle_cost_per_hour(scope: Scope, by: By = MODEL) -> str:
     """Cost per hour of the replicas without a request in flight."""
     return _sum("rayhelm:cost_idle_usd_per_hour", scope, by)
+
+
+@query(unit="dollars/h", idle="no data")
+def cost_per_hour_by_tenant(scope: Scope, by: By = MODEL_AND_TENANT) -> str:
+    """Cost per hour of each tenant by its share of the tokens of the last hour. No data for a model without a price,
+    without tokens, or whose replicas do not count tokens by tenant."""
+    return _sum("rayhelm:cost_by_tenant_usd_per_hour", scope, by)
 
 
 @query(unit="dollars/request", idle="no data")

@@ -1,0 +1,107 @@
+"""vLLM's engine of Ray Serve LLM, which counts tokens by tenant.
+
+The tenant is a header of the request. It is known where Ray Serve LLM calls the engine, and the tokens where vLLM's
+output processor updates its own statistics. A context variable connects both: vLLM registers a request in the task of
+the request, or in a task that this one starts. So a request that the client leaves counts until vLLM aborts it, as in
+`vllm:generation_tokens`, and an embedding counts its prompt.
+"""
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from typing import Any
+
+from ray.llm._internal.serve.engines.vllm.vllm_engine import VLLMEngine
+
+from rayhelm.runtime.token_usage.ledger import UNKNOWN, TokenLedger
+from rayhelm.runtime.token_usage.metrics import TokenCounters
+
+__all__ = ["TokenCountingEngine", "count_tokens"]
+
+_tenant: ContextVar[str] = ContextVar("rayhelm_tenant", default=UNKNOWN)
+"""Tenant of the request that this task processes."""
+
+
+class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
+    """`VLLMEngine` with a ledger. It serves in the same way if the ledger fails."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._ledger = TokenLedger()
+
+    async def start(self) -> None:
+        is_new = self._engine_client is None
+        await super().start()
+        if not is_new:
+            return
+        try:
+            self._ledger.sinks.append(TokenCounters(_name_model(self._engine_client)))
+            count_tokens(self._engine_client.output_processor, self._ledger)
+        except Exception:
+            self._ledger.report_failure()
+
+    async def shutdown(self) -> None:
+        self._ledger.flush()
+        await super().shutdown()
+
+    # Each returns vLLM's generator itself: one around it would delay the abort of a request that the client left.
+
+    def chat(self, request: Any, raw_request_info: Any = None) -> Any:
+        self._remember_tenant(raw_request_info)
+        return super().chat(request, raw_request_info)
+
+    def completions(self, request: Any, raw_request_info: Any = None) -> Any:
+        self._remember_tenant(raw_request_info)
+        return super().completions(request, raw_request_info)
+
+    def embeddings(self, request: Any, raw_request_info: Any = None) -> Any:
+        self._remember_tenant(raw_request_info)
+        return super().embeddings(request, raw_request_info)
+
+    def score(self, request: Any, raw_request_info: Any = None) -> Any:
+        self._remember_tenant(raw_request_info)
+        return super().score(request, raw_request_info)
+
+    def transcriptions(self, request: Any, raw_request_info: Any = None) -> Any:
+        self._remember_tenant(raw_request_info)
+        return super().transcriptions(request, raw_request_info)
+
+    def _remember_tenant(self, raw_request_info: Any) -> None:
+        headers: Mapping[str, str] | None = getattr(raw_request_info, "headers", None)
+        try:
+            _tenant.set(self._ledger.name_tenant(headers))
+        except Exception:
+            self._ledger.report_failure()
+
+
+def count_tokens(processor: Any, ledger: TokenLedger) -> None:
+    """Count the tokens of vLLM's output processor in a ledger. Raises AttributeError for an unknown vLLM."""
+    add_request, update_stats = processor.add_request, processor._update_stats_from_output
+
+    def add_counted_request(request: Any, *args: Any, **kwargs: Any) -> None:
+        add_request(request, *args, **kwargs)
+        try:
+            # The end of a streamed input has no state any more.
+            if state := processor.request_states.get(request.request_id):
+                state.rayhelm_tenant = _tenant.get()
+        except Exception:
+            ledger.report_failure()
+
+    def update_counted_stats(state: Any, output: Any, *args: Any, **kwargs: Any) -> None:
+        update_stats(state, output, *args, **kwargs)
+        try:
+            # As IterationStats.update_from_output of vLLM counts.
+            prefill = output.prefill_stats if state.is_prefilling else None
+            prompt = prefill.num_prompt_tokens if prefill is not None else 0
+            generation = len(output.new_token_ids)
+            if prompt or generation:
+                ledger.add(state.rayhelm_tenant, prompt, generation)
+        except Exception:
+            ledger.report_failure()
+
+    processor.add_request = add_counted_request
+    processor._update_stats_from_output = update_counted_stats
+
+
+def _name_model(client: Any) -> str:
+    """Return the label `model_name` of the engine's metrics."""
+    return str(client.vllm_config.model_config.served_model_name)
