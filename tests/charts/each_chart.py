@@ -146,6 +146,7 @@ CHARTS = [
                 "reserved-env",
                 "resource-name",
                 "annotation-reserved",
+                "scrape-annotation",
                 "application-duplicate",
                 "model-id-duplicate",
             }
@@ -171,7 +172,7 @@ CHARTS = [
             "resources.limits.cpu=1",
             "resources.limits.memory=4294967296",
         ),
-        needs_a_choice=frozenset({"weights-sum", "route-duplicate", *REMOVED}),
+        needs_a_choice=frozenset({"weights-sum", "route-duplicate", "scrape-annotation", *REMOVED}),
     ),
     Chart(
         name="tenant",

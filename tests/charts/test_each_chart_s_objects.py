@@ -10,7 +10,7 @@ from rayhelm.charts.helm import lint
 from rayhelm.versions import versions
 
 OF_OPERATORS = {
-    *("RayService", "PodMonitor", "HTTPRoute", "ScaledObject", "ExternalSecret", "LocalQueue"),
+    *("RayService", "PodMonitor", "ScrapeConfig", "HTTPRoute", "ScaledObject", "ExternalSecret", "LocalQueue"),
     *("ClusterPolicy", "DeviceConfig", "GpuDevicePlugin", "GrafanaDashboard", "PrometheusRule"),
 }
 """Kinds that Kubernetes does not have. The tests of each chart check them."""

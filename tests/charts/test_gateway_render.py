@@ -316,7 +316,7 @@ def test_selectors_match_the_pods() -> None:
         spec("Service")["selector"],
         spec("PodDisruptionBudget")["selector"]["matchLabels"],
         spec("NetworkPolicy")["podSelector"]["matchLabels"],
-        spec("PodMonitor", {"podMonitor": {"enabled": True}})["selector"]["matchLabels"],
+        spec("PodMonitor", {"scraping": {"kind": "PodMonitor"}})["selector"]["matchLabels"],
     ]
     for selector in selectors:
         assert selector

@@ -249,7 +249,9 @@ def test_scaled_object_matches_the_crd_of_keda() -> None:
 
 
 def scrapes(*parts: Object) -> dict[str, Object]:
-    config = only(rendered({"scrapeConfigs": True}, *parts), "ConfigMap", "platform-scrape")["data"]["rayhelm.yaml"]
+    config = only(
+        rendered({"scraping": {"kind": "ConfigMap", "kuberayNamespace": ""}}, *parts), "ConfigMap", "platform-scrape"
+    )["data"]["rayhelm.yaml"]
     return {job["job_name"]: job for job in yaml.safe_load(config)["scrape_configs"]}
 
 
@@ -271,7 +273,9 @@ def test_scraped_series_have_the_labels_that_rules_and_pod_monitors_name() -> No
         ours = scrapes(SERVICE, GATEWAY)[job]["relabel_configs"]
         (mapped,) = [rule["regex"] for rule in ours if rule.get("action") == "labelmap"]
         assert all(re.fullmatch(mapped, f"__meta_kubernetes_pod_label_{label}") for label in labels)
-        kept = [rule["regex"] for rule in ours if rule.get("source_labels") == [PORT_NAME]]
+        kept = [
+            rule["regex"] for rule in ours if (rule.get("action"), rule.get("source_labels")) == ("keep", [PORT_NAME])
+        ]
         ports = dict.fromkeys(end["port"] for end in monitor["spec"]["podMetricsEndpoints"])
         assert kept == ["|".join(ports)]
         of_rules = {label for scope in load_scaling_rules().scopes.values() for label in scope.by}

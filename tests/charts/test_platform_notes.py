@@ -92,4 +92,4 @@ def test_notes_have_the_command_for_an_existing_adapter(notes: Any) -> None:
 
 def test_notes_name_the_configmap_of_scrape_configurations(notes: Any) -> None:
     gateway = {"gateways": {"gateway": {"namespace": "gateway"}}}
-    assert "ConfigMap platform-scrape" in notes({"metrics": {**gateway, "scrapeConfigs": True}})
+    assert "ConfigMap platform-scrape" in notes({"metrics": {**gateway, "scraping": {"kind": "ConfigMap"}}})

@@ -71,7 +71,7 @@ def collect(node, found=None):
 
 def test_string_maps_are_found():
     found = {".".join(path) for path in MAPS}
-    assert {"labels", "annotations", "head.env", "workerGroups.fast.nodeSelector", "podMonitor.labels"} < found
+    assert {"labels", "annotations", "head.env", "workerGroups.fast.nodeSelector", "scraping.labels"} < found
     assert {"networkPolicy.allowedGateways.istio.podLabels", "serve.customApplications.own.env"} < found
     assert "serve.applications.mixed.models.org/some-model.v1.env" in found
 

@@ -373,7 +373,8 @@ def test_no_role_allows_exec_or_escalation(role: str) -> None:
 
 
 def test_deployers_can_write_every_kind_of_ray_service() -> None:
-    made = {item["kind"] for example in SERVICES for item in kit.rendered(base=example)} | {"RayService", "Secret"}
+    made = {item["kind"] for example in SERVICES for item in kit.rendered(base=example)}
+    made |= {"RayService", "Secret", "ScrapeConfig"}
     plural = {"NetworkPolicy": "networkpolicies"}
     written = {resource for _, resource, verb in rules("deployer") | rules("editor") if verb == "create"}
     assert {plural.get(kind, f"{kind.lower()}s") for kind in made} == written

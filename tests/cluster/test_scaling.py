@@ -153,7 +153,7 @@ def platform(gateways: str, services: str, url: str, port: int) -> Object:
             "services": {"chat": {"namespace": services}},
             "gateways": {"gateway": {"namespace": gateways}},
             "prometheusUrl": url,
-            "scrapeConfigs": True,
+            "scraping": {"kind": "ConfigMap"},
             "windowSeconds": 60,
             "rules": OWN,
             "adapter": {

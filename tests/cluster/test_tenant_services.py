@@ -61,7 +61,8 @@ def team(cluster: Cluster, helm4: Helm) -> Iterator[Tenant]:
 def install(team: Tenant, name: str) -> None:
     kuberay = team.cluster.place.kuberay
     older = ONLY_1_7_0 if name == "everything" and Version(kuberay) < Version("1.7.0") else {}
-    monitors = {"podMonitor": {"enabled": "PodMonitor" in team.cluster.kubectl("api-resources", "--no-headers")}}
+    installed = "PodMonitor" in team.cluster.kubectl("api-resources", "--no-headers")
+    monitors = {"scraping": {"kind": "PodMonitor" if installed else "None"}}
     values = over(over(example(name), {"kuberay": {"version": kuberay}}), over(over(HERE, older), monitors))
     team.helm.install("ray-service", name, team.namespace, values, *team.deployer.flags)
 

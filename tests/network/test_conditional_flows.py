@@ -31,7 +31,7 @@ ONLINE = {"weights": {"offline": False, "onlineReason": "no shared volume in thi
 FIXED_REPLICAS = {"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2}}}
 ENGINES = {
     "image": {"includesRayhelm": True},
-    "podMonitor": {"enabled": True},
+    "scraping": {"kind": "PodMonitor"},
     "serve": {
         "prometheus": {"url": "http://prometheus.monitoring:9090"},
         "applications": {"chat": {"models": {"llama-8b": {"autoscaling": {"policy": {"kind": "EngineQueue"}}}}}},

@@ -29,25 +29,47 @@ def values(rendered: Rendered) -> dict[str, Any]:
 
 def test_fleet_without_prometheus_has_no_pod_monitors() -> None:
     found = values(of(""))
-    assert not found["ray-service"].pod_monitor.enabled
-    assert not found["gateway"].pod_monitor.enabled
+    assert found["ray-service"].scraping.kind == "None"
+    assert found["gateway"].scraping.kind == "None"
     assert not found["gateway"].autoscaling.target_requests_in_flight
-    assert not found["platform"].metrics.scrape_configs
+    assert found["platform"].metrics.scraping.kind == "None"
 
 
 def test_pod_monitors_have_the_labels_of_prometheus() -> None:
-    found = values(of(f", prometheus: {{url: '{URL}', podMonitorLabels: {{release: stack}}}}"))
+    found = values(of(f", prometheus: {{url: '{URL}', scrapeLabels: {{release: stack}}}}"))
     for chart in ("ray-service", "gateway"):
-        assert found[chart].pod_monitor.enabled
-        assert found[chart].pod_monitor.labels == {"release": "stack"}
-    assert not found["platform"].metrics.scrape_configs
+        assert found[chart].scraping.kind == "PodMonitor"
+        assert found[chart].scraping.labels == {"release": "stack"}
+    assert found["platform"].metrics.scraping.kind == "PodMonitor"
 
 
-def test_scrape_configs_replace_pod_monitors_without_operator() -> None:
-    found = values(of(f", prometheus: {{url: '{URL}', discovery: ScrapeConfigs}}"))
-    assert not found["ray-service"].pod_monitor.enabled
-    assert not found["gateway"].pod_monitor.enabled
-    assert found["platform"].metrics.scrape_configs
+def test_config_map_replaces_pod_monitors_without_operator() -> None:
+    found = values(of(f", prometheus: {{url: '{URL}', scraping: ConfigMap}}"))
+    assert found["ray-service"].scraping.kind == "None"
+    assert found["gateway"].scraping.kind == "None"
+    assert found["platform"].metrics.scraping.kind == "ConfigMap"
+
+
+@pytest.mark.parametrize("kind", ["PodMonitor", "ScrapeConfig", "Annotations"])
+def test_all_charts_scrape_in_the_way_of_the_cluster(kind: str) -> None:
+    found = values(of(f", prometheus: {{url: '{URL}', scraping: {kind}}}"))
+    assert {found[chart].scraping.kind for chart in ("ray-service", "gateway")} == {kind}
+    assert found["platform"].metrics.scraping.kind == kind
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Annotations"])
+def test_scrape_labels_are_refused_when_no_object_has_them(kind: str) -> None:
+    problem = the_problem(
+        f"{SMALL}clusters: {{main: {{prometheus: {{url: '{URL}', scraping: {kind}, scrapeLabels: {{release: s}}}}}}}}\n"
+    )
+    assert f"`scraping: {kind}` creates none" in problem.message
+    assert "scraping: PodMonitor" in str(problem)
+
+
+def test_unknown_way_of_scraping_is_refused_with_those_that_exist() -> None:
+    problem = the_problem(f"{SMALL}clusters: {{main: {{prometheus: {{url: '{URL}', scraping: ServiceMonitor}}}}}}\n")
+    assert problem.path == "clusters.main.prometheus.scraping"
+    assert all(kind in str(problem) for kind in ("PodMonitor", "ScrapeConfig", "ConfigMap", "Annotations"))
 
 
 def test_only_the_namespace_of_prometheus_may_scrape() -> None:

@@ -223,6 +223,6 @@ def test_external_services_are_left_out_with_a_note() -> None:
     )
     alone = stand_ins(outside)
     assert not service(alone).gcs_fault_tolerance.enabled
-    assert not service(alone).pod_monitor.enabled
-    for words in ("no Redis", "PodMonitors are left out", "Ingress, HTTPRoute"):
+    assert service(alone).scraping.kind == "None"
+    for words in ("no Redis", "`scraping` is left out", "Ingress, HTTPRoute"):
         assert any(words in note for note in alone.notes), words

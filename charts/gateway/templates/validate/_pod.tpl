@@ -27,6 +27,13 @@
 {{- end }}
 
 {{- define "gateway.validatePods" -}}
+{{- $v := . }}
+{{- range list (dict "path" (list "podAnnotations") "all" .podAnnotations) (dict "path" (list "service" "annotations") "all" .service.annotations) }}
+{{- $given := . }}
+{{- with include "gateway.scrapeAnnotation" .all }}
+{{- include "gateway.refuse" (dict "v" $v "id" "scrape-annotation" "words" (dict "path" $given.path "annotation" . "others" (omit $given.all .))) }}
+{{- end }}
+{{- end }}
 {{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "env" dict "volumes" (list "config") "mounts" (list "/dev" "/proc" "/sys" "/etc/gateway" "/var/run/secrets")) }}
 {{- end }}
 

@@ -24,8 +24,17 @@ Read a metric of a service:
 {{- end }}
 {{- end }}
 {{- end }}
-{{- if $m.scrapeConfigs }}
+{{- if eq $m.scraping.kind "ConfigMap" }}
 
 Mount the ConfigMap {{ include "platform.name" (dict "root" $root "part" "scrape") }} into Prometheus, and add its file to `scrape_config_files`.
+{{- end }}
+{{- if eq $m.scraping.kind "Annotations" }}
+
+Scraped by annotations are services and gateways, without the metrics of tenants and of Ray's autoscaler.
+{{- with $m.scraping.kuberayNamespace }}
+Annotate the pods of the KubeRay operator with the values of its chart:
+  helm upgrade kuberay-operator kuberay/kuberay-operator --namespace {{ . }} --reuse-values --set-string 'annotations.prometheus\.io/scrape=true,annotations.prometheus\.io/port=8080'
+{{- end }}
+NVIDIA's GPU operator annotates the Service of its exporter itself.
 {{- end }}
 {{- end }}

@@ -3,7 +3,7 @@
 {{- include "platform.validateMetricRules" . }}
 {{- include "platform.validateAdapter" . }}
 {{- include "platform.validateAutoscalers" . }}
-{{- if and .metrics.scrapeConfigs (not .metrics.services) (not .metrics.gateways) }}
+{{- if and (eq .metrics.scraping.kind "ConfigMap") (not .metrics.services) (not .metrics.gateways) }}
 {{- include "platform.refuse" (dict "v" $v "id" "scrape-targets-missing" "words" dict) }}
 {{- end }}
 {{- end }}

@@ -18,6 +18,9 @@ template:
       {{- end }}
     annotations:
       {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
+      {{- if eq $v.scraping.kind "Annotations" }}
+      {{- include "ray-service.scrapeAnnotations" (dict "port" 8080) | nindent 6 }}
+      {{- end }}
       {{- with $head.podAnnotations }}
       {{- include "ray-service.textMap" . | nindent 6 }}
       {{- end }}

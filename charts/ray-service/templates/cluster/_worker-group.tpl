@@ -37,8 +37,11 @@ template:
       {{- with $group.podLabels }}
       {{- include "ray-service.textMap" . | nindent 6 }}
       {{- end }}
-    {{- if or (not $group.evictable) $group.podAnnotations }}
+    {{- if or (not $group.evictable) $group.podAnnotations (eq $v.scraping.kind "Annotations") }}
     annotations:
+      {{- if eq $v.scraping.kind "Annotations" }}
+      {{- include "ray-service.scrapeAnnotations" (dict "port" 8080) | nindent 6 }}
+      {{- end }}
       {{- if not $group.evictable }}
       {{- include "ray-service.evictionAnnotations" . | trim | nindent 6 }}
       {{- end }}

@@ -24,6 +24,15 @@
 {{- /* The settings that head, worker groups and download Job share with the pods of other charts. */ -}}
 {{- define "ray-service.validatePods" -}}
 {{- $v := . }}
+{{- $annotated := list (dict "path" (list "head" "podAnnotations") "all" .head.podAnnotations) }}
+{{- range $name, $group := .workerGroups }}
+{{- $annotated = append $annotated (dict "path" (list "workerGroups" $name "podAnnotations") "all" $group.podAnnotations) }}
+{{- end }}
+{{- range $given := $annotated }}
+{{- with include "ray-service.scrapeAnnotation" $given.all }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "scrape-annotation" "words" (dict "path" $given.path "annotation" . "others" (omit $given.all .))) }}
+{{- end }}
+{{- end }}
 {{- $reserved := include "ray-service.reservedEnv" . | fromJson }}
 {{- $own := dict "volumes" (list "shm" "tmp" "cache" "vllm-config" "weights" "ray-logs" "shared-mem") "mounts" (list "/dev" "/proc" "/sys" "/tmp" "/cache" "/etc/vllm" "/home/ray/anaconda3" "/var/run/secrets" $v.weights.mountPath) }}
 {{- $pods := list (dict "path" "head" "pod" .head "set" (include "ray-service.env" (dict "v" $v "env" .head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" .image "override" dict) | fromJson)))) }}

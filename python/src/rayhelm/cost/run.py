@@ -79,7 +79,7 @@ def _describe_unscraped(client: PrometheusClient, usage: Usage) -> Problem:
     message = (
         f"{client.url} has no series `{_SERVE}` from {_text(usage.period.start)} to {_text(usage.period.end)}{known}"
     )
-    fix = Fix.advice("let it scrape the Ray pods: `metrics.podMonitors` or `metrics.scrapeConfigs` of chart platform")
+    fix = Fix.advice("let it scrape the Ray pods: `scraping.kind: PodMonitor` of chart ray-service")
     return Problem(message, fix=fix)
 
 

@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 
 from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
+from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
-from rayhelm.values.gateway.operations import GatewayPodMonitor
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
-from rayhelm.values.ray_service.operations import PodMonitor
 
 __all__ = ["remove_external"]
 
@@ -44,13 +43,13 @@ def _remove_from(release: Release, removals: _Removals) -> Release:
 def _remove_from_service(values: RayServiceValues, removals: _Removals) -> RayServiceValues:
     redis = values.gcs_fault_tolerance.enabled
     removals.add(redis, False, "no Redis: a rehearsal loses the Ray cluster if its head fails")
-    removals.add(values.pod_monitor.enabled, False, "no Prometheus: PodMonitors are left out")
+    removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     removals.add(values.aliases, {}, "Service aliases in other namespaces are left out")
     removals.add(values.ray.version, Ray().version, f"Ray {Ray().version} replaces {values.ray.version}")
     return values.model_copy(
         update={
             "gcs_fault_tolerance": GcsFaultTolerance(),
-            "pod_monitor": PodMonitor(),
+            "scraping": Scraping(),
             "aliases": {},
             "ray": Ray(),
         }
@@ -61,5 +60,5 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
     removals.add(
         values.exposure, Exposure(), "the load runs inside the cluster: Ingress, HTTPRoute and TLS are left out"
     )
-    removals.add(values.pod_monitor.enabled, False, "no Prometheus: PodMonitors are left out")
-    return values.model_copy(update={"exposure": Exposure(), "pod_monitor": GatewayPodMonitor()})
+    removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
+    return values.model_copy(update={"exposure": Exposure(), "scraping": Scraping()})

@@ -21,11 +21,12 @@ class Prometheus(Record):
     """Its URL inside the cluster."""
     namespace: Name = "monitoring"
     """Namespace of its pods; only they may scrape."""
-    discovery: Literal["PodMonitors", "ScrapeConfigs"] = "PodMonitors"
-    """How it finds its targets: by PodMonitors, which need the Prometheus operator, or by a ConfigMap of the chart
-    `platform` that you mount into it."""
-    pod_monitor_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
-    """Labels by which it finds PodMonitors."""
+    scraping: Literal["PodMonitor", "ScrapeConfig", "ConfigMap", "Annotations"] = "PodMonitor"
+    """How it finds its targets: by PodMonitors or ScrapeConfigs, which need the Prometheus operator; by a ConfigMap of
+    the chart `platform` that you mount into it; or by the annotations `prometheus.io/scrape`, which have no metrics of
+    tenants and of Ray's autoscaler."""
+    scrape_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
+    """Labels by which it finds PodMonitors or ScrapeConfigs."""
     rules: Literal["None", "PrometheusRule", "ConfigMap"] = "None"
     """Alert and recording rules: objects of the Prometheus operator, or rule files in a ConfigMap that you mount into
     it. They need `runbookUrl`."""
@@ -38,6 +39,13 @@ class Prometheus(Record):
         examples=["https://git.example.com/platform/runbooks"],
     )
     """URL at which you publish the runbooks. Each alert links to its page there."""
+
+    @model_validator(mode="after")
+    def _check_scrape_labels(self) -> Self:
+        if self.scrape_labels and self.scraping not in ("PodMonitor", "ScrapeConfig"):
+            fix = Fix("scraping", "PodMonitor", "or remove `scrapeLabels`")
+            raise Refusal(f"`scrapeLabels` select objects, and `scraping: {self.scraping}` creates none", fix)
+        return self
 
     @model_validator(mode="after")
     def _check_runbooks(self) -> Self:

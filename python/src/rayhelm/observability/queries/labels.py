@@ -2,8 +2,8 @@
 
 | form of scrape | namespace, pod | rayhelm_dev_service, _worker_group, _tenant, _gateway |
 |---|---|---|
-| PodMonitor of our charts | Prometheus operator | `podTargetLabels` |
-| `metrics.scrapeConfigs` of chart platform | relabeling | `labelmap` |
+| `scraping.kind: PodMonitor` of our charts | Prometheus operator | `podTargetLabels` |
+| `scraping.kind: ScrapeConfig`, the ConfigMap of chart platform | relabeling | `labelmap` |
 | annotations `prometheus.io/scrape` | job `kubernetes-pods` of Prometheus' chart | its `labelmap` of all pod labels |
 | static configuration, `rayhelm up` | `labels` of the static target | `labels` of the static target |
 

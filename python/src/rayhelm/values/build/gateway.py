@@ -6,14 +6,14 @@ from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.pools import Cluster
-from rayhelm.spec.prometheus import Prometheus
 from rayhelm.values.build.release_names import GATEWAY
+from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
 from rayhelm.values.gateway.models import Endpoint, Model, Operation, Version
 from rayhelm.values.gateway.network import AllowedClient, NetworkPolicy
-from rayhelm.values.gateway.operations import GatewayAutoscaling, GatewayPodMonitor
+from rayhelm.values.gateway.operations import GatewayAutoscaling
 from rayhelm.values.gateway.tenants import GatewayTenant, KeysSecret
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
@@ -48,7 +48,7 @@ def _build_values(
             allowed_clients={name: AllowedClient(namespace=name) for name in declared.allowed_clients},
             prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
-        pod_monitor=_build_pod_monitor(scraped),
+        scraping=build_scraping(scraped),
     )
 
 
@@ -117,12 +117,6 @@ def _build_autoscaling(declared: Gateway) -> GatewayAutoscaling:
     if declared.replicas is None:
         return autoscaling
     return autoscaling.model_copy(update={"min_replicas": declared.replicas.min, "max_replicas": declared.replicas.max})
-
-
-def _build_pod_monitor(scraped: Prometheus | None) -> GatewayPodMonitor:
-    if not scraped or scraped.discovery != "PodMonitors":
-        return GatewayPodMonitor()
-    return GatewayPodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
 def _build_exposure(declared: Gateway) -> Exposure:

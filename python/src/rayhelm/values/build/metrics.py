@@ -2,14 +2,16 @@
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.prometheus import Prometheus
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.platform.metrics import Metrics, ScrapeTarget
+from rayhelm.values.platform.scraping import PlatformScraping
 
 __all__ = ["metrics_of_plan"]
 
 
 def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
-    gateway, scraped = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
+    gateway, prometheus = plan.gateways.get(cluster), fleet.clusters[cluster].prometheus
     services = {
         name: ScrapeTarget(namespace=service.namespace)
         for name, service in plan.services.items()
@@ -18,6 +20,10 @@ def metrics_of_plan(cluster: str, plan: Plan, fleet: Fleet) -> Metrics:
     return Metrics(
         services=services,
         gateways={GATEWAY: ScrapeTarget(namespace=gateway.namespace)} if gateway else {},
-        prometheus_url=scraped.url if scraped else "",
-        scrape_configs=bool(services and scraped and scraped.discovery == "ScrapeConfigs"),
+        prometheus_url=prometheus.url if prometheus else "",
+        scraping=_build_scraping(prometheus) if prometheus and services else PlatformScraping(),
     )
+
+
+def _build_scraping(prometheus: Prometheus) -> PlatformScraping:
+    return PlatformScraping(kind=prometheus.scraping, labels=dict(prometheus.scrape_labels))

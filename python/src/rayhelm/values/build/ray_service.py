@@ -16,6 +16,7 @@ from rayhelm.spec.pools import Cluster
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
+from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
 from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
@@ -24,7 +25,6 @@ from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay,
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
-from rayhelm.values.ray_service.operations import PodMonitor
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, WeightsVolume
 
@@ -89,7 +89,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             prometheus_api=build_prometheus_egress(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
-        pod_monitor=_build_pod_monitor(cluster),
+        scraping=build_scraping(cluster.prometheus),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
 
@@ -101,13 +101,6 @@ def _build_allowed_gateways(cluster: Cluster, aliases: Aliases | None, *, ours: 
     gateway = cluster.gateway.namespace
     peers = {gateway: Peer(namespace=gateway, pod_labels=labels)}
     return peers | ({aliases.namespace: Peer(namespace=aliases.namespace)} if aliases else {})
-
-
-def _build_pod_monitor(cluster: Cluster) -> PodMonitor:
-    scraped = cluster.prometheus
-    if not scraped or scraped.discovery != "PodMonitors":
-        return PodMonitor()
-    return PodMonitor(enabled=True, labels=dict(scraped.pod_monitor_labels))
 
 
 def _find_architecture(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Checkpoint:

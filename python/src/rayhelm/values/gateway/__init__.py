@@ -12,6 +12,7 @@ from pydantic import Field
 from rayhelm.values.common.base import Name, Text
 from rayhelm.values.common.labels import Labels, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
+from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
@@ -20,7 +21,6 @@ from rayhelm.values.gateway.operations import (
     Drain,
     GatewayAutoscaling,
     GatewayDisruptionBudget,
-    GatewayPodMonitor,
     GatewayResources,
     GatewayServiceAccount,
 )
@@ -86,8 +86,8 @@ class GatewayValues(PodSettings):
     """NetworkPolicy of the pods."""
     resolvers: Resolvers = Resolvers()
     """DNS lookups of endpoints."""
-    pod_monitor: GatewayPodMonitor = GatewayPodMonitor()
-    """PodMonitor of the Prometheus operator."""
+    scraping: Scraping = Scraping()
+    """How Prometheus finds the pods."""
     pod_disruption_budget: GatewayDisruptionBudget = GatewayDisruptionBudget()
     """PodDisruptionBudget of the pods."""
     service_account: GatewayServiceAccount = GatewayServiceAccount()

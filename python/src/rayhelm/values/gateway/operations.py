@@ -11,7 +11,6 @@ __all__ = [
     "GatewayAutoscaling",
     "GatewayDisruptionBudget",
     "GatewayLimits",
-    "GatewayPodMonitor",
     "GatewayResources",
     "GatewayServiceAccount",
 ]
@@ -83,17 +82,6 @@ class Drain(Values):
     """Seconds in which a terminating pod still accepts connections, until its removal from the Service is known."""
     seconds: Annotated[int, Field(ge=1)] = 1320
     """Seconds for the last requests to finish; at least `timeouts.serverSeconds`."""
-
-
-class GatewayPodMonitor(Values):
-    """PodMonitor of the Prometheus operator."""
-
-    enabled: bool = False
-    """Create a PodMonitor; needs the CRD `podmonitors.monitoring.coreos.com`."""
-    labels: dict[str, Text] = {}
-    """Labels that your Prometheus selects."""
-    interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
-    """Time between scrapes."""
 
 
 class GatewayDisruptionBudget(Values):

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.platform.adapter import PrometheusAdapter
+from rayhelm.values.platform.scraping import PlatformScraping
 
 __all__ = ["Metrics", "ScrapeTarget"]
 
@@ -17,7 +18,7 @@ Amount = Annotated[float, Field(ge=0)]
 
 
 class ScrapeTarget(Values):
-    """A service or gateway that Prometheus scrapes, through the PodMonitor of its chart or `scrapeConfigs`."""
+    """A service or gateway that Prometheus scrapes, through `scraping` of its chart or of this one."""
 
     namespace: Name
     """Its namespace."""
@@ -76,9 +77,8 @@ class Metrics(Values):
     """Gateways that Prometheus scrapes, by name. They provide the requests in flight of each pod."""
     prometheus_url: Annotated[str, Field(pattern=r"^(https?://\S+)?$")] = ""
     """Address of Prometheus. Required for a managed adapter and for KEDA."""
-    scrape_configs: bool = False
-    """Create a ConfigMap with scrape configurations, for a Prometheus without the Prometheus operator. Do not use it
-    with PodMonitors: every metric would be counted twice."""
+    scraping: PlatformScraping = PlatformScraping()
+    """How Prometheus finds its targets."""
     window_seconds: Annotated[int, Field(ge=60, le=3600)] = 120
     """Time window of rates and quantiles in seconds; at least four scrape intervals."""
     ttft_quantile: Annotated[float, Field(gt=0, lt=1)] = 0.95

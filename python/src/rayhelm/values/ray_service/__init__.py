@@ -12,11 +12,12 @@ from pydantic import Field
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.common.labels import Annotations, Labels, ObjectName
 from rayhelm.values.common.pods import ImagePullSecret
+from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy
-from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, PodMonitor, ServiceAccount
+from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, ServiceAccount
 from rayhelm.values.ray_service.serve import Serve
 from rayhelm.values.ray_service.weights import WeightsVolume
 
@@ -68,8 +69,8 @@ class RayServiceValues(Values):
     """NetworkPolicies."""
     aliases: dict[Name, Alias] = {}
     """Other names of the endpoint, as Services of type ExternalName (`whisper-predictor`)."""
-    pod_monitor: PodMonitor = PodMonitor()
-    """PodMonitor of the Prometheus operator."""
+    scraping: Scraping = Scraping()
+    """How Prometheus finds the pods."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     """PodDisruptionBudgets."""
     service_account: ServiceAccount = ServiceAccount()

@@ -1,24 +1,13 @@
-"""Operation: metrics scraping, disruption budgets, service account, test."""
+"""Operation: disruption budgets, service account, test."""
 
 from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Values
-from rayhelm.values.common.labels import Annotations, Labels
+from rayhelm.values.common.labels import Annotations
 
-__all__ = ["HelmTest", "PodDisruptionBudget", "PodMonitor", "ServiceAccount"]
-
-
-class PodMonitor(Values):
-    """PodMonitor of the Prometheus operator."""
-
-    enabled: bool = False
-    """Create a PodMonitor. Requires the CRD `podmonitors.monitoring.coreos.com`."""
-    labels: Labels = {}
-    """Labels by which your Prometheus selects the PodMonitor."""
-    interval: Annotated[str, Field(pattern=r"^[0-9]+(ms|s|m)$")] = "15s"
-    """Scrape interval. Keep it below 20 s: vLLM drops its gauges 20 s after the engine becomes idle."""
+__all__ = ["HelmTest", "PodDisruptionBudget", "ServiceAccount"]
 
 
 class PodDisruptionBudget(Values):

@@ -235,7 +235,7 @@ class Logging(Values):
 
 
 class PrometheusSource(Values):
-    """Prometheus with the metrics of this release (`podMonitor`)."""
+    """Prometheus with the metrics of this release (`scraping`)."""
 
     url: Annotated[str, Field(pattern=r"^(https?://[^\s/]+(/\S*)?)?$")] = ""
     """URL that the policy `EngineQueue` queries, for example `http://prometheus.monitoring:9090`. Empty if no model
