@@ -37,9 +37,15 @@ ENGINES = {
         "applications": {"chat": {"models": {"llama-8b": {"autoscaling": {"policy": {"kind": "EngineQueue"}}}}}},
     },
 }
+TRACED = {
+    "image": {"includesRayhelm": True},
+    "tracing": {"enabled": True, "endpoint": "http://otel-collector.observability:4317"},
+    "networkPolicy": {"tracing": {"peer": {"namespace": "observability", "podLabels": {"app": "otel-collector"}}}},
+}
 CONDITIONAL_FLOWS: dict[str, tuple[Values, list[Values]]] = {
     "autoscaler": ({}, [FIXED_REPLICAS]),
     "prometheus": (ENGINES, [{}]),
+    "traces": (TRACED, [{}]),
     "redis": (REDIS, [{}]),
     "redis-cleanup": (REDIS, [{}]),
     "redis-cleanup-dns": (REDIS, [{}]),

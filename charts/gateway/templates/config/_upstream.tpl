@@ -1,7 +1,7 @@
 {{- /* Headers of the request to the model server: no key, no header that only the gateway may set, and no header that Ray
        would interpret. */ -}}
 {{- define "gateway.frontendUpstream" -}}
-{{- $names := list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" }}
+{{- $names := list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "traceparent" "tracestate" "baggage" }}
 {{- $prefixes := list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
 {{- /* Hop-by-hop headers: with `connection` a client could name our headers, and the next hop would drop them. */ -}}
 {{- $hop := list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
@@ -18,6 +18,7 @@ http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
 http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
+{{- include "gateway.traceHeaders" .v }}
 # Who sent it, for the metrics.
 http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests
 use_backend %[var(txn.backend)]

@@ -57,7 +57,7 @@ template:
         resources:
           {{- include "ray-service.resources" (dict "resources" $head.resources "devices" dict) | trim | nindent 10 }}
         env:
-          {{- include "ray-service.env" (dict "v" $v "env" $head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" $v.image "override" dict) | fromJson)) | trim | nindent 10 }}
+          {{- include "ray-service.env" (dict "root" $root "v" $v "env" $head.env "groupEnv" (include "ray-service.imageEnv" (dict "image" $v.image "override" dict) | fromJson)) | trim | nindent 10 }}
           {{- with include "ray-service.extraEnv" $head | trim }}
           {{- . | nindent 10 }}
           {{- end }}

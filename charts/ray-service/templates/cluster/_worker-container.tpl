@@ -17,7 +17,7 @@ ports:
 resources:
   {{- include "ray-service.resources" (dict "resources" $group.resources "devices" (include "ray-service.devices" $group | fromJson)) | trim | nindent 2 }}
 env:
-  {{- include "ray-service.env" (dict "v" $v "env" $group.env "groupEnv" (include "ray-service.groupEnv" (dict "v" $v "group" $group) | fromJson)) | trim | nindent 2 }}
+  {{- include "ray-service.env" (dict "root" $root "v" $v "env" $group.env "groupEnv" (include "ray-service.groupEnv" (dict "v" $v "group" $group) | fromJson)) | trim | nindent 2 }}
   {{- with include "ray-service.extraEnv" $group | trim }}
   {{- . | nindent 2 }}
   {{- end }}

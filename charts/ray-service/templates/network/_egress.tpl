@@ -29,6 +29,16 @@
 {{- end }}
 {{- end }}
 
+{{- define "ray-service.tracingEgress" -}}
+{{- with .tracing }}
+- to:
+    {{- include "ray-service.peer" .peer | trim | nindent 4 }}
+    {{- include "ray-service.cidrs" (dict "cidrs" .cidrs) | trim | nindent 4 }}
+  ports:
+    {{- include "ray-service.ports" (dict "ports" (list .port)) | trim | nindent 4 }}
+{{- end }}
+{{- end }}
+
 {{- define "ray-service.hubEgress" -}}
 {{- $peer := include "ray-service.peer" .hub.peer }}
 {{- if or $peer .hub.cidrs }}

@@ -62,5 +62,8 @@
 {{- if and $tokenizer (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "tokenizer_revision" $tokenizer }}
 {{- end }}
+{{- if $values.tracing.enabled }}
+{{- $_ := set $kwargs "otlp_traces_endpoint" (include "ray-service.tracesUrl" $values.tracing) }}
+{{- end }}
 {{- mergeOverwrite $kwargs $model.engine.extra | toJson }}
 {{- end }}

@@ -16,6 +16,9 @@
       "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"
       "VLLM_RAY_PER_WORKER_GPUS" "gpuFraction sets it"
       "VLLM_HOST_IP" "its value differs by pod, and vLLM detects it"
+      "RAY_SERVE_TRACING_EXPORTER_IMPORT_PATH" "tracing sets it" "RAY_SERVE_TRACING_SAMPLING_RATIO" "tracing sets it"
+      "RAYHELM_TRACING_RATIO" "tracing sets it" "OTEL_TRACES_SAMPLER" "tracing sets it"
+      "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT" "tracing sets it" "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL" "tracing sets it"
       "NVIDIA_VISIBLE_DEVICES" "the device plugin sets it" | toJson }}
 {{- end }}
 

@@ -29,7 +29,7 @@
 {{- end }}
 {{- $others := dict "model" "source sets it" "served_model_name" "the key of the model is the served name"
       "distributed_executor_backend" "Ray Serve LLM sets it" "disable_log_stats" "it turns the metrics off"
-      "runner" "task sets it" "revision" "revision sets it" "tokenizer_revision" "tokenizerRevision sets it" }}
+      "runner" "task sets it" "otlp_traces_endpoint" "tracing sets it" "revision" "revision sets it" "tokenizer_revision" "tokenizerRevision sets it" }}
 {{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
 {{- $_ := set $others (snakecase $key) (printf "engine.%s sets it" $key) }}
 {{- end }}

@@ -10,6 +10,7 @@
 {{- include "ray-service.validateCapacity" . }}
 {{- include "ray-service.validateCluster" . }}
 {{- include "ray-service.validateNetwork" . }}
+{{- include "ray-service.validateTracing" . }}
 {{- include "ray-service.validateImages" . }}
 {{- include "ray-service.validateEnv" . }}
 {{- include "ray-service.validatePods" . }}

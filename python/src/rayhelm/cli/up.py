@@ -41,6 +41,10 @@ def up_command(
     metrics: Annotated[
         bool, typer.Option("--metrics", help="Start Prometheus, which scrapes Ray and the gateway.")
     ] = False,
+    traces: Annotated[
+        str,
+        typer.Option("--traces", metavar="URL", help="Send a trace of each request to this OTLP receiver (HTTP)."),
+    ] = "",
     state_folder: StateOption = None,
     format: FormatOption = Format.text,
 ) -> None:
@@ -53,13 +57,16 @@ def up_command(
     from rayhelm.local.config import count_gpus, hash_config, list_models, list_prefixes, merge
     from rayhelm.local.gateway import add_key
     from rayhelm.local.serve import find_running, up
+    from rayhelm.local.tracing import adapt_tracing, check_url
     from rayhelm.render.files import render_fleet
 
+    traces = check_url(traces) if traces else ""
     state = open_state(state_folder)
     rendered = render_fleet(fleet_file(fleet))
     gpus = preflight.find_gpus()
     stand_in = gpus is None
     values, notes = _values(rendered, up_services(rendered, service), state, stand_in=stand_in)
+    values = {name: adapt_tracing(each, traces) for name, each in values.items()}
     tasks = {plan.served_as: str(plan.task) for plan in rendered.plan.models.values()}
     config = merge({name: _serve_config(rendered, name, values[name]) for name in values}, port=port)
     models, routes = list_models(config, tasks), list_prefixes(config, tasks)
@@ -85,7 +92,7 @@ def up_command(
     if others := preflight.find_other_rays(state):
         pids = ", ".join(str(process.pid) for process in others)
         warn(f"another Ray runs on this computer (pid {pids}). It is left alone; this one uses other ports")
-    local_gateway = render_gateway(behind, routes, port) if gateway else None
+    local_gateway = render_gateway(behind, routes, port, traces) if gateway else None
     with show_progress(format) as report_progress:
         endpoint = up(
             config,
@@ -96,6 +103,7 @@ def up_command(
             digest=digest,
             gateway=local_gateway,
             metrics=_list_services(rendered, values) if metrics else None,
+            traces=traces,
             report_progress=report_progress,
         )
     _print_ready(endpoint, local_gateway.key if local_gateway else "", format)

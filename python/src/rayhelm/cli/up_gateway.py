@@ -35,17 +35,20 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
     return found
 
 
-def render_gateway(models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int) -> "LocalGateway":
-    """Render chart `gateway` for clients on `port` and Ray Serve on a free port."""
+def render_gateway(
+    models: Mapping[str, "Model"], prefixes: Mapping[str, str], port: int, traces: str = ""
+) -> "LocalGateway":
+    """Render chart `gateway` for clients on `port` and Ray Serve on a free port. `traces` is the URL for traces."""
     from rayhelm import processes
     from rayhelm.charts.helm import template
     from rayhelm.local.gateway import LocalGateway, build_values, create_key
+    from rayhelm.local.tracing import adapt_gateway_tracing
     from rayhelm.values.build.gateway import RELEASE
     from rayhelm.values.emit import select_changed
 
     taken = {port}
     serve, metrics = processes.find_free_port(taken), processes.find_free_port(taken)
-    values = select_changed(build_values(models, prefixes, (port, serve, metrics)))
+    values = select_changed(adapt_gateway_tracing(build_values(models, prefixes, (port, serve, metrics)), traces))
     objects = template("gateway", RELEASE, RELEASE, values)
     files: dict[str, Any] = next(item["data"] for item in objects if item["kind"] == "ConfigMap")
     return LocalGateway(files, create_key(), serve_port=serve, metrics_port=metrics)

@@ -18,6 +18,7 @@ from rayhelm.local.config import set_listen_address
 from rayhelm.local.gateway import LocalGateway, check_files, start_haproxy, write_files
 from rayhelm.local.prometheus import LocalService, ScrapePorts, build_config, start_prometheus
 from rayhelm.local.state import EndpointModel, EndpointState, LocalEndpoint
+from rayhelm.local.tracing import build_trace_environment
 from rayhelm.processes import Process
 
 __all__ = ["ProgressReporter", "StartFailed", "down", "find_running", "up"]
@@ -51,6 +52,8 @@ class _Start:
     metrics: Mapping[str, LocalService]
     """Services by name, with `--metrics`."""
     ports: ScrapePorts
+    traces: str
+    """URL that traces are sent to; empty for none."""
     taken: set[int]
     """Ports that are in use or reserved."""
     report_progress: ProgressReporter
@@ -81,14 +84,15 @@ def up(
     digest: str = "",
     gateway: LocalGateway | None = None,
     metrics: Mapping[str, LocalService] | None = None,
+    traces: str = "",
     report_progress: ProgressReporter = lambda _: None,
 ) -> LocalEndpoint:
     """Start everything and return when each model has answered. Call `preflight.check` first.
 
     With `gateway`, HAProxy listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
     fork server (CPU stand-ins only). With `metrics`, the services by name, Prometheus scrapes Ray and the gateway.
-    `find_running` recognizes the endpoint by `digest`. If the start fails or is interrupted, everything that was
-    started is stopped.
+    `traces` is the URL that receives traces. `find_running` recognizes the endpoint by `digest`. If the start fails or
+    is interrupted, everything that was started is stopped.
     """
     port = config["http_options"]["port"]
     config = set_listen_address(config, gateway.serve_port) if gateway else config
@@ -109,7 +113,7 @@ def up(
         dashboard=processes.find_free_port(taken),
         gateway=gateway.metrics_port if gateway else None,
     )
-    start = _Start(config, endpoint, state, gateway, metrics or {}, ports, taken, report_progress)
+    start = _Start(config, endpoint, state, gateway, metrics or {}, ports, traces, taken, report_progress)
     try:
         try:
             _start_all(start, share_imports=share_imports)
@@ -173,6 +177,7 @@ def _serve(start: _Start, share_imports: bool) -> None:
 def _start_ray(start: _Start, share_imports: bool) -> _RayProcesses:
     state, endpoint = start.state, start.endpoint
     env = ray_cluster.build_environment(state, stand_in=endpoint.stand_in, metrics=start.ports.dashboard)
+    env |= build_trace_environment(start.traces)
     python, fork_server = Path(sys.executable), None
     if share_imports:
         python = ray_cluster.write_python(state)

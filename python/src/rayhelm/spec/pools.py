@@ -10,6 +10,7 @@ from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolTolera
 from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
+from rayhelm.spec.tracing import Tracing
 from rayhelm.spec.units import Bandwidth, Bytes, Duration, PricePerHour
 
 __all__ = ["Cluster", "Host", "Network", "Pool", "Sharing"]
@@ -62,6 +63,8 @@ class Cluster(Record):
     """Settings of the GPU operator of NVIDIA, for GPU metrics. A pool of NVIDIA GPUs with `sharing` sets it anyway."""
     prometheus: Prometheus | None = None
     """Prometheus; without it there are no metrics, and the gateway scales by CPU only."""
+    tracing: Tracing | None = None
+    """Traces of requests; without it there are none."""
     redis: Redis | None = None
     """Redis for the fault tolerance of the Ray head; without it the loss of the head restarts the service."""
     weights: Weights = Weights()

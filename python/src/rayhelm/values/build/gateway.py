@@ -8,6 +8,7 @@ from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.build.scraping import build_scraping
+from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure, HttpRouteExposure, IngressExposure, ParentRef
@@ -49,6 +50,7 @@ def _build_values(
             prometheus=Peer(namespace=scraped.namespace) if scraped else defaults.network_policy.prometheus,
         ),
         scraping=build_scraping(scraped),
+        tracing=build_gateway_tracing(cluster),
     )
 
 

@@ -17,6 +17,7 @@ from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
+from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
 from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
@@ -87,9 +88,11 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
             redis=_build_redis_egress(cluster),
             prometheus_api=build_prometheus_egress(models, cluster),
+            tracing=build_tracing_egress(cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
         scraping=build_scraping(cluster.prometheus),
+        tracing=build_tracing(cluster),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
 
@@ -126,7 +129,7 @@ def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         for name, cluster in loaded.fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
-    return [*addresses, *find_missing_for_policies(plan, loaded)]
+    return [*addresses, *find_missing_for_policies(plan, loaded), *find_missing_for_tracing(plan, loaded)]
 
 
 def _build_image(cluster: Cluster) -> RayImage:

@@ -6,9 +6,9 @@ from urllib.parse import urlsplit
 
 from rayhelm.errors import Fix, Problem
 from rayhelm.planner.plan import ModelPlan, Plan
-from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
+from rayhelm.values.build.included import find_images_without_rayhelm
 from rayhelm.values.common.network import Peer
 from rayhelm.values.ray_service.network import PrometheusEgress
 from rayhelm.values.ray_service.serve import AutoscalingPolicy, PrometheusSource
@@ -75,21 +75,8 @@ def _find_missing(model: ModelPlan, plan: Plan, loaded: LoadedFleet) -> Iterator
         url = "http://prometheus-operated.monitoring:9090"
         why = f"`engine-queue` asks Prometheus, and cluster `{name}` has none"
         yield why, Fix(f"/clusters.{name}.prometheus", {"url": url})
-    anywhere = "Serve imports `engine-queue` on any node, and the image of"
-    if not (cluster.image and cluster.image.includes_rayhelm):
-        yield f"{anywhere} cluster `{name}` lacks rayhelm", _include_rayhelm(f"/clusters.{name}.image", cluster.image)
-    for pool in dict.fromkeys(other.pool for other in plan.of_service(model.service)):
-        if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
-            yield f"{anywhere} pool `{pool}` lacks rayhelm", _include_rayhelm(f"/pools.{pool}.image", image)
-
-
-def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:
-    """Return the fix that sets `includesRayhelm` at `path`, for `image` or, without one, for an example."""
-    image = image or FleetImage(repository="registry.example/team/ray-vllm", tag="2.60.0-py312")
-    named = image.model_copy(update={"includes_rayhelm": True})
-    return Fix(
-        path, named.model_dump(by_alias=True, exclude_none=True), why="build the image with the package rayhelm first"
-    )
+    for what, fix in find_images_without_rayhelm(plan.of_service(model.service), loaded):
+        yield f"Serve imports `engine-queue` on any node, and the image of {what} lacks rayhelm", fix
 
 
 def _use_engine_queue(models: Iterable[ModelPlan]) -> bool:

@@ -26,6 +26,7 @@ from rayhelm.values.gateway.operations import (
 )
 from rayhelm.values.gateway.pod import HaproxyImage, Listen
 from rayhelm.values.gateway.tenants import GatewayTenant
+from rayhelm.values.gateway.tracing import GatewayTracing
 
 __all__ = ["GatewayValues"]
 
@@ -88,6 +89,8 @@ class GatewayValues(PodSettings):
     """DNS lookups of endpoints."""
     scraping: Scraping = Scraping()
     """How Prometheus finds the pods."""
+    tracing: GatewayTracing = GatewayTracing()
+    """Traces of requests."""
     pod_disruption_budget: GatewayDisruptionBudget = GatewayDisruptionBudget()
     """PodDisruptionBudget of the pods."""
     service_account: GatewayServiceAccount = GatewayServiceAccount()

@@ -19,6 +19,7 @@ from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy
 from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, ServiceAccount
 from rayhelm.values.ray_service.serve import Serve
+from rayhelm.values.ray_service.tracing import RayTracing
 from rayhelm.values.ray_service.weights import WeightsVolume
 
 __all__ = ["RayServiceValues"]
@@ -71,6 +72,8 @@ class RayServiceValues(Values):
     """Other names of the endpoint, as Services of type ExternalName (`whisper-predictor`)."""
     scraping: Scraping = Scraping()
     """How Prometheus finds the pods."""
+    tracing: RayTracing = RayTracing()
+    """Traces of requests over OTLP."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     """PodDisruptionBudgets."""
     service_account: ServiceAccount = ServiceAccount()

@@ -43,6 +43,17 @@ class PrometheusEgress(Values):
     """Port of the Prometheus pods. Network policies check the port of the pod, not of the Service."""
 
 
+class TracingEgress(Values):
+    """OpenTelemetry collector of `tracing.endpoint`. Head and workers send it traces."""
+
+    peer: Peer = Peer()
+    """Pods of a collector in this cluster."""
+    cidrs: list[Cidr] = []
+    """CIDRs of a collector outside this cluster."""
+    port: Port = 4317
+    """Port of the collector's pods. Network policies check the port of the pod, not of the Service."""
+
+
 class HubEgress(Values):
     """Model hub. Only the download Job calls it, and servers when `weights.offline` is off."""
 
@@ -86,6 +97,8 @@ class RayNetworkPolicy(Values):
     """Prometheus pods that may scrape the metrics ports."""
     prometheus_api: PrometheusEgress = PrometheusEgress()
     """Prometheus API that the head queries for the autoscaling policy `EngineQueue`."""
+    tracing: TracingEgress = TracingEgress()
+    """Collector that receives traces, with `tracing.enabled`."""
     dns: Dns = Dns()
     """DNS of the cluster."""
     redis: RedisEgress = RedisEgress()
