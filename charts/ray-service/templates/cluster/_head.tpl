@@ -43,6 +43,10 @@ template:
     {{- with include "ray-service.spread" (dict "root" $root "role" "head" "name" "" "pod" $head) | trim }}
     {{- . | nindent 4 }}
     {{- end }}
+    {{- if $v.logs.stdout.enabled }}
+    initContainers:
+      {{- include "ray-service.logContainer" (dict "root" $root "v" $v "image" (include "ray-service.image" $v.image)) | trim | nindent 6 }}
+    {{- end }}
     containers:
       - name: ray-head
         image: {{ include "ray-service.image" $v.image }}

@@ -66,9 +66,16 @@ template:
     affinity:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- if and $v.weights.enabled $v.weights.download.enabled }}
+    {{- $waits := and $v.weights.enabled $v.weights.download.enabled }}
+    {{- if or $v.logs.stdout.enabled $waits }}
     initContainers:
+      {{- if $waits }}
       {{- include "ray-service.waitForWeights" . | trim | nindent 6 }}
+      {{- end }}
+      {{- if $v.logs.stdout.enabled }}
+      {{- $image := include "ray-service.groupImage" (dict "image" $v.image "override" $group.image) }}
+      {{- include "ray-service.logContainer" (dict "root" $root "v" $v "image" $image) | trim | nindent 6 }}
+      {{- end }}
     {{- end }}
     containers:
       - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}

@@ -22,6 +22,7 @@ from rayhelm.network import load_chart_flows
 from rayhelm.network.table import format_flows_table
 from rayhelm.observability.rules.chart_data import as_rules_data
 from rayhelm.renamed import Renamed, renamed
+from rayhelm.runtime import log_relay
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -66,6 +67,7 @@ def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Pat
         readme: _update_readme(chart, (charts_dir() / readme).read_text()),
         **{folder / f"files/{name}.json": _format_json(data()) for (of, name), data in DATA.items() if of == chart},
         **(_copy_policies(folder) if chart == "platform" else {}),
+        **(_copy_programs(folder) if chart == "ray-service" else {}),
     }
 
 
@@ -105,6 +107,11 @@ def _list_rules(chart: str) -> dict[str, object]:
     """Return the messages of the rules by id; the templates in `validate/` have only the conditions."""
     fields = {"key", "message", "fix", "since", "until"}
     return {name: rule.model_dump(include=fields) for name, rule in rules(chart).items() if "chart" in rule.layers}
+
+
+def _copy_programs(folder: Path) -> dict[Path, str]:
+    """Copy the program of the container `logs`: images with Ray do not have to contain rayhelm."""
+    return {folder / "files/log_relay.py": Path(log_relay.__file__).read_text()}
 
 
 def _copy_policies(folder: Path) -> dict[Path, str]:

@@ -1,5 +1,5 @@
 """Report interrupted streams to clients. Serve's proxies call `middlewares` if
-`RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH` names it.
+`RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH` names it; it also returns the middleware of the log.
 
 A stream of OpenAI's API ends with `data: [DONE]`. If the replica behind Ray Serve LLM's ingress fails, the ingress ends
 the body without an error, because Starlette's BaseHTTPMiddleware drops the exception. A client cannot distinguish such
@@ -9,6 +9,8 @@ an answer from a short one. The proxy sees every byte, so it adds the error that
 import json
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+
+from rayhelm.runtime.request_log import TenantMiddleware
 
 __all__ = ["StreamErrorMiddleware", "middlewares"]
 
@@ -53,7 +55,7 @@ def middlewares() -> list[Any]:
     """Return the `starlette.middleware.Middleware` objects that Serve asks for. Starlette comes with Ray Serve."""
     from starlette.middleware import Middleware
 
-    return [Middleware(StreamErrorMiddleware)]
+    return [Middleware(TenantMiddleware), Middleware(StreamErrorMiddleware)]
 
 
 def _is_stream(headers: Any) -> bool:

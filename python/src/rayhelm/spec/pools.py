@@ -7,6 +7,7 @@ from pydantic import Field
 from rayhelm.spec.base import ListOf, Record
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolToleration
+from rayhelm.spec.logs import Logs
 from rayhelm.spec.names import DnsName, Name
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
@@ -65,6 +66,7 @@ class Cluster(Record):
     """Prometheus; without it there are no metrics, and the gateway scales by CPU only."""
     tracing: Tracing | None = None
     """Traces of requests; without it there are none."""
+    logs: Logs = Logs()
     redis: Redis | None = None
     """Redis for the fault tolerance of the Ray head; without it the loss of the head restarts the service."""
     weights: Weights = Weights()

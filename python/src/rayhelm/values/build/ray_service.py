@@ -25,8 +25,9 @@ from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKeyRef, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
-from rayhelm.values.ray_service.serve import Serve
+from rayhelm.values.ray_service.serve import Logging, Serve
 from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, WeightsVolume
 
 __all__ = ["build_ray_service_values"]
@@ -70,6 +71,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             applications={
                 one.served_as: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
             },
+            logging=Logging(access_log=cluster.logs.requests),
             prometheus=build_prometheus_source(models, cluster),
             custom_applications={
                 one.served_as: build_custom_application(
@@ -93,6 +95,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         scraping=build_scraping(cluster.prometheus),
         tracing=build_tracing(cluster),
+        logs=PodLogs(stdout=StdoutLogs(enabled=cluster.logs.stdout)),
         aliases={name: Alias(namespace=aliases.namespace) for name in aliases.names} if aliases else {},
     )
 

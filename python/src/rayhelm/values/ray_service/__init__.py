@@ -16,6 +16,7 @@ from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, Ray, RayAutoscaler, Upgrade
 from rayhelm.values.ray_service.groups import HeadPod, WorkerGroup
 from rayhelm.values.ray_service.image import RayImage
+from rayhelm.values.ray_service.logs import PodLogs
 from rayhelm.values.ray_service.network import Alias, RayNetworkPolicy
 from rayhelm.values.ray_service.operations import HelmTest, PodDisruptionBudget, ServiceAccount
 from rayhelm.values.ray_service.serve import Serve
@@ -74,6 +75,8 @@ class RayServiceValues(Values):
     """How Prometheus finds the pods."""
     tracing: RayTracing = RayTracing()
     """Traces of requests over OTLP."""
+    logs: PodLogs = PodLogs()
+    """Logs of the Ray pods. `serve.logging` has the format and the level of Ray Serve's."""
     pod_disruption_budget: PodDisruptionBudget = PodDisruptionBudget()
     """PodDisruptionBudgets."""
     service_account: ServiceAccount = ServiceAccount()

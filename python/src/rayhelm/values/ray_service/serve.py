@@ -231,7 +231,7 @@ class Logging(Values):
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """Lowest level that is logged."""
     access_log: bool = False
-    """Log each request."""
+    """Log each request: its id, and with rayhelm in the image its tenant and tokens; never its text."""
 
 
 class PrometheusSource(Values):
