@@ -9,14 +9,16 @@ pytestmark = pytest.mark.serve
 
 QUEUE = "rayhelm.runtime.engine_queue"
 TOKENS = "rayhelm.runtime.token_usage"
+LOG = "rayhelm.runtime.request_log"
 
 
 @pytest.mark.parametrize(
     ("imported", "brought"),
     [
         (f"{QUEUE}.policy", {QUEUE, f"{QUEUE}.decision", f"{QUEUE}.signals"}),
-        ("rayhelm.runtime.stream_errors", set()),
-        (f"{TOKENS}.engine", {TOKENS, f"{TOKENS}.ledger", f"{TOKENS}.metrics"}),
+        ("rayhelm.runtime.stream_errors", {LOG, TOKENS, f"{TOKENS}.ledger"}),
+        (f"{TOKENS}.engine", {LOG, "rayhelm.runtime.engine_log", TOKENS, f"{TOKENS}.ledger", f"{TOKENS}.metrics"}),
+        ("rayhelm.runtime.log_relay", set()),
     ],
 )
 def test_runtime_module_needs_only_packages_of_the_image(imported: str, brought: set[str]) -> None:
@@ -34,4 +36,4 @@ def test_serve_proxies_accept_the_middleware() -> None:
     found = validate_http_proxy_callback_return(
         call_function_from_import_path("rayhelm.runtime.stream_errors:middlewares")
     )
-    assert [middleware.cls.__name__ for middleware in found] == ["StreamErrorMiddleware"]
+    assert [middleware.cls.__name__ for middleware in found] == ["TenantMiddleware", "StreamErrorMiddleware"]

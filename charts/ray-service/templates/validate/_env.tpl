@@ -12,6 +12,8 @@
       "HF_HUB_OFFLINE" "weights.offline sets it"
       "HF_ENDPOINT" "weights.download.endpoint sets it"
       "RAY_SERVE_LLM_ROUTER_HTTP_TIMEOUT" "serve.requestTimeoutSeconds sets it"
+      "RAYLLM_ENABLE_REQUEST_PROMPT_LOGS" "it logs prompts"
+      "VLLM_DEBUG_LOG_API_SERVER_RESPONSE" "it logs responses"
       "VLLM_API_KEY" "Ray Serve LLM ignores it; the gateway checks keys"
       "VLLM_SERVER_DEV_MODE" "it opens endpoints that change the server"
       "VLLM_RAY_PER_WORKER_GPUS" "gpuFraction sets it"

@@ -36,6 +36,9 @@
 {{- if gt (get $engine.extra "data_parallel_size" | default 1 | float64) 1.0 }}
 {{- $_ := set $others "data_parallel_size" "Ray Serve LLM runs one data-parallel rank in each replica, so add replicas instead" }}
 {{- end }}
+{{- if get $engine.extra "enable_log_requests" }}
+{{- $_ := set $others "enable_log_requests" "vLLM then logs parameters of requests, with text of the client; serve.logging.accessLog logs requests without text" }}
+{{- end }}
 {{- range $key, $_ := $engine.extra }}
 {{- with get $others $key }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "key" $key "why" . "others" (omit $engine.extra $key))) }}

@@ -76,11 +76,10 @@ class LogFile:
         except FileNotFoundError:
             return True
 
-    def close(self) -> Iterator[tuple[bytes, bool]]:
+    def close(self) -> list[tuple[bytes, bool]]:
         """Close the file and return its last line, if that had no end."""
         self._file.close()
-        if self._rest:
-            yield self._rest, self._is_too_long
+        return [(self._rest, self._is_too_long)] if self._rest else []
 
 
 class LogFiles:
@@ -90,6 +89,13 @@ class LogFiles:
         self._folder = folder
         self._patterns = patterns
         self._open: dict[Path, tuple[str, LogFile]] = {}
+
+    def __enter__(self) -> "LogFiles":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _name, file in self._open.values():
+            file.close()
 
     def read_records(self) -> Iterator[str]:
         """Return each new line as JSON, until no file has more."""
@@ -178,15 +184,15 @@ def run(folder: Path, patterns: Sequence[str], out: TextIO) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    files = LogFiles(folder, patterns)
-    while True:
-        is_last = stopped
-        for record in files.read_records():
-            out.write(record + "\n")
-        out.flush()
-        if is_last:
-            return
-        time.sleep(POLL_S)
+    with LogFiles(folder, patterns) as files:
+        while True:
+            is_last = stopped
+            for record in files.read_records():
+                out.write(record + "\n")
+            out.flush()
+            if is_last:
+                return
+            time.sleep(POLL_S)
 
 
 if __name__ == "__main__":

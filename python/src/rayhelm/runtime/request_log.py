@@ -11,15 +11,15 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-__all__ = ["HEADER", "MAX_REQUESTS", "TenantMiddleware", "add_tenants", "remember_tenant"]
+from rayhelm.runtime.token_usage.ledger import HEADER
+
+__all__ = ["MAX_REQUESTS", "TenantMiddleware", "add_tenants", "remember_tenant", "tenant_of"]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-HEADER = "x-rayhelm-tenant"
-"""Header with the tenant. The gateway deletes it from each request of a client, and sets it to the owner of the key."""
 MAX_REQUESTS = 8192
 """Requests whose tenant a process remembers. Serve logs a request a moment after the code that knows the tenant."""
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
@@ -54,6 +54,11 @@ def remember_tenant(request_id: str, tenant: str) -> None:
         _tenants.popitem(last=False)
 
 
+def tenant_of(request_id: str) -> str:
+    """Return the tenant of a request, or an empty text."""
+    return _tenants.get(request_id, "")
+
+
 def add_tenants() -> None:
     """Give the log records of this process the attribute `tenant`, where Serve gives them `request_id`.
 
@@ -67,7 +72,7 @@ def add_tenants() -> None:
 
     def add_context(self: logging.Filter, record: logging.LogRecord) -> bool:
         is_kept: bool = before(self, record)
-        tenant = _tenants.get(getattr(record, "request_id", ""))
+        tenant = tenant_of(getattr(record, "request_id", ""))
         if tenant and not hasattr(record, "tenant"):
             record.tenant = tenant
         return is_kept

@@ -1,4 +1,4 @@
-"""vLLM's engine of Ray Serve LLM, which counts tokens by tenant.
+"""vLLM's engine of Ray Serve LLM, which counts tokens by tenant and logs requests.
 
 The tenant is a header of the request. It is known where Ray Serve LLM calls the engine, and the tokens where vLLM's
 output processor updates its own statistics. A context variable connects both: vLLM registers a request in the task of
@@ -12,6 +12,7 @@ from typing import Any
 
 from ray.llm._internal.serve.engines.vllm.vllm_engine import VLLMEngine
 
+from rayhelm.runtime.engine_log import log_requests, remember_request
 from rayhelm.runtime.token_usage.ledger import UNKNOWN, TokenLedger
 from rayhelm.runtime.token_usage.metrics import TokenCounters
 
@@ -36,6 +37,7 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
         try:
             self._ledger.sinks.append(TokenCounters(_name_model(self._engine_client)))
             count_tokens(self._engine_client.output_processor, self._ledger)
+            log_requests(self._engine_client.output_processor, _name_model(self._engine_client))
         except Exception:
             self._ledger.report_failure()
 
@@ -69,6 +71,7 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
         headers: Mapping[str, str] | None = getattr(raw_request_info, "headers", None)
         try:
             _tenant.set(self._ledger.name_tenant(headers))
+            remember_request(_tenant.get())
         except Exception:
             self._ledger.report_failure()
 
