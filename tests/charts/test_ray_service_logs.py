@@ -1,10 +1,11 @@
 """The container `logs`: it writes Ray's log files to stdout, and nothing of it is there while it is off."""
 
+import json
 from pathlib import Path
 
 import pytest
 
-from charts.kit import cluster, env, only, rendered, worker
+from charts.kit import cluster, env, rendered, worker
 from rayhelm.runtime import log_relay
 
 ON = {"logs": {"stdout": {"enabled": True}}}
@@ -70,8 +71,8 @@ def test_serve_writes_each_line_once():
 
 @pytest.mark.parametrize("requests", [True, False])
 def test_serve_logs_requests_as_the_values_say(requests):
-    import json
-
-    (service,) = [item for item in rendered({"serve": {"logging": {"accessLog": requests}}}) if item["kind"] == "RayService"]
+    (service,) = [
+        item for item in rendered({"serve": {"logging": {"accessLog": requests}}}) if item["kind"] == "RayService"
+    ]
     logging = json.loads(service["spec"]["serveConfigV2"])["logging_config"]
     assert logging == {"encoding": "JSON", "log_level": "INFO", "enable_access_log": requests}

@@ -66,10 +66,10 @@ def test_serve_line_keeps_its_fields_with_one_form_of_time_and_level() -> None:
     ("line", "expected"),
     [
         (b"WARNING 11-23 01:41:08 [vllm.py:1371] Eager", {"level": "warning", "message": "Eager"}),
-        (b"\x1b[0;36m(Core_DP0 pid=12)\x1b[0;0m INFO 11-23 01:41:08 [c.py:1] Ready", {"level": "info", "message": "Ready"}),
+        (b"\x1b[0;36m(DP0 pid=12)\x1b[0;0m INFO 11-23 01:41:08 [c.py:1] Ready", {"level": "info", "message": "Ready"}),
         (b"(Worker pid=3) text", {"message": "text"}),
         (b"Segmentation fault", {"message": "Segmentation fault"}),
-        (b"caf\xff", {"message": "caf\ufffd"}),
+        (b"text\xff", {"message": "text\ufffd"}),
         (b"[1, 2]", {"message": "[1, 2]"}),
     ],
 )  # fmt: skip

@@ -42,7 +42,7 @@ _DROPPED = {
 }
 """Fields of Ray's formatter: those that `time` and `level` replace, and those that are of no use in a search."""
 _FRAME = re.compile(r'File "([\w./@+-]+)", line (\d+), in ([\w<>.]+)')
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Cancelled)\b")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeout)\b")
 
 
 class LogFile:
@@ -70,17 +70,16 @@ class LogFile:
         return os.fstat(self._file.fileno()).st_size > self._file.tell()
 
     def is_replaced(self) -> bool:
-        """Whether the path is another file now, or none."""
+        """Return whether the path is another file now, or none."""
         try:
             return not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
             return True
 
-    def close(self) -> Iterator[tuple[bytes, bool]]:
+    def close(self) -> list[tuple[bytes, bool]]:
         """Close the file and return its last line, if that had no end."""
         self._file.close()
-        if self._rest:
-            yield self._rest, self._is_too_long
+        return [(self._rest, self._is_too_long)] if self._rest else []
 
 
 class LogFiles:
@@ -90,6 +89,13 @@ class LogFiles:
         self._folder = folder
         self._patterns = patterns
         self._open: dict[Path, tuple[str, LogFile]] = {}
+
+    def __enter__(self) -> "LogFiles":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for _name, file in self._open.values():
+            file.close()
 
     def read_records(self) -> Iterator[str]:
         """Return each new line as JSON, until no file has more."""
@@ -178,15 +184,15 @@ def run(folder: Path, patterns: Sequence[str], out: TextIO) -> None:
 
     signal.signal(signal.SIGTERM, stop)
     signal.signal(signal.SIGINT, stop)
-    files = LogFiles(folder, patterns)
-    while True:
-        is_last = stopped
-        for record in files.read_records():
-            out.write(record + "\n")
-        out.flush()
-        if is_last:
-            return
-        time.sleep(POLL_S)
+    with LogFiles(folder, patterns) as files:
+        while True:
+            is_last = stopped
+            for record in files.read_records():
+                out.write(record + "\n")
+            out.flush()
+            if is_last:
+                return
+            time.sleep(POLL_S)
 
 
 if __name__ == "__main__":

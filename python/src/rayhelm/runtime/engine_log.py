@@ -1,8 +1,8 @@
 """One log line of the engine per sequence: request id, tenant, tokens, times and how it ended; no text.
 
 vLLM logs requests with `enable_log_requests`, and then parameters too, which contain text of the client: stop strings,
-grammars. So this module reads the numbers from vLLM's output processor. The line goes to Ray Serve's log of the replica,
-and only if Serve logs requests (`serve.logging.accessLog`, which changes in place).
+grammars. So this module reads the numbers from vLLM's output processor. The line goes to Ray Serve's log of the
+replica, and only if Serve logs requests (`serve.logging.accessLog`, which changes in place).
 """
 
 import contextvars

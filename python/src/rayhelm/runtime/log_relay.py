@@ -42,7 +42,7 @@ _DROPPED = {
 }
 """Fields of Ray's formatter: those that `time` and `level` replace, and those that are of no use in a search."""
 _FRAME = re.compile(r'File "([\w./@+-]+)", line (\d+), in ([\w<>.]+)')
-_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeout|Cancelled)\b")
+_EXCEPTION = re.compile(r"[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Timeout)\b")
 
 
 class LogFile:
@@ -70,7 +70,7 @@ class LogFile:
         return os.fstat(self._file.fileno()).st_size > self._file.tell()
 
     def is_replaced(self) -> bool:
-        """Whether the path is another file now, or none."""
+        """Return whether the path is another file now, or none."""
         try:
             return not os.path.samestat(self._path.stat(), os.fstat(self._file.fileno()))
         except FileNotFoundError:
