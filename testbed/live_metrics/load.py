@@ -30,8 +30,9 @@ class Sent:
     """Sum of `usage.completion_tokens` of complete answers of model `chat`."""
 
 
-async def send_load(endpoint: Endpoint, seconds: float, clients: int = 6) -> Sent:
-    """Send requests for a time with concurrent clients, and return what was answered."""
+async def send_load(endpoint: Endpoint, seconds: float, clients: int = 6, pause: float = 0) -> Sent:
+    """Send requests for a time with concurrent clients, and return what was answered. Each client waits `pause` seconds
+    between two requests."""
     sent, deadline = Sent(), time.monotonic() + seconds
     headers = {"Authorization": f"Bearer {endpoint.key}"}
     async with httpx.AsyncClient(base_url=endpoint.url, headers=headers, timeout=600, trust_env=False) as http:
@@ -54,6 +55,7 @@ async def send_load(endpoint: Endpoint, seconds: float, clients: int = 6) -> Sen
             while time.monotonic() < deadline or number < client + clients * len(kinds):
                 await kinds[(number // clients) % len(kinds)](http, sent, number)
                 number += clients
+                await asyncio.sleep(pause)
 
         await asyncio.gather(*(work(client) for client in range(clients)))
     return sent

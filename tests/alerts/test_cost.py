@@ -57,7 +57,14 @@ def test_cost_of_a_service_counts_gpus_without_a_replica(tmp_path: Path) -> None
         f'ray_resources{{{group},Name="GPU",State="USED"}}': "2x120",
         f'ray_resources{{{group},Name="GPU",State="AVAILABLE"}}': "1x120",
     }
-    expected = {"rayhelm:service_cost_usd_per_hour": 7.5, "rayhelm:service_cost_idle_usd_per_hour": 2.5}
+    # One replica of two has a request, and its GPU is the only one that is not idle.
+    expected = {"rayhelm:service_cost_usd_per_hour": 7.5, "rayhelm:service_cost_idle_usd_per_hour": 5.0}
+    evaluate(tmp_path, expected, {**MODEL, **series})
+
+
+def test_cost_of_a_service_without_a_healthy_replica_is_idle(tmp_path: Path) -> None:
+    series = {'ray_resources{$S,rayhelm_dev_worker_group="gpu",Name="GPU",State="USED"}': "2x120"}
+    expected = {"rayhelm:service_cost_usd_per_hour": 5.0, "rayhelm:service_cost_idle_usd_per_hour": 5.0}
     evaluate(tmp_path, expected, series)
 
 

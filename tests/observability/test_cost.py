@@ -15,11 +15,14 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
+import yaml
 
 from rayhelm.cost.csv_file import COLUMNS
 from rayhelm.cost.report import CostReport
 from shared.prometheus import serve_samples
+from testbed.live_metrics.recording.server import Times, list_recording_rules, read_rules
 from unit.command import Answer, run
 
 START = int(datetime(2025, 10, 10, tzinfo=UTC).timestamp())
@@ -33,6 +36,19 @@ CHAT = {"namespace": "models", "rayhelm_dev_service": "llama-8b", "job": "ray", 
 AUDIO = {"namespace": "models", "rayhelm_dev_service": "audio", "job": "ray", "instance": "10.0.0.2:8080"}
 DEPLOYMENT = {"application": "llama-8b", "deployment": "LLMServer:llama-8b"}
 GPU = {"Name": "GPU", "rayhelm_dev_worker_group": "gpu"}
+
+OF_IDLE_COST = {
+    "rayhelm:gpu_price:dollars_per_hour",
+    "rayhelm:model_info",
+    "rayhelm:plan_replica_dollars_per_hour",
+    "rayhelm:replicas",
+    "rayhelm:replicas_busy",
+    "rayhelm:cost_usd_per_hour",
+    "rayhelm:cost_idle_usd_per_hour",
+    "rayhelm:service_cost_usd_per_hour",
+    "rayhelm:service_cost_idle_usd_per_hour",
+}
+"""Recorded series that the idle cost of a service needs."""
 
 
 def samples() -> Iterator[str]:
@@ -78,6 +94,23 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Prometheus with the series of the recording rules too. It takes the price of the fleet."""
+    folder = tmp_path_factory.mktemp("recorded")
+    fleet = folder / "fleet.yaml"
+    rules = {"url": "http://prometheus:9090", "rules": "ConfigMap", "runbookUrl": "https://example.com/runbooks"}
+    loaded = yaml.safe_load(Path(FLEET).read_text())
+    loaded["clusters"]["main"]["prometheus"] = rules
+    fleet.write_text(yaml.safe_dump(loaded))
+    without_price = (line for line in samples() if not line.startswith("rayhelm:"))
+    every = list_recording_rules(read_rules(fleet))
+    levels = [[rule for rule in level if rule["record"] in OF_IDLE_COST] for level in every]
+    times = Times(START, START + 48 * 3600, 300)
+    with serve_samples(folder, without_price, [level for level in levels if level], times) as url:
+        yield url
+
+
 @pytest.fixture
 def ask(prometheus: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Answer]:
     return lambda *arguments: run(capsys, monkeypatch, "cost", "--prometheus", prometheus, *arguments)
@@ -111,6 +144,17 @@ def test_cost_with_a_fleet_equals_the_sums_by_hand(ask: Callable[..., Answer]) -
     assert period.total.actual.cost == near(96 * PRICE)
     assert period.total.actual.cost_per_request == near(96 * PRICE / REQUESTS)
     assert period.total.idle_cost == near((36 + 36) * PRICE)
+
+
+def test_idle_cost_equals_the_recorded_idle_cost(recorded: str, ask: Callable[..., Answer]) -> None:
+    """Both count GPUs without a replica, and replicas without a request."""
+    (period,) = read(ask(FLEET, "--month", "2025-10", "--format", "json")).periods
+    name = 'rayhelm:service_cost_idle_usd_per_hour{rayhelm_dev_service="llama-8b"}'
+    query = {"query": f"sum(sum_over_time({name}[48h])) / 12", "time": START + 48 * 3600}
+    answer = httpx.get(f"{recorded}/api/v1/query", params=query, trust_env=False, timeout=60).json()
+    (found,) = answer["data"]["result"]
+    assert period.total.idle_cost == near((36 + 36) * PRICE)
+    assert float(found["value"][1]) == pytest.approx(period.total.idle_cost, rel=0.01)
 
 
 def test_plan_is_compared_over_the_hours_with_data(ask: Callable[..., Answer]) -> None:

@@ -253,7 +253,6 @@ def test_cost_is_gpus_times_the_price_of_their_worker_group(tmp_path: Path) -> N
         Series("rayhelm:gpu_price:dollars_per_hour", "0.8x80", groups[1]),
     ]
     answers(tmp_path, cost.cost_per_hour(EVERYTHING), found, Answer(LATER, of(CHAT, 21.6)))
-    answers(tmp_path, cost.idle_cost_per_hour(EVERYTHING), found, Answer(LATER, of(CHAT, 10)))
     answers(tmp_path, cost.cost(EVERYTHING, "10m", step="1m"), found, Answer(LATER, of(CHAT, 3.6)))
 
 

@@ -44,6 +44,25 @@ def test_replica_price_times_replicas_is_the_planned_price() -> None:
         assert price == pytest.approx(planned[name].price_per_hour)
 
 
+def test_price_of_a_part_of_a_gpu_is_its_share_of_the_price(tmp_path: Path) -> None:
+    path = fleet_with(tmp_path, "shared-gpus", PROMETHEUS)
+    prices = rules_of(path).gpu_prices
+    assert prices["bank-chat"]["h100-mig"] == pytest.approx(6.88 / 2)
+    assert prices["city-chat"]["l4-shared"] == pytest.approx(0.8048 / 2)
+    # Two models share one instance of 7.
+    planned = render_fleet(path).plan.models
+    both = planned["clinic-search"].price_per_hour, planned["clinic-rerank"].price_per_hour
+    assert both[0]
+    assert both[1]
+    assert prices["search"]["a100-mig-1g-10gb"] * 0.9 == pytest.approx(sum(filter(None, both)), rel=1e-4)
+
+
+def test_worker_group_of_each_unlike_host_has_a_price(tmp_path: Path) -> None:
+    path = fleet_with(tmp_path, "two-workstations", PROMETHEUS)
+    path.write_text(path.read_text().replace("network: ethernet-1g", "network: ethernet-1g\n    price: 0.5 USD/h"))
+    assert rules_of(path).gpu_prices == {"qwen3-32b": {"lab-a5000": 0.5, "lab-a4000": 0.5}}
+
+
 def test_objectives_come_from_the_fleet() -> None:
     slo = rules_of(VALUES / "multi-node/fleet.yaml").models["llama-405b"].slo
     assert (slo.ttft_seconds, slo.tpot_seconds, slo.latency_share, slo.availability) == (3, 0.1, 0.95, 0.999)

@@ -37,9 +37,12 @@ class Case:
 
     name: str
     series: Samples
-    expected: dict[str, dict[str, float]]
-    """Values by query, and by time; none for a query without a result."""
+    expected: dict[str, dict[str, float | None]]
+    """Values by query, and by time; None for a query without a result."""
     step: str = "1m"
+    """Time between two samples."""
+    evaluate: str = ""
+    """Time between two evaluations of the rules; empty for `step`."""
     labels: dict[str, str] = field(default_factory=dict)
 
 
@@ -67,7 +70,7 @@ def run_cases(folder: Path, files: Mapping[str, str], cases: Sequence[Case]) -> 
         # The order of the files is that of their groups: recorded series before the rules that use them.
         content = {
             "rule_files": list(files),
-            "evaluation_interval": case.step,
+            "evaluation_interval": case.evaluate or case.step,
             "fuzzy_compare": True,
             "tests": [_test(case)],
         }
@@ -95,7 +98,11 @@ def _test(case: Case) -> dict[str, Any]:
         "interval": case.step,
         "input_series": [{"series": name, "values": values} for name, values in series.items()],
         "promql_expr_test": [
-            {"expr": query, "eval_time": at, "exp_samples": [{"labels": "{}", "value": value}]}
+            {
+                "expr": query,
+                "eval_time": at,
+                "exp_samples": [] if value is None else [{"labels": "{}", "value": value}],
+            }
             for query, times in case.expected.items()
             for at, value in times.items()
         ],

@@ -11,6 +11,7 @@ from rayhelm.cost.planned import PlannedModel, PlannedService
 from rayhelm.cost.report import CostPeriod, CostRow, Figures, Kind
 from rayhelm.cost.usage import GroupUsage, Key, Usage
 from rayhelm.spec.nearest import did_you_mean
+from rayhelm.values.build.gpu_units import GpuUnit
 
 __all__ = ["build_period"]
 
@@ -99,12 +100,13 @@ def _build_model(model: PlannedModel, service: PlannedService, key: Key, usage: 
 def _build_free(service: PlannedService, key: Key, rows: list[CostRow], usage: Usage) -> Iterator[CostRow]:
     """Yield what the pods have beyond the replicas: free GPUs, and those of replicas that are not healthy yet."""
     groups = {group[3]: used for group, used in usage.groups.items() if group[:3] == key and used.gpu_hours}
-    if not groups or service.has_partitions:
-        # Ray counts parts of GPUs, and the plan whole ones: their difference would mean nothing.
+    if not groups:
         return
-    prices = {name: service.group_prices.get(name) for name in groups}
+    units = {name: service.units.get(name, GpuUnit(1.0, None)) for name in groups}
+    prices = {name: unit.price for name, unit in units.items()}
     unknown = sorted(name or "without a label" for name, price in prices.items() if price is None)
-    gpu_hours = sum(used.gpu_hours for used in groups.values()) - sum(row.actual.gpu_hours or 0 for row in rows)
+    allocated_gpu_hours = sum(used.gpu_hours * units[name].gpus for name, used in groups.items())
+    gpu_hours = allocated_gpu_hours - sum(row.actual.gpu_hours or 0 for row in rows)
     costs = [row.actual.cost for row in rows]
     cost = None
     if not unknown and None not in costs:

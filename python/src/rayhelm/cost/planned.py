@@ -6,11 +6,10 @@ from pathlib import Path
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix
-from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.load import LoadedFleet, load_fleet
-from rayhelm.values.build.pod_kinds import PodKind, name_pod_kinds
+from rayhelm.values.build.gpu_units import GpuUnit, list_gpu_units
 
 __all__ = ["PlannedModel", "PlannedService", "plan_costs"]
 
@@ -46,10 +45,8 @@ class PlannedService:
     namespace: str
     name: str
     models: tuple[PlannedModel, ...]
-    group_prices: dict[str, float | None]
-    """USD per hour for one GPU of a worker group, as Ray counts GPUs."""
-    has_partitions: bool
-    """Ray counts parts of GPUs, the plan whole ones."""
+    units: dict[str, GpuUnit]
+    """What Ray counts as a GPU, by worker group."""
 
 
 def plan_costs(path: Path, known: Catalog | None = None) -> dict[str, PlannedService]:
@@ -61,19 +58,10 @@ def plan_costs(path: Path, known: Catalog | None = None) -> dict[str, PlannedSer
             namespace=service.namespace,
             name=name,
             models=tuple(_build_model(model, loaded, known) for model in plan.of_service(name)),
-            group_prices={
-                group: find_gpu_price(known.gpu(kind.gpu), loaded.fleet.pools[kind.pool])[0]
-                for kind, group in _list_whole_kinds(plan.of_service(name), loaded).items()
-            },
-            has_partitions=any(loaded.fleet.pools[model.pool].sharing for model in plan.of_service(name)),
+            units=list_gpu_units(plan.of_service(name), loaded, known),
         )
         for name, service in plan.services.items()
     }
-
-
-def _list_whole_kinds(models: tuple[ModelPlan, ...], loaded: LoadedFleet) -> dict[PodKind, str]:
-    kinds = name_pod_kinds(models, loaded)
-    return {kind: name for kind, name in kinds.items() if not loaded.fleet.pools[kind.pool].sharing}
 
 
 def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> PlannedModel:

@@ -59,10 +59,14 @@ NOW = Row(
         ),
         Stat(
             title="Cost per hour",
-            description="Cost of the running replicas of all models with a price, and the part of it that is idle.",
+            description="Cost of all GPUs with a price, and the part of it without a request in flight: of GPUs "
+            "without a replica, and of replicas without a request.",
             thresholds=informational(),
             no_value=NO_RULES,
-            lines=(line(recorded.cost_per_hour, "all", by=()), line(recorded.idle_cost_per_hour, "idle", by=())),
+            lines=(
+                line(recorded.service_cost_per_hour, "all", by=()),
+                line(recorded.idle_service_cost_per_hour, "idle", by=()),
+            ),
         ),
         Stat(
             title="Missing replicas",
@@ -227,11 +231,11 @@ COSTS = Row(
         ),
         TimeSeries(
             title="Idle cost per hour",
-            description="Cost of the replicas without a request in flight. It is the price of short waiting times, "
-            "or of too many replicas.",
+            description="Cost of GPUs without a replica, and of replicas without a request in flight. It is the price "
+            "of short waiting times, or of too many replicas.",
             thresholds=informational(),
             no_value=NO_RULES,
-            lines=(line(recorded.idle_cost_per_hour, MODEL),),
+            lines=(line(recorded.idle_service_cost_per_hour, SERVICE),),
             runbook="GpuIdle",
         ),
     ),

@@ -17,7 +17,6 @@ __all__ = [
     "free_gpus",
     "gpu_price",
     "gpus",
-    "idle_cost_per_hour",
     "scraped_targets",
 ]
 
@@ -60,12 +59,6 @@ def scraped_targets(scope: Scope, window: str = "1h", by: By = ()) -> str:
 def cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
     """Price per hour of the GPUs of a service."""
     return blocks.aggregate("sum", _priced(gpus(scope, GROUP), scope), by)
-
-
-@query(unit="dollars/h", idle="value")
-def idle_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
-    """Price per hour of the GPUs of a service that no replica uses."""
-    return blocks.aggregate("sum", _priced(free_gpus(scope, GROUP), scope), by)
 
 
 @query(unit="dollars", idle="value")

@@ -6,13 +6,14 @@ cost. The cost of all GPUs of a service, with those that no replica uses, is in 
 from typing import Literal
 
 from rayhelm.observability.queries import blocks, scaling, tenants
-from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, MODEL_AND_TENANT, SERVICE_LABEL
+from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, MODEL_AND_TENANT, SERVICE, SERVICE_LABEL
 from rayhelm.observability.queries.registry import query
 from rayhelm.observability.queries.scope import Scope
 
 __all__ = [
     "busy_replicas",
     "idle_model_cost",
+    "idle_service_cost",
     "model_cost",
     "model_replicas",
     "request_cost",
@@ -50,6 +51,18 @@ def idle_model_cost(scope: Scope) -> str:
     """Price per hour of the replicas without a request in flight."""
     all_of_them, busy = (blocks.vector(f"rayhelm:{name}", scope) for name in ("replicas", "replicas_busy"))
     return f"clamp_min({all_of_them} - {busy}, 0) * {_price(scope)}"
+
+
+@query(unit="dollars/h", idle="value")
+def idle_service_cost(scope: Scope) -> str:
+    """Price per hour of the GPUs of a service without the replicas that have a request in flight: of free GPUs, of
+    replicas that start, and of replicas without a request."""
+    every = blocks.vector("rayhelm:service_cost_usd_per_hour", scope)
+    busy = " - ".join(
+        blocks.aggregate("sum", blocks.vector(f"rayhelm:{name}_usd_per_hour", scope), SERVICE)
+        for name in ("cost", "cost_idle")
+    )
+    return f"clamp_min({every} - on ({', '.join(SERVICE)}) ({busy}), 0) or {every}"
 
 
 @query(unit="dollars/Mtoken", idle="no data")

@@ -19,6 +19,7 @@ __all__ = [
     "cost_per_request",
     "error_budget_left",
     "idle_cost_per_hour",
+    "idle_service_cost_per_hour",
     "latency_signal",
     "planned_concurrency",
     "planned_cost_per_hour",
@@ -32,6 +33,7 @@ __all__ = [
     "planned_request_rate",
     "planned_time_per_output_token",
     "planned_time_to_first_token",
+    "service_cost_per_hour",
     "within_objective",
 ]
 
@@ -131,6 +133,18 @@ def cost_per_hour_by_tenant(scope: Scope, by: By = MODEL_AND_TENANT) -> str:
     return _sum("rayhelm:cost_by_tenant_usd_per_hour", scope, by)
 
 
+@query(unit="dollars/h", idle="value")
+def service_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
+    """Cost per hour of all GPUs of a service, used or not. Of its replicas alone where Ray has no GPUs."""
+    return _of_services("rayhelm:service_cost_usd_per_hour", "rayhelm:cost_usd_per_hour", scope, by)
+
+
+@query(unit="dollars/h", idle="value")
+def idle_service_cost_per_hour(scope: Scope, by: By = SERVICE) -> str:
+    """The part of it without a request in flight: of GPUs without a replica, and of replicas without a request."""
+    return _of_services("rayhelm:service_cost_idle_usd_per_hour", "rayhelm:cost_idle_usd_per_hour", scope, by)
+
+
 @query(unit="dollars/request", idle="no data")
 def cost_per_request(scope: Scope, by: By = MODEL) -> str:
     """Cost of a finished request over the last hour, idle time included."""
@@ -191,6 +205,11 @@ def _largest(name: str, scope: Scope, by: By, *matchers: str) -> str:
 
 def _sum(name: str, scope: Scope, by: By) -> str:
     return blocks.aggregate("sum", _series(name, scope), by)
+
+
+def _of_services(of_service: str, of_models: str, scope: Scope, by: By) -> str:
+    """Sum a series of services, or that of their models for services without it."""
+    return blocks.aggregate("sum", f"{_series(of_service, scope)} or {_sum(of_models, scope, SERVICE)}", by)
 
 
 def _for_all_replicas(name: str, scope: Scope, by: By) -> str:

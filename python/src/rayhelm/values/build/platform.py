@@ -57,7 +57,7 @@ def _build_values(
         intel=Intel(enabled=bool(intel), pools=intel),
         policies=build_policies(cluster, plan, loaded.fleet, services),
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
-        prometheus_rules=build_prometheus_rules(cluster, plan, loaded.fleet, services),
+        prometheus_rules=build_prometheus_rules(cluster, plan, loaded, services),
     )
 
 

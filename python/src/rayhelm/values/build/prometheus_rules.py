@@ -2,8 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 
+from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.build.gpu_units import list_gpu_units
 from rayhelm.values.build.release_names import GATEWAY
 from rayhelm.values.platform.prometheus_rules import (
     KeysSecretRef,
@@ -18,9 +21,10 @@ __all__ = ["build_prometheus_rules", "list_models_without_price"]
 
 
 def build_prometheus_rules(
-    cluster: str, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]
+    cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
 ) -> PrometheusRules:
     """Build the rules of a cluster; none if its `prometheus` does not ask for them. `services` are values by name."""
+    fleet = loaded.fleet
     scraped = fleet.clusters[cluster].prometheus
     if not scraped or scraped.rules == "None":
         return PrometheusRules()
@@ -34,7 +38,7 @@ def build_prometheus_rules(
         labels=scraped.rule_labels,
         runbook_url=scraped.runbook_url or "",
         models={name: _model(model, plan, fleet, services) for name, model in models.items()},
-        gpu_prices=_group_prices(models, fleet, services),
+        gpu_prices=_list_prices({model.service for model in models.values()}, plan, loaded, load_catalog()),
         keys_secrets=_keys_secrets(gateway, fleet) if gateway else {},
     )
 
@@ -101,23 +105,11 @@ def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
     )
 
 
-def _group_prices(
-    models: Mapping[str, ModelPlan], fleet: Fleet, services: Mapping[str, RayServiceValues]
-) -> dict[str, dict[str, float]]:
-    """USD per GPU and hour by service and worker group. Groups of partitioned GPUs are left out: Ray counts their
-    parts, and the plan whole GPUs."""
+def _list_prices(services: set[str], plan: Plan, loaded: LoadedFleet, known: Catalog) -> dict[str, dict[str, float]]:
+    """USD per unit of the GPU resource and hour, by service and worker group."""
     found: dict[str, dict[str, float]] = {}
-    for model in models.values():
-        if model.price_per_hour is None or not model.gpus or fleet.pools[model.pool].sharing or model.hosts:
-            continue
-        price = round(model.price_per_hour / model.gpus, 6)
-        for group in _groups(model, services[model.service]):
-            found.setdefault(model.service, {})[group] = price
+    for service in sorted(services):
+        for group, unit in list_gpu_units(plan.of_service(service), loaded, known).items():
+            if unit.price is not None:
+                found.setdefault(service, {})[group] = unit.price
     return found
-
-
-def _groups(model: ModelPlan, values: RayServiceValues) -> list[str]:
-    custom = values.serve.custom_applications.get(model.served_as)
-    if custom:
-        return [each.worker_group for each in custom.deployments.values() if each.worker_group]
-    return list(values.serve.applications[model.served_as].models[model.served_as].worker_groups)

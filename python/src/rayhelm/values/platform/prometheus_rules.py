@@ -123,6 +123,7 @@ class PrometheusRules(Values):
     models: dict[ModelName, RuledModel] = {}
     """Objectives, plan and price of each model, by name. `rayhelm render` writes them from the fleet file."""
     gpu_prices: dict[Name, dict[Name, Amount]] = {}
-    """USD per GPU and hour, by service and worker group; a group whose price is unknown is left out."""
+    """USD per unit of the GPU resource and hour, by service and worker group; a group whose price is unknown is left
+    out. The unit is a whole GPU, a MIG instance or a time slice, as Ray counts GPUs."""
     keys_secrets: dict[Name, KeysSecretRef] = {}
     """Secrets with API keys, by tenant. An alert fires if one is missing."""
