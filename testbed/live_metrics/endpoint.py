@@ -34,6 +34,10 @@ class Endpoint:
     """URL of Prometheus."""
     data: Path
     """Data folder of Prometheus."""
+    serve_url: str
+    """URL of Ray Serve, without the gateway."""
+    gateway_log: Path
+    """Log of the gateway."""
 
     def query(self, expression: str) -> list[Series]:
         """Return the present result of a query. Raises RayhelmError if Prometheus refuses it."""
@@ -66,8 +70,8 @@ class Endpoint:
 
 
 @contextmanager
-def serve(fleet: Path = FLEET) -> Iterator[Endpoint]:
-    """Run `rayhelm up --metrics` with a state folder of its own, and stop it at the end.
+def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
+    """Run `rayhelm up --metrics` with a state folder of its own, and stop it at the end. `traces` receives traces.
 
     Raises RayhelmError with the command's output if the endpoint does not start.
     """
@@ -75,6 +79,7 @@ def serve(fleet: Path = FLEET) -> Iterator[Endpoint]:
         state = EndpointState(Path(folder))
         port = processes.find_free_port(set())
         words = ["up", str(fleet), "--metrics", "--share-imports", "--state", folder, "--port", str(port)]
+        words += ["--traces", traces] if traces else []
         try:
             done = subprocess.run(
                 [*RAYHELM, *words, "--format", "json"], capture_output=True, text=True, check=False, timeout=1800
@@ -82,7 +87,14 @@ def serve(fleet: Path = FLEET) -> Iterator[Endpoint]:
             if done.returncode:
                 raise RayhelmError(f"rayhelm {' '.join(words)} ends with {done.returncode}:\n{done.stderr}")
             ready = json.loads(done.stdout)
-            yield Endpoint(ready["url"], ready["key"], ready["prometheus"], state.prometheus / "data")
+            yield Endpoint(
+                url=ready["url"],
+                key=ready["key"],
+                prometheus=ready["prometheus"],
+                data=state.prometheus / "data",
+                serve_url=ready["serve_url"],
+                gateway_log=state.logs / "gateway.log",
+            )
         finally:
             processes.stop_run(state.run, grace=2)
             state.clear()

@@ -10,7 +10,7 @@ import httpx
 
 from testbed.live_metrics.endpoint import Endpoint
 
-__all__ = ["Sent", "send_load"]
+__all__ = ["PREFIX", "Sent", "send_load"]
 
 PREFIX = "You are a helpful assistant. " * 20
 """Start of all chat requests, for the prefix cache."""

@@ -1,4 +1,4 @@
-"""Every query of the dashboards runs against real Ray Serve LLM, vLLM and the gateway under load."""
+"""Every query of the dashboards runs against real Ray Serve LLM, vLLM and the gateway under load. They send traces."""
 
 import asyncio
 import json
@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from rayhelm.catalog.metrics import load_exporters
@@ -17,8 +18,9 @@ from rayhelm.local.prometheus import find_prometheus
 from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts
 from testbed.live_metrics.endpoint import Endpoint, serve
-from testbed.live_metrics.load import Sent, send_load
+from testbed.live_metrics.load import PREFIX, Sent, send_load
 from testbed.tools import program
+from testbed.trace_receiver import Span, TraceReceiver, receive_traces
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
@@ -53,6 +55,7 @@ class Run:
     start: float
     end: float
     sent: Sent
+    receiver: TraceReceiver
 
     def has_data(self, expression: str) -> bool:
         text = re.sub(r"\$__(rate_interval|interval|range)\b", "1m", expression)
@@ -68,11 +71,11 @@ def run() -> Iterator[Run]:
             find_prometheus()
         except MissingError as error:
             pytest.skip(f"no prometheus: {error.how.splitlines()[0]} builds it")
-        with serve() as endpoint:
+        with receive_traces() as receiver, serve(traces=receiver.url) as endpoint:
             start = time.time()
             sent = asyncio.run(send_load(endpoint, LOAD))
             time.sleep(SETTLE)
-            yield Run(endpoint, start, time.time(), sent)
+            yield Run(endpoint, start, time.time(), sent, receiver)
 
 
 def reason_without_data(expression: str) -> str:
@@ -132,3 +135,91 @@ def test_tokens_of_the_engine_are_those_of_the_responses(run: Run) -> None:
     """Streams that the client left count in the engine only."""
     counted = run.endpoint.query('sum(ray_vllm_generation_tokens_total{model_name="chat"})')
     assert float(counted[0]["value"][1]) >= run.sent.completion_tokens
+
+
+# -- traces ----------------------------------------------------------------------------------------------------------
+
+PROMPT = "the-secret-of-the-prompt"
+FIRST, ENGINE = "POST /chat/v1/chat/completions", "llm_request"
+SPANS = {
+    FIRST,
+    "proxy_http_request OpenAiIngress POST /v1/chat/completions",
+    "route_to_replica OpenAiIngress __call__",
+    "replica_handle_request OpenAiIngress __call__",
+    "route_to_replica LLMServer:chat chat",
+    "replica_handle_request LLMServer:chat chat",
+    ENGINE,
+}
+"""Names of the spans of a chat request."""
+
+
+def chat(run: Run, request_id: str, headers: dict[str, str] | None = None, **body: object) -> httpx.Response:
+    content = {"model": "chat", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 4, **body}
+    sent = {"Authorization": f"Bearer {run.endpoint.key}", "x-request-id": request_id, **(headers or {})}
+    url = f"{run.endpoint.url}/v1/chat/completions"
+    return httpx.post(url, json=content, headers=sent, trust_env=False, timeout=600)
+
+
+def spans_of(spans: list[Span], request_id: str) -> dict[str, Span]:
+    """Return the spans of the trace of a request by name; empty before its first span arrived."""
+    traces = {span.trace_id for span in spans if span.name == FIRST and span.attributes["request_id"] == request_id}
+    return {span.name: span for span in spans if span.trace_id in traces}
+
+
+def wait_for_trace(run: Run, request_id: str) -> dict[str, Span]:
+    found = run.receiver.wait_for(lambda spans: spans_of(spans, request_id).keys() >= SPANS)
+    return spans_of(found, request_id)
+
+
+def test_trace_joins_gateway_serve_and_engine(run: Run) -> None:
+    usage = chat(run, "traced").json()["usage"]
+    spans = wait_for_trace(run, "traced")
+    assert spans.keys() == SPANS
+    first, engine = spans[FIRST], spans[ENGINE]
+    assert {span.trace_id for span in spans.values()} == {first.trace_id}
+    assert first.parent_id == ""
+    assert {span.parent_id for span in spans.values()} - {""} <= {span.span_id for span in spans.values()}
+    assert engine.parent_id == first.span_id
+    assert first.attributes["tenant"] == "up"
+    assert {span.attributes["request_id"] for span in spans.values() if span is not engine} == {"traced"}
+    assert "traced" in engine.attributes["gen_ai.request.id"]
+    assert engine.attributes["gen_ai.usage.prompt_tokens"] == usage["prompt_tokens"]
+    assert engine.attributes["gen_ai.usage.completion_tokens"] == usage["completion_tokens"]
+    assert {span.resource["service.name"] for span in spans.values()} == {"rayhelm-up"}
+    assert f'"trace_id":"{first.trace_id}"' in run.endpoint.gateway_log.read_text()
+
+
+def test_client_cannot_choose_trace_or_sampling(run: Run) -> None:
+    trace = "1" * 32
+    assert chat(run, "forged", {"traceparent": f"00-{trace}-{'2' * 16}-00"}).is_success
+    spans = wait_for_trace(run, "forged")
+    assert spans.keys() == SPANS
+    assert trace not in {span.trace_id for span in spans.values()}
+
+
+def test_requests_that_are_not_sampled_have_no_span(run: Run) -> None:
+    """Without a sampling ratio of 0, replicas decide again. A sampled request afterwards ends the wait."""
+    trace = "3" * 32
+    body = {"model": "chat", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 2}
+    for _ in range(10):
+        sent = {"traceparent": f"00-{trace}-{'4' * 16}-00"}
+        url = f"{run.endpoint.serve_url}{FIRST.removeprefix('POST ')}"
+        assert httpx.post(url, json=body, headers=sent, trust_env=False, timeout=600).is_success
+    assert chat(run, "after").is_success
+    assert wait_for_trace(run, "after").keys() == SPANS
+    roots = [span for span in run.receiver.spans if not span.parent_id]
+    assert trace not in {span.trace_id for span in run.receiver.spans}
+    assert {span.name.split()[0] for span in roots} == {"POST"}
+
+
+def test_no_span_has_text_of_a_request(run: Run) -> None:
+    """vLLM's error of the second request quotes the prompt."""
+    assert chat(run, "quoted").is_success
+    refused = chat(run, "refused", temperature=PROMPT)
+    assert refused.status_code == 400
+    assert PROMPT in refused.text
+    assert wait_for_trace(run, "quoted").keys() == SPANS
+    found = run.receiver.wait_for(lambda spans: len(spans_of(spans, "refused")) >= 4)
+    assert spans_of(found, "refused")[FIRST].attributes["http.response.status_code"] == 400
+    texts = (PROMPT.encode(), PREFIX.encode(), b"Question", b"Sentence")
+    assert [span.name for span in found if any(text in span.raw for text in texts)] == []

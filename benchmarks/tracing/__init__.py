@@ -1,0 +1,1 @@
+"""What traces cost: requests per second of one endpoint with and without spans, in alternating rounds."""
