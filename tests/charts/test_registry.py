@@ -28,7 +28,7 @@ class Signed(NamedTuple):
     keyring: Path
     """Public key of the signer."""
     other_keyring: Path
-    """Public key of someone else."""
+    """Another public key."""
 
 
 @pytest.fixture(scope="module")

@@ -133,6 +133,7 @@ COMMANDS = {
     "plan": 2,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L4-24GB": 0,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 2,
+    "discover --kubeconfig nowhere": 3,
     "render fleet.yaml -o out": 0,
     "render fleet.yaml -o out --check": 0,
     "render changed.yaml -o other --check": 1,

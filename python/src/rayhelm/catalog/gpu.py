@@ -73,6 +73,8 @@ class GpuKind(Closed):
     """Name in `ray.util.accelerators`; None for GPUs without one, such as consumer GPUs."""
     product_label: str | None = None
     """Value of the vendor's node label (`nvidia.com/gpu.product`); None if unknown."""
+    identifying_label: str = ""
+    """Label of AMD's or Intel's feature discovery that only nodes with this GPU have, `key=value`; empty if unknown."""
     price: GpuPrice = GpuPrice()
     of: str = Field(default="", exclude=True)
     """Whole GPU of a part (`H100-SXM-80GB` of `H100-SXM-80GB/3g.40gb`); empty for a whole GPU."""

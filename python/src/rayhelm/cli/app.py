@@ -15,6 +15,7 @@ from rayhelm.cli import (
     charts,
     cost,
     dashboards,
+    discover,
     down,
     fit,
     fleet_commands,
@@ -145,6 +146,7 @@ def _root(
 app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
 app.command("cost")(cost.cost_command)
+app.command("discover")(discover.discover_command)
 app.command("render")(render.render_command)
 app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)

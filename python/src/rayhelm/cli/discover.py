@@ -1,0 +1,76 @@
+"""`rayhelm discover`: the pools of a live cluster, as a fleet file."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import Format, FormatOption, warn
+
+if TYPE_CHECKING:
+    from rayhelm.discovery.cluster import Discovery
+
+__all__ = ["discover_command"]
+
+
+def discover_command(
+    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
+    ] = None,
+    fleet: Annotated[str, typer.Option(help="Name of the fleet.")] = "discovered",
+    cluster: Annotated[str, typer.Option(help="Name of this cluster in the fleet file.")] = "main",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a new file; default: print.")
+    ] = None,
+    format: FormatOption = Format.text,
+) -> None:
+    """Write the pools of a fleet file from the nodes of a live cluster: kinds and counts of GPUs, sharing, spot, RDMA,
+    taints, CPU and memory.
+
+    Reads nodes, and the versions and addresses of the cluster; changes nothing. Ends with 1 if no node has a GPU that
+    the catalog knows, and with 3 if no cluster answers.
+    """
+    from rayhelm.catalog import load_catalog
+    from rayhelm.cli.files import check_writable, write_file
+    from rayhelm.cluster.reader import connect
+    from rayhelm.discovery.cluster import discover
+    from rayhelm.discovery.fleet_text import format_fleet
+    from rayhelm.errors import UsageError
+
+    if output and output.exists():
+        raise UsageError(f"{output} exists already, and is not overwritten. fix: -o another-file.yaml")
+    if output:
+        check_writable(output, "rayhelm discover -o FILE")
+    found = discover(connect(context, kubeconfig), load_catalog(), cluster)
+    for node in found.unusable:
+        warn(f"node {node.name} is left out: {node.reason}\nfix:\n  {node.fix}")
+    if format is Format.json:
+        text = _format_json(found)
+    else:
+        text = format_fleet(fleet, cluster, found.settings, found.notes, found.pools, found.unusable)
+    if output:
+        write_file(output, text, "rayhelm discover -o FILE")
+        print(output)
+    else:
+        print(text, end="")
+
+
+def _format_json(found: "Discovery") -> str:
+    import json
+
+    record = {
+        "cluster": found.settings,
+        "notes": list(found.notes),
+        "nodes": found.nodes,
+        "pools": {
+            pool.name: {
+                "fields": dict(pool.fields),
+                "nodes": [machine.name for machine in pool.machines],
+                "notes": dict(pool.notes),
+            }
+            for pool in found.pools
+        },
+        "unusable": [{"node": node.name, "reason": node.reason, "fix": node.fix.as_dict()} for node in found.unusable],
+    }
+    return json.dumps(record, indent=2) + "\n"

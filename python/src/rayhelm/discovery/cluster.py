@@ -1,0 +1,108 @@
+"""Read from a live cluster what its part of a fleet file says."""
+
+import re
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, get_args
+
+from rayhelm.catalog import Catalog
+from rayhelm.cluster.kinds import DEPLOYMENTS, ENDPOINT_SLICES, NODES, SERVICES
+from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError
+from rayhelm.discovery.machine import Machine, Unusable, read_machine
+from rayhelm.discovery.pools import FoundPool, group_machines
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.spec.pools import Cluster
+
+__all__ = ["Discovery", "discover"]
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """What a cluster has."""
+
+    settings: dict[str, Any]
+    """Keys of `clusters.<name>` in a fleet file."""
+    notes: tuple[str, ...]
+    """What is not known about the cluster, and why."""
+    nodes: int
+    """Nodes of the cluster, with and without GPUs."""
+    pools: list[FoundPool]
+    unusable: list[Unusable]
+    """Nodes with GPUs that are in no pool."""
+
+
+def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Discovery:
+    """Read nodes, versions and addresses. Raises FleetError if no node offers a GPU that a pool can have."""
+    nodes = reader.list(NODES)
+    read = [read_machine(node, known) for node in nodes]
+    machines = [item for item in read if isinstance(item, Machine)]
+    unusable = [item for item in read if isinstance(item, Unusable)]
+    if not machines:
+        raise FleetError(_explain_no_gpus(reader, len(nodes), unusable))
+    settings, notes = dict[str, Any](), list[str]()
+    _read_versions(reader, settings, notes)
+    _read_api_server(reader, settings, notes)
+    return Discovery(settings, tuple(notes), len(nodes), group_machines(machines, cluster), unusable)
+
+
+def _explain_no_gpus(reader: ClusterReader, nodes: int, unusable: list[Unusable]) -> list[Problem]:
+    if unusable:
+        return [Problem(f"node {node.name}: {node.reason}", fix=node.fix) for node in unusable]
+    install = "# install the device plugin of your GPU vendor; NVIDIA: chart gpu-operator"
+    return [
+        Problem(
+            f"none of the {nodes} nodes of cluster {reader.name} offers a GPU under `status.allocatable`",
+            fix=Fix(command=f"kubectl describe nodes {install}"),
+        )
+    ]
+
+
+def _read_versions(reader: ClusterReader, settings: dict[str, Any], notes: list[str]) -> None:
+    version = reader.get_path("/version")
+    minor = f"{version.get('major')}.{re.sub('[^0-9].*', '', str(version.get('minor', '')))}"
+    _set_supported(settings, notes, "kubernetes", minor)
+    try:
+        operators = reader.list(DEPLOYMENTS, labels="app.kubernetes.io/name=kuberay-operator")
+    except ForbiddenError:
+        notes.append("kuberay: not read, because this account may not list deployments")
+        return
+    images = [operator["spec"]["template"]["spec"]["containers"][0]["image"] for operator in operators]
+    tags = {match[1] for image in images if (match := re.search(r":v?([0-9]+\.[0-9]+\.[0-9]+)", image))}
+    if len(tags) == 1:
+        _set_supported(settings, notes, "kuberay", tags.pop())
+    else:
+        found = (
+            f"several versions: {', '.join(sorted(tags))}" if tags else "no Deployment of the chart kuberay-operator"
+        )
+        notes.append(f"kuberay: {found}")
+
+
+def _set_supported(settings: dict[str, Any], notes: list[str], key: str, version: str) -> None:
+    supported = get_args(Cluster.model_fields[key].annotation)
+    if version in supported:
+        settings[key] = version
+    else:
+        notes.append(f"{key}: the cluster has {version}; this rayhelm supports {', '.join(supported)}")
+
+
+def _read_api_server(reader: ClusterReader, settings: dict[str, Any], notes: list[str]) -> None:
+    """Some network plugins match the address of the Service, some those of the endpoints: both are allowed."""
+    try:
+        service = reader.get(SERVICES, "kubernetes", "default")
+        slices = reader.list(ENDPOINT_SLICES, "default", labels="kubernetes.io/service-name=kubernetes")
+    except (ForbiddenError, AbsentError) as error:
+        notes.append(f"apiServer.cidrs: not read ({error})")
+        return
+    addresses = [service["spec"].get("clusterIP", "")]
+    addresses += [
+        address
+        for item in slices
+        for endpoint in item.get("endpoints") or []
+        for address in endpoint.get("addresses") or []
+    ]
+    cidrs = sorted({_as_cidr(address) for address in addresses if address and address != "None"})
+    settings["apiServer"] = {"cidrs": cidrs}
+
+
+def _as_cidr(address: str) -> str:
+    return f"{address}/{ip_address(address).max_prefixlen}"

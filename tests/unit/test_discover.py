@@ -1,0 +1,211 @@
+"""`rayhelm discover`: pools from the nodes of a cluster."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rayhelm.catalog import load_catalog
+from rayhelm.cluster.reader import ClusterReader
+from rayhelm.cluster.recorded import RecordedTransport
+from rayhelm.discovery.cluster import Discovery, discover
+from rayhelm.discovery.fleet_text import format_fleet
+from rayhelm.discovery.machine import Machine, Unusable, read_machine
+from rayhelm.errors import FleetError
+from rayhelm.spec.document import parse_document
+from rayhelm.spec.load import LoadedFleet, parse_fleet
+from testbed.nodes import cpu_nodes, simulated, uniform
+from unit.fleets import load
+
+Object = dict[str, Any]
+
+VALUES = Path(__file__).parents[2] / "values"
+FLEETS = sorted(path.parent.name for path in VALUES.glob("*/fleet.yaml"))
+KNOWN = load_catalog()
+MODELS = """
+models:
+  chat: {source: Qwen/Qwen3-0.6B, context: 4096, unpinnedReason: a test of discover}
+"""
+OPERATOR = {"spec": {"template": {"spec": {"containers": [{"image": "quay.io/kuberay/operator:v1.6.2"}]}}}}
+
+
+def cluster_with(nodes: list[Object], forbidden: frozenset[str] = frozenset(), **answers: Any) -> ClusterReader:
+    known = {
+        "/version": {"major": "1", "minor": "36+"},
+        "/api/v1/nodes": {"items": nodes},
+        "/apis/apps/v1/deployments": {"items": [OPERATOR]},
+        "/api/v1/namespaces/default/services/kubernetes": {"spec": {"clusterIP": "10.96.0.1"}},
+        "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices": {
+            "items": [{"endpoints": [{"addresses": ["192.0.2.7"]}]}]
+        },
+    }
+    return ClusterReader(RecordedTransport({**known, **answers}, forbidden), "test")
+
+
+def found_in(nodes: list[Object]) -> Discovery:
+    return discover(cluster_with(nodes), KNOWN)
+
+
+def written(found: Discovery) -> str:
+    return format_fleet("found", "main", found.settings, found.notes, found.pools, found.unusable)
+
+
+def node(**changes: Any) -> Object:
+    (one,) = uniform("L4-24GB", 1, 2)
+    one["metadata"]["labels"] |= changes.pop("labels", {})
+    one["status"]["allocatable"] |= changes.pop("allocatable", {})
+    for key, value in changes.items():
+        one[key] = one.get(key, {}) | value
+    return one
+
+
+def machines_of(loaded: LoadedFleet, cluster: str) -> list[tuple[str, int]]:
+    """GPU and count of each host."""
+    pools = [pool for pool in loaded.fleet.pools.values() if pool.cluster == cluster]
+    hosts = [(KNOWN.gpu(host.gpu).id, host.gpus) for pool in pools for host in pool.hosts]
+    plain = [pool for pool in pools if not pool.hosts]
+    return sorted(hosts + [(pool.gpu or "", pool.gpus_per_node or 1) for pool in plain for _ in range(pool.nodes or 1)])
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_discover_finds_the_hosts_of_each_reference_fleet(name: str) -> None:
+    loaded = load((VALUES / name / "fleet.yaml").read_text())
+    for cluster in loaded.fleet.clusters:
+        found = found_in([*simulated(loaded, cluster), *cpu_nodes(2)])
+        assert not found.unusable
+        hosts = [(machine.gpu.id, machine.gpus) for pool in found.pools for machine in pool.machines]
+        assert sorted(hosts) == machines_of(loaded, cluster)
+        rdma = {pool.rdma_resource for pool in loaded.fleet.pools.values() if pool.cluster == cluster}
+        assert {pool.fields.get("rdmaResource") for pool in found.pools} == rdma
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_discovered_fleet_is_accepted_with_a_model(name: str) -> None:
+    loaded = load((VALUES / name / "fleet.yaml").read_text())
+    for cluster in loaded.fleet.clusters:
+        text = written(found_in(simulated(loaded, cluster)))
+        assert parse_fleet(parse_document(text + MODELS, "found.yaml")).fleet.pools
+
+
+def test_discover_finds_the_partitions_of_shared_gpus() -> None:
+    loaded = load((VALUES / "shared-gpus/fleet.yaml").read_text())
+    pools = {pool.fields["gpu"]: pool.fields["sharing"] for pool in found_in(simulated(loaded)).pools}
+    assert pools["A100-SXM-80GB"] == {"layout": {"1g.10gb": 2, "2g.20gb": 1, "3g.40gb": 1}}
+    assert pools["H100-SXM-80GB"] == {"layout": {"3g.40gb": 2}}
+    assert pools["L4-24GB"] == {"shares": 2}
+
+
+@pytest.mark.parametrize("gpu", [gpu.id for gpu in KNOWN.gpus() if gpu.vendor != "google"])
+def test_discover_knows_each_gpu_of_the_catalog(gpu: str) -> None:
+    (pool,) = found_in(uniform(gpu, 1, 1)).pools
+    assert (pool.fields["gpu"], pool.fields["nodes"], pool.fields["gpusPerNode"]) == (gpu, 1, 1)
+
+
+def test_discover_reads_versions_and_addresses_of_the_api_server() -> None:
+    settings = found_in([node()]).settings
+    cidrs = ["10.96.0.1/32", "192.0.2.7/32"]
+    assert settings == {"kubernetes": "1.36", "kuberay": "1.6.2", "apiServer": {"cidrs": cidrs}}
+
+
+@pytest.mark.parametrize(
+    ("answers", "note"),
+    [
+        ({"/version": {"major": "1", "minor": "29"}}, "kubernetes: the cluster has 1.29"),
+        ({"/apis/apps/v1/deployments": {"items": []}}, "kuberay: no Deployment"),
+    ],
+)
+def test_discover_notes_what_it_cannot_write(answers: Object, note: str) -> None:
+    found = discover(cluster_with([node()], **answers), KNOWN)
+    assert any(line.startswith(note) for line in found.notes)
+    assert f"# {note}" in written(found)
+
+
+def test_discover_goes_on_when_only_nodes_may_be_read() -> None:
+    forbidden = frozenset({"/apis/apps/v1/deployments", "/api/v1/namespaces/default/services/kubernetes"})
+    found = discover(cluster_with([node()], forbidden), KNOWN)
+    assert [line.split(":")[0] for line in found.notes] == ["kuberay", "apiServer.cidrs"]
+    assert found.pools
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"status": {"conditions": [{"type": "Ready", "status": "False", "reason": "KubeletNotReady"}]}}, "not Ready"),
+        ({"spec": {"unschedulable": True}}, "cordoned"),
+        ({"labels": {"nvidia.com/gpu.product": "NVIDIA-Z9000"}}, "no GPU `NVIDIA-Z9000`"),
+        ({"labels": {"nvidia.com/gpu.product": ""}}, "no label with the name of its GPU"),
+    ],
+    ids=["not-ready", "cordoned", "unknown-gpu", "without-labels"],
+)
+def test_node_that_no_pool_can_have_is_left_out_with_a_fix(changes: Object, reason: str) -> None:
+    left_out = read_machine(node(**changes), KNOWN)
+    assert isinstance(left_out, Unusable)
+    assert reason in left_out.reason
+    assert left_out.fix.command
+    (other,) = uniform("L4-24GB", 1, 2, pool="other")
+    bad = node(**changes)
+    found = found_in([bad, other])
+    assert [pool.fields["nodes"] for pool in found.pools] == [1]
+    assert f"# node {bad['metadata']['name']} is left out" in written(found)
+
+
+def test_discover_fails_with_each_reason_when_no_node_can_be_used() -> None:
+    with pytest.raises(FleetError, match="cordoned"):
+        found_in([node(spec={"unschedulable": True})])
+    with pytest.raises(FleetError, match="none of the 3 nodes of cluster test offers a GPU"):
+        found_in(cpu_nodes(3))
+
+
+def test_provider_labels_name_the_gpu_when_feature_discovery_is_missing() -> None:
+    unlabeled = node(labels={"nvidia.com/gpu.product": "", "cloud.google.com/gke-accelerator": "nvidia-l4"})
+    machine = read_machine(unlabeled, KNOWN)
+    assert isinstance(machine, Machine)
+    assert machine.gpu.id == "L4-24GB"
+
+
+def test_pools_of_equal_gpus_are_selected_by_a_label_that_differs() -> None:
+    first = [node(labels={"eks.amazonaws.com/nodegroup": "a"})]
+    second = [node(labels={"eks.amazonaws.com/nodegroup": "b"}, allocatable={"nvidia.com/gpu": "4"})]
+    second[0]["metadata"]["name"] = "second"
+    selectors = [pool.fields["nodeSelector"] for pool in found_in(first + second).pools]
+    assert selectors == [{"eks.amazonaws.com/nodegroup": "a"}, {"eks.amazonaws.com/nodegroup": "b"}]
+
+
+def test_pools_of_amd_gpus_are_selected_by_the_device_id() -> None:
+    pools = found_in([*uniform("Strix-Halo-128GB", 1, 1, pool="a"), *uniform("Radeon-680M", 1, 1, pool="b")]).pools
+    assert [pool.fields["nodeSelector"] for pool in pools] == [
+        {"amd.com/gpu.device-id": "1681"},
+        {"amd.com/gpu.device-id": "1586"},
+    ]
+
+
+def test_taints_that_charts_do_not_tolerate_become_tolerations() -> None:
+    taints = [
+        {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"},
+        {"key": "team", "value": "search", "effect": "NoSchedule"},
+        {"key": "node.kubernetes.io/disk-pressure", "effect": "NoSchedule"},
+    ]
+    (pool,) = found_in([node(spec={"taints": taints})]).pools
+    expected = {"key": "team", "effect": "NoSchedule", "operator": "Equal", "value": "search"}
+    assert pool.fields["tolerations"] == [expected]
+
+
+def test_smallest_node_decides_cpu_and_memory_of_a_pool() -> None:
+    small = node(allocatable={"cpu": "7910m", "memory": "31Gi"})
+    large = node(allocatable={"cpu": "16", "memory": "64Gi"})
+    large["metadata"]["name"] = "large"
+    found = found_in([small, large])
+    (pool,) = found.pools
+    assert (pool.fields["cpusPerNode"], pool.fields["memoryPerNode"]) == (7, "31GiB")
+    assert "the smallest; the largest is 16" in written(found)
+
+
+def test_written_fleet_is_the_same_for_any_order_of_nodes() -> None:
+    nodes = simulated(load((VALUES / "homelab/fleet.yaml").read_text()))
+    assert written(found_in(nodes)) == written(found_in(nodes[::-1]))
+
+
+def test_written_fleet_is_yaml_with_the_found_pools() -> None:
+    found = found_in(simulated(load((VALUES / "three-tiers/fleet.yaml").read_text()), "edge"))
+    assert yaml.safe_load(written(found))["pools"] == {pool.name: dict(pool.fields) for pool in found.pools}
