@@ -203,6 +203,20 @@ CHARTS = [
         ),
         needs_a_choice=frozenset({"pool-name", "mig-profile", "metric-exporter", *REMOVED}),
     ),
+    Chart(
+        name="argocd",
+        release="acme",
+        namespace="argocd",
+        minimal="argocd/minimal",
+        shows=frozenset({"AppProject", "Application"}),
+        settings=(
+            "sync.retry.limit=9",
+            "operators.kuberay.version=17",
+            "repository.revision=20261123",
+            "charts.version=2",
+        ),
+        needs_a_choice=frozenset({"operator-name"}),
+    ),
 ]
 """A new chart is a new row."""
 

@@ -15,7 +15,7 @@ from rayhelm.errors import FleetError
 BY_THE_SCHEMA = "refused by the schema"
 WITHOUT_EFFECT = {("global",), ("autoscaler", "version")}
 """Globals of a parent chart, and a key with one choice."""
-AT_ONE_ENTRY = {"gateway"}
+AT_ONE_ENTRY = {"argocd", "gateway"}
 """Charts whose maps have entries of several kinds: a key has to act in one of them. Not every model of the gateway has
 several endpoints, or a `host`."""
 Path = tuple[str, ...]
@@ -68,6 +68,7 @@ NEEDED: dict[str, dict[str, Values]] = {
             "models": {"rank": {"versions": {"v1": {"endpoints": HOST}}}}
         },
     },
+    "argocd": {},
     "tenant": {"podSecurity.reason": {"podSecurity": {"level": "baseline"}}},
     "platform": {
         **{f"prometheusRules.alerts.GpuXidError.{key}": ENABLED for key in ("severity", "for")},

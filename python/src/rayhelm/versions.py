@@ -2,14 +2,14 @@
 
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 import yaml
 from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Binary", "PinnedImage", "Python", "Supported", "Versions", "versions"]
+__all__ = ["Binary", "PinnedChart", "PinnedImage", "Python", "Supported", "Versions", "versions"]
 
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+){0,2}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -48,6 +48,23 @@ class PinnedImage(Closed):
     """Tag of the upstream release."""
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
     """Digest as read from the registry; empty if it was not read."""
+
+
+class PinnedChart(Closed):
+    """A Helm chart of another project."""
+
+    repository: str
+    """URL of its Helm repository."""
+    chart: str
+    """Name in the repository, and of the release."""
+    version: str
+    """Version; empty if the fleet decides it."""
+    namespace: str
+    """Default namespace of the release."""
+    wave: int
+    """Sync wave in Argo CD."""
+    values: dict[str, Any]
+    """Values."""
 
 
 class Binary(Closed):
@@ -90,6 +107,8 @@ class Versions(Closed):
     """Grafana, for the dashboards."""
     images: dict[str, PinnedImage]
     """Container images by use."""
+    charts: dict[str, PinnedChart]
+    """Charts of others by the name in `gitops.operators`."""
     binaries: dict[str, Binary]
     """Command-line tools that `make setup` fetches, by their name in `.tools/bin`."""
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from rayhelm.catalog.scaling import as_chart_data
 from rayhelm.catalog.tasks import gateway_data, ray_service_data
+from rayhelm.charts.argocd import build_health_config, load_allowed_kinds
 from rayhelm.charts.docs import readme_table, values_yaml
 from rayhelm.charts.gpus import counters, mig_layouts
 from rayhelm.charts.helm import charts_dir
@@ -23,6 +24,7 @@ from rayhelm.network.table import format_flows_table
 from rayhelm.observability.rules.chart_data import as_rules_data
 from rayhelm.renamed import Renamed, renamed
 from rayhelm.runtime import log_relay
+from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
@@ -31,6 +33,7 @@ from rayhelm.values.tenant import TenantValues
 __all__ = ["CHARTS", "generated", "stale"]
 
 CHARTS: dict[str, type[BaseModel]] = {
+    "argocd": ArgocdValues,
     "gateway": GatewayValues,
     "platform": PlatformValues,
     "ray-service": RayServiceValues,
@@ -39,6 +42,7 @@ CHARTS: dict[str, type[BaseModel]] = {
 """Model of the values by chart."""
 
 DATA: dict[tuple[str, str], Callable[[], object]] = {
+    ("argocd", "kinds"): load_allowed_kinds,
     ("gateway", "tasks"): gateway_data,
     ("platform", "counters"): counters,
     ("platform", "mig"): mig_layouts,
@@ -68,6 +72,7 @@ def generated(chart: str, old_keys: Sequence[Renamed] | None = None) -> dict[Pat
         **{folder / f"files/{name}.json": _format_json(data()) for (of, name), data in DATA.items() if of == chart},
         **(_copy_policies(folder) if chart == "platform" else {}),
         **(_copy_programs(folder) if chart == "ray-service" else {}),
+        **({folder / "files/argocd-cm.yaml": build_health_config()} if chart == "argocd" else {}),
     }
 
 

@@ -3,6 +3,7 @@
 <fleet>/plan.md                            the plan, for review
 <fleet>/network.md                         allowed connections, for review
 <fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
+<fleet>/argocd/...                         Applications of Argo CD, if the fleet has a section `gitops`
 <fleet>/manifests/...                      Kubernetes objects under the same paths, with `--manifests`
 """
 
@@ -12,9 +13,12 @@ from pathlib import Path
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
+from rayhelm.render.argocd import CHART as ARGOCD
+from rayhelm.render.argocd import ROOT_FILE, VALUES_FILE, build_argocd_values, build_root
 from rayhelm.render.problems import find_problems_of_values
 from rayhelm.render.releases import Release, build_releases
 from rayhelm.spec.load import LoadedFleet, load_fleet
+from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
@@ -49,6 +53,8 @@ class Rendered:
     """Values by cluster and tenant."""
     releases: tuple[Release, ...]
     """Releases of all charts in the order of their installation."""
+    argocd: ArgocdValues | None
+    """Values of chart `argocd`; None if the fleet has no section `gitops`."""
 
     def namespace(self, service: str) -> str:
         """Return the namespace of the service: the one of its tenant, or `models`."""
@@ -76,7 +82,7 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
     tenants = build_tenant_values(plan, loaded.fleet, values)
     gateways = build_gateways(plan, loaded.fleet, values)
     releases = build_releases(loaded, plan, values, tenants, gateways, platforms)
-    return Rendered(loaded, plan, values, tenants, releases)
+    return Rendered(loaded, plan, values, tenants, releases, build_argocd_values(loaded, releases))
 
 
 def build_files(rendered: Rendered) -> dict[str, str]:
@@ -89,7 +95,22 @@ def build_files(rendered: Rendered) -> dict[str, str]:
         "network.md": build_network_page(rendered.plan.fleet, rendered.releases),
     }
     return pages | {
-        release.file: dump_yaml(release.values, _build_header(release, rendered)) for release in rendered.releases
+        **{release.file: dump_yaml(release.values, _build_header(release, rendered)) for release in rendered.releases},
+        **_build_argocd_files(rendered),
+    }
+
+
+def _build_argocd_files(rendered: Rendered) -> dict[str, str]:
+    if not rendered.argocd:
+        return {}
+    written = f"{format_mark(rendered)}; edit the fleet file, not this one."
+    section = rendered.loaded.fleet.gitops
+    assert section
+    about = f"Values of chart {ARGOCD}: the Applications of the fleet, namespace `{section.namespace}`.\n{written}"
+    header = f"# The Application that installs all others. Apply it once: kubectl apply -f root.yaml\n# {written}\n"
+    return {
+        VALUES_FILE: dump_yaml(rendered.argocd, about),
+        ROOT_FILE: build_root(rendered.loaded, rendered.argocd, header),
     }
 
 
@@ -109,7 +130,8 @@ def format_mark(rendered: Rendered) -> str:
 
 def list_paths(rendered: Rendered) -> set[str]:
     """Return the paths of all files with values or objects, whether they are written or not."""
-    return {name for release in rendered.releases for name in (release.file, _build_manifest(release))}
+    own = {VALUES_FILE, ROOT_FILE, f"manifests/{VALUES_FILE}"} if rendered.argocd else set()
+    return own | {name for release in rendered.releases for name in (release.file, _build_manifest(release))}
 
 
 def build_manifests(rendered: Rendered) -> dict[str, str]:
@@ -129,7 +151,12 @@ def build_manifests(rendered: Rendered) -> dict[str, str]:
     if problems := check_releases(made, rendered.loaded).problems:
         raise FleetError(problems)
     header = f"# {format_mark(rendered)}; edit the fleet file, not this one.\n"
-    return {_build_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
+    applications = {}
+    if rendered.argocd and (section := rendered.loaded.fleet.gitops):
+        text = render(ARGOCD, rendered.plan.fleet, section.namespace, select_changed(rendered.argocd))
+        applications = {f"manifests/{VALUES_FILE}": header + text}
+    made_texts = {_build_manifest(each): header + text for each, text in zip(rendered.releases, texts, strict=True)}
+    return made_texts | applications
 
 
 def _build_manifest(release: Release) -> str:

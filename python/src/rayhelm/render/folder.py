@@ -18,7 +18,7 @@ from rayhelm.render.manifest import MANIFEST, FolderManifest, checksum, manifest
 
 __all__ = ["EDITED", "Difference", "compare", "write"]
 
-KINDS = ("platform", "tenant", "ray-service", "gateway", "manifests")
+KINDS = ("platform", "tenant", "ray-service", "gateway", "argocd", "manifests")
 """Folders that values and objects are written into."""
 EDITED = ".rayhelm-edited"
 """Folder of copies of edited files that were overwritten; git ignores it."""

@@ -87,7 +87,9 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
 
 def _is_typo(step: str, known: Collection[str], where: str) -> bool:
     """A name of the user is seldom as near to a key as a mistyped key is."""
-    return step != "*" and (bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step, where) in known)
+    return step not in ("*", "<name>") and (
+        bool(nearest(step, known, cutoff=0.75)) or _renamed_to(step, where) in known
+    )
 
 
 def _no_such_field(walked: list[str], step: str, known: Collection[str], where: str, *, may_be_name: bool) -> str:

@@ -3,6 +3,7 @@
 from pydantic import Field
 
 from rayhelm.spec.base import Record
+from rayhelm.spec.gitops import Gitops
 from rayhelm.spec.models import STABLE, ModelSpec
 from rayhelm.spec.names import Name
 from rayhelm.spec.pools import Cluster, Network, Pool
@@ -35,6 +36,8 @@ class Fleet(Record):
     """Services with an owner, aliases or other settings; a service without settings needs no entry."""
     tenants: dict[Name, Tenant] = {}
     """Teams that own services or call models. Without tenants no gateway is rendered."""
+    gitops: Gitops | None = None
+    """Delivery by Argo CD: `rayhelm render` writes its Applications. Default: none are written."""
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""

@@ -1,0 +1,3 @@
+{{- define "argocd.labels" -}}
+{{ include "argocd.commonLabels" (dict "root" . "instance" .Release.Name) }}
+{{- end }}

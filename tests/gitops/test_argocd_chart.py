@@ -1,0 +1,163 @@
+"""AppProjects, Applications and ApplicationSets of chart argocd, against Argo CD's CRDs and the other charts."""
+
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from charts.each_chart import CHARTS, chart_of
+from charts.kit import example, over, rendered
+from charts.oracles import crd_file, validator_of
+from gitops.lua import CUSTOMIZATIONS, KINDS
+from rayhelm.charts.argocd import load_allowed_kinds
+from rayhelm.charts.helm import charts_dir
+
+ARGOCD = chart_of("argocd")
+WAVE = "argocd.argoproj.io/sync-wave"
+CRDS = {
+    "Application": "argoproj.io_application.yaml",
+    "AppProject": "argoproj.io_appproject.yaml",
+    "ApplicationSet": "argoproj.io_applicationset.yaml",
+}
+Object = dict[str, Any]
+
+
+def objects(name: str = "argocd/everything", overlay: Object | None = None) -> list[Object]:
+    return rendered(overlay, chart="argocd", base=name, release="acme", namespace="argocd")
+
+
+def of_kind(kind: str, name: str = "argocd/everything", overlay: Object | None = None) -> dict[str, Object]:
+    return {item["metadata"]["name"]: item for item in objects(name, overlay) if item["kind"] == kind}
+
+
+def validate(item: Object) -> list[str]:
+    validator = validator_of(crd_file(CRDS[item["kind"]]), "v1alpha1")
+    return [error.message for error in validator.iter_errors(item)]
+
+
+@pytest.mark.parametrize("name", ARGOCD.examples)
+def test_objects_match_the_crds_of_argo_cd(name: str) -> None:
+    found = [item for item in objects(name) if item["kind"] in CRDS]
+    assert found
+    for item in found:
+        assert validate(item) == [], item["metadata"]["name"]
+
+
+def test_crds_refuse_an_unknown_field() -> None:
+    application = next(iter(of_kind("Application").values()))
+    assert validate(over(application, {"spec": {"syncPolicy": {"selfHeal": True}}}))
+
+
+@pytest.mark.parametrize("chart", [chart for chart in CHARTS if chart.name != "argocd"], ids=str)
+def test_project_allows_what_its_charts_render(chart: Any) -> None:
+    project = "platform" if chart.name in ("platform", "tenant") else "services"
+    allowed = load_allowed_kinds()[project]
+    for name in chart.examples:
+        release = "" if chart.name == "ray-service" else chart.release
+        for item in rendered(chart=chart.name, base=name, release=release, namespace=chart.namespace):
+            group = item["apiVersion"].rpartition("/")[0]
+            scope = "namespaced" if item["metadata"].get("namespace") else "cluster"
+            assert f"{group}/{item['kind']}".lstrip("/") in allowed[scope]
+
+
+def test_project_allows_no_kind_that_no_chart_renders() -> None:
+    """A kind that a template no longer has must leave the list."""
+    rendered_kinds: dict[str, set[str]] = {"platform": set(), "services": set()}
+    for chart in CHARTS:
+        if chart.name == "argocd":
+            continue
+        project = "platform" if chart.name in ("platform", "tenant") else "services"
+        for name in chart.examples:
+            release = "" if chart.name == "ray-service" else chart.release
+            for item in rendered(chart=chart.name, base=name, release=release, namespace=chart.namespace):
+                group = item["apiVersion"].rpartition("/")[0]
+                rendered_kinds[project].add(f"{group}/{item['kind']}".lstrip("/"))
+    for project, kinds in rendered_kinds.items():
+        allowed = load_allowed_kinds()[project]
+        assert {*allowed["cluster"], *allowed["namespaced"]} == kinds
+
+
+def test_services_may_install_nothing_for_the_whole_cluster() -> None:
+    project = of_kind("AppProject")["acme-services"]
+    assert project["spec"]["clusterResourceWhitelist"] == []
+    assert {place["namespace"] for place in project["spec"]["destinations"]} == {"search", "ai-ml", "models", "gateway"}
+
+
+def test_waves_are_operators_platform_tenants_services_gateway() -> None:
+    waves = {name: int(item["metadata"]["annotations"][WAVE]) for name, item in of_kind("Application").items()}
+    order = ["acme-cert-manager", "acme-kuberay", "acme-platform", "acme-tenant-search", "acme-audio", "acme-gateway"]
+    found = [waves[name] for name in order]
+    assert found == sorted(set(found))
+    project_waves = {int(item["metadata"]["annotations"][WAVE]) for item in of_kind("AppProject").values()}
+    assert max(project_waves) < min(found)
+
+
+def test_releases_take_values_from_the_repository_by_ref() -> None:
+    chart, values = of_kind("Application")["acme-audio"]["spec"]["sources"]
+    assert values["ref"] == "values"
+    assert chart["helm"]["valueFiles"] == ["$values/fleets/acme/ray-service/audio.yaml"]
+    assert chart["helm"]["releaseName"] == "audio"
+
+
+def test_only_releases_remove_their_objects() -> None:
+    finalizers = {name: item["metadata"].get("finalizers") for name, item in of_kind("Application").items()}
+    operators = {f"acme-{name}" for name in example("argocd/everything")["operators"]}
+    assert {name for name, found in finalizers.items() if not found} == operators
+
+
+def test_sync_options_hold_for_every_application() -> None:
+    for item in of_kind("Application").values():
+        options = item["spec"]["syncPolicy"]["syncOptions"]
+        assert {"ServerSideApply=true", "RespectIgnoreDifferences=true", "FailOnSharedResource=true"} <= {*options}
+
+
+def test_chart_ignores_no_difference_by_default() -> None:
+    found = of_kind("Application", "argocd/minimal").values()
+    assert not any("ignoreDifferences" in item["spec"] for item in found)
+
+
+def test_namespace_of_a_tenant_is_not_created_by_a_service() -> None:
+    options = of_kind("Application")["acme-audio"]["spec"]["syncPolicy"]["syncOptions"]
+    assert "CreateNamespace=true" not in options
+
+
+def test_health_config_has_every_script() -> None:
+    written = yaml.safe_load((charts_dir() / "argocd/files/argocd-cm.yaml").read_text())["data"]
+    scripts = {
+        f"resource.customizations.health.{kind.replace('/', '_')}": (CUSTOMIZATIONS / kind / "health.lua").read_text()
+        for kind in KINDS
+    }
+    assert written == scripts
+
+
+def test_managed_health_config_keeps_other_keys_and_stays() -> None:
+    (config,) = of_kind("ConfigMap").values()
+    assert config["metadata"]["name"] == "argocd-cm"
+    options = config["metadata"]["annotations"]["argocd.argoproj.io/sync-options"]
+    assert options == "ServerSideApply=true,Prune=false,Delete=false"
+    assert not of_kind("ConfigMap", overlay={"health": {"manage": False}})
+
+
+def test_smoke_test_runs_after_each_sync() -> None:
+    pod = next(item for item in rendered() if item["kind"] == "Pod")
+    annotations = pod["metadata"]["annotations"]
+    assert annotations["argocd.argoproj.io/hook"] == "PostSync"
+    assert annotations["helm.sh/hook"] == "test"
+
+
+def test_application_set_names_existing_fields_only() -> None:
+    """`missingkey=error` stops at a template that names a field without a value."""
+    (found,) = of_kind("ApplicationSet", "argocd/applicationset").values()
+    elements = found["spec"]["generators"][0]["list"]["elements"]
+    text = yaml.safe_dump(found["spec"]["template"])
+    for element in elements:
+        for name in ("name", "chart", "cluster", "server", "destination", "release", "namespace", "file", "project"):
+            assert name in element
+            assert f"{{{{ .{name} }}}}" in text
+    assert found["spec"]["goTemplateOptions"] == ["missingkey=error"]
+
+
+def test_schema_of_the_crd_is_not_empty() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        validator_of(crd_file(CRDS["AppProject"]), "v1alpha1").validate({"kind": "AppProject"})
