@@ -183,6 +183,10 @@ def test_ray_cluster_is_healthy_only_when_head_and_workers_run(cluster: Cluster,
     becomes("Suspended", "it has no pods", "suspended")
     cluster.apply(ray_cluster("plain", suspend=False, workerGroupSpecs=[]), namespace=namespace)
     becomes("Healthy", "head and 0 workers run", "head-only")
+    nowhere = {"template": {"spec": {"nodeSelector": {"example.com/no": "node"}}}}
+    spec = ray_cluster("")["spec"]
+    cluster.apply(ray_cluster("pending", headGroupSpec=over(spec["headGroupSpec"], nowhere)), namespace=namespace)
+    wait_for(cluster, "RayCluster", "pending", namespace, ("Progressing", "head: "), "provisioning")
 
 
 def ray_job(name: str, **spec: Any) -> Object:

@@ -26,7 +26,7 @@ RESTRICTED = {
 }
 
 VERSIONS = {
-    **dict.fromkeys(("RayService", "RayCluster"), "ray.io/v1"),
+    **dict.fromkeys(("RayService", "RayCluster", "RayJob"), "ray.io/v1"),
     **dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     "APIService": "apiregistration.k8s.io/v1",
     "Deployment": "apps/v1",

@@ -1,0 +1,83 @@
+"""The example for Flux: objects against Flux's CRDs, and its health expressions for statuses of the real operator."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cel_expr_python import cel
+
+from charts.oracles import validator_of
+from gitops.lua import list_cases
+from rayhelm.errors import MissingError
+from testbed.tools.crds import crd_files
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "examples/flux"
+FLEET = ROOT / "values/single-gpu"
+CRDS = {
+    "HelmRelease": ("flux-helm", "helm.toolkit.fluxcd.io_helmreleases.yaml", "v2"),
+    "GitRepository": ("flux-source", "source.toolkit.fluxcd.io_gitrepositories.yaml", "v1"),
+}
+SERVICES = [case for case in list_cases() if case.kind == "ray.io/RayService"]
+
+
+def load(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = yaml.safe_load((FOLDER / name).read_text())
+    return found
+
+
+RELEASES = [path.name for path in sorted(FOLDER.glob("*.yaml")) if load(path.name).get("kind") == "HelmRelease"]
+
+
+@pytest.mark.parametrize("name", [*RELEASES, "repository.yaml"])
+def test_object_matches_the_crd(name: str) -> None:
+    item = load(name)
+    bundle, file, version = CRDS[item["kind"]]
+    try:
+        (path,) = [path for path in crd_files(bundle) if path.name == file]
+    except MissingError as error:
+        pytest.skip(str(error))
+    validator = validator_of(path, version)
+    assert [error.message for error in validator.iter_errors(item)] == []
+    assert list(validator.iter_errors({**item, "spec": {**item["spec"], "prune": True}}))
+
+
+def test_each_release_of_the_fleet_has_a_helm_release() -> None:
+    files = {path.stem for path in FLEET.glob("*/*.yaml") if path.parent.name != "manifests"}
+    assert {name.removesuffix(".yaml") for name in RELEASES} == files
+
+
+def test_values_files_exist() -> None:
+    for entry in load("kustomization.yaml")["configMapGenerator"]:
+        (file,) = (text.partition("=")[2] for text in entry["files"])
+        assert (FLEET / "flux" / file).resolve().is_file()
+
+
+def test_releases_depend_on_earlier_ones() -> None:
+    earlier: set[str] = set()
+    for name in ("platform", "llama-8b", "gateway"):
+        needed = {each["name"] for each in load(f"{name}.yaml")["spec"].get("dependsOn", [])}
+        assert needed <= earlier
+        earlier.add(name)
+
+
+def assess(item: dict[str, Any]) -> str:
+    """Return the verdict of kustomize-controller: `failed` first, then `inProgress`, then `current`."""
+    (exprs,) = load("flux-kustomization.yaml")["spec"]["healthCheckExprs"]
+    environment = cel.NewEnv(variables={"status": cel.Type.DYN, "metadata": cel.Type.DYN}, extensions=[])
+    data = {"status": item.get("status", {}), "metadata": item["metadata"]}
+    for name in ("failed", "inProgress", "current"):
+        answer = environment.compile(exprs[name]).eval(data=data)
+        # An error, such as a missing field, is false.
+        if answer.type() != cel.Type.ERROR and answer.plain_value():
+            return name
+    return "inProgress"
+
+
+@pytest.mark.parametrize("case", SERVICES, ids=str)
+def test_expressions_agree_with_the_lua_check(case: Any) -> None:
+    expected = {"Healthy": "current", "Degraded": "failed", "Progressing": "inProgress", "Suspended": "inProgress"}
+    if case.input_path.endswith("upgrade-failed.yaml"):
+        expected["Degraded"] = "inProgress"  # the expressions do not look into the new RayCluster
+    assert assess(case.load()) == expected[case.status]
