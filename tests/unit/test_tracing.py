@@ -1,8 +1,11 @@
 """Traces in Serve: the decision about a request, the first span, and attributes without text."""
 
 import asyncio
+import sys
+import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import pytest
@@ -142,6 +145,46 @@ def test_exported_span_has_no_text_of_a_client() -> None:
     assert dict(found.attributes) == {"gen_ai.usage.prompt_tokens": 7}
     assert dict(found.events[0].attributes)["exception.type"] == "ValueError"
     assert found.status.status_code is StatusCode.ERROR
+
+
+@pytest.mark.parametrize("missing", ["endpoint", "package"])
+def test_requests_are_answered_when_there_is_no_exporter(
+    missing: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    if missing == "package":
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "http://127.0.0.1:1")
+        monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.grpc.trace_exporter", None)
+    else:
+        monkeypatch.delenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", raising=False)
+    monkeypatch.setattr(tracing, "_processor", cache(tracing._processor.__wrapped__))
+    (processor,) = tracing.span_processors()
+    assert through(parent())[b"traceparent"].endswith(b"-01")
+    assert processor.force_flush()
+    assert "no traces are sent" in caplog.text
+
+
+def test_request_does_not_wait_for_a_collector_that_is_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The spans wait in a queue; without that, the first request would wait for the connection to fail."""
+    exporting = threading.Event()
+    exported = threading.Event()
+
+    class Slow:
+        def export(self, spans: Any) -> Any:
+            exporting.set()
+            assert exported.wait(60)
+
+        def shutdown(self) -> None:
+            pass
+
+    monkeypatch.setattr(tracing, "_create_exporter", Slow)
+    monkeypatch.setattr(tracing, "_processor", cache(tracing._processor.__wrapped__))
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")
+    (processor,) = tracing.span_processors()
+    through(parent())
+    assert exporting.wait(60)
+    through(parent())
+    exported.set()
+    processor.shutdown()
 
 
 def test_exporter_sends_spans_over_grpc(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ vLLM follow: with `RAY_SERVE_TRACING_SAMPLING_RATIO=0` they make spans only for 
 Only the attributes of `ALLOWED` are exported, and no message of an exception: these could quote a prompt.
 """
 
+import logging
 import os
 import random
 import re
@@ -54,6 +55,8 @@ ALLOWED = frozenset(
     )
 )
 """Names of attributes that are exported, of spans and of their events."""
+
+logger = logging.getLogger("ray.serve")
 
 _PARENT = re.compile(rb"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
 _SAMPLED = 1
@@ -147,23 +150,30 @@ def remove_text(span: Any) -> Any:
 
 @cache
 def _processor() -> Any:
-    """Return the span processor of this process. It exports in a thread, and drops spans when the collector is down."""
+    """Return the span processor of this process. It exports in a thread, and drops spans when the collector is down.
+
+    Without an exporter it drops all spans: requests matter more than their traces.
+    """
+    from opentelemetry.sdk.trace import SpanProcessor
     from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+
+    try:
+        exporter = _create_exporter()
+    except (ImportError, KeyError, ValueError) as error:
+        logger.warning("no traces are sent: %s: %s", type(error).__name__, error)
+        return SpanProcessor()
 
     class TextFreeExporter(SpanExporter):
         """Exports spans without attributes that could have text of a client."""
 
-        def __init__(self) -> None:
-            self._inner = _create_exporter()
-
         def export(self, spans: Sequence[Any]) -> Any:
-            return self._inner.export([remove_text(span) for span in spans])
+            return exporter.export([remove_text(span) for span in spans])
 
         def shutdown(self) -> None:
-            self._inner.shutdown()
+            exporter.shutdown()
 
         def force_flush(self, timeout_millis: int = 30_000) -> bool:
-            return bool(self._inner.force_flush(timeout_millis))
+            return bool(exporter.force_flush(timeout_millis))
 
     return BatchSpanProcessor(TextFreeExporter())
 
