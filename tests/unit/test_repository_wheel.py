@@ -163,6 +163,10 @@ COMMANDS = {
     "dashboards -o /proc/boards": 1,
     "rules fleet.yaml -o rules": 1,
     "rules": 2,
+    "doctor": 3,
+    "doctor --cluster main": 2,
+    "doctor --check nothing": 2,
+    "doctor nowhere.yaml": 1,
     "cost": 2,
     "cost --prometheus nonsense": 2,
     "catalog gpus": 0,
@@ -181,7 +185,8 @@ COMMANDS = {
     "explain gateway.limits": 0,
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
-    "plan", "fit", "render", "lint", "up", "down", "rehearse", "catalog", "charts", "dashboards", "schema", "explain"
+    "plan", "fit", "render", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts", "dashboards", "schema",
+    "explain",
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

@@ -16,6 +16,7 @@ from rayhelm.cli import (
     cost,
     dashboards,
     discover,
+    doctor,
     down,
     fit,
     fleet_commands,
@@ -152,6 +153,7 @@ app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)
 app.command("down")(down.down_command)
 app.command("rehearse")(rehearse.rehearse_command)
+app.command("doctor")(doctor.doctor_command)
 app.command("catalog")(catalog.catalog_command)
 app.command("charts")(charts.charts_command)
 app.command("dashboards")(dashboards.dashboards_command)

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 __all__ = [
+    "API_SERVICES",
     "CERTIFICATES",
     "CONFIG_MAPS",
     "CUSTOM_RESOURCE_DEFINITIONS",
@@ -11,6 +12,7 @@ __all__ = [
     "EVENTS",
     "HORIZONTAL_POD_AUTOSCALERS",
     "JOBS",
+    "LIMIT_RANGES",
     "NAMESPACES",
     "NODES",
     "PERSISTENT_VOLUME_CLAIMS",
@@ -18,6 +20,7 @@ __all__ = [
     "POD_DISRUPTION_BUDGETS",
     "RAY_CLUSTERS",
     "RAY_SERVICES",
+    "RENDERED",
     "RESOURCE_QUOTAS",
     "SCALED_OBJECTS",
     "SECRETS",
@@ -60,6 +63,8 @@ PODS = Kind("Pod", "", "v1", "pods")
 SERVICES = Kind("Service", "", "v1", "services")
 CONFIG_MAPS = Kind("ConfigMap", "", "v1", "configmaps")
 SECRETS = Kind("Secret", "", "v1", "secrets")
+LIMIT_RANGES = Kind("LimitRange", "", "v1", "limitranges")
+API_SERVICES = Kind("APIService", "apiregistration.k8s.io", "v1", "apiservices", is_namespaced=False)
 EVENTS = Kind("Event", "", "v1", "events")
 RESOURCE_QUOTAS = Kind("ResourceQuota", "", "v1", "resourcequotas")
 PERSISTENT_VOLUME_CLAIMS = Kind("PersistentVolumeClaim", "", "v1", "persistentvolumeclaims")
@@ -75,3 +80,46 @@ RAY_SERVICES = Kind("RayService", "ray.io", "v1", "rayservices")
 RAY_CLUSTERS = Kind("RayCluster", "ray.io", "v1", "rayclusters")
 SCALED_OBJECTS = Kind("ScaledObject", "keda.sh", "v1alpha1", "scaledobjects")
 CERTIFICATES = Kind("Certificate", "cert-manager.io", "v1", "certificates")
+
+_NETWORK_POLICIES = Kind("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies")
+_ROLES = Kind("Role", "rbac.authorization.k8s.io", "v1", "roles")
+_ROLE_BINDINGS = Kind("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings")
+_ADMISSION = "admissionregistration.k8s.io"
+RENDERED = (
+    NAMESPACES,
+    SERVICES,
+    CONFIG_MAPS,
+    RESOURCE_QUOTAS,
+    LIMIT_RANGES,
+    PERSISTENT_VOLUME_CLAIMS,
+    Kind("ServiceAccount", "", "v1", "serviceaccounts"),
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    POD_DISRUPTION_BUDGETS,
+    _NETWORK_POLICIES,
+    _ROLES,
+    _ROLE_BINDINGS,
+    Kind("Ingress", "networking.k8s.io", "v1", "ingresses"),
+    Kind("HTTPRoute", "gateway.networking.k8s.io", "v1", "httproutes"),
+    Kind("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", is_namespaced=False),
+    Kind("RuntimeClass", "node.k8s.io", "v1", "runtimeclasses", is_namespaced=False),
+    Kind("ValidatingAdmissionPolicy", _ADMISSION, "v1", "validatingadmissionpolicies", is_namespaced=False),
+    Kind(
+        "ValidatingAdmissionPolicyBinding", _ADMISSION, "v1", "validatingadmissionpolicybindings", is_namespaced=False
+    ),
+    Kind("PodMonitor", "monitoring.coreos.com", "v1", "podmonitors"),
+    Kind("ScrapeConfig", "monitoring.coreos.com", "v1alpha1", "scrapeconfigs"),
+    Kind("PrometheusRule", "monitoring.coreos.com", "v1", "prometheusrules"),
+    Kind("ClusterRole", "rbac.authorization.k8s.io", "v1", "clusterroles", is_namespaced=False),
+    Kind("ClusterRoleBinding", "rbac.authorization.k8s.io", "v1", "clusterrolebindings", is_namespaced=False),
+    API_SERVICES,
+    Kind("ExternalSecret", "external-secrets.io", "v1", "externalsecrets"),
+    Kind("LocalQueue", "kueue.x-k8s.io", "v1beta1", "localqueues"),
+    Kind("ClusterPolicy", "nvidia.com", "v1", "clusterpolicies", is_namespaced=False),
+    Kind("DeviceConfig", "amd.com", "v1alpha1", "deviceconfigs"),
+    Kind("GpuDevicePlugin", "deviceplugin.intel.com", "v1", "gpudeviceplugins", is_namespaced=False),
+    Kind("GrafanaDashboard", "grafana.integreatly.org", "v1beta1", "grafanadashboards"),
+    RAY_SERVICES,
+    SCALED_OBJECTS,
+)
+"""Kinds of the charts that `rayhelm doctor` compares with the cluster."""

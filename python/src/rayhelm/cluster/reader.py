@@ -166,5 +166,6 @@ def _find_reason(error: BaseException) -> str:
 def _how_to_choose() -> str:
     return (
         "kubectl config get-contexts    # choose one with --context NAME, or a file with $KUBECONFIG\n"
-        "# then check the connection with: kubectl version"
+        "# then check the connection with: kubectl version\n"
+        "# no kubeconfig yet: https://kubernetes.io/docs/tasks/access-application-cluster/configure-access-multiple-clusters"
     )

@@ -13,12 +13,16 @@ import httpx
 
 from rayhelm.errors import MissingError, UsageError
 
-__all__ = ["TOKEN_VARIABLE", "PrometheusClient", "Series", "open_client", "read_headers"]
+__all__ = ["TOKEN_VARIABLE", "PrometheusClient", "QueryError", "Series", "open_client", "read_headers"]
 
 TOKEN_VARIABLE = "RAYHELM_PROMETHEUS_TOKEN"
 """Environment variable with a bearer token. Not an option: other users of the computer can read command lines."""
 _TIMEOUT = httpx.Timeout(10, read=150)
 """Seconds. Prometheus itself ends a query after 2 minutes."""
+
+
+class QueryError(MissingError):
+    """Prometheus answers, and refuses a query."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,20 @@ class PrometheusClient:
             Series(found["metric"], {float(at): float(value) for at, value in found["values"]})
             for found in self._get_data("query_range", form)["result"]
         ]
+
+    def query(self, query: str) -> list[dict[str, str]]:
+        """Return the labels of the series that a query has now. Raises QueryError if Prometheus refuses the query."""
+        answer = self._get_data("query", {"query": query})
+        return [dict(found["metric"]) for found in answer["result"]] if answer["resultType"] == "vector" else [{}]
+
+    def list_rules(self) -> list[dict[str, Any]]:
+        """Return all rules, each with its group, health and last error."""
+        groups = self._get_data("rules")["groups"]
+        return [{**rule, "group": group["name"]} for group in groups for rule in group["rules"]]
+
+    def list_targets(self) -> list[dict[str, Any]]:
+        """Return the targets that Prometheus scrapes now, each with its health and last error."""
+        return list(self._get_data("targets?state=active")["activeTargets"])
 
     def list_values(self, label: str) -> list[str]:
         """Return all values of a label; `__name__` for the names of metrics."""
@@ -81,7 +99,7 @@ class PrometheusClient:
         except ValueError:
             answer = None
         if isinstance(answer, dict) and answer.get("status") == "error":
-            raise MissingError(
+            raise QueryError(
                 f"{self.url} refuses a query: {answer.get('error', 'no reason')}",
                 "ask for less (--last 7d), or raise its limits: --query.timeout, --query.max-samples",
             )

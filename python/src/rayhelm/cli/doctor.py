@@ -1,0 +1,143 @@
+"""`rayhelm doctor`: check a live installation."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import Format, FormatOption, console, show_progress
+from rayhelm.errors import FleetError, UsageError
+
+if TYPE_CHECKING:
+    from rayhelm.doctor.finding import DoctorReport
+    from rayhelm.render.files import Rendered
+
+__all__ = ["doctor_command"]
+
+
+def doctor_command(
+    fleet: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="FLEET",
+            help="The fleet file: what the cluster should have. Without it, only the cluster itself is checked.",
+        ),
+    ] = None,
+    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(help="Name of this cluster in the fleet file, if the fleet has several.")
+    ] = "",
+    prometheus: Annotated[
+        str,
+        typer.Option(
+            metavar="URL", help="Prometheus, without /api/v1. With it, targets, rules and queries are checked too."
+        ),
+    ] = "",
+    header_file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="HTTP headers for Prometheus, `Name: value` in each line."),
+    ] = None,
+    check: Annotated[
+        list[str] | None, typer.Option(metavar="ID", help="Run only this check. Can be given several times.")
+    ] = None,
+    rbac: Annotated[
+        bool, typer.Option("--rbac", help="Print the rights that the checks need, as YAML, and end.")
+    ] = False,
+    format: FormatOption = Format.text,
+) -> None:
+    """Check a live installation: versions, kinds, conditions, quotas, autoscalers, keys, drift, nodes and metrics.
+
+    Reads only. Each finding has its evidence, its cause and a fix. Ends with 1 if there is a finding, and with 3 if no
+    cluster answers.
+    """
+    from rayhelm.cli.fleet_commands import fleet_file
+    from rayhelm.doctor.check import load_checks
+    from rayhelm.render.files import render_fleet
+
+    for name in check or []:
+        if name not in load_checks():
+            raise UsageError(f"there is no check `{name}`; the checks are: {', '.join(load_checks())}")
+    rendered = render_fleet(fleet_file(fleet)) if fleet else None
+    region = _choose_cluster(rendered, cluster)
+    if rbac:
+        from rayhelm.doctor.access import build_manifests
+
+        print(build_manifests(rendered, region))
+        return
+    with show_progress(format) as show:
+        report = _run(rendered, region, context, kubeconfig, prometheus, header_file, check, show)
+    if format is Format.json:
+        print(report.model_dump_json(indent=2))
+    else:
+        _print_report(report)
+    if report.findings:
+        raise typer.Exit(FleetError.exit_code)
+
+
+def _choose_cluster(rendered: "Rendered | None", wanted: str) -> str:
+    names = list(rendered.loaded.fleet.clusters) if rendered else []
+    if wanted and not rendered:
+        raise UsageError("`--cluster` names a cluster of a fleet file: rayhelm doctor FLEET --cluster NAME")
+    if wanted and wanted not in names:
+        raise UsageError(f"the fleet has no cluster `{wanted}`; it has: {', '.join(names)}")
+    if len(names) > 1 and not wanted:
+        raise UsageError(f"the fleet has several clusters; name this one: --cluster {' | '.join(names)}")
+    return wanted or (names[0] if names else "")
+
+
+def _run(
+    rendered: "Rendered | None",
+    region: str,
+    context: str,
+    kubeconfig: Path | None,
+    prometheus: str,
+    header_file: Path | None,
+    wanted: list[str] | None,
+    show: "object",
+) -> "DoctorReport":
+    from contextlib import ExitStack
+
+    from rayhelm.cluster.reader import connect
+    from rayhelm.cost.client import open_client, read_headers
+    from rayhelm.doctor.facts import Facts
+    from rayhelm.doctor.run import run_checks
+
+    assert callable(show)
+    with ExitStack() as stack:
+        client = stack.enter_context(open_client(prometheus, read_headers(header_file))) if prometheus else None
+        show("connecting to the cluster")
+        facts = Facts(connect(context, kubeconfig), rendered, region, client)
+        return run_checks(facts, show, wanted)
+
+
+def _print_report(report: "DoctorReport") -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    out = console()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"cluster {report.cluster}", title_justify="left")
+    for column in ("check", "", "result"):
+        table.add_column(column, overflow="fold")
+    colors = {"ok": "green", "findings": "red", "skipped": "dim", "not checked": "yellow"}
+    for result in report.checks:
+        count = sum(finding.check == result.id for finding in report.findings)
+        word = f"{count} finding{'s' if count > 1 else ''}" if result.state == "findings" else result.state.value
+        why = f": {result.why}" if result.state == "skipped" else ""
+        color = colors[result.state.value]
+        table.add_row(result.id, escape(result.title), f"[{color}]{word}[/{color}]{escape(why)}")
+    out.print(table)
+    for finding in report.findings:
+        color = "red" if finding.severity == "critical" else "yellow"
+        out.print(f"[{color}]{finding.severity}[/{color}]  [bold]{escape(finding.object)}[/bold]  ({finding.check})")
+        out.print(f"  evidence: {escape(finding.evidence)}", soft_wrap=True)
+        out.print(f"  cause: {escape(finding.cause)}", soft_wrap=True)
+        out.print("  fix:", soft_wrap=True)
+        for line in finding.fix.splitlines():
+            out.print(f"    {escape(line)}", soft_wrap=True)
+        out.print()
+    total = len(report.findings)
+    out.print("no findings" if not total else f"{total} finding{'s' if total > 1 else ''}")

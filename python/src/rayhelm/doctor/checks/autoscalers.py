@@ -1,0 +1,195 @@
+"""Every HPA and ScaledObject has a target that can scale, and a series to scale by."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayhelm.cluster.kinds import (
+    API_SERVICES,
+    DEPLOYMENTS,
+    HORIZONTAL_POD_AUTOSCALERS,
+    SCALED_OBJECTS,
+)
+from rayhelm.cluster.reader import AbsentError
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts, Object, find_condition, namespace_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Plant
+
+_APIS = {
+    "Resource": ("metrics.k8s.io/v1beta1", "metrics-server"),
+    "ContainerResource": ("metrics.k8s.io/v1beta1", "metrics-server"),
+    "Pods": ("custom.metrics.k8s.io/v1beta1", "the Prometheus adapter"),
+    "Object": ("custom.metrics.k8s.io/v1beta1", "the Prometheus adapter"),
+    "External": ("external.metrics.k8s.io/v1beta1", "the Prometheus adapter or KEDA"),
+}
+"""API group that serves a type of metric, and what installs it."""
+_SCALABLE = {"Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"}
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for scaler in facts.get_all(HORIZONTAL_POD_AUTOSCALERS, facts.namespaces):
+        yield from _find_bad_target(scaler, scaler["spec"]["scaleTargetRef"], facts)
+        yield from _find_bad_metrics(scaler, facts)
+    for scaler in facts.get_all(SCALED_OBJECTS, facts.namespaces):
+        reference = {"kind": "Deployment", **scaler["spec"].get("scaleTargetRef", {})}
+        yield from _find_bad_target(scaler, reference, facts)
+        yield from _find_keda_problem(scaler)
+
+
+def _find_bad_target(scaler: Object, target: dict[str, Any], facts: Facts) -> Iterator[Finding]:
+    kind, name, namespace = target["kind"], target["name"], namespace_of(scaler)
+    if kind.startswith("Ray"):
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"its target is {kind} {name}",
+            cause="no kind of KubeRay has a scale subresource, so this autoscaler can never scale it",
+            fix=f"kubectl delete {_resource(scaler)} {scaler['metadata']['name']} -n {namespace}"
+            "    # Ray Serve scales replicas, and Ray's autoscaler scales workers: `replicas` of the model",
+        )
+    elif kind == "Deployment" and not facts.find(DEPLOYMENTS, namespace, name):
+        there = [item["metadata"]["name"] for item in facts.get_all(DEPLOYMENTS, {namespace})]
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"its target Deployment {name} does not exist; there are: {', '.join(there) or 'none'}",
+            cause="the autoscaler scales nothing",
+            fix=f"kubectl delete {_resource(scaler)} {scaler['metadata']['name']} -n {namespace}    # or correct its"
+            " scaleTargetRef",
+        )
+
+
+def _find_bad_metrics(scaler: Object, facts: Facts) -> Iterator[Finding]:
+    types = {metric["type"] for metric in scaler["spec"].get("metrics") or []}
+    for kind in sorted(types & set(_APIS)):
+        group, source = _APIS[kind]
+        if _is_served(group, facts):
+            continue
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"it scales by a metric of type {kind}, and the API server has no {group}",
+            cause=f"the autoscaler has no series: {source} is not installed, or its APIService is not available",
+            fix=f"kubectl get apiservice v1beta1.{group.partition('/')[0]} -o yaml    # its condition Available says"
+            " why",
+        )
+        return
+    active = find_condition(scaler, "ScalingActive")
+    if active.get("status") == "False" and active.get("reason") != "ScalingDisabled":
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"ScalingActive is False: {active.get('reason', '')} {active.get('message', '')}"[:400],
+            cause="the autoscaler has no value of its metric, so the number of pods does not change",
+            fix=f"kubectl describe hpa {scaler['metadata']['name']} -n {namespace_of(scaler)}",
+        )
+
+
+def _find_keda_problem(scaler: Object) -> Iterator[Finding]:
+    name, namespace = scaler["metadata"]["name"], namespace_of(scaler)
+    ready = find_condition(scaler, "Ready")
+    if ready.get("status") == "False":
+        yield Finding(
+            object=name_object(scaler),
+            evidence=f"Ready is False: {ready.get('reason', '')} {ready.get('message', '')}"[:400],
+            cause="KEDA cannot read a trigger, or the target does not exist",
+            fix=f"kubectl describe scaledobject {name} -n {namespace}; kubectl logs -n keda deploy/keda-operator"
+            " --tail=50",
+        )
+    elif not scaler.get("status"):
+        yield Finding(
+            object=name_object(scaler),
+            evidence="it has no status",
+            cause="the KEDA operator has not seen it: the operator does not run, or does not watch this namespace",
+            fix="kubectl get deployments -A -l app.kubernetes.io/name=keda-operator",
+        )
+
+
+def _is_served(group: str, facts: Facts) -> bool:
+    try:
+        facts.reader.get_path(f"/apis/{group}")
+    except AbsentError:
+        return False
+    name = f"{group.partition('/')[2]}.{group.partition('/')[0]}"
+    found = next((item for item in facts.get_all(API_SERVICES) if item["metadata"]["name"] == name), None)
+    return found is None or find_condition(found, "Available").get("status") != "False"
+
+
+def _resource(scaler: Object) -> str:
+    return "hpa" if scaler["kind"] == "HorizontalPodAutoscaler" else "scaledobject"
+
+
+def _hpa(name: str, target: Object, metric: Object) -> Object:
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": "gateway"},
+        "spec": {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 2, "metrics": [metric]},
+    }
+
+
+_CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 60}}}
+_EXTERNAL = {
+    "type": "External",
+    "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}},
+}
+
+
+def _deployment(name: str) -> Object:
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+
+
+CHECK = Check(
+    title="autoscalers, their targets and their series",
+    severity=Severity.critical,
+    find=_find,
+    reads=(HORIZONTAL_POD_AUTOSCALERS, SCALED_OBJECTS, DEPLOYMENTS, API_SERVICES),
+    plants=(
+        Plant(
+            "An HPA's target does not exist",
+            "Deployment gone does not exist; there are: .*gateway",
+            "HorizontalPodAutoscaler gateway/planted-gone",
+            create=(_hpa("planted-gone", _deployment("gone"), _CPU),),
+        ),
+        Plant(
+            "An HPA scales by a metric that nothing serves",
+            r"type External, and the API server has no external\.metrics\.k8s\.io",
+            "HorizontalPodAutoscaler gateway/planted-series",
+            create=(_hpa("planted-series", _deployment("gateway"), _EXTERNAL),),
+        ),
+        Plant(
+            "An HPA's target is a RayCluster",
+            "no kind of KubeRay has a scale subresource",
+            "HorizontalPodAutoscaler gateway/planted-ray",
+            create=(_hpa("planted-ray", {"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": "one"}, _CPU),),
+        ),
+        Plant(
+            "A ScaledObject's target does not exist",
+            "Deployment gone does not exist",
+            "ScaledObject gateway/planted",
+            create=(
+                {
+                    "apiVersion": "keda.sh/v1alpha1",
+                    "kind": "ScaledObject",
+                    "metadata": {"name": "planted", "namespace": "gateway"},
+                    "spec": {
+                        "scaleTargetRef": {"name": "gone"},
+                        "triggers": [{"type": "cron", "metadata": {}}],
+                    },
+                },
+            ),
+        ),
+        Plant(
+            "The KEDA operator does not run",
+            "the KEDA operator has not seen it",
+            "ScaledObject gateway/planted",
+            create=(
+                {
+                    "apiVersion": "keda.sh/v1alpha1",
+                    "kind": "ScaledObject",
+                    "metadata": {"name": "planted", "namespace": "gateway"},
+                    "spec": {
+                        "scaleTargetRef": {"name": "gone"},
+                        "triggers": [{"type": "cron", "metadata": {}}],
+                    },
+                },
+            ),
+        ),
+    ),
+)

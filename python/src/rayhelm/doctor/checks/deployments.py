@@ -1,0 +1,125 @@
+"""Every Deployment of the charts, and each in their namespaces, has its pods; a pod that has not says why."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayhelm.cluster.kinds import DEPLOYMENTS, PODS
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Plant
+from rayhelm.doctor.pods import PodProblem, find_pod_problem, is_selected
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for deployment in facts.get_all(DEPLOYMENTS, facts.namespaces):
+        wanted = deployment["spec"].get("replicas", 1)
+        available = deployment.get("status", {}).get("availableReplicas", 0)
+        pods = facts.get_all(PODS, {namespace_of(deployment)})
+        mine = [pod for pod in pods if is_selected(deployment["spec"]["selector"], labels_of(pod))]
+        problems = [problem for pod in mine if (problem := find_pod_problem(pod))]
+        progress, failure = find_condition(deployment, "Progressing"), find_condition(deployment, "ReplicaFailure")
+        is_stuck = progress.get("reason") == "ProgressDeadlineExceeded" or failure.get("status") == "True"
+        if (available >= wanted and not is_stuck) or not (problems or is_stuck):
+            continue
+        found = problems[0] if problems else None
+        name, namespace = deployment["metadata"]["name"], namespace_of(deployment)
+        yield Finding(
+            object=name_object(deployment),
+            evidence=f"{available} of {wanted} replicas are available; {found.evidence if found else ''}"
+            f" {failure.get('message', '') if is_stuck else ''}".strip("; ")[:500],
+            cause=_choose_cause(found, failure),
+            severity=Severity.warning if available else None,
+            fix=found.fix if found else f"kubectl describe deployment {name} -n {namespace}",
+        )
+
+
+def _choose_cause(found: PodProblem | None, failure: Object) -> str:
+    if found:
+        return found.cause
+    if failure.get("status") == "True":
+        return "the API server refuses its pods: Pod Security, a quota or an admission policy; the evidence has its"
+        " words"
+    return "the rollout does not end, and no pod reports an error"
+
+
+def _deployment(name: str, **more: Any) -> Object:
+    container = {"name": "one", "image": "registry.example/one:1", **more}
+    spec = {"containers": [container], "nodeSelector": {"planted": "nowhere"}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "gateway"},
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {"metadata": {"labels": {"app": name}}, "spec": spec},
+        },
+    }
+
+
+_RESTRICTED = {
+    "securityContext": {
+        "allowPrivilegeEscalation": False,
+        "runAsNonRoot": True,
+        "capabilities": {"drop": ["ALL"]},
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+}
+
+
+def _pod(name: str, status: Object) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "gateway", "labels": {"app": "planted"}},
+        "spec": {
+            "nodeSelector": {"planted": "nowhere"},
+            "containers": [{"name": "one", "image": "registry.example/one:1"}],
+        },
+        "status": status,
+    }
+
+
+def _waiting(reason: str) -> Object:
+    return {"containerStatuses": [{"name": "one", "state": {"waiting": {"reason": reason, "message": "why"}}}]}
+
+
+CHECK = Check(
+    title="Deployments and their pods",
+    severity=Severity.critical,
+    find=_find,
+    reads=(DEPLOYMENTS, PODS),
+    plants=(
+        Plant(
+            "A Deployment's pod fits no node",
+            "Unschedulable.*no node has what the pod asks for",
+            "Deployment gateway/planted",
+            create=(_deployment("planted", **_RESTRICTED),),
+            eventually=True,
+            is_only_real=True,
+        ),
+        Plant(
+            "Pod Security refuses the pods of a Deployment",
+            "violates PodSecurity.*the API server refuses its pods",
+            "Deployment gateway/planted-refused",
+            create=(_deployment("planted-refused"),),
+            eventually=True,
+            is_only_real=True,
+        ),
+        *(
+            Plant(
+                f"A pod waits with {reason}",
+                found,
+                "Deployment gateway/planted",
+                create=(_deployment("planted"), _pod("planted-one", _waiting(reason))),
+                is_only_recorded=True,
+            )
+            for reason, found in (
+                ("ImagePullBackOff", "cannot pull the image"),
+                ("CreateContainerConfigError", "a Secret, a ConfigMap or a key"),
+                ("CrashLoopBackOff", "starts and ends again"),
+            )
+        ),
+    ),
+)

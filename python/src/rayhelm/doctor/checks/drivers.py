@@ -1,0 +1,86 @@
+"""The driver of each node runs the CUDA of the Ray image, and all Ray pods of a cluster have one Ray version."""
+
+import re
+from collections.abc import Iterator
+
+from rayhelm.cluster.kinds import NODES, RAY_CLUSTERS
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts, Object, labels_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Change, Plant
+
+_LEAST_DRIVER = {11: 450, 12: 525, 13: 580}
+"""Major version of the driver for Linux that each major version of CUDA needs: NVIDIA, CUDA Compatibility, table 1."""
+_CUDA = re.compile(r"-cu(\d{2})\d")
+_RAY = re.compile(r"^(\d+\.\d+\.\d+)")
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    images: set[str] = set()
+    for cluster in facts.get_all(RAY_CLUSTERS):
+        mine = _list_images(cluster)
+        images |= set(mine.values())
+        yield from _find_ray_versions(cluster, mine)
+    needed = max((int(found[1]) for image in images if (found := _CUDA.search(image))), default=0)
+    least = _LEAST_DRIVER.get(needed)
+    for node in facts.get_all(NODES):
+        driver = labels_of(node).get("nvidia.com/cuda.driver-version.major") or labels_of(node).get(
+            "nvidia.com/cuda.driver.major", ""
+        )
+        if least and driver.isdigit() and int(driver) < least:
+            yield Finding(
+                object=name_object(node),
+                evidence=f"driver {driver}; the image has CUDA {needed}, which needs {least}",
+                cause="the driver is too old for the CUDA of the Ray image: engines on this node fail when they start",
+                fix="helm upgrade gpu-operator nvidia/gpu-operator -n gpu-operator --reuse-values --set"
+                " driver.version=VERSION"
+                f"    # {least} or newer; without the operator's driver: in the image of the node",
+            )
+
+
+def _find_ray_versions(cluster: Object, images: dict[str, str]) -> Iterator[Finding]:
+    wanted = cluster["spec"].get("rayVersion", "")
+    for group, image in images.items():
+        tag = image.partition("@")[0].rpartition(":")[2]
+        found = _RAY.match(tag)
+        if wanted and found and found[1] != wanted:
+            yield Finding(
+                object=name_object(cluster),
+                evidence=f"rayVersion is {wanted}; the image of group {group} is {image}",
+                cause="all pods of a RayCluster need one version of Ray: workers of another version cannot join",
+                fix=f"kubectl get rayservice -n {cluster['metadata']['namespace']} -o yaml    # then correct"
+                " `clusters.NAME.image` in the fleet file, and render",
+            )
+
+
+def _list_images(cluster: Object) -> dict[str, str]:
+    spec = cluster["spec"]
+    templates = {"head": spec["headGroupSpec"]["template"]} | {
+        group["groupName"]: group["template"] for group in spec.get("workerGroupSpecs") or []
+    }
+    return {name: template["spec"]["containers"][0].get("image", "") for name, template in templates.items()}
+
+
+CHECK = Check(
+    title="drivers and Ray versions",
+    severity=Severity.critical,
+    find=_find,
+    reads=(NODES, RAY_CLUSTERS),
+    plants=(
+        Plant(
+            "A driver is too old for the CUDA of the image",
+            "driver 535; the image has CUDA 13, which needs 580",
+            "Node a4000",
+            change=(
+                Change(NODES, "a4000", "", {"metadata": {"labels": {"nvidia.com/cuda.driver-version.major": "535"}}}),
+            ),
+        ),
+        Plant(
+            "The pods of a RayCluster have two versions of Ray",
+            "rayVersion is 2.59.0; the image of group head",
+            "RayCluster lab/*",
+            change=(Change(RAY_CLUSTERS, "*", "lab", {"spec": {"rayVersion": "2.59.0"}}),),
+            is_only_recorded=True,
+        ),
+    ),
+)

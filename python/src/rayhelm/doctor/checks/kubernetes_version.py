@@ -1,0 +1,34 @@
+"""The API server has a version that rayhelm is tested with, and the one that the fleet file names."""
+
+from collections.abc import Iterator
+
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts
+from rayhelm.doctor.finding import Finding, Severity
+from rayhelm.versions import versions
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    told = facts.reader.get_path("/version")
+    version = f"{told['major']}.{told['minor'].rstrip('+')}"
+    supported = versions().kubernetes.supported
+    if version not in supported:
+        yield Finding(
+            object="API server",
+            evidence=f"version {version}; tested: {', '.join(supported)}",
+            cause="rayhelm was not tested with this version of Kubernetes",
+            fix="kubectl version    # then upgrade the control plane, or rayhelm",
+        )
+    if not facts.rendered:
+        return
+    planned = facts.rendered.loaded.fleet.clusters[facts.region].kubernetes
+    if planned != version:
+        yield Finding(
+            object="API server",
+            evidence=f"version {version}; the fleet file says {planned}",
+            cause="the manifests were rendered for another version, so fields can be missing or too new",
+            fix=f"clusters:\n  {facts.region}: {{kubernetes: '{version}'}}",
+        )
+
+
+CHECK = Check(title="version of Kubernetes", severity=Severity.warning, find=_find)

@@ -1,0 +1,183 @@
+"""The nodes of each pool are there, Ready, offer their GPUs, and are alike: driver, CUDA, kubelet and RDMA."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from rayhelm.cluster.kinds import NODES
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Change, Plant
+
+_ALIKE = {
+    "nvidia.com/cuda.driver-version.full": "driver",
+    "nvidia.com/cuda.runtime-version.full": "CUDA that the driver supports",
+    "nvidia.com/mig.strategy": "MIG strategy",
+    "nvidia.com/gpu.sharing-strategy": "GPU sharing",
+    "feature.node.kubernetes.io/pci-15b3.present": "RDMA device (Mellanox)",
+    "beta.amd.com/gpu.driver-version": "AMD driver",
+}
+"""Labels of feature discovery that the nodes of one pool should share; a node without the label is not compared."""
+_PRODUCT = "nvidia.com/gpu.product"
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    nodes = facts.get_all(NODES)
+    for node in nodes:
+        yield from _find_node_problem(node)
+    pools = _group(nodes, facts)
+    for pool, members in pools.items():
+        yield from _find_differences(pool, members)
+    yield from _find_missing_nodes(pools, facts)
+
+
+def _find_node_problem(node: Object) -> Iterator[Finding]:
+    name, allocatable = node["metadata"]["name"], node.get("status", {}).get("allocatable") or {}
+    has_gpu_label = labels_of(node).get("nvidia.com/gpu.present") == "true"
+    ready = find_condition(node, "Ready")
+    if ready.get("status") != "True" and (has_gpu_label or _gpus(node)):
+        yield Finding(
+            object=name_object(node),
+            evidence=f"Ready is {ready.get('status', 'not set')}: {ready.get('message', '')}"[:300].rstrip(": "),
+            cause="the kubelet of this node with GPUs does not report, so its pods are moved or wait",
+            fix=f"kubectl describe node {name}",
+        )
+    elif has_gpu_label and not any(_is_gpu(key) and int(value) > 0 for key, value in allocatable.items()):
+        yield Finding(
+            object=name_object(node),
+            evidence=f"label nvidia.com/gpu.present is true, and allocatable has no GPU ({_PRODUCT}:"
+            f" {labels_of(node).get(_PRODUCT, 'not set')})",
+            cause="the device plugin does not run on this node, or the driver does not load: no pod gets its GPUs",
+            fix=f"kubectl get pods -n gpu-operator --field-selector spec.nodeName={name}",
+        )
+
+
+def _find_differences(pool: str, members: list[Object]) -> Iterator[Finding]:
+    for label, what in _ALIKE.items():
+        by_value: dict[str, list[str]] = defaultdict(list)
+        for node in members:
+            if value := labels_of(node).get(label):
+                by_value[value].append(node["metadata"]["name"])
+        if len(by_value) > 1:
+            parts = [f"{value} on {', '.join(sorted(names)[:4])}" for value, names in sorted(by_value.items())]
+            fewest = sorted(min(by_value.values(), key=lambda names: len(list(names))))
+            yield Finding(
+                object=f"pool {pool}",
+                evidence=f"{label}: {'; '.join(parts)}",
+                cause=f"the nodes of the pool differ in their {what}: a model runs on one and fails on the other, and"
+                " one"
+                " that spans nodes can hang",
+                fix=f"kubectl cordon {fewest[0]}    # upgrade it to the version of the others, then: kubectl uncordon",
+            )
+
+
+def _find_missing_nodes(pools: dict[str, list[Object]], facts: Facts) -> Iterator[Finding]:
+    if not facts.rendered:
+        return
+    for name, pool in facts.rendered.loaded.fleet.pools.items():
+        wanted = len(pool.hosts) or pool.nodes or 1
+        found = pools.get(name, [])
+        if pool.cluster == facts.region and len(found) < wanted and not pool.spot:
+            yield Finding(
+                object=f"pool {name}",
+                evidence=f"{len(found)} of {wanted} nodes have its labels:"
+                f" {', '.join(sorted(node['metadata']['name'] for node in found)) or 'none'}",
+                cause="the plan places models on nodes that are not in the cluster, or that have other labels",
+                fix=f"kubectl get nodes -L {_PRODUCT},kubernetes.io/hostname    # add or label the nodes, or correct"
+                f" pools.{name} in the fleet file",
+            )
+
+
+def _group(nodes: list[Object], facts: Facts) -> dict[str, list[Object]]:
+    """Nodes by pool of the fleet; without a fleet, by GPU."""
+    if not facts.rendered:
+        groups: dict[str, list[Object]] = defaultdict(list)
+        for node in nodes:
+            if product := labels_of(node).get(_PRODUCT):
+                groups[product].append(node)
+        return groups
+    return {
+        name: [node for node in nodes if _matches(node, selectors)] for name, selectors in _selectors(facts).items()
+    }
+
+
+def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
+    """Node labels of each host of each pool, as the pods select them."""
+    from rayhelm.catalog import load_catalog
+
+    known, found = load_catalog(), {}
+    assert facts.rendered
+    for name, pool in facts.rendered.loaded.fleet.pools.items():
+        if pool.cluster != facts.region:
+            continue
+        kinds = [(host.gpu, host.node_selector) for host in pool.hosts] or [(pool.gpu or "", {})]
+        found[name] = [
+            {**({_PRODUCT: label} if (label := known.gpu(gpu).product_label) else {}), **pool.node_selector, **own}
+            for gpu, own in kinds
+        ]
+    return found
+
+
+def _matches(node: Object, selectors: list[dict[str, str]]) -> bool:
+    labels = labels_of(node)
+    # Time-sliced GPUs have a suffix, unless their resource is renamed.
+    labels = {**labels, _PRODUCT: labels.get(_PRODUCT, "").removesuffix("-SHARED")}
+    return any(selector and selector.items() <= labels.items() for selector in selectors)
+
+
+def _gpus(node: Object) -> int:
+    return sum(int(value) for key, value in (node.get("status", {}).get("capacity") or {}).items() if _is_gpu(key))
+
+
+def _is_gpu(resource: str) -> bool:
+    return resource.endswith(("/gpu", "/gpu.shared")) or "/mig-" in resource or resource.startswith("gpu.intel.com/")
+
+
+def _label(node: str, key: str, value: str) -> Change:
+    return Change(NODES, node, "", {"metadata": {"labels": {key: value}}})
+
+
+CHECK = Check(
+    title="nodes, GPUs and drivers",
+    severity=Severity.critical,
+    find=_find,
+    reads=(NODES,),
+    plants=(
+        Plant(
+            "Two nodes of a pool have different drivers",
+            r"driver-version\.full: 570\.86\.15 on a4000; 580\.65\.06 on a5000",
+            "pool lab",
+            change=(
+                _label("a4000", "nvidia.com/cuda.driver-version.full", "570.86.15"),
+                _label("a5000", "nvidia.com/cuda.driver-version.full", "580.65.06"),
+            ),
+        ),
+        Plant(
+            "A node with GPUs offers none",
+            "allocatable has no GPU",
+            "Node a5000",
+            change=(Change(NODES, "a5000", "", {"status": {"allocatable": {"nvidia.com/gpu": "0"}}}, is_status=True),),
+        ),
+        Plant(
+            "A node with GPUs is not Ready",
+            "Ready is not set",
+            "Node planted",
+            create=(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Node",
+                    "metadata": {"name": "planted", "labels": {"nvidia.com/gpu.present": "true"}},
+                    "spec": {"unschedulable": True},
+                },
+            ),
+            is_only_recorded=True,
+        ),
+        Plant(
+            "A pool has fewer nodes than the plan",
+            "1 of 2 nodes have its labels: a5000",
+            "pool lab",
+            change=(_label("a4000", _PRODUCT, "NVIDIA-RTX-4000"),),
+            is_only_recorded=True,
+        ),
+    ),
+)

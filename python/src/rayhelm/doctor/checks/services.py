@@ -1,0 +1,64 @@
+"""Every Service of the charts, and the one of each RayService, leads to a pod."""
+
+from collections.abc import Iterator
+
+from rayhelm.cluster.kinds import ENDPOINT_SLICES, SERVICES
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Plant
+
+_START_S = 900
+"""Seconds after which a Service without endpoints is not one of an installation that starts."""
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    ready: set[tuple[str, str]] = set()
+    for item in facts.get_all(ENDPOINT_SLICES, facts.namespaces):
+        if any((each.get("conditions") or {}).get("ready") is not False for each in item.get("endpoints") or []):
+            ready.add((namespace_of(item), labels_of(item).get("kubernetes.io/service-name", "")))
+    for service in facts.get_all(SERVICES, facts.namespaces):
+        name, namespace = service["metadata"]["name"], namespace_of(service)
+        selector = service["spec"].get("selector")
+        is_young = facts.age_s(service["metadata"]["creationTimestamp"]) < _START_S
+        if not _is_ours(service) or not selector or (namespace, name) in ready or (is_young and _is_of_ray(service)):
+            continue
+        labels = ",".join(f"{key}={value}" for key, value in selector.items())
+        yield Finding(
+            object=name_object(service),
+            evidence="no ready endpoint",
+            cause="no pod with the labels of its selector is ready, so every connection is refused",
+            fix=f"kubectl get pods -n {namespace} -l '{labels}'",
+        )
+
+
+def _is_ours(service: Object) -> bool:
+    return labels_of(service).get(PART_OF[0]) == PART_OF[1] or _is_of_ray(service)
+
+
+def _is_of_ray(service: Object) -> bool:
+    """The Service for requests; those of heads follow their RayCluster."""
+    return labels_of(service).get("ray.io/serve") is not None or service["metadata"]["name"].endswith("-serve-svc")
+
+
+CHECK = Check(
+    title="Services",
+    severity=Severity.critical,
+    find=_find,
+    reads=(SERVICES, ENDPOINT_SLICES),
+    plants=(
+        Plant(
+            "A Service selects no pod",
+            "no ready endpoint",
+            "Service gateway/planted",
+            create=(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "metadata": {"name": "planted", "namespace": "gateway", "labels": dict([PART_OF])},
+                    "spec": {"selector": {"app": "nothing"}, "ports": [{"port": 80}]},
+                },
+            ),
+        ),
+    ),
+)

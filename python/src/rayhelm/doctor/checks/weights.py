@@ -1,0 +1,123 @@
+"""The weights are there: no download Job failed or hangs, and every claim is bound."""
+
+from collections.abc import Iterator
+
+from rayhelm.cluster.kinds import JOBS, PERSISTENT_VOLUME_CLAIMS
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import PART_OF, Facts, Object, find_condition, labels_of, namespace_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Plant
+
+_LONG_S = 4 * 3600
+_BIND_S = 300
+"""Seconds after which a claim that is not bound is stuck; a driver creates a volume in a minute or two."""
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    for job in facts.get_all(JOBS, facts.namespaces):
+        name, namespace = job["metadata"]["name"], namespace_of(job)
+        failed, done = find_condition(job, "Failed"), find_condition(job, "Complete")
+        is_download = job["spec"]["template"]["metadata"].get("labels", {}).get("rayhelm.dev/role") == "download"
+        if failed.get("status") == "True" and (is_download or labels_of(job).get(PART_OF[0]) == PART_OF[1]):
+            yield Finding(
+                object=name_object(job),
+                evidence=f"Failed: {failed.get('reason', '')} {failed.get('message', '')}".strip(),
+                cause="the weights were not downloaded, so new workers wait for them forever: the hub refused the"
+                " token, the"
+                " network policy blocks the hub, or the volume is full"
+                if is_download
+                else "the Job gave up",
+                fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50"
+                f"    # then: kubectl delete job {name} -n {namespace}, and apply the release again",
+            )
+        elif (
+            is_download and done.get("status") != "True" and facts.age_s(job["metadata"]["creationTimestamp"]) > _LONG_S
+        ):
+            yield Finding(
+                object=name_object(job),
+                evidence=f"created {facts.age_s(job['metadata']['creationTimestamp']) / 3600:.0f} hours ago, not"
+                " complete",
+                cause="the download of the weights hangs or is very slow",
+                severity=Severity.warning,
+                fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50",
+            )
+    for claim in facts.get_all(PERSISTENT_VOLUME_CLAIMS, facts.namespaces):
+        yield from _find_unbound(claim, facts)
+
+
+def _find_unbound(claim: Object, facts: Facts) -> Iterator[Finding]:
+    phase = claim.get("status", {}).get("phase", "Pending")
+    if phase == "Bound" or (phase == "Pending" and facts.age_s(claim["metadata"]["creationTimestamp"]) < _BIND_S):
+        return
+    yield Finding(
+        object=name_object(claim),
+        evidence=f"phase {phase}, StorageClass {claim['spec'].get('storageClassName') or 'default'}, access"
+        f" {','.join(claim['spec'].get('accessModes', []))}",
+        cause="no volume is bound to the claim: the StorageClass does not exist or its driver cannot create such a"
+        " volume,"
+        " and pods that mount it wait"
+        if phase == "Pending"
+        else "the volume behind the claim is gone",
+        fix=f"kubectl describe pvc {claim['metadata']['name']} -n {namespace_of(claim)}; kubectl get storageclass",
+    )
+
+
+_JOB: Object = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "planted-weights", "namespace": "lab"},
+    "spec": {
+        # No controller of the cluster touches it.
+        "managedBy": "rayhelm.dev/planted",
+        "template": {
+            "metadata": {"labels": {"rayhelm.dev/role": "download"}},
+            "spec": {
+                "restartPolicy": "Never",
+                "containers": [{"name": "download", "image": "rayproject/ray-llm:2.60.0-py312-cu130"}],
+            },
+        },
+    },
+    "status": {
+        "failed": 7,
+        "startTime": "2026-01-01T00:00:00Z",
+        "conditions": [
+            {
+                "type": kind,
+                "status": "True",
+                "reason": "BackoffLimitExceeded",
+                "message": "Job has reached the specified backoff limit",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+            for kind in ("FailureTarget", "Failed")
+        ],
+    },
+}
+
+CHECK = Check(
+    title="weights",
+    severity=Severity.critical,
+    find=_find,
+    reads=(JOBS, PERSISTENT_VOLUME_CLAIMS),
+    plants=(
+        Plant("A download of weights failed", "BackoffLimitExceeded", "Job lab/planted-weights", create=(_JOB,)),
+        Plant(
+            "A claim has a StorageClass that does not exist",
+            "phase Pending, StorageClass absent",
+            "PersistentVolumeClaim lab/planted",
+            create=(
+                {
+                    "apiVersion": "v1",
+                    "kind": "PersistentVolumeClaim",
+                    "metadata": {"name": "planted", "namespace": "lab", "creationTimestamp": "2026-01-01T00:00:00Z"},
+                    "spec": {
+                        "storageClassName": "absent",
+                        "accessModes": ["ReadWriteMany"],
+                        "resources": {"requests": {"storage": "1Gi"}},
+                    },
+                    "status": {"phase": "Pending"},
+                },
+            ),
+            is_only_recorded=True,
+        ),
+    ),
+)

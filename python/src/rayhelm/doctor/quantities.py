@@ -1,0 +1,29 @@
+"""Quantities of Kubernetes as numbers."""
+
+from decimal import Decimal, InvalidOperation
+
+__all__ = ["are_equal_quantities", "parse_quantity"]
+
+_SUFFIXES = {"n": "1e-9", "u": "1e-6", "m": "1e-3", "k": "1e3", "M": "1e6", "G": "1e9", "T": "1e12", "P": "1e15"} | {
+    f"{letter}i": str(1024**power) for power, letter in enumerate("KMGTPE", start=1)
+}
+
+
+def parse_quantity(text: str | int | float) -> Decimal:
+    """Return a quantity like `200m`, `256Mi` or 2 as a number. Raises ValueError."""
+    plain = str(text)
+    suffix = next((each for each in sorted(_SUFFIXES, key=len, reverse=True) if plain.endswith(each)), "")
+    try:
+        return Decimal(plain.removesuffix(suffix)) * Decimal(_SUFFIXES.get(suffix, "1"))
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not a quantity") from None
+
+
+def are_equal_quantities(one: object, other: object) -> bool:
+    """Return whether two values are the same quantity: `1000m` and 1."""
+    if not (isinstance(one, str | int | float) and isinstance(other, str | int | float)):
+        return False
+    try:
+        return parse_quantity(one) == parse_quantity(other)
+    except ValueError:
+        return False

@@ -1,0 +1,111 @@
+"""The checks of the doctor on recorded answers of an API server: a healthy fleet, and each planted fault."""
+
+import fnmatch
+import re
+
+import pytest
+
+from rayhelm.cluster.kinds import RENDERED, RESOURCE_QUOTAS
+from rayhelm.doctor.access import build_manifests, list_kinds
+from rayhelm.doctor.check import load_checks
+from rayhelm.doctor.facts import Facts
+from rayhelm.doctor.finding import CheckState, Finding, Severity
+from rayhelm.doctor.plant import Plant
+from unit.doctor_world import World, fleet
+
+PLANTS = [
+    pytest.param(name, fault, id=f"{name}-{index}")
+    for name, check in load_checks().items()
+    for index, fault in enumerate(check.plants)
+    if not fault.is_only_real
+]
+
+
+@pytest.fixture
+def world() -> World:
+    return World(fleet())
+
+
+def test_healthy_fleet_has_no_findings(world: World) -> None:
+    report = world.examine()
+    assert report.findings == ()
+    assert {result.state for result in report.checks} <= {CheckState.ok, CheckState.skipped}
+
+
+def test_healthy_cluster_has_no_findings_without_a_fleet_file() -> None:
+    report = World(None).examine()
+    assert report.findings == ()
+    assert {result.id for result in report.checks if result.state is CheckState.skipped} >= {"drift"}
+
+
+@pytest.mark.parametrize(("check", "fault"), PLANTS)
+def test_planted_fault_is_found_with_its_cause(world: World, check: str, fault: Plant) -> None:
+    world.plant(fault)
+    findings = world.examine(check).findings
+    assert any(_is_about(finding, fault) for finding in findings), findings
+    assert all(finding.fix and finding.severity in Severity for finding in findings)
+
+
+@pytest.mark.parametrize("name", load_checks())
+def test_every_check_has_a_planted_fault(name: str) -> None:
+    check = load_checks()[name]
+    assert check.plants or check.needs_prometheus or name in ("apis", "kubernetes-version")
+
+
+def _is_about(finding: Finding, fault: Plant) -> bool:
+    text = f"{finding.evidence} | {finding.cause}"
+    return fnmatch.fnmatch(finding.object, fault.object) and bool(re.search(fault.found, text, re.DOTALL))
+
+
+def test_forbidden_list_is_a_finding_with_the_missing_right(world: World) -> None:
+    world.forbidden = frozenset({RESOURCE_QUOTAS.path()})
+    report = world.examine("quota")
+    (finding,) = report.findings
+    assert "could not check: quotas" in finding.cause
+    assert "resources: [events, resourcequotas]" in finding.fix
+    assert report.checks[0].state is CheckState.not_checked
+
+
+def test_forbidden_secret_is_a_finding_with_a_role_of_its_name(world: World) -> None:
+    world.forbidden = frozenset({"/api/v1/namespaces/gateway/secrets/gateway-keys-lab"})
+    (finding,) = world.examine("secrets").findings
+    assert "forbidden: Secret gateway/gateway-keys-lab" in finding.evidence
+    assert "resourceNames: [gateway-keys-lab]" in finding.fix
+
+
+def test_missing_kind_is_a_finding_with_its_installation(world: World) -> None:
+    for path in ("/apis/ray.io/v1", "/apis/ray.io/v1/rayservices", "/apis/ray.io/v1/rayclusters"):
+        world.answers.pop(path)
+    findings = world.examine("apis", "ray-services", "ray-clusters").findings
+    assert {finding.object for finding in findings} == {"ray.io/v1 RayService", "ray.io/v1 RayCluster"}
+    assert "helm install kuberay-operator" in findings[0].fix
+
+
+def test_version_of_kubernetes_is_compared_with_the_fleet(world: World) -> None:
+    world.answers["/version"] = {"major": "1", "minor": "35+"}
+    (finding,) = world.examine("kubernetes-version").findings
+    assert "version 1.35; the fleet file says 1.36" in finding.evidence
+
+
+def test_untested_version_of_kubernetes_is_found(world: World) -> None:
+    world.answers["/version"] = {"major": "1", "minor": "29"}
+    evidence = [finding.evidence for finding in world.examine("kubernetes-version").findings]
+    assert "version 1.29; tested: 1.34, 1.35, 1.36" in evidence
+
+
+def test_rights_are_read_only_and_name_every_secret() -> None:
+    import yaml
+
+    roles = [item for item in yaml.safe_load_all(build_manifests(fleet(), "main")) if "rules" in item]
+    rules = [rule for role in roles for rule in role["rules"]]
+    assert {verb for rule in rules for verb in rule["verbs"]} == {"get", "list"}
+    secrets = [rule for rule in rules if "secrets" in rule["resources"]]
+    assert [(rule["verbs"], rule["resourceNames"]) for rule in secrets] == [(["get"], ["gateway-keys-lab"])]
+    allowed = {(group, name) for rule in rules for group in rule["apiGroups"] for name in rule["resources"]}
+    assert allowed >= {(kind.group, kind.plural) for kind in list_kinds()}
+
+
+def test_drift_reads_every_kind_that_the_fleet_renders(world: World) -> None:
+    known = {(kind.api_version, kind.name) for kind in RENDERED} | {("batch/v1", "Job")}
+    facts: Facts = world.facts()
+    assert {(item["apiVersion"], item["kind"]) for item in facts.manifests} <= known
