@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.cluster.kinds import CONFIG_MAPS, EVENTS, RENDERED, Kind
+from rayhelm.cluster.kinds import EVENTS, PODS, RAY_CLUSTERS, RENDERED, Kind
 from rayhelm.cluster.reader import ClusterReader
 from rayhelm.cluster.recorded import RecordedTransport
 from rayhelm.doctor.access import list_kinds
@@ -34,11 +34,29 @@ class World:
         self.forbidden: frozenset[str] = frozenset()
         self.answers.setdefault(EVENTS.path(), {"items": []})
         self.now = max(datetime.fromisoformat(time) for time in _list_times(self.answers))
-        there = {_name_of(item) for item in self.items(CONFIG_MAPS)}
-        self.items(CONFIG_MAPS).extend(item for item in rendered_config_maps() if _name_of(item) not in there)
-        for path, answer in self.answers.items():
-            if "/secrets/" in path:
-                answer["data"] = {"keys": base64.b64encode(f"{'0' * 64} ci\n".encode()).decode()}
+        for item in rendered_objects():
+            self._render(copy.deepcopy(item))
+        keys = {"keys": base64.b64encode(f"{'0' * 64} ci\n".encode()).decode()}
+        self.create({"kind": "Secret", "metadata": {"name": "gateway-keys-lab", "namespace": "gateway"}, "data": keys})
+
+    def _render(self, item: Any) -> None:
+        """Write a rendered object over the recorded one, and its pod templates into the pods of KubeRay."""
+        recorded = next((old for old in self.items(KINDS[item["kind"]]) if _name_of(old) == _name_of(item)), None)
+        if recorded is None:
+            self.create(item)
+        else:
+            merge(recorded, item)
+        if item["kind"] != "RayService":
+            return
+        config = item["spec"]["rayClusterConfig"]
+        for cluster in self.items(RAY_CLUSTERS):
+            merge(cluster["spec"], config)
+        groups = {"head": config["headGroupSpec"]} | {each["groupName"]: each for each in config["workerGroupSpecs"]}
+        for pod in self.items(PODS):
+            labels = pod["metadata"]["labels"]
+            name = "head" if labels.get("ray.io/node-type") == "head" else labels.get("ray.io/group", "")
+            if name in groups:
+                merge(pod["spec"]["containers"][0], groups[name]["template"]["spec"]["containers"][0])
 
     def items(self, kind: Kind) -> list[Any]:
         found: list[Any] = self.answers.setdefault(kind.path(), {"items": []})["items"]
@@ -118,9 +136,10 @@ def fleet() -> Rendered:
 
 
 @cache
-def rendered_config_maps() -> tuple[Any, ...]:
+def rendered_objects() -> tuple[Any, ...]:
+    """Return the objects of the fleet, without Jobs, which the recording has."""
     facts = Facts(ClusterReader(RecordedTransport({})), fleet(), "main")
-    return tuple(item for item in facts.manifests if item["kind"] == "ConfigMap")
+    return tuple(item for item in facts.manifests if item["kind"] != "Job")
 
 
 def _name_of(item: Any) -> tuple[str, str]:

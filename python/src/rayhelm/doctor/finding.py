@@ -10,7 +10,7 @@ __all__ = ["CheckResult", "CheckState", "DoctorReport", "Finding", "Severity", "
 
 
 class Severity(enum.StrEnum):
-    """How soon somebody has to act. The same words as in the alerts."""
+    """How soon an operator has to act. The same words as in the alerts."""
 
     critical = "critical"
     """Requests fail, or a part of the platform does not run."""

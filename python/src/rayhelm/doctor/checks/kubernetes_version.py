@@ -9,8 +9,8 @@ from rayhelm.versions import versions
 
 
 def _find(facts: Facts) -> Iterator[Finding]:
-    told = facts.reader.get_path("/version")
-    version = f"{told['major']}.{told['minor'].rstrip('+')}"
+    answer = facts.reader.get_path("/version")
+    version = f"{answer['major']}.{answer['minor'].rstrip('+')}"
     supported = versions().kubernetes.supported
     if version not in supported:
         yield Finding(
