@@ -114,8 +114,8 @@ class FleetImage(Record):
     )
     """Digest, as the registry shows it."""
     includes_rayhelm: bool = False
-    """The image has the Python package rayhelm. Then replicas count tokens by tenant. Models with
-    `scaling: engine-queue` need it on every node."""
+    """The image has the Python package rayhelm. Then replicas count tokens by tenant. `tracing`
+    and models with `scaling: engine-queue` need it on every node."""
 
     @model_validator(mode="after")
     def _check_pinned(self) -> Self:
