@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 __all__ = ["NamedQuery", "list_queries"]
 
-_VARIABLE = re.compile(r"\$\{?(\w+)(?::\w+)?\}?")
+_VARIABLE = re.compile(r"\$\{?[A-Za-z_]\w*(?::\w+)?\}?")
+"""A variable of Grafana; `$1` belongs to `label_replace`."""
 _DURATION = re.compile(r"\$\{?__(?:rate_interval|interval|range)\}?")
 
 

@@ -1,0 +1,111 @@
+"""`rayhelm doctor`: exit codes, formats and wrong options, on recorded answers."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rayhelm.charts.helm import charts_dir
+from rayhelm.cluster import reader
+from rayhelm.cluster.kinds import LIMIT_RANGES
+from rayhelm.cluster.recorded import RecordedTransport
+from rayhelm.errors import MissingError
+from unit.command import Answer, run
+from unit.doctor_world import World, fleet
+
+FLEETS = charts_dir().parent / "values"
+
+
+class Doctor:
+    """Runs the command on a world."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.capsys, self.monkeypatch = capsys, monkeypatch
+        self.world = World(fleet())
+        monkeypatch.setattr(reader, "connect", lambda context, kubeconfig: self.connect())
+
+    def connect(self) -> reader.ClusterReader:
+        return reader.ClusterReader(RecordedTransport(self.world.answers), "`recorded`")
+
+    def __call__(self, *arguments: str) -> Answer:
+        return run(self.capsys, self.monkeypatch, "doctor", *arguments)
+
+    def break_limits(self) -> None:
+        limits = {"limits": [{"type": "Container", "min": {"memory": "512Mi"}}]}
+        metadata = {"name": "[bold]limits", "namespace": "lab"}
+        self.world.items(LIMIT_RANGES).append({"kind": "LimitRange", "metadata": metadata, "spec": limits})
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    return Doctor(capsys, monkeypatch)
+
+
+def test_command_ends_with_0_when_nothing_is_found(doctor: Doctor) -> None:
+    answer = doctor("--check", "quota", "--check", "limit-ranges")
+    assert (answer.code, answer.err.count("reading")) == (0, 3)
+    assert "no findings" in answer.out
+
+
+def test_command_ends_with_1_and_shows_evidence_cause_and_fix(doctor: Doctor) -> None:
+    doctor.break_limits()
+    answer = doctor("--check", "limit-ranges")
+    assert answer.code == 1
+    assert "critical  LimitRange lab/[bold]limits  (limit-ranges)" in answer.out
+    for word in ("evidence: min.memory is 512Mi", "cause: the API server refuses", "kubectl edit limitrange"):
+        assert word in answer.out
+
+
+def test_json_has_checks_and_findings(doctor: Doctor) -> None:
+    doctor.break_limits()
+    answer = doctor("--check", "limit-ranges", "--check", "drift", "--format", "json")
+    report = json.loads(answer.out)
+    assert answer.code == 1
+    assert [(each["id"], each["state"]) for each in report["checks"]] == [
+        ("drift", "skipped"),
+        ("limit-ranges", "findings"),
+    ]
+    assert set(report["findings"][0]) == {"check", "severity", "object", "evidence", "cause", "fix"}
+
+
+def test_command_ends_with_3_when_no_cluster_answers(doctor: Doctor) -> None:
+    def refuse() -> reader.ClusterReader:
+        raise MissingError("no cluster answers", "kubectl config get-contexts")
+
+    doctor.connect = refuse  # type: ignore[method-assign]
+    answer = doctor()
+    assert answer.code == 3
+    assert "no cluster answers" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--check", "nothing"), "there is no check `nothing`; the checks are: api-services"),
+        (("--cluster", "main"), "`--cluster` names a cluster of a fleet file"),
+        ((str(FLEETS / "three-tiers"),), "the fleet has several clusters; name this one: --cluster main | edge"),
+        ((str(FLEETS / "three-tiers"), "--cluster", "moon"), "the fleet has no cluster `moon`; it has: main, edge"),
+        (("--prometheus", "nonsense"), "is not a URL"),
+    ],
+)
+def test_wrong_option_is_refused_with_the_right_ones(doctor: Doctor, arguments: tuple[str, ...], message: str) -> None:
+    answer = doctor(*arguments)
+    assert answer.code == 2
+    assert message in answer.err
+
+
+def test_rights_of_a_fleet_are_manifests(doctor: Doctor) -> None:
+    answer = doctor(str(FLEETS / "multi-node"), "--rbac")
+    roles = {
+        item["metadata"]["namespace"]: item["rules"][0]["resourceNames"]
+        for item in yaml.safe_load_all(answer.out)
+        if item["kind"] == "Role"
+    }
+    assert answer.code == 0
+    assert "hf-secret" in roles["research"]
+    assert "gateway-keys-research" in roles["gateway"]
+
+
+def test_fleet_file_that_does_not_exist_is_refused(doctor: Doctor, tmp_path: Path) -> None:
+    assert doctor(str(tmp_path / "nowhere.yaml")).code == 1
