@@ -38,6 +38,10 @@ class Endpoint:
     """URL of Ray Serve, without the gateway."""
     gateway_log: Path
     """Log of the gateway."""
+    dashboard: str = ""
+    """URL of Ray's dashboard."""
+    token: str = ""
+    """Token of Ray's dashboard."""
 
     def query(self, expression: str) -> list[Series]:
         """Return the present result of a query. Raises RayhelmError if Prometheus refuses it."""
@@ -94,6 +98,8 @@ def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
                 data=state.prometheus / "data",
                 serve_url=ready["serve_url"],
                 gateway_log=state.logs / "gateway.log",
+                dashboard=f"http://127.0.0.1:{ready['dashboard']}",
+                token=state.token.read_text(),
             )
         finally:
             processes.stop_run(state.run, grace=2)

@@ -12,6 +12,7 @@ from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from testbed.live_metrics.endpoint import Endpoint, Series
 from testbed.live_metrics.load import send_load
+from testbed.live_metrics.recording.autoscaling import allow_replicas
 from testbed.live_metrics.recording.recorded import Phase, Recorded, series_name, write_values
 
 __all__ = ["PHASES", "Part", "list_metrics", "record"]
@@ -33,19 +34,26 @@ class Part:
     """Mean seconds between two requests of a client."""
 
 
+REPLICAS = 3
+"""Most replicas of the chat model."""
+SETTLE = 45
+"""Seconds without requests before the load: Ray exports the last values of replicas that were replaced for 20 s."""
 PHASES = (
-    Part("light", 7, clients=2, pause=1),
-    Part("heavy", 6, clients=9, pause=0.2),
+    Part("light", 6, clients=2, pause=1),
+    Part("heavy", 5, clients=12, pause=0.2),
     Part("light again", 3, clients=2, pause=1),
-    Part("idle", 14),
+    Part("idle", 9),
 )
-"""The load of a run. It starts with the endpoint, ends with the removal of the replicas that `heavy` added."""
+"""The load of a run. `heavy` adds replicas, and `idle` is long enough for their removal."""
 
 
 def record(endpoint: Endpoint, parts: Sequence[Part], say: Callable[[str], None]) -> Recorded:
     """Run the phases and return the recorded run."""
     first = endpoint.query("min_over_time(timestamp(up)[2h:5s])")
     start = min(float(series["value"][1]) for series in first)
+    say(f"allow {REPLICAS} replicas of the chat model")
+    allow_replicas(endpoint, "chat", REPLICAS)
+    time.sleep(SETTLE)
     ends = [time.time()]
     for part in parts:
         say(f"{part.name}: {part.clients} clients for {part.minutes:g} minutes")

@@ -24,6 +24,11 @@
 {{- range $name, $model := $v.prometheusRules.models }}
 {{- $rules = concat $rules (include "platform.modelRules" (dict "values" $v "data" $data "name" $name "model" $model "seen" $seen) | fromJsonArray) }}
 {{- end }}
+{{- with $v.prometheusRules.cluster }}
+{{- range $rules }}
+{{- $_ := set .labels "cluster" $v.prometheusRules.cluster }}
+{{- end }}
+{{- end }}
 {{- $rules | toJson }}
 {{- end }}
 

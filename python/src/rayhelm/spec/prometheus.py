@@ -32,6 +32,11 @@ class Prometheus(Record):
     it. They need `runbookUrl`."""
     rule_labels: Labels = Field(default={}, examples=[{"release": "kube-prometheus-stack"}])
     """Labels by which it finds PrometheusRules."""
+    cluster_label: str | None = Field(
+        default=None, pattern=r"^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$", max_length=63, examples=["edge"]
+    )
+    """Value of the label `cluster` of the series, if this Prometheus has series of several clusters. Leave it out if
+    `cluster` is an external label, which only the remote storage sees."""
     runbook_url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s]+[^/\s]$",

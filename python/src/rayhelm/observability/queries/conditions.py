@@ -2,6 +2,7 @@
 
 from rayhelm.observability.queries import blocks, kubernetes
 from rayhelm.observability.queries.labels import (
+    CLUSTER,
     DEPLOYMENT,
     GATEWAY,
     GATEWAY_LABEL,
@@ -121,11 +122,10 @@ def waiting_for_config(scope: Scope, by: By = (*NAMESPACE, "pod", "container")) 
 @query(unit="state", idle="value")
 def tenants_without_keys(scope: Scope) -> str:
     """Tenants whose Secret with key hashes does not exist. No data if kube-state-metrics lists no Secrets."""
-    secrets = kubernetes.secret_exists(scope, ("namespace", "secret"))
-    on = "on (namespace, secret)"
-    return (
-        f"{blocks.vector('rayhelm:gateway_keys_secret', scope)} unless {on} {secrets} and on () (count({secrets}) > 0)"
-    )
+    secrets = kubernetes.secret_exists(scope, (*NAMESPACE, "secret"))
+    on = "on (cluster, namespace, secret)"
+    listed = f"{blocks.aggregate('count', secrets, CLUSTER)} > 0"
+    return f"{blocks.vector('rayhelm:gateway_keys_secret', scope)} unless {on} {secrets} and on (cluster) ({listed})"
 
 
 @query(unit="count", idle="value")
@@ -133,7 +133,7 @@ def ready_gateway_pods(scope: Scope) -> str:
     """Available pods of each gateway. A pod that has read no valid key is not available."""
     pods = blocks.gauge("kube_deployment_status_replicas_available", scope, by=(*NAMESPACE, "deployment"))
     named = f'label_replace({pods}, "{GATEWAY_LABEL}", "$1", "deployment", "(.+)")'
-    return f"{named} and on (namespace, {GATEWAY_LABEL}) {blocks.vector('rayhelm:gateway_info', scope)}"
+    return f"{named} and on (cluster, namespace, {GATEWAY_LABEL}) {blocks.vector('rayhelm:gateway_info', scope)}"
 
 
 @query(unit="ratio", idle="value")

@@ -21,8 +21,8 @@ __all__ = [
     "token_cost",
 ]
 
-_MODEL = f"on (namespace, {SERVICE_LABEL}, model_name)"
-_DEPLOYMENT = f"on (namespace, {SERVICE_LABEL}, application, deployment)"
+_MODEL = f"on (cluster, namespace, {SERVICE_LABEL}, model_name)"
+_DEPLOYMENT = f"on (cluster, namespace, {SERVICE_LABEL}, application, deployment)"
 
 
 @query(unit="replicas", idle="value")

@@ -28,7 +28,7 @@ Latency = Literal["ttft", "tpot"]
 
 HISTOGRAMS: dict[Latency, str] = {"ttft": TTFT, "tpot": TPOT}
 """Histogram of each latency objective."""
-KEYS = f"namespace, {SERVICE_LABEL}, {GATEWAY_LABEL}, model_name, slo"
+KEYS = f"cluster, namespace, {SERVICE_LABEL}, {GATEWAY_LABEL}, model_name, slo"
 """Labels of an objective."""
 WINDOW = "5m"
 """Window of the increases that longer windows are averages of."""
@@ -45,7 +45,7 @@ def requests_in_time(scope: Scope, slo: Latency = "ttft") -> str:
     """Those of them within the boundary of the objective."""
     counted = blocks.increase(HISTOGRAMS[slo], scope, WINDOW, by=(*MODEL, "le"), suffix="_bucket", zero=False)
     boundary = blocks.vector("rayhelm:slo_boundary", scope, f'slo="{slo}"')
-    chosen = f"{counted} and on (namespace, {SERVICE_LABEL}, model_name, le) {boundary}"
+    chosen = f"{counted} and on (cluster, namespace, {SERVICE_LABEL}, model_name, le) {boundary}"
     return blocks.aggregate("sum", chosen, MODEL)
 
 
@@ -57,7 +57,7 @@ def http_responses(scope: Scope, status: str = "...") -> str:
     matchers = ('application!=""', 'route!~"/-/.*"', f'status_code=~"{status}"')
     counted = blocks.increase(name, scope, WINDOW, *matchers, by=by, zero=False)
     models = blocks.vector("rayhelm:application_info", scope)
-    on = f"on (namespace, {SERVICE_LABEL}, application)"
+    on = f"on (cluster, namespace, {SERVICE_LABEL}, application)"
     return blocks.aggregate("sum", f"{counted} * {on} group_left (model_name) {models}", MODEL)
 
 

@@ -35,6 +35,7 @@ def build_prometheus_rules(
     gateway = plan.gateways.get(cluster)
     return PrometheusRules(
         kind=scraped.rules,
+        cluster=scraped.cluster_label or "",
         labels=scraped.rule_labels,
         runbook_url=scraped.runbook_url or "",
         models={name: _model(model, plan, fleet, services) for name, model in models.items()},

@@ -109,6 +109,10 @@ class PrometheusRules(Values):
     which you mount and name in `rule_files`. `None`: no rules."""
     namespace: Name | Literal[""] = ""
     """Namespace of the objects; empty for the namespace of the release."""
+    cluster: LabelValue | Literal[""] = ""
+    """Value of the label `cluster` of the scraped series, if Prometheus has series of several clusters: series of the
+    plan get it too, and are joined with those of their cluster. Empty if the series have no such label where the rules
+    are evaluated; an external label is added later."""
     labels: Labels = {}
     """Labels by which the operator finds the objects (`ruleSelector` of the Prometheus object)."""
     runbook_url: Annotated[str, Field(pattern=r"^(https?://[^\s]+[^/\s])?$")] = ""
