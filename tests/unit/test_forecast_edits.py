@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from cluster.edits.compact import FILE, build_table, changed_paths, is_plain, render_table
+from cluster.edits.compact import FILE, build_table, is_plain, render_table
 from cluster.edits.observation import (
     EditStep,
     Observation,
@@ -14,19 +14,9 @@ from cluster.edits.observation import (
     list_versions,
     load_observations,
 )
-from rayhelm.forecast.edits import are_equal, forecast_edit, generalize_path, load_edit_table
+from rayhelm.forecast.edits import are_equal, generalize_path
 
 VERSIONS = list_versions()
-VALUE_DECIDES = {
-    "serve-config-no-yaml": "a config that is not YAML is not sent",
-    "cluster-suspend-true": "KubeRay 1.6.2 hashes `suspend`, but deletes pods in place when it is set",
-    "cluster-suspend-back": "KubeRay 1.6.2 hashes `suspend`, but creates pods in place when it is removed",
-    "cluster-suspend-and-label": "KubeRay 1.6.2 suspends before it compares",
-    "none-to-new-cluster": "the edit makes a pending edit effective",
-    "field-unknown": "the API server drops the field",
-    "incremental-gate-off": "KubeRay 1.6.2 treats NewClusterWithIncrementalUpgrade as None without its feature gate",
-}
-"""Edits whose effect depends on more than the changed fields."""
 
 
 def load(version: str) -> ObservationTable:
@@ -94,70 +84,6 @@ def test_edit_table_is_fresh() -> None:
 
 def test_edit_table_is_small() -> None:
     assert FILE.stat().st_size < 8_000
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_table_predicts_every_plain_observed_edit(version: str) -> None:
-    table = load_edit_table()
-    wrong = {}
-    for row, observed in plain_rows(version):
-        strategy = "None" if "'type': 'None'" in str(row.before) else "NewCluster"
-        predicted = table.predict(changed_paths(observed), version, strategy=strategy)
-        if predicted != observed.outcome and row.id not in VALUE_DECIDES:
-            wrong[row.id] = (predicted, observed.outcome)
-    assert wrong == {}
-    assert len(plain_rows(version)) > 60
-
-
-# -- the forecast ----------------------------------------------------------------------------------------------------
-
-
-def ray_service(**cluster: Any) -> dict[str, Any]:
-    group = {
-        "groupName": "gpu",
-        "maxReplicas": 2,
-        "template": {"spec": {"containers": [{"name": "ray", "image": "a"}]}},
-    }
-    config = {"rayVersion": "2.60.0", "workerGroupSpecs": [group], **cluster}
-    return {"serveConfigV2": "{}", "upgradeStrategy": {"type": "NewCluster"}, "rayClusterConfig": config}
-
-
-def groups(*names: str, **change: Any) -> list[dict[str, Any]]:
-    (group,) = ray_service()["rayClusterConfig"]["workerGroupSpecs"]
-    return [{**group, **change, "groupName": name} for name in names]
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-@pytest.mark.parametrize(
-    ("after", "effect", "added"),
-    [
-        (ray_service(), "nothing", ()),
-        (ray_service(rayVersion="2.60.1"), "new cluster", ()),
-        (ray_service(workerGroupSpecs=groups("gpu", maxReplicas=9)), "nothing", ()),
-        (ray_service(workerGroupSpecs=groups("gpu", "more")), "in place", ("more",)),
-        (ray_service(workerGroupSpecs=groups("a", "gpu")), "new cluster", ("a",)),
-        (ray_service(workerGroupSpecs=groups("other")), "new cluster", ("other",)),
-        ({**ray_service(), "serveConfigV2": '{"applications": []}'}, "serve config", ()),
-        ({**ray_service(rayVersion="2.60.1"), "serveConfigV2": '{"applications": []}'}, "new cluster", ()),
-        ({**ray_service(), "rayClusterDeletionDelaySeconds": 5}, "nothing", ()),
-    ],
-)
-def test_forecast_edit_returns_the_strongest_effect(
-    version: str, after: dict[str, Any], effect: str, added: tuple[str, ...]
-) -> None:
-    assert forecast_edit(ray_service(), after, version) == (effect, effect, added)
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_forecast_edit_creates_no_cluster_under_strategy_none(version: str) -> None:
-    none = {"upgradeStrategy": {"type": "None"}}
-    before, after = {**ray_service(), **none}, {**ray_service(rayVersion="2.60.1"), **none}
-    assert forecast_edit(before, after, version) == ("nothing", "new cluster", ())
-
-
-def test_forecast_edit_refuses_an_unknown_version() -> None:
-    with pytest.raises(KeyError, match=r"0\.0\.1"):
-        forecast_edit(ray_service(), ray_service(rayVersion="2.60.1"), "0.0.1")
 
 
 @pytest.mark.parametrize(

@@ -149,6 +149,10 @@ COMMANDS = {
     "up fleet.yaml --state state": 3,
     "up fleet.yaml --state state --no-gateway": 3,
     "down --state state": 0,
+    "diff fleet.yaml fleet.yaml": 3,
+    "diff fleet.yaml changed.yaml": 3,
+    "diff fleet.yaml nowhere.yaml": 1,
+    "diff fleet.yaml": 2,
     "rehearse fleet.yaml": 3,
     "rehearse fleet.yaml --change changed.yaml": 3,
     "rehearse fleet.yaml --beside-others": 2,
@@ -185,8 +189,8 @@ COMMANDS = {
     "explain gateway.limits": 0,
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
-    "plan", "fit", "render", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts", "dashboards", "schema",
-    "explain",
+    "plan", "fit", "render", "diff", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts", "dashboards",
+    "schema", "explain",
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

@@ -9,7 +9,16 @@ from pydantic import Field, model_validator
 
 from rayhelm.closed import Closed
 
-__all__ = ["Binary", "PinnedChart", "PinnedImage", "Python", "Supported", "Versions", "versions"]
+__all__ = [
+    "Binary",
+    "PinnedChart",
+    "PinnedImage",
+    "Python",
+    "Supported",
+    "Versions",
+    "is_at_least",
+    "versions",
+]
 
 Version = Annotated[str, Field(pattern=r"^\d+(\.\d+){0,2}$")]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -117,3 +126,9 @@ class Versions(Closed):
 def versions() -> Versions:
     """Return the versions, validated on first use."""
     return Versions.model_validate(yaml.safe_load(files("rayhelm").joinpath("data/versions.yaml").read_bytes()))
+
+
+def is_at_least(version: str, minimum: str) -> bool:
+    """Return whether a version, `1.7.0` for example, is not older than another."""
+    have, need = (tuple(int(part) for part in text.split(".")) for text in (version, minimum))
+    return have >= need

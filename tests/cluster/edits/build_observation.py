@@ -93,12 +93,15 @@ class _Tally:
 
 
 def _outcome(before: ServiceState, after: ServiceState, changed: dict[str, Any], puts: Sequence[ServePut]) -> Outcome:
+    if after.is_suspended:
+        return "suspended"
     if before.active != after.active:
         return "new cluster"
     known = {item["metadata"]["name"] for item in before.list_all("RayCluster")}
     if after.pending and after.pending not in known:
         return "new cluster, waiting"
-    kinds = {name.split()[0] for name in changed}
+    # `RayCluster A -> B` compares two RayClusters; B can be older than the edit.
+    kinds = {name.split()[0] for name in changed if " -> " not in name}
     if "RayCluster" in kinds:
         return "in place"
     if kinds & {"Service", "Pod"} or before.pending != after.pending:

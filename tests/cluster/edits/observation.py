@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, model_validator
 
+from rayhelm.charts.helm import Loader
 from rayhelm.closed import Closed
 
 __all__ = [
@@ -38,6 +39,7 @@ Outcome = Literal[
     "beside",  # Services or labels of pods changed, and no RayCluster
     "new cluster",  # another RayCluster was created and took over
     "new cluster, waiting",  # another RayCluster was created and has not taken over
+    "suspended",  # every RayCluster was deleted, because `spec.suspend` is true
     "invalid",  # the operator reports the RayService as invalid and stops reconciling it
     "refused",  # the API server refused the edit
 ]
@@ -154,6 +156,8 @@ class ObservedEdit(EditCase):
     observed: Observation | Literal["no"]
     reason: str = ""
     """Why it was not observed."""
+    status_shows: Outcome | None = None
+    """Outcome that the status of a RayService shows that was not observed to its end."""
 
     @model_validator(mode="after")
     def _check_reason(self) -> Self:
@@ -180,7 +184,7 @@ class ObservationTable(Closed):
 def load_observations(kuberay: str) -> ObservationTable | None:
     """Return what an operator of this version did; None if it was not observed."""
     file = FOLDER / f"{kuberay}.yaml"
-    return ObservationTable.model_validate(yaml.safe_load(file.read_bytes())) if file.is_file() else None
+    return ObservationTable.model_validate(yaml.load(file.read_bytes(), Loader=Loader)) if file.is_file() else None
 
 
 def list_versions() -> list[str]:

@@ -168,6 +168,8 @@ class EditedService:
             return False
         if now.conditions.get("Ready", "").endswith("ValidationFailed") and now.version > self._version:
             return True  # the operator has stopped reconciling it
+        if now.is_suspended and not now.list_all("RayCluster"):
+            return True
         return log.count_since(namespace, self.name, self._since(now)) >= (
             RECONCILES if is_done(now) else MORE_RECONCILES
         )

@@ -18,15 +18,18 @@ class ServiceState:
         self._objects: dict[tuple[str, str], Object] = {}
         self.version = 0
         self.time = 0.0
-        """When its last change was received, in seconds since 1970."""
+        """When its last change was received, in seconds since 1970; a new `lastUpdateTime` is none."""
 
     def apply(self, event: Event) -> None:
         key = (event.kind, event.object["metadata"]["name"])
+        before = self._objects.get(key)
         if event.removed:
             self._objects.pop(key, None)
         else:
             self._objects[key] = event.object
-        self.version, self.time = event.version, max(self.time, event.at)
+        self.version = event.version
+        if _is_progress(before, event):
+            self.time = max(self.time, event.at)
 
     def list_all(self, kind: str) -> list[Object]:
         """In the order of their creation."""
@@ -53,6 +56,11 @@ class ServiceState:
     @property
     def pending(self) -> str:
         return str(self.status("pendingServiceStatus").get("rayClusterName", ""))
+
+    @property
+    def is_suspended(self) -> bool:
+        """Whether KubeRay 1.7.0 has deleted every RayCluster because of `spec.suspend`."""
+        return reason(self.service, "Ready") == "SuspendComplete"
 
     @property
     def conditions(self) -> dict[str, str]:
@@ -90,6 +98,24 @@ def get_state(events: Sequence[Event], version: int | None = None) -> ServiceSta
         if version is None or event.version <= version:
             state.apply(event)
     return state
+
+
+def _is_progress(before: Object | None, event: Event) -> bool:
+    """Whether an event changes more than the time of the last update.
+
+    KubeRay 1.7.0 writes that time again and again while a Gateway is missing.
+    """
+    if before is None or event.removed:
+        return True
+    return _remove_times(before) != _remove_times(event.object)
+
+
+def _remove_times(item: Object) -> Object:
+    metadata = {
+        key: value for key, value in item["metadata"].items() if key not in ("resourceVersion", "managedFields")
+    }
+    status = {key: value for key, value in item.get("status", {}).items() if key != "lastUpdateTime"}
+    return {**item, "metadata": metadata, "status": status}
 
 
 def _receives_traffic(pod: Object, selector: dict[str, str]) -> bool:

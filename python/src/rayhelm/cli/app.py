@@ -15,6 +15,7 @@ from rayhelm.cli import (
     charts,
     cost,
     dashboards,
+    diff,
     discover,
     doctor,
     down,
@@ -149,6 +150,7 @@ app.command("fit")(fit.fit_command)
 app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
 app.command("render")(render.render_command)
+app.command("diff")(diff.diff_command)
 app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)
 app.command("down")(down.down_command)

@@ -1,5 +1,9 @@
 """Forecast what an edit of a release does to its RayService.
 
 differences   which fields of two objects differ
-edits         what KubeRay does when a field changes, from observations with the real operator
+edits         effect of each field, from observations with the real operator
+stored        the form in which KubeRay compares two manifests
+validation    what the API server refuses, and what KubeRay reports as invalid
+service       what happens to a RayService
+serve_config  what Ray Serve restarts
 """

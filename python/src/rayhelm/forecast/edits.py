@@ -13,7 +13,8 @@ from typing import Any, Literal, get_args
 import yaml
 
 from rayhelm.closed import Closed
-from rayhelm.forecast.differences import FieldChange, list_changes
+from rayhelm.forecast.differences import FieldChange
+from rayhelm.versions import is_at_least
 
 __all__ = [
     "EditTable",
@@ -22,11 +23,11 @@ __all__ = [
     "SuspendedEffect",
     "are_equal",
     "find_strongest",
-    "forecast_edit",
     "generalize_path",
     "list_changed_paths",
     "load_edit_table",
     "match_path",
+    "parse_quantity",
 ]
 
 KubeRayEffect = Literal[
@@ -74,6 +75,11 @@ class EditTable(Closed):
             raise KeyError(path)
         return max(found, key=lambda field: len(field.path))
 
+    def find_observed(self, kuberay: str) -> str:
+        """Return the observed version that is closest: the newest one that is not newer, else the oldest."""
+        observed = sorted(self.fields[0].effects, key=lambda version: [int(part) for part in version.split(".")])
+        return next((each for each in reversed(observed) if is_at_least(kuberay, each)), observed[0])
+
     def predict(self, paths: Iterable[str], kuberay: str, *, strategy: str = "NewCluster") -> KubeRayEffect:
         """Return the effect of a change of `paths`, as `list_changes` names them. Raises KeyError for an unknown
         version of KubeRay."""
@@ -89,28 +95,12 @@ def load_edit_table() -> EditTable:
     return EditTable.model_validate(yaml.safe_load(files("rayhelm").joinpath("data/kuberay/edits.yaml").read_bytes()))
 
 
-def forecast_edit(
-    before: Mapping[str, Any], after: Mapping[str, Any], kuberay: str
-) -> tuple[KubeRayEffect, KubeRayEffect, tuple[str, ...]]:
-    """Forecast the effect of replacing the `spec` of a RayService.
-
-    Returns the effect, the effect that the edit would have under upgrade strategy NewCluster, and the names of worker
-    groups that are added.
-    """
-    paths = list_changed_paths(list_changes({"spec": before}, {"spec": after}))
-    strategy = str(after.get("upgradeStrategy", {}).get("type", "NewCluster"))
-    table = load_edit_table()
-    old, new = ([group["groupName"] for group in _list_groups(spec)] for spec in (before, after))
-    added = tuple(name for name in new if name not in old)
-    return table.predict(paths, kuberay, strategy=strategy), table.predict(paths, kuberay), added
-
-
 def list_changed_paths(changes: Mapping[str, FieldChange]) -> set[str]:
     """Return the paths of changes without names, and without values that KubeRay treats as equal."""
     return {
         generalize_path(path, *change)
         for path, change in changes.items()
-        if not (match_path("spec.rayClusterConfig", path) and are_equal(*change))
+        if not (match_path("spec.rayClusterConfig", path) and _is_equal(path, *change))
     }
 
 
@@ -136,11 +126,21 @@ def find_strongest(effects: Iterable[KubeRayEffect]) -> KubeRayEffect:
     return max(effects, key=order.index, default="nothing")
 
 
+def _is_equal(path: str, old: Any, new: Any) -> bool:
+    """Return whether KubeRay treats two values as equal; only quantities have several spellings."""
+    if old in (None, []) and new in (None, []):
+        return True
+    return bool(_QUANTITY_PATH.search(path)) and are_equal(old, new)
+
+
+_QUANTITY_PATH = re.compile(r"\.(limits|requests|overhead)(\.|\[)|\.sizeLimit$")
+
+
 def are_equal(old: Any, new: Any) -> bool:
     """Return whether KubeRay treats two values as equal: another spelling of a quantity, or an empty list and none."""
     if old in (None, []) and new in (None, []):
         return True
-    numbers = [_parse_quantity(value) for value in (old, new)]
+    numbers = [parse_quantity(value) for value in (old, new)]
     return None not in numbers and numbers[0] == numbers[1]
 
 
@@ -148,12 +148,9 @@ _UNITS = {"": 1.0, "m": 1e-3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _UNITS |= {"Ki": 2.0**10, "Mi": 2.0**20, "Gi": 2.0**30, "Ti": 2.0**40}
 
 
-def _parse_quantity(value: Any) -> float | None:
+def parse_quantity(value: Any) -> float | None:
+    """Return a Kubernetes quantity as a number; None if it is none."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([A-Za-z]*)", str(value))
     return float(found[1]) * _UNITS[found[2]] if found and found[2] in _UNITS else None
-
-
-def _list_groups(spec: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return list(spec.get("rayClusterConfig", {}).get("workerGroupSpecs", []))

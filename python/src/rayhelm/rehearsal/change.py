@@ -6,13 +6,13 @@ The stand-ins have no GPUs, other images, memory and engine arguments, so most e
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any, Literal, TypeVar
 
 from rayhelm.charts.helm import template
-from rayhelm.forecast.edits import forecast_edit
+from rayhelm.forecast.serve_config import compare_serve_configs, parse_serve_config
+from rayhelm.forecast.service import Surroundings, forecast_service, install
 from rayhelm.rehearsal.without_gpus import StandInSet
 from rayhelm.render.releases import Release
 from rayhelm.standin.cluster import GROUP
@@ -87,25 +87,30 @@ def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues
     assert isinstance(release.values, RayServiceValues)
     here = {"kuberay": release.values.kuberay}
     before, after = (_render_ray_service(release, values.model_copy(update=here)) for values in (old, new))
-    forecast, usual, added = forecast_edit(before, after, release.values.kuberay.version)
-    configs = tuple(json.loads(spec["serveConfigV2"]) for spec in (before, after))
-    applications, scaling = _list_applications(*configs)
+    found, _ = forecast_service(
+        install(before, release.values.kuberay.version), after, Surroundings(release.values.kuberay.version)
+    )
+    configs = tuple(parse_serve_config(service["spec"]["serveConfigV2"]) for service in (before, after))
+    change = compare_serve_configs(*configs)
+    applications, scaling = change.restarted, change.scaled
     is_reconfigured = configs[0] != configs[1]
-    mark = sha256(json.dumps(after, sort_keys=True).encode()).hexdigest()[:12]
+    mark = sha256(json.dumps(after["spec"], sort_keys=True).encode()).hexdigest()[:12]
     details = []
     effect: Effect = "values"
-    if usual == "new cluster" and forecast != usual:
+    if found.effect == "held back":
         effect = "held back"
         details.append(
             "the pods change, but `upgrade.strategy: None` prevents a second cluster, because the pool has no free"
             " GPUs for it. Add GPUs to the pool to use NewCluster, or run helm uninstall and install again"
         )
-    elif forecast == "new cluster":
+    elif found.effect in ("new cluster", "new cluster, waiting"):
         effect = "new cluster"
         details.append("the pods change: KubeRay creates a second cluster and moves the traffic when it is ready")
-    elif forecast == "in place":
+    elif found.effect == "in place":
         effect = "in place"
-        details.append(f"KubeRay adds {', '.join(added)} to the active cluster; the groups have no pods in a rehearsal")
+        details.append(
+            f"KubeRay adds {', '.join(found.added_groups)} to the active cluster; they have no pods in a rehearsal"
+        )
     else:
         effect = "serve config" if is_reconfigured else "values"
         if old.worker_groups != new.worker_groups:
@@ -113,6 +118,7 @@ def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues
                 "minReplicas or maxReplicas of worker groups change. KubeRay does not apply them to the active"
                 " cluster; they take effect with the next new cluster"
             )
+    details += found.reasons if found.effect in ("invalid", "refused", "suspended", "new cluster, waiting") else ()
     if is_reconfigured and effect != "new cluster":
         names = ", ".join(sorted({*(model for models in applications.values() for model in models), *scaling}))
         details.append(f"Ray Serve receives another configuration{f' of {names}' if names else ''}")
@@ -120,9 +126,7 @@ def classify_edit(release: Release, old: RayServiceValues, new: RayServiceValues
         details.append("a rehearsal does not download weights")
     if scaling or _list_replica_limits(old) != _list_replica_limits(new):
         details.append("each stand-in has one replica: changed replica limits have no effect in a rehearsal")
-    return ServiceEdit(
-        effect, tuple(details), mark, applications, frozenset(scaling), added if effect == "in place" else ()
-    )
+    return ServiceEdit(effect, tuple(details), mark, applications, scaling, found.added_groups)
 
 
 def mirror_edits(old: StandInSet, new: StandInSet) -> tuple[StandInSet, StandInSet, dict[str, ServiceEdit]]:
@@ -188,45 +192,7 @@ def _render_ray_service(release: Release, values: RayServiceValues) -> dict[str,
     objects = template(
         release.chart, release.name, release.namespace, select_changed(values), kube_version=release.kubernetes
     )
-    spec: dict[str, Any] = next(item["spec"] for item in objects if item["kind"] == "RayService")
-    return spec
-
-
-def _list_applications(
-    before: Mapping[str, Any], after: Mapping[str, Any]
-) -> tuple[dict[str, frozenset[str]], frozenset[str]]:
-    """Return models with a new configuration by application, and models with a change of the autoscaling only."""
-    old_applications = {each["name"]: each for each in before["applications"]}
-    changed: dict[str, frozenset[str]] = {}
-    scaling: set[str] = set()
-    for wanted in after["applications"]:
-        previous = old_applications.get(wanted["name"])
-        if previous is None or previous == wanted or "llm_configs" not in wanted.get("args", {}):
-            continue
-        old, new = _list_models(previous), _list_models(wanted)
-        edited = {
-            name for name in new if name in old and _remove_autoscaling(old[name]) != _remove_autoscaling(new[name])
-        }
-        scaled = {name for name in new if name in old and old[name] != new[name]} - edited
-        is_changed_around = _remove_autoscaling(previous, models=False) != _remove_autoscaling(wanted, models=False)
-        # If only the application around the models changes, Serve deploys all of it again.
-        changed[wanted["name"]] = frozenset(edited or (new if is_changed_around and not scaled else ()))
-        scaling |= scaled
-    return {name: models for name, models in changed.items() if models}, frozenset(scaling)
-
-
-def _list_models(application: Mapping[str, Any]) -> dict[str, Any]:
-    configs = application.get("args", {}).get("llm_configs", [])
-    return {config["model_loading_config"]["model_id"]: config for config in configs}
-
-
-def _remove_autoscaling(part: Mapping[str, Any], *, models: bool = True) -> Any:
-    """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
-    left = deepcopy(dict(part))
-    if not models:
-        left["args"] = {key: value for key, value in left["args"].items() if key != "llm_configs"}
-    left.get("deployment_config", {}).pop("autoscaling_config", None)
-    return left
+    return next(item for item in objects if item["kind"] == "RayService")
 
 
 def _list_sources(values: RayServiceValues) -> dict[str, tuple[str, str]]:

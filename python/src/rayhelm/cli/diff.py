@@ -1,0 +1,151 @@
+"""`rayhelm diff`: what an edit will do to a running cluster."""
+
+import enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.fleet_commands import fleet_file
+from rayhelm.cli.output import PageFormat, PageFormatOption, console
+
+if TYPE_CHECKING:
+    from rayhelm.diff.report import DiffReport
+    from rayhelm.diff.side import Side
+
+__all__ = ["FailOn", "diff_command"]
+
+
+class FailOn(enum.StrEnum):
+    """What `--fail-on` refuses."""
+
+    new_cluster = "new-cluster"
+    held_back = "held-back"
+    no_room = "no-room"
+    requests_at_risk = "requests-at-risk"
+    absorbed = "absorbed"
+    removed = "removed"
+    any = "any"
+
+
+def diff_command(
+    old: Annotated[
+        str,
+        typer.Argument(
+            metavar="OLD",
+            help="A fleet file, a folder that `rayhelm render` wrote, or revisions of git: `A..B` or `A` (to the file"
+            " as it is now). With --live the new state.",
+        ),
+    ],
+    new: Annotated[
+        Path | None,
+        typer.Argument(metavar="NEW", help="A fleet file or a rendered folder; after revisions, the fleet file."),
+    ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Compare with the cluster of your kubeconfig; reads, and writes nothing.")
+    ] = False,
+    context: Annotated[
+        str, typer.Option("--context", help="Context of the kubeconfig; implies --live. Default: the current one.")
+    ] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option("--kubeconfig", help="Kubeconfig; implies --live. Default: that of kubectl.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="With --live: cluster of the fleet, if it has several.")
+    ] = "",
+    fail_on: Annotated[
+        list[FailOn] | None,
+        typer.Option("--fail-on", help="End with 1 if the change does this to a release. May be repeated."),
+    ] = None,
+    format: PageFormatOption = PageFormat.text,
+) -> None:
+    """Show what replacing OLD by NEW does to running services: new Ray clusters, GPUs, loaded models, requests, cost.
+
+    Nothing is written, and no cluster is changed. Exit code 1: KubeRay, the API server or a chart refuses NEW, or
+    `--fail-on` names a danger of the change.
+    """
+    from rayhelm.diff.compare import compare_sides
+
+    before, after = _read_sides(old, new, cluster, context, kubeconfig, live=live or bool(context or kubeconfig))
+    report = compare_sides(before, after)
+    _print(report, format)
+    refused = {"refused", *(report.dangers if FailOn.any in (fail_on or []) else fail_on or ())}
+    if refused.intersection(report.dangers):
+        raise typer.Exit(1)
+
+
+def _read_sides(
+    old: str, new: Path | None, cluster: str, context: str, kubeconfig: Path | None, *, live: bool
+) -> "tuple[Side, Side]":
+    from rayhelm.errors import UsageError
+
+    if live:
+        if new:
+            raise UsageError("with --live give one state: rayhelm diff FLEET --live")
+        return _read_live(_read(Path(old)), cluster, context, kubeconfig)
+    if cluster:
+        raise UsageError("--cluster is for a comparison with a cluster: rayhelm diff FLEET --live --cluster NAME")
+    if ".." in old and not Path(old).exists():
+        return _read_range(old, new)
+    if new is None:
+        raise UsageError("NEW is missing: rayhelm diff OLD NEW, rayhelm diff A..B FLEET, or rayhelm diff FLEET --live")
+    if not Path(old).exists() and "/" not in old and not old.endswith((".yaml", ".yml")):
+        return _read_range(old, new)
+    return _read(Path(old)), _read(new)
+
+
+def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
+    from rayhelm.diff.read_fleet import read_fleet, read_revision
+    from rayhelm.errors import UsageError
+
+    if path is None:
+        raise UsageError(f"the fleet file is missing: rayhelm diff {revisions} fleet.yaml")
+    # As in git: the three dots of a pull request compare with the common ancestor, which CI has as the base.
+    first, dots, last = revisions.partition("..")
+    last = last.removeprefix(".")
+    file = fleet_file(path)
+    before = read_revision(first or "HEAD", file)
+    if not dots:
+        return before, read_fleet(file)
+    return before, read_revision(last or "HEAD", file)
+
+
+def _read(path: Path) -> "Side":
+    from rayhelm.diff.read_fleet import read_fleet
+    from rayhelm.diff.read_tree import is_tree, read_tree, refuse_several_fleets
+
+    if is_tree(path):
+        return read_tree(path)
+    refuse_several_fleets(path)
+    return read_fleet(fleet_file(path))
+
+
+def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None) -> "tuple[Side, Side]":
+    from dataclasses import replace
+
+    from rayhelm.cluster.reader import connect
+    from rayhelm.diff.read_live import read_live
+    from rayhelm.errors import UsageError
+    from rayhelm.spec.nearest import did_you_mean
+
+    names = [name for name in side.kuberay if name]
+    if names and not cluster:
+        raise UsageError(f"the fleet has several clusters: --cluster {' or '.join(names)}")
+    if cluster and names and cluster not in names:
+        raise UsageError(f"the fleet has no cluster `{cluster}`; {did_you_mean(cluster, names)}".rstrip("; "))
+    key = cluster if names else ""
+    mine = {name: release for name, release in side.releases.items() if name[0] == key}
+    found = read_live(connect(context, kubeconfig), side, key)
+    return found, replace(side, releases=mine, kuberay={key: side.kuberay[key]})
+
+
+def _print(report: "DiffReport", format: PageFormat) -> None:
+    from rayhelm.diff.page import format_markdown, print_diff
+
+    match format:
+        case PageFormat.json:
+            print(report.model_dump_json(indent=2))
+        case PageFormat.markdown:
+            print(format_markdown(report), end="")
+        case PageFormat.text:
+            print_diff(report, console())

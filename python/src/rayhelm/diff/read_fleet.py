@@ -1,0 +1,78 @@
+"""Read a side from a fleet file, in the file system or in a revision of git."""
+
+import subprocess
+from pathlib import Path
+
+from rayhelm.diff.side import Side, SideRelease
+from rayhelm.errors import Fix, FleetError, MissingError, Problem
+from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
+from rayhelm.spec.document import parse_document
+from rayhelm.spec.load import parse_fleet
+from rayhelm.values.emit import select_changed
+
+__all__ = ["build_side", "read_fleet", "read_revision"]
+
+
+def read_fleet(path: Path) -> Side:
+    """Plan a fleet file and build its values. Raises FleetError."""
+    return build_side(str(path), render_fleet(path))
+
+
+def read_revision(revision: str, path: Path) -> Side:
+    """Read a fleet file as it is in a revision, without a checkout. Raises FleetError and MissingError."""
+    folder, label = path.absolute().parent, f"{revision}:{path}"
+    if not folder.is_dir():
+        raise FleetError(Problem("the folder does not exist; git reads the revision from it", file=str(folder)))
+    _git(folder, "rev-parse", "--show-toplevel", problem=_no_repository(folder))
+    _git(
+        folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}",
+        problem=_no_revision(revision),
+    )  # fmt: skip
+    text = _git(folder, "show", f"{revision}:./{path.name}", problem=_no_file(revision, path))
+    return build_side(label, render_loaded_fleet(parse_fleet(parse_document(text, label))))
+
+
+def build_side(label: str, rendered: Rendered) -> Side:
+    clusters = rendered.loaded.fleet.clusters
+    several = len(clusters) > 1
+    releases = {
+        (each.cluster if several else "", each.chart, each.namespace, each.name): SideRelease(
+            chart=each.chart,
+            name=each.name,
+            namespace=each.namespace,
+            cluster=each.cluster,
+            values=select_changed(each.values),
+            kubernetes=each.kubernetes,
+            source=label,
+        )
+        for each in rendered.releases
+    }
+    kuberay = {name if several else "": cluster.kuberay for name, cluster in clusters.items()}
+    return Side(label, rendered.plan.fleet, releases, kuberay, rendered)
+
+
+def _git(folder: Path, *words: str, problem: Problem) -> str:
+    try:
+        done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        raise MissingError("git was not found", "install git, or give two fleet files") from None
+    if done.returncode:
+        raise FleetError(problem)
+    return done.stdout
+
+
+def _no_repository(folder: Path) -> Problem:
+    fix = Fix(command="rayhelm diff OLD NEW", why="two fleet files; a range A..B needs a git repository")
+    return Problem("the folder is in no git repository", file=str(folder), fix=fix)
+
+
+def _no_revision(revision: str) -> Problem:
+    fix = Fix(
+        command="git fetch --unshallow", why="a shallow clone of a CI job lacks older commits; or name another one"
+    )
+    return Problem(f"git does not know the revision `{revision}`", fix=fix)
+
+
+def _no_file(revision: str, path: Path) -> Problem:
+    fix = Fix(command=f"git log --oneline -- {path}", why="the commits that have the file")
+    return Problem(f"the file does not exist in revision `{revision}`", file=str(path), fix=fix)

@@ -1,0 +1,102 @@
+"""Read the RayServices of a fleet from a live cluster."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rayhelm.cluster.kinds import DEPLOYMENTS, RAY_CLUSTERS, RAY_SERVICES
+from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError
+from rayhelm.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
+from rayhelm.errors import MissingError, RayhelmError
+from rayhelm.forecast.service import LiveCluster, LiveService
+from rayhelm.forecast.stored import store
+
+__all__ = ["read_live"]
+
+_VERSION = "ray.io/kuberay-version"
+_INSTANCE, _PART_OF = "app.kubernetes.io/instance", "app.kubernetes.io/part-of"
+Object = dict[str, Any]
+
+
+def read_live(reader: ClusterReader, new: Side, cluster: str) -> Side:
+    """Read the RayServices in the namespaces of the fleet. `cluster` is the key in `new`; empty for a fleet with one.
+
+    Raises MissingError if the cluster does not answer or has no KubeRay, RayhelmError if reading is forbidden.
+    """
+    namespaces = sorted({key[2] for key in new.releases if key[0] == cluster and key[1] == RAY_SERVICE})
+    services = [item for name in namespaces for item in _read(reader, RAY_SERVICES, name)]
+    clusters = {
+        (item["metadata"]["namespace"], item["metadata"]["name"]): item
+        for name in namespaces
+        for item in _read(reader, RAY_CLUSTERS, name)
+    }
+    kuberay = _find_version(reader, clusters.values()) or new.kuberay.get(cluster, "")
+    wanted = {key for key in new.releases if key[0] == cluster}
+    releases: dict[ReleaseKey, SideRelease] = {}
+    for item in services:
+        labels = item["metadata"].get("labels", {})
+        name = labels.get(_INSTANCE, item["metadata"]["name"])
+        key = (cluster, RAY_SERVICE, item["metadata"]["namespace"], name)
+        if key in wanted or labels.get(_PART_OF) == "rayhelm":
+            releases[key] = _build(key, item, clusters, kuberay)
+    notes = (f"cluster {reader.name}: only RayServices are compared with the cluster",)
+    return Side(f"cluster {reader.name}", "", releases, {cluster: kuberay}, None, notes)
+
+
+def _build(key: ReleaseKey, service: Object, clusters: Mapping[tuple[str, str], Object], kuberay: str) -> SideRelease:
+    status = service.get("status", {})
+    stored = store(service, kuberay)
+    active, pending = (
+        _find(clusters, key[2], status.get(which, {}).get("rayClusterName", ""), stored, kuberay)
+        for which in ("activeServiceStatus", "pendingServiceStatus")
+    )
+    live = LiveService(stored, active, pending)
+    release = SideRelease(RAY_SERVICE, key[3], key[2], key[0], None, source=service["metadata"]["name"], live=live)
+    # The manifest as it was applied; other objects of the release are not read.
+    release.__dict__["service"] = service
+    return release
+
+
+def _find(
+    clusters: Mapping[tuple[str, str], Object], namespace: str, name: str, stored: Mapping[str, Any], kuberay: str
+) -> LiveCluster | None:
+    found = clusters.get((namespace, name)) if name else None
+    if found is None:
+        return None
+    version = found["metadata"].get("annotations", {}).get(_VERSION, "").removeprefix("v") or kuberay
+    spec = store({"spec": {"rayClusterConfig": found["spec"]}}, kuberay)["spec"]["rayClusterConfig"]
+    return LiveCluster(spec, version, stored["spec"].get("serveConfigV2", ""))
+
+
+def _find_version(reader: ClusterReader, clusters: Iterable[Object]) -> str:
+    """Return the version of the operator: the tag of its image, else the one that wrote a RayCluster; else empty."""
+    try:
+        found = reader.list(DEPLOYMENTS, labels="app.kubernetes.io/name=kuberay-operator")
+    except (ForbiddenError, AbsentError):
+        found = []
+    tags = [
+        container["image"].rpartition(":")[2].removeprefix("v")
+        for item in found
+        for container in item["spec"]["template"]["spec"]["containers"]
+    ]
+    versions = [item["metadata"].get("annotations", {}).get(_VERSION, "").removeprefix("v") for item in clusters]
+    return next((each for each in (*tags, *versions) if _is_version(each)), "")
+
+
+def _is_version(text: str) -> bool:
+    parts = text.split(".")
+    return len(parts) == 3 and all(part.isdigit() for part in parts)
+
+
+def _read(reader: ClusterReader, kind: Any, namespace: str) -> list[Object]:
+    try:
+        return reader.list(kind, namespace)
+    except ForbiddenError as error:
+        raise RayhelmError(
+            f"cluster {reader.name} forbids reading {kind.plural} in namespace {namespace}: {error}\n"
+            f"  fix:\n    kubectl create role rayhelm-read --verb=get,list --resource={kind.resource} -n {namespace}"
+        ) from None
+    except AbsentError:
+        raise MissingError(
+            f"cluster {reader.name} has no kind {kind.name}: KubeRay is not installed",
+            "helm install kuberay-operator kuberay/kuberay-operator    # or compare two fleet files",
+        ) from None

@@ -1,0 +1,176 @@
+"""What `rayhelm diff` says about an edit of a fleet file."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from rayhelm.diff.compare import compare_sides
+from rayhelm.diff.page import format_markdown
+from rayhelm.diff.read_fleet import build_side
+from rayhelm.diff.report import DiffReport, ModelReport, ReleaseReport
+from rayhelm.diff.requests import describe_requests, estimate_seconds, load_measured_failures
+from rayhelm.diff.side import Side
+from rayhelm.render.files import render_loaded_fleet
+from unit.fleets import load
+
+FLEET = """\
+fleet: small
+clusters:
+  main:
+    kuberay: 1.7.0
+    apiServer: {cidrs: [10.0.0.1/32]}
+    weights: {storageClass: nfs}
+    gateway: {replicas: 1, allowedClients: [apps]}
+pools:
+  gpu: {gpu: L4-24GB, nodes: 4, gpusPerNode: 1, price: 1.00 USD/h}
+models:
+  chat: {source: Qwen/Qwen3-8B, unpinnedReason: only rendered, context: 8192, replicas: {max: 2}}
+  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}
+tenants:
+  apps: {models: [chat, embed], requestsPerMinute: 60}
+"""
+
+
+def side(text: str, label: str = "fleet.yaml") -> Side:
+    return build_side(label, render_loaded_fleet(load(text)))
+
+
+def diff(*edits: tuple[str, str], before: str = FLEET) -> DiffReport:
+    after = before
+    for old, new in edits:
+        assert old in after
+        after = after.replace(old, new)
+    return compare_sides(side(before, "old"), side(after, "new"))
+
+
+def of(report: DiffReport, name: str) -> ReleaseReport:
+    return next(each for each in report.releases if each.chart == "ray-service" and each.release == name)
+
+
+def test_diff_of_equal_fleets_has_no_release() -> None:
+    report = diff()
+    assert (report.releases, report.dangers) == ((), ())
+    assert report.unchanged == 4
+
+
+@pytest.mark.parametrize(
+    ("edit", "effect", "dangers"),
+    [
+        (("context: 8192", "context: 4096"), "serve config", {"requests-at-risk"}),
+        (("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "), "new cluster", {"new-cluster"}),
+        (("max: 2", "max: 3"), "replicas", set()),
+        (("replicas: {max: 2}", "replicas: {max: 1}"), "new cluster", {"new-cluster"}),  # topologySpreadConstraints
+    ],
+)
+def test_diff_names_what_happens_to_a_service(edit: tuple[str, str], effect: str, dangers: set[str]) -> None:
+    report = diff(edit)
+    assert of(report, "chat").effect == effect
+    assert set(of(report, "chat").dangers) == dangers
+
+
+def test_diff_names_a_change_of_pods_that_strategy_none_holds_back() -> None:
+    report = diff(("nodes: 4, ", "nodes: 2, nodeSelector: {zone: a}, "), ("max: 2", "max: 1"))
+    assert of(report, "chat").effect == "held back"
+    assert report.dangers == ("held-back",)
+    assert any("recreate the service" in text for text in of(report, "chat").advice)
+
+
+def test_diff_lists_bounds_that_wait_for_the_next_switch() -> None:
+    assert of(diff(("max: 2", "max: 3")), "chat").at_next_switch == ("spec.rayClusterConfig.*.maxReplicas",)
+
+
+def test_diff_counts_gpus_of_both_clusters_of_an_upgrade() -> None:
+    report = diff(("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "))
+    (need,) = report.gpus
+    assert (need.before, need.meanwhile, need.after, need.capacity) == (2, 4, 2, 4)
+    assert "no-room" not in report.dangers
+
+
+def test_diff_advises_an_order_of_merges_when_upgrades_fit_one_by_one() -> None:
+    report = diff(("nodes: 4, ", "nodes: 3, nodeSelector: {zone: a}, "))
+    assert "no-room" in report.dangers
+    assert any("Merge one service at a time" in text for text in report.advice)
+
+
+def test_diff_reports_models_and_times_of_the_plan() -> None:
+    chat = of(diff(("context: 8192", "context: 4096")), "chat")
+    (model,) = chat.models
+    assert (model.change, model.load_seconds) == ("restarted", chat.seconds)
+    assert "only" not in chat.time_basis
+    assert "measured" in chat.requests
+
+
+def test_diff_shows_cost_before_and_after() -> None:
+    report = diff(("  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}\n", ""), (", embed", ""))
+    assert of(report, "embed").effect == "uninstall"
+    assert "removed" in report.dangers
+    assert of(report, "embed").price_after == 0
+    assert report.price_before == 2
+    assert report.price_after == 1
+
+
+def test_diff_forecasts_another_operator_version() -> None:
+    report = diff(("kuberay: 1.7.0", "kuberay: 1.6.2"))
+    assert of(report, "chat").effect == "in place"
+    assert "overwrites" in of(report, "chat").reasons[0]
+    assert "absorbed" not in report.dangers
+    assert any("1.7.0 to 1.6.2" in note for note in report.notes)
+
+
+def test_diff_warns_of_an_edit_that_an_operator_upgrade_absorbs() -> None:
+    report = diff(("kuberay: 1.7.0", "kuberay: 1.6.2"), ("nodes: 4, ", "nodes: 4, nodeSelector: {zone: a}, "))
+    assert "absorbed" in report.dangers
+    assert any("alone" in text for text in of(report, "chat").advice)
+
+
+def test_diff_of_an_added_model_installs_its_service() -> None:
+    before = FLEET.replace("  embed: {source: BAAI/bge-m3, unpinnedReason: only rendered, task: embed}\n", "")
+    report = compare_sides(side(before.replace(", embed", "")), side(FLEET))
+    assert of(report, "embed").effect == "install"
+    assert [model.change for model in of(report, "embed").models] == ["added"]
+    assert of(report, "embed").dangers == ()
+
+
+def test_markdown_has_no_raw_pipes_in_cells_and_every_release() -> None:
+    report = diff(("context: 8192", "context: 4096"))
+    text = format_markdown(report.model_copy(update={"old": "a|b"}))
+    assert "a\\|b" in text
+    for each in report.releases:
+        assert f"| {each.chart} {each.release}" in text
+
+
+def test_measured_failures_are_those_of_the_benchmark() -> None:
+    rows = json.loads((Path(__file__).parents[2] / "benchmarks/failures/result.json").read_text())["rows"]
+    measured = {row["name"]: row for row in rows}
+    for name, row in load_measured_failures().items():
+        assert row.model_dump() == {key: measured[name][key] for key in row.model_dump()}
+
+
+@dataclass(frozen=True)
+class Times:
+    replicas: int
+    seconds: float
+
+
+@pytest.mark.parametrize("case", [Times(1, 10), Times(2, 20), Times(4, 40), Times(10, 50)], ids=str)
+def test_rolling_restart_takes_the_load_time_of_each_batch(case: Times) -> None:
+    model = ModelReport(model="chat", change="restarted", load_seconds=10)
+    seconds, basis = estimate_seconds("serve config", [model], {"chat": case.replicas}, 60)
+    assert seconds == case.seconds
+    assert "assumption" in basis
+
+
+def test_requests_are_at_risk_only_while_one_replica_runs() -> None:
+    model = ModelReport(model="chat", change="restarted", load_seconds=10, requests_per_second=3)
+    alone, is_risky = describe_requests("serve config", [model], {"chat": 1})
+    assert is_risky
+    assert "3 requests/s" in alone
+    assert not describe_requests("serve config", [model], {"chat": 2})[1]
+
+
+def test_time_is_unknown_without_a_plan() -> None:
+    seconds, basis = estimate_seconds("new cluster", [ModelReport(model="chat", change="loaded")], {}, 60)
+    assert seconds is None
+    assert "fleet file" in basis
