@@ -1,6 +1,7 @@
 """Write the generated reference pages: `python ci/reference.py [--check]`.
 
 docs/reference/commands.md       every command, from typer
+docs/reference/doctor.md         every check of `rayhelm doctor`, from rayhelm.doctor.checks
 docs/reference/fleet.md          every field of the fleet file, from its types
 docs/reference/metrics.md        every metric that queries may use, from data/metrics
 docs/reference/queries.md        every query with its PromQL, from rayhelm.observability.queries
@@ -15,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rayhelm.charts.helm import charts_dir
+from rayhelm.doctor.check import load_checks
 from rayhelm.observability.rules.runbooks import build_runbooks
 from rayhelm.renamed import renamed
 from rayhelm.spec.explain import Explanation, explain
@@ -29,6 +31,7 @@ def main(arguments: list[str]) -> int:
     """Write the pages, or with `--check` report the stale ones; 1 if there is one."""
     reference = {
         "commands.md": commands_page(),
+        "doctor.md": doctor_page(),
         "fleet.md": fleet_page(),
         "metrics.md": metrics_page(),
         "queries.md": queries_page(),
@@ -63,6 +66,26 @@ def commands_page() -> str:
     command = [sys.executable, "-m", "typer", "rayhelm.cli.app", "utils", "docs", "--name", "rayhelm"]
     text = subprocess.check_output(command, text=True)
     return text.replace("# `rayhelm`", "# Commands", 1).rstrip() + "\n"
+
+
+def doctor_page() -> str:
+    """Return a table of the doctor's checks, with the faults that prove them."""
+    rows = ["| check | what it does | severity | reads | found when, in the tests |", "|---|---|---|---|---|"]
+    for name, check in load_checks().items():
+        about = (sys.modules[check.find.__module__].__doc__ or "").partition("\n\n")[0].replace("\n", " ")
+        reads = ", ".join(f"`{kind.resource}`" for kind in check.reads)
+        if name == "drift":
+            reads = "every kind that the charts render"
+        needs = {"a fleet file": check.needs_fleet, "Prometheus": check.needs_prometheus}
+        needed = [text for text, is_needed in needs.items() if is_needed]
+        found = "; ".join(fault.name for fault in check.plants)
+        note = f" Needs {' and '.join(needed)}." if needed else ""
+        rows.append(f"| `{name}` | {cell(about)}{note} | {check.severity} | {reads} | {cell(found)} |")
+    intro = (
+        "[`rayhelm doctor`](../tasks/check-a-live-cluster.md) runs these checks. The tests plant the faults of the last"
+        " column\non a Kubernetes API server with the KubeRay operator, or into recorded answers of it."
+    )
+    return "\n".join(["# Checks of rayhelm doctor", "", intro, "", *rows]) + "\n"
 
 
 def fleet_page() -> str:

@@ -1,5 +1,6 @@
 """`rayhelm doctor`: check a live installation."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,6 +47,13 @@ def doctor_command(
     rbac: Annotated[
         bool, typer.Option("--rbac", help="Print the rights that the checks need, as YAML, and end.")
     ] = False,
+    serve: Annotated[
+        int,
+        typer.Option(
+            metavar="PORT", min=0, max=65535, help="Run the checks again and again, and serve the findings as metrics."
+        ),
+    ] = 0,
+    every: Annotated[float, typer.Option(metavar="MINUTES", min=0.1, help="With --serve: time between two runs.")] = 10,
     format: FormatOption = Format.text,
 ) -> None:
     """Check a live installation: versions, kinds, conditions, quotas, autoscalers, keys, drift, nodes and metrics.
@@ -60,6 +68,9 @@ def doctor_command(
     for name in check or []:
         if name not in load_checks():
             raise UsageError(f"there is no check `{name}`; the checks are: {', '.join(load_checks())}")
+    if serve:
+        _serve(serve, every, fleet, cluster, context, kubeconfig, prometheus, header_file, check)
+        return
     rendered = render_fleet(fleet_file(fleet)) if fleet else None
     region = _choose_cluster(rendered, cluster)
     if rbac:
@@ -75,6 +86,34 @@ def doctor_command(
         _print_report(report)
     if report.findings:
         raise typer.Exit(FleetError.exit_code)
+
+
+def _serve(
+    port: int,
+    every_minutes: float,
+    fleet: Path | None,
+    cluster: str,
+    context: str,
+    kubeconfig: Path | None,
+    prometheus: str,
+    header_file: Path | None,
+    wanted: list[str] | None,
+) -> None:
+    from rayhelm.cli.fleet_commands import fleet_file
+    from rayhelm.doctor.metrics import serve
+    from rayhelm.render.files import render_fleet
+
+    def load() -> "tuple[Rendered | None, str]":
+        rendered = render_fleet(fleet_file(fleet)) if fleet else None
+        return rendered, _choose_cluster(rendered, cluster)
+
+    def examine() -> "DoctorReport":
+        # The fleet file is read again: in a pod it is a ConfigMap, which changes.
+        rendered, region = load()
+        return _run(rendered, region, context, kubeconfig, prometheus, header_file, wanted, lambda text: None)
+
+    load()  # a wrong option or fleet file ends the command here, and not every run
+    serve(examine, port, every_minutes * 60, lambda text: print(text, flush=True))
 
 
 def _choose_cluster(rendered: "Rendered | None", wanted: str) -> str:
@@ -96,7 +135,7 @@ def _run(
     prometheus: str,
     header_file: Path | None,
     wanted: list[str] | None,
-    show: "object",
+    show: Callable[[str], None],
 ) -> "DoctorReport":
     from contextlib import ExitStack
 
@@ -105,7 +144,6 @@ def _run(
     from rayhelm.doctor.facts import Facts
     from rayhelm.doctor.run import run_checks
 
-    assert callable(show)
     with ExitStack() as stack:
         client = stack.enter_context(open_client(prometheus, read_headers(header_file))) if prometheus else None
         show("connecting to the cluster")
