@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-diff metrics-catalog lock bench bench-gateway bench-autoscaling bench-tracing bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-diff metrics-catalog lock bench bench-gateway bench-autoscaling bench-tracing bench-failures clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -82,6 +82,10 @@ verify-mutations: setup ## check that the tests notice small faults in COMMITS (
 
 verify-diff: tools ## make random edits of a RayService with the real operator, and write what it did (5 minutes)
 	@RAYHELM_VERIFY_DIFF=1 ci/stage "random edits" $(bin)/pytest tests/cluster/test_random_edits.py
+
+verify-keda: tools ## check that KEDA scales the gateway from a real Prometheus, and write the result (build 7 minutes, once)
+	@$(testbed) --group verify-keda
+	@PYTHONPATH=. $(bin)/python ci/verify_keda.py
 
 metrics-catalog: setup ## compare the metric catalog with a live endpoint under load, and write what changed (4 minutes)
 	@$(testbed) prometheus

@@ -5,6 +5,7 @@ exports metrics, and the adapter's Service leads to loopback.
 """
 
 import json
+import subprocess
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ from rayhelm.processes import Process, create_run_id, start, stop_run
 from testbed.control_plane.kubeconfig import with_token
 from testbed.tools import program
 
-__all__ = ["Adapter", "Exposition", "Prometheus", "adapter", "exposition", "prometheus"]
+__all__ = ["Adapter", "Exposition", "Prometheus", "adapter", "exposition", "prometheus", "redirect", "run_prometheus"]
 
 APIS = {"Pods": "custom.metrics.k8s.io", "External": "external.metrics.k8s.io"}
 
@@ -81,6 +82,12 @@ class Prometheus:
         found: list[Object] = answer.json()["data"]["result"]
         return found
 
+    def targets(self) -> list[Object]:
+        """Active targets: `labels`, and `discoveredLabels` before relabeling."""
+        answer = httpx.get(f"{self.url}/api/v1/targets", params={"state": "active"}, trust_env=False, timeout=60)
+        found: list[Object] = answer.json()["data"]["activeTargets"]
+        return found
+
     @property
     def said(self) -> str:
         return self.process.log.read_text()
@@ -89,25 +96,37 @@ class Prometheus:
 @contextmanager
 def prometheus(cluster: Cluster, port: int, scrape_configs: str, ports: Mapping[str, int]) -> Iterator[Prometheus]:
     """Scrapes what the chart's configuration finds on the API server. `ports` has the process behind each pod."""
-    run = create_run_id()
     with tempfile.TemporaryDirectory(prefix="prometheus-") as name:
-        folder = Path(name)
-        (folder / "rayhelm.yaml").write_text(yaml.safe_dump(_wired(scrape_configs, cluster, ports)))
-        (folder / "prometheus.yaml").write_text(yaml.safe_dump({"scrape_config_files": ["rayhelm.yaml"]}))
-        command = [str(program("prometheus")), f"--config.file={folder}/prometheus.yaml"]
-        command += [f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"]
-        found = Prometheus(f"http://127.0.0.1:{port}", start(command, run=run, log=folder / "prometheus.log"))
-        try:
-            eventually(lambda: _is_up(found), "Prometheus being ready", shows=lambda: found.said)
+        config: Object = yaml.safe_load(scrape_configs)
+        redirect(config, cluster, ports)
+        (Path(name) / "rayhelm.yaml").write_text(yaml.safe_dump(config))
+        with run_prometheus(Path(name), {"scrape_config_files": ["rayhelm.yaml"]}, port) as found:
             yield found
-        finally:
-            stop_run(run, grace=10)
 
 
-def _wired(scrape_configs: str, cluster: Cluster, ports: Mapping[str, int]) -> Object:
-    config: Object = yaml.safe_load(scrape_configs)
+@contextmanager
+def run_prometheus(folder: Path, config: Object, port: int) -> Iterator[Prometheus]:
+    """A Prometheus with this configuration, once promtool has accepted it."""
+    run, file = create_run_id(), folder / "prometheus.yaml"
+    file.write_text(yaml.safe_dump(config))
+    checked = subprocess.run([program("promtool"), "check", "config", file], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    command = [str(program("prometheus")), f"--config.file={file}"]
+    command += [f"--storage.tsdb.path={folder}/data", f"--web.listen-address=127.0.0.1:{port}"]
+    found = Prometheus(f"http://127.0.0.1:{port}", start(command, run=run, log=folder / "prometheus.log"))
+    try:
+        eventually(lambda: _is_up(found), "Prometheus being ready", shows=lambda: found.said)
+        yield found
+    finally:
+        stop_run(run, grace=10)
+
+
+def redirect(config: Object, cluster: Cluster, ports: Mapping[str, int]) -> None:
+    """Let a configuration of a pod read the API server of the tests, and processes of this computer in place of pods.
+
+    `ports` has the process behind each pod; a name is a regular expression."""
     for job in config["scrape_configs"]:
-        job["scrape_interval"] = "1s"
+        job["scrape_interval"] = job["scrape_timeout"] = "1s"
         for discovery in job["kubernetes_sd_configs"]:
             discovery["kubeconfig_file"] = str(cluster.place.kubeconfig)
         job["relabel_configs"] += [
@@ -120,7 +139,6 @@ def _wired(scrape_configs: str, cluster: Cluster, ports: Mapping[str, int]) -> O
             for pod, port in ports.items()
         ]
         job["relabel_configs"].append({"action": "keep", "source_labels": ["__address__"], "regex": r"127\.0\.0\.1:.+"})
-    return config
 
 
 def _is_up(found: Prometheus) -> bool:

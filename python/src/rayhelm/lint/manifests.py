@@ -8,6 +8,7 @@ from rayhelm.admission.pods import project_pods
 from rayhelm.admission.policy import AdmissionPolicy, load_chart_policies, read_policies
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.lint.fleet import Checked
+from rayhelm.lint.scraping import check_scraping
 
 __all__ = ["check_manifests", "lint_manifests"]
 
@@ -31,6 +32,7 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
         for place, part in project_pods(each.item):
             for violation in evaluate_policies(asked, part, find_namespace(part, known)):
                 _note(each.problem(violation, place), violation, checked)
+    checked.problems += check_scraping(manifests)
     if not checked.problems:
         checked.done.append(f"{path}: {len(manifests)} objects pass {len(asked)} policies")
     return checked
