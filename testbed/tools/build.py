@@ -9,7 +9,7 @@ import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from rayhelm.errors import MissingError
 from testbed.tools.catalog import Module, Tool
@@ -43,6 +43,8 @@ def build(module: Module, wanted: Sequence[Tool], checkout: Checkout, place: str
         with Progress(f"{names} {module.version} ({f'{place}; ' if place else ''}{about})") as progress:
             _run_go_build(go, module, wanted, fresh, checkout, progress)
         for tool in wanted:
+            if len(wanted) > 1:
+                (fresh / PurePosixPath(module.recipe.programs[tool.name]).name).rename(fresh / tool.name)
             _check_version(tool, fresh / tool.name)
             (fresh / tool.name).rename(own_path(tool, checkout))
             note_of(tool, checkout).write_text(module.pin)

@@ -40,7 +40,7 @@ def keda(cluster: Cluster, namespace: str) -> Iterator[Keda]:
     with tempfile.TemporaryDirectory(prefix="keda-") as name:
         folder = Path(name)
         _write_certificates(folder)
-        environment = {**os.environ, "POD_NAMESPACE": namespace, "WATCH_NAMESPACE": ""}
+        environment = {**os.environ, "POD_NAMESPACE": namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE": namespace}
         kubeconfig = cluster.place.kubeconfig
         operator = [str(program("keda-operator")), f"--kubeconfig={kubeconfig}", f"--cert-dir={folder}"]
         operator += ["--enable-cert-rotation=false", "--zap-log-level=info"]
