@@ -133,6 +133,12 @@ def test_diff_of_an_added_model_installs_its_service() -> None:
     assert of(report, "embed").dangers == ()
 
 
+def test_diff_of_a_second_cluster_keeps_the_services_of_the_first() -> None:
+    more = "    gateway: {replicas: 1, allowedClients: [apps]}\n"
+    report = diff((more, f"{more}  edge: {{apiServer: {{cidrs: [10.0.0.2/32]}}}}\n"))
+    assert not [each for each in report.releases if each.effect in ("install", "uninstall")]
+
+
 def test_markdown_has_no_raw_pipes_in_cells_and_every_release() -> None:
     report = diff(("context: 8192", "context: 4096"))
     text = format_markdown(report.model_copy(update={"old": "a|b"}))

@@ -250,7 +250,7 @@ def record(fleet: str, kuberay: str = "1.7.0", **changes: Any) -> dict[str, Any]
 
 def compare_live(answers: dict[str, Any], fleet: str, forbidden: frozenset[str] = frozenset()) -> Any:
     new = side(fleet)
-    return compare_sides(read_live(ClusterReader(RecordedTransport(answers, forbidden), "`lab`"), new, ""), new)
+    return compare_sides(read_live(ClusterReader(RecordedTransport(answers, forbidden), "`lab`"), new, "main"), new)
 
 
 def test_live_cluster_that_equals_the_fleet_has_no_change() -> None:

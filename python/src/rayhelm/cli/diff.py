@@ -128,12 +128,12 @@ def _read_live(side: "Side", cluster: str, context: str, kubeconfig: Path | None
     from rayhelm.errors import UsageError
     from rayhelm.spec.nearest import did_you_mean
 
-    names = [name for name in side.kuberay if name]
-    if names and not cluster:
+    names = list(side.kuberay)
+    if len(names) > 1 and not cluster:
         raise UsageError(f"the fleet has several clusters: --cluster {' or '.join(names)}")
-    if cluster and names and cluster not in names:
+    if cluster and cluster not in names:
         raise UsageError(f"the fleet has no cluster `{cluster}`; {did_you_mean(cluster, names)}".rstrip("; "))
-    key = cluster if names else ""
+    key = cluster or names[0]
     mine = {name: release for name, release in side.releases.items() if name[0] == key}
     found = read_live(connect(context, kubeconfig), side, key)
     return found, replace(side, releases=mine, kuberay={key: side.kuberay[key]})

@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rayhelm.diff.advice import advise_fleet, advise_release
@@ -15,6 +15,7 @@ from rayhelm.forecast.differences import list_changes
 from rayhelm.forecast.serve_config import ServeChange, compare_serve_configs, list_replicas, parse_serve_config
 from rayhelm.forecast.service import Forecast, LiveService, Surroundings, forecast_service, install
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.versions import versions
 
 __all__ = ["compare_sides"]
 
@@ -46,6 +47,7 @@ class _Totals:
 
 def compare_sides(old: Side, new: Side) -> DiffReport:
     """Return what replacing `old` by `new` does. Raises FleetError if values cannot be rendered at all."""
+    old, new = _unify_clusters(old, new), _unify_clusters(new, old)
     totals, reports = _Totals(), []
     keys = dict.fromkeys((*old.releases, *new.releases))
     if old.rendered is None and not old.fleet:  # a live cluster has RayServices only
@@ -72,13 +74,23 @@ def compare_sides(old: Side, new: Side) -> DiffReport:
     )
 
 
+def _unify_clusters(side: Side, other: Side) -> Side:
+    """Name the cluster of a side that does not know it, if the other side has one cluster."""
+    names = {key[0] for key in other.releases} | set(other.kuberay)
+    if {key[0] for key in side.releases} != {""} or len(names) != 1:
+        return side
+    (name,) = names
+    releases = {(name, *key[1:]): replace(release, cluster=name) for key, release in side.releases.items()}
+    return replace(side, releases=releases, kuberay={name: side.kuberay.get("", "")})
+
+
 def _list_notes(old: Side, new: Side) -> Iterator[str]:
     if old.fleet and new.fleet and old.fleet != new.fleet:
         yield f"OLD is fleet `{old.fleet}` and NEW is fleet `{new.fleet}`: are these two states of one fleet?"
     for cluster, version in new.kuberay.items():
         before = old.kuberay.get(cluster, version)
         if before != version:
-            where = f" of cluster `{cluster}`" if cluster else ""
+            where = f" of cluster `{cluster}`" if len(new.kuberay) > 1 else ""
             yield (
                 f"the KubeRay operator{where} changes from {before} to {version}: when it starts, it overwrites every"
                 " RayCluster in place. Upgrade its CRDs first, and change nothing else in the same merge"
@@ -184,9 +196,9 @@ def _forecast(
     new: Side,
     release: SideRelease,
 ) -> Forecast:
-    cluster = release.cluster if len(new.kuberay) > 1 else next(iter(new.kuberay), "")
-    version = new.kuberay.get(cluster) or next(iter(new.kuberay.values()))
-    earlier = old.kuberay.get(cluster) or next(iter(old.kuberay.values()), version)
+    known = versions().kuberay.default
+    version = new.kuberay.get(release.cluster) or old.kuberay.get(release.cluster) or known
+    earlier = old.kuberay.get(release.cluster) or version
     if last is None or first is None:
         found, _ = (
             forecast_service(LiveService({"spec": {}}, None), last, Surroundings(version))

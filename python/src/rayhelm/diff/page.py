@@ -76,7 +76,7 @@ def _describe_result(report: DiffReport) -> str:
 
 def _build_tables(report: DiffReport) -> Iterator[_Table]:
     if report.releases:
-        rows = tuple(map(_build_row, report.releases))
+        rows = tuple(_build_row(each, report) for each in report.releases)
         yield _Table(("release", "what happens", "models", "time", "USD/h"), 2, rows)
     if report.gpus and report.releases:
         needs = tuple(
@@ -93,15 +93,15 @@ def _build_tables(report: DiffReport) -> Iterator[_Table]:
         yield _Table(("pool", "GPU resource", "before", "meanwhile", "after", "pool has"), 4, needs)
     if report.quotas and report.releases:
         limits = tuple(
-            (_name(each.namespace, each.cluster), each.resource, str(each.meanwhile), str(each.limit))
+            (_name(each.namespace, each.cluster, report), each.resource, str(each.meanwhile), str(each.limit))
             for each in report.quotas
         )
         yield _Table(("namespace", "GPU resource", "meanwhile", "quota"), 2, limits)
 
 
-def _build_row(each: ReleaseReport) -> tuple[str, ...]:
+def _build_row(each: ReleaseReport, report: DiffReport) -> tuple[str, ...]:
     return (
-        _name(f"{each.chart} {each.release}", each.cluster),
+        _name(f"{each.chart} {each.release}", each.cluster, report),
         _WORDS.get(each.effect, each.effect),
         ", ".join(f"{model.model} {_describe_model(model)}" for model in each.models),
         "" if each.seconds is None else f"{each.seconds:.0f} s",
@@ -109,8 +109,10 @@ def _build_row(each: ReleaseReport) -> tuple[str, ...]:
     )
 
 
-def _name(text: str, cluster: str) -> str:
-    return f"{text} ({cluster})" if cluster else text
+def _name(text: str, cluster: str, report: DiffReport) -> str:
+    """Add the cluster if the report has several."""
+    clusters = {each.cluster for each in report.releases} | {each.cluster for each in report.gpus}
+    return f"{text} ({cluster})" if len(clusters) > 1 else text
 
 
 def _describe_model(model: ModelReport) -> str:

@@ -33,10 +33,8 @@ def read_revision(revision: str, path: Path) -> Side:
 
 
 def build_side(label: str, rendered: Rendered) -> Side:
-    clusters = rendered.loaded.fleet.clusters
-    several = len(clusters) > 1
     releases = {
-        (each.cluster if several else "", each.chart, each.namespace, each.name): SideRelease(
+        (each.cluster, each.chart, each.namespace, each.name): SideRelease(
             chart=each.chart,
             name=each.name,
             namespace=each.namespace,
@@ -47,7 +45,7 @@ def build_side(label: str, rendered: Rendered) -> Side:
         )
         for each in rendered.releases
     }
-    kuberay = {name if several else "": cluster.kuberay for name, cluster in clusters.items()}
+    kuberay = {name: cluster.kuberay for name, cluster in rendered.loaded.fleet.clusters.items()}
     return Side(label, rendered.plan.fleet, releases, kuberay, rendered)
 
 

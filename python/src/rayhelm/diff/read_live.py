@@ -18,7 +18,7 @@ Object = dict[str, Any]
 
 
 def read_live(reader: ClusterReader, new: Side, cluster: str) -> Side:
-    """Read the RayServices in the namespaces of the fleet. `cluster` is the key in `new`; empty for a fleet with one.
+    """Read the RayServices in the namespaces of the fleet. `cluster` is the name in `new`.
 
     Raises MissingError if the cluster does not answer or has no KubeRay, RayhelmError if reading is forbidden.
     """

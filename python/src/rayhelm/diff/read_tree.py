@@ -1,6 +1,7 @@
 """Read a side from a folder that `rayhelm render` wrote."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +41,18 @@ def read_tree(folder: Path) -> Side:
     ]
     if not found:
         raise FleetError(_no_values(folder))
-    several = any(each.cluster for each in found)
+    rendered = _read_plan(folder, listed)
+    clusters = list(rendered.loaded.fleet.clusters) if rendered else []
+    # Headers name the cluster only if the fleet has several.
+    found = [replace(each, cluster=each.cluster or (clusters[0] if len(clusters) == 1 else "")) for each in found]
     releases = {(each.cluster, each.chart, each.namespace, each.name): each for each in found}
     kuberay = {
         each.cluster: (each.values or {}).get("kuberay", {}).get("version", versions().kuberay.default)
         for each in found
         if each.chart == "ray-service"
     }
-    rendered = _read_plan(folder, listed)
     notes = () if rendered else (f"{folder} has no fleet file: pools, prices and load times are not known",)
-    return Side(str(folder), listed.fleet, releases, kuberay if several else kuberay or {"": ""}, rendered, notes)
+    return Side(str(folder), listed.fleet, releases, kuberay, rendered, notes)
 
 
 def refuse_several_fleets(folder: Path) -> None:

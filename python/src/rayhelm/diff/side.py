@@ -14,7 +14,7 @@ __all__ = ["RAY_SERVICE", "ReleaseKey", "Side", "SideRelease"]
 
 RAY_SERVICE = "ray-service"
 ReleaseKey = tuple[str, str, str, str]
-"""Cluster, chart, namespace, name. The cluster is empty for a fleet with one."""
+"""Cluster, chart, namespace, name. The cluster is empty if it is not known."""
 Object = dict[str, Any]
 
 
