@@ -3,10 +3,13 @@
 Each ending is waited for by its own sign; that a service is not Ready yet is none.
 """
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from packaging.version import Version
 
 from cluster.kit.cluster import Cluster, Object, condition, reason
 from cluster.kit.wait import eventually, stays
@@ -83,7 +86,7 @@ def invalid(it: Written, says: str) -> None:
 
 
 def stuck(it: Written, says: str) -> None:
-    it.waits_for(lambda: _times(it, says) >= AGAIN, f"{says!r} said again and again")
+    it.waits_for(lambda: _times(it, says) >= AGAIN or _is_logged(it, says), f"{says!r} said again and again")
 
 
 def cut(it: Written, says: str) -> None:
@@ -164,6 +167,20 @@ def edit(it: Written) -> int:
 def _times(it: Written, says: str) -> int:
     reported = [item for item in it.events() if item["type"] == "Warning" and says in item["message"]]
     return sum(item.get("count") or item.get("series", {}).get("count", 1) for item in reported)
+
+
+def _is_logged(it: Written, says: str) -> bool:
+    """Whether KubeRay 1.7.0 has logged it again and again.
+
+    Its events are those of events.k8s.io, and the API server refuses one with a text of more than 1,024 bytes.
+    """
+    log = it.cluster.place.plane.home.log("kuberay-operator")
+    if Version(it.cluster.place.kuberay) < Version("1.7.0") or not log.is_file():
+        return False
+    names = [item["metadata"]["name"] for item in it.ray_clusters]
+    quoted = json.dumps(says)[1:-1]
+    with log.open() as lines:
+        return sum(quoted in line and any(name in line for name in names) for line in lines) >= AGAIN
 
 
 def _puts(it: Written) -> tuple[Put, ...]:
