@@ -64,8 +64,16 @@ class _Player:
             self.manifest = before
 
     def reconcile(self) -> None:
-        forecast, self.live = forecast_service(self.live, self.manifest, self.where)
+        where = self.where if _tolerates_gpus(self.manifest) else replace(self.where, ray_starts=False)
+        forecast, self.live = forecast_service(self.live, self.manifest, where)
         self.found.append(forecast)
+
+
+def _tolerates_gpus(service: Mapping[str, Any]) -> bool:
+    """Whether the workers can run on the nodes of the tests, whose GPUs have a taint."""
+    groups = service["spec"]["rayClusterConfig"].get("workerGroupSpecs", [])
+    tolerations = [group["template"]["spec"].get("tolerations", []) for group in groups]
+    return all(any(each.get("key") == "nvidia.com/gpu" for each in some) for some in tolerations)
 
 
 def _change_ray(where: Surroundings, step: EditStep) -> Surroundings:
