@@ -17,7 +17,10 @@ from testbed.tools.crds import bundles
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KIND = ROOT / "ci" / "kind"
-RIGHTS = {"release": {"contents": "write", "id-token": "write"}}
+RIGHTS = {
+    "fleet": {"contents": "read", "pull-requests": "write"},
+    "release": {"contents": "write", "id-token": "write"},
+}
 """What the job of a workflow may do beyond reading: the release itself, and the identity that signs it."""
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*"))
 
@@ -62,8 +65,8 @@ def test_script_does_not_pipe_into_a_command_that_stops_reading(script: Path) ->
 # -- workflows -------------------------------------------------------------------------------------------------------
 
 
-def test_workflows_are_for_the_tests_kind_and_releases() -> None:
-    assert [path.name for path in WORKFLOWS] == ["kind.yaml", "release.yaml", "test.yaml"]
+def test_workflows_are_for_fleets_the_tests_kind_and_releases() -> None:
+    assert [path.name for path in WORKFLOWS] == ["fleet.yaml", "kind.yaml", "release.yaml", "test.yaml"]
     text = {path.name: path.read_text() for path in WORKFLOWS}
     assert "- run: .ci/run\n" in text["test.yaml"]
     assert "- run: ci/kind/test" in text["kind.yaml"]
@@ -82,7 +85,7 @@ def test_workflow_has_read_permission_only_and_a_timeout(path: Path) -> None:
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
 def test_workflow_pins_actions_by_commit_and_names_their_version(path: Path) -> None:
-    used = re.findall(r"uses: (.*)", path.read_text())
+    used = re.findall(r"^ +- uses: (.*)", path.read_text(), re.MULTILINE)
     assert used
     for line in used:
         assert re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line), line
@@ -106,7 +109,8 @@ def test_kind_runs_the_default_kubernetes_from_a_pinned_image() -> None:
 
 def test_kind_workflow_uses_the_cluster_name_of_the_scripts() -> None:
     named = subprocess.check_output(["bash", "-c", "source ci/kind/host.bash && echo $cluster"], cwd=ROOT, text=True)
-    assert f"export logs .cache/kind-logs --name {named.strip()}'" in (WORKFLOWS[0].read_text())
+    (kind,) = (path for path in WORKFLOWS if path.stem == "kind")
+    assert f"export logs .cache/kind-logs --name {named.strip()}'" in kind.read_text()
 
 
 def test_kind_builds_addons_and_no_control_plane() -> None:
