@@ -2,15 +2,22 @@
 
 import fnmatch
 import re
+from pathlib import Path
 
 import pytest
 
-from rayhelm.cluster.kinds import RENDERED, RESOURCE_QUOTAS
+from rayhelm.charts.helm import charts_dir
+from rayhelm.cluster.kinds import NODES, RENDERED, RESOURCE_QUOTAS
+from rayhelm.cluster.reader import ClusterReader
+from rayhelm.cluster.recorded import RecordedTransport
 from rayhelm.doctor.access import build_manifests, list_kinds
 from rayhelm.doctor.check import load_checks
 from rayhelm.doctor.facts import Facts
 from rayhelm.doctor.finding import CheckState, Finding, Severity
 from rayhelm.doctor.plant import Plant
+from rayhelm.doctor.run import run_checks
+from rayhelm.render.files import render_fleet
+from testbed.nodes import simulated
 from unit.doctor_world import World, fleet
 
 PLANTS = [
@@ -109,3 +116,18 @@ def test_drift_reads_every_kind_that_the_fleet_renders(world: World) -> None:
     known = {(kind.api_version, kind.name) for kind in RENDERED} | {("batch/v1", "Job")}
     facts: Facts = world.facts()
     assert {(item["apiVersion"], item["kind"]) for item in facts.manifests} <= known
+
+
+@pytest.mark.parametrize(
+    "file", sorted((charts_dir().parent / "values").glob("*/fleet.yaml")), ids=lambda file: file.parent.name
+)
+def test_simulated_nodes_of_every_reference_fleet_are_its_pools(file: Path) -> None:
+    rendered = render_fleet(file)
+    for cluster in rendered.loaded.fleet.clusters:
+        nodes = simulated(rendered.loaded, cluster)
+        for node in nodes:
+            node.setdefault("status", {})["conditions"] = [{"type": "Ready", "status": "True"}]
+        facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes}})), rendered, cluster)
+        assert run_checks(facts, wanted=["nodes", "drivers"]).findings == ()
+        facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes[1:]}})), rendered, cluster)
+        assert run_checks(facts, wanted=["nodes"]).findings

@@ -87,6 +87,7 @@ def test_command_ends_with_3_when_no_cluster_answers(doctor: Doctor) -> None:
         ((str(FLEETS / "three-tiers"),), "the fleet has several clusters; name this one: --cluster main | edge"),
         ((str(FLEETS / "three-tiers"), "--cluster", "moon"), "the fleet has no cluster `moon`; it has: main, edge"),
         (("--prometheus", "nonsense"), "is not a URL"),
+        (("--deployment", "one"), "needs the fleet file"),
     ],
 )
 def test_wrong_option_is_refused_with_the_right_ones(doctor: Doctor, arguments: tuple[str, ...], message: str) -> None:
@@ -105,6 +106,21 @@ def test_rights_of_a_fleet_are_manifests(doctor: Doctor) -> None:
     assert answer.code == 0
     assert "hf-secret" in roles["research"]
     assert "gateway-keys-research" in roles["gateway"]
+
+
+def test_deployment_meets_pod_security_and_reads_the_fleet(doctor: Doctor) -> None:
+    answer = doctor(str(FLEETS / "multi-node"), "--deployment", "registry.example/rayhelm:1")
+    objects = {item["kind"]: item for item in yaml.safe_load_all(answer.out)}
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    assert answer.code == 0
+    assert yaml.safe_load(objects["ConfigMap"]["data"]["fleet.yaml"])["fleet"] == "multi-node"
+    assert container["command"][2:4] == ["/etc/rayhelm/fleet.yaml", "--cluster=main"]
+    assert "--prometheus=http://prometheus-operated.monitoring:9090" in container["command"]
+    assert pod["securityContext"]["runAsNonRoot"]
+    assert container["securityContext"]["readOnlyRootFilesystem"]
+    assert objects["PodMonitor"]["metadata"]["labels"]["release"] == "kube-prometheus-stack"
+    assert {"ServiceAccount", "ClusterRole", "ClusterRoleBinding"} <= set(objects)
 
 
 def test_fleet_file_that_does_not_exist_is_refused(doctor: Doctor, tmp_path: Path) -> None:

@@ -47,6 +47,12 @@ def doctor_command(
     rbac: Annotated[
         bool, typer.Option("--rbac", help="Print the rights that the checks need, as YAML, and end.")
     ] = False,
+    deployment: Annotated[
+        str,
+        typer.Option(
+            metavar="IMAGE", help="Print the objects that run the checks in the cluster with this image, and end."
+        ),
+    ] = "",
     serve: Annotated[
         int,
         typer.Option(
@@ -77,6 +83,13 @@ def doctor_command(
         from rayhelm.doctor.access import build_manifests
 
         print(build_manifests(rendered, region))
+        return
+    if deployment:
+        from rayhelm.doctor.deployment import build_deployment
+
+        if not rendered:
+            raise UsageError("`--deployment` needs the fleet file: rayhelm doctor FLEET --deployment IMAGE")
+        print(build_deployment(rendered, region, deployment))
         return
     with show_progress(format) as show:
         report = _run(rendered, region, context, kubeconfig, prometheus, header_file, check, show)

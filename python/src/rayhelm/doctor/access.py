@@ -9,7 +9,7 @@ from rayhelm.cluster.kinds import SECRETS, Kind
 if TYPE_CHECKING:
     from rayhelm.render.files import Rendered
 
-__all__ = ["ACCOUNT", "build_manifests", "build_rules", "describe_rule", "list_kinds"]
+__all__ = ["ACCOUNT", "build_manifests", "build_objects", "build_rules", "describe_rule", "list_kinds"]
 
 ACCOUNT = "rayhelm-doctor"
 """Name of the ServiceAccount, the ClusterRole and the Roles."""
@@ -48,10 +48,16 @@ def list_kinds() -> set[Kind]:
     return {kind for check in load_checks().values() for kind in check.reads}
 
 
-def build_manifests(rendered: "Rendered | None", region: str, namespace: str = "rayhelm-system") -> str:
-    """Return a ServiceAccount with the rights of all checks as YAML. With a fleet, also the Roles for its Secrets."""
+def build_manifests(rendered: "Rendered | None", region: str) -> str:
+    """Return the objects of `build_objects` as YAML."""
     import yaml
 
+    text: str = yaml.safe_dump_all(build_objects(rendered, region), sort_keys=False, default_flow_style=None, width=120)
+    return text.strip()
+
+
+def build_objects(rendered: "Rendered | None", region: str, namespace: str = "rayhelm-system") -> list[dict[str, Any]]:
+    """Return a ServiceAccount with the rights of all checks. With a fleet, also the Roles for its Secrets."""
     metadata = {"name": ACCOUNT, "namespace": namespace}
     subjects = [{"kind": "ServiceAccount", **metadata}]
     objects: list[dict[str, Any]] = [
@@ -88,8 +94,7 @@ def build_manifests(rendered: "Rendered | None", region: str, namespace: str = "
                 "subjects": subjects,
             },
         ]
-    text: str = yaml.safe_dump_all(objects, sort_keys=False, default_flow_style=None, width=120)
-    return text.strip()
+    return objects
 
 
 def _list_secrets(rendered: "Rendered | None", region: str) -> dict[str, list[str]]:

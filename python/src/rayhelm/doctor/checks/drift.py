@@ -11,6 +11,7 @@ from rayhelm.cluster.kinds import (
     RENDERED,
     RESOURCE_QUOTAS,
 )
+from rayhelm.doctor.access import ACCOUNT
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.differences import find_differences, format_value
 from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
@@ -85,7 +86,7 @@ def _find_removed(facts: Facts) -> Iterator[Finding]:
     wanted = {(item["kind"], namespace_of(item), item["metadata"]["name"]) for item in facts.manifests}
     for kind in _PRUNED:
         for item in facts.get_all(kind):
-            is_ours = labels_of(item).get(PART_OF[0]) == PART_OF[1]
+            is_ours = labels_of(item).get(PART_OF[0]) == PART_OF[1] and item["metadata"]["name"] != ACCOUNT
             if is_ours and (kind.name, namespace_of(item), item["metadata"]["name"]) not in wanted:
                 release = (item["metadata"].get("annotations") or {}).get("meta.helm.sh/release-name", "")
                 yield Finding(

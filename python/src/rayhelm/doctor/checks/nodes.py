@@ -2,12 +2,16 @@
 
 from collections import defaultdict
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from rayhelm.cluster.kinds import NODES
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts, Object, find_condition, labels_of
 from rayhelm.doctor.finding import Finding, Severity, name_object
 from rayhelm.doctor.plant import Change, Plant
+
+if TYPE_CHECKING:
+    from rayhelm.catalog.gpu import GpuKind
 
 _ALIKE = {
     "nvidia.com/cuda.driver-version.full": "driver",
@@ -77,7 +81,8 @@ def _find_missing_nodes(pools: dict[str, list[Object]], facts: Facts) -> Iterato
     for name, pool in facts.rendered.loaded.fleet.pools.items():
         wanted = len(pool.hosts) or pool.nodes or 1
         found = pools.get(name, [])
-        if pool.cluster == facts.region and len(found) < wanted and not pool.spot:
+        is_known = all(_selectors(facts).get(name, []))
+        if pool.cluster == facts.region and is_known and len(found) < wanted and not pool.spot:
             yield Finding(
                 object=f"pool {name}",
                 evidence=f"{len(found)} of {wanted} nodes have its labels:"
@@ -111,11 +116,16 @@ def _selectors(facts: Facts) -> dict[str, list[dict[str, str]]]:
         if pool.cluster != facts.region:
             continue
         kinds = [(host.gpu, host.node_selector) for host in pool.hosts] or [(pool.gpu or "", {})]
-        found[name] = [
-            {**({_PRODUCT: label} if (label := known.gpu(gpu).product_label) else {}), **pool.node_selector, **own}
-            for gpu, own in kinds
-        ]
+        found[name] = [{**_label_gpu(known.gpu(gpu)), **pool.node_selector, **own} for gpu, own in kinds]
     return found
+
+
+def _label_gpu(gpu: "GpuKind") -> dict[str, str]:
+    """Return the label that only nodes with this GPU have; empty if it is unknown."""
+    if gpu.vendor == "nvidia":
+        return {_PRODUCT: gpu.product_label} if gpu.product_label else {}
+    key, _, value = gpu.identifying_label.partition("=")
+    return {key: value} if key else {}
 
 
 def _matches(node: Object, selectors: list[dict[str, str]]) -> bool:

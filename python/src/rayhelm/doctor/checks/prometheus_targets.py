@@ -19,8 +19,8 @@ def _find(facts: Facts) -> Iterator[Finding]:
             cause="Prometheus cannot read the metrics of this pod: a NetworkPolicy without its namespace, or a pod"
             " that does"
             " not answer",
-            fix="clusters:\n  main:\n    prometheus: {namespace: monitoring}    # the namespace that Prometheus"
-            " connects from",
+            fix=f"clusters:\n  {facts.region or 'main'}:\n    prometheus: {{namespace: monitoring}}"
+            "    # namespace of the pods of Prometheus",
         )
 
 

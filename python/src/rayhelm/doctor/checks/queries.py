@@ -98,7 +98,7 @@ def _describe_fix(exporter: str) -> str:
     return fixes.get(
         exporter,
         "kubectl get podmonitors -A --show-labels; kubectl get prometheus -A -o yaml | grep -A3 podMonitorSelector"
-        "    # the labels have to match: clusters.NAME.prometheus.podMonitorLabels",
+        "    # the labels have to match: clusters.NAME.prometheus.scrapeLabels",
     )
 
 
