@@ -108,7 +108,7 @@ bench-gateway: setup ## compare the gateway with vllm-router and LiteLLM (15 min
 bench-autoscaling: setup ## compare Ray's scaling rule with ours on a simulated hour of arrivals (5 minutes)
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json
 
-bench-tracing: setup ## measure what traces cost an endpoint without a GPU (4 minutes)
+bench-tracing: setup ## measure the CPU time of traces (5 minutes)
 	@$(testbed) prometheus
 	@PYTHONPATH=benchmarks:. $(bin)/python -m tracing --write benchmarks/tracing/result.json
 

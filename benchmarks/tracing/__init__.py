@@ -1,1 +1,1 @@
-"""What traces cost: requests per second of one endpoint with and without spans, in alternating rounds."""
+"""What traces cost: CPU time per request of one endpoint with and without spans, in alternating rounds."""
