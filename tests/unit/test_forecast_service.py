@@ -137,6 +137,22 @@ def test_manifests_compare_by_what_kuberay_reads(value: dict[str, str], effect: 
     assert edit_service("1.7.0", [{"op": "replace", "path": path, "value": value}]).effect == effect
 
 
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ({"rayClusterConfig": {"headGroupSpec": {"rayStartParams": {"dashboard-host": "127.0.0.1"}}}}, "dashboard"),
+        ({"rayClusterConfig": {"headGroupSpec": {"rayStartParams": {"include-dashboard": "false"}}}}, "dashboard"),
+        ({"rayClusterConfig": {"rayVersion": "2.60.1"}, "serveConfigV2": "applications: [chat"}, "not YAML"),
+        ({"rayClusterConfig": {"rayVersion": "2.60.1", "upgradeStrategy": {"type": "Recreate"}}}, "upgradeStrategy"),
+        ({"rayClusterConfig": {"headGroupSpec": {"serviceType": "NodePort"}}}, "serviceType"),
+    ],
+)
+def test_new_cluster_waits_for_a_reason_that_is_named(spec: dict[str, Any], words: str) -> None:
+    found = edit_service("1.7.0", {"spec": spec})
+    assert found.effect == "new cluster, waiting"
+    assert words in found.reasons[0]
+
+
 def test_environment_value_is_no_quantity() -> None:
     path = "/spec/rayClusterConfig/headGroupSpec/template/spec/containers/0/env/-"
     base = apply_patch(render_base("1.7.0"), [{"op": "add", "path": path, "value": {"name": "N", "value": "1"}}])

@@ -34,6 +34,7 @@ ServiceEffect = Literal[
 _SWITCH_FIELDS = ("replicas", "minReplicas", "maxReplicas", "scaleStrategy", "template.spec.tolerations",
                   "template.spec.schedulingGates")  # fmt: skip
 """Fields of a group that reach the pods when a RayCluster is created or changed in place."""
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _NO_YAML = "serveConfigV2 is not YAML with keys"
 
 
@@ -263,6 +264,9 @@ class _Reconciliation:
         ports = [str(port.get("name", "")) for port in containers[0].get("ports", [])] if containers else []
         if ports and not any(name.startswith("serve") for name in ports):
             yield "the head container has ports and none is named `serve`: the new RayCluster never takes over"
+        params = self._goal.get("headGroupSpec", {}).get("rayStartParams", {})
+        if params.get("dashboard-host") in _LOOPBACK or str(params.get("include-dashboard", "")).lower() == "false":
+            yield "the operator cannot reach Ray's dashboard in the new RayCluster: it gets no applications"
         if not _is_mapping(self._config):
             yield f"{_NO_YAML}: the new RayCluster gets no applications"
         if not self._where.ray_starts:
