@@ -4,7 +4,7 @@ real Prometheus finds the targets with it."""
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -45,15 +45,24 @@ class World:
     services: str
     system: str
     """Namespace of chart platform, of the KubeRay operator and of the exporter of GPUs."""
+    installed: dict[str, Object] = field(default_factory=dict)
+    """Values of each release, as they were installed last."""
 
     def install(self, kind: str, labels: dict[str, str] | None = None) -> None:
         """Install the three charts with one way of scraping."""
         selected = SELECTED if labels is None else labels
         own = {"kind": "None" if kind == "ConfigMap" else kind, "labels": selected}
-        self.helm.install("gateway", "gateway", self.gateways, over(example("gateway/minimal"), {"scraping": own}))
+        self.upgrade("gateway", "gateway", self.gateways, over(example("gateway/minimal"), {"scraping": own}))
         service = PLACE.values(self.cluster.place, {"tenant": "research", "scraping": own})
-        self.helm.install("ray-service", "chat", self.services, service)
-        self.helm.install("platform", "platform", self.system, self.platform(kind, selected), "--take-ownership")
+        self.upgrade("ray-service", "chat", self.services, service)
+        self.upgrade("platform", "platform", self.system, self.platform(kind, selected))
+
+    def upgrade(self, chart: str, release: str, namespace: str, values: Object) -> None:
+        """Install or upgrade a release, unless it has these values."""
+        if self.installed.get(release) != values:
+            options = ["--take-ownership"] if chart == "platform" else []
+            self.helm.install(chart, release, namespace, values, *options)
+            self.installed[release] = values
 
     def platform(self, kind: str, labels: dict[str, str]) -> Object:
         return {
@@ -237,7 +246,7 @@ def test_objects_without_the_selected_label_are_reported_as_not_scraped(world: W
     world.install("PodMonitor", {"release": "another"})
     eventually(lambda: not world.operator.jobs() and not world.operator.rules(), "an empty configuration")
     apart = world.platform("None", {**SELECTED})
-    world.helm.install("platform", "platform", world.system, apart)
+    world.upgrade("platform", "platform", world.system, apart)
     eventually(world.operator.rules, "the rules alone")
     with world.operator.prometheus() as server:
         for label, scraped in (
