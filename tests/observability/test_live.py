@@ -16,7 +16,8 @@ from rayhelm.catalog.metrics import load_exporters
 from rayhelm.errors import MissingError
 from rayhelm.local.prometheus import find_prometheus
 from rayhelm.observability.check import metrics_of
-from rayhelm.observability.rules import load_alerts
+from rayhelm.observability.rules import load_alerts, load_recordings
+from rayhelm.observability.rules.recordings import RecordingRule
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_load
 from testbed.tools import program
@@ -36,15 +37,21 @@ ABSENT_EXPORTERS = {
     "kube-state-metrics": "no Kubernetes",
     "kubelet": "no Kubernetes",
     "cert-manager": "no Kubernetes",
-    "rules": "the local endpoint loads no recording rules",
 }
 """Exporters that a local endpoint without a GPU does not have, by file of the catalog."""
 WITHOUT_DATA = {
     "ray_vllm_spec_decode_": "no model of the endpoint has speculative decoding",
     'Name="GPU"': "no GPU",
+    "rayhelm:gpu_xid_code": "no GPU",
     "ray_cluster_active_nodes": "the local endpoint has no autoscaler of Ray",
 }
 """Parts of queries that have no data here, and why."""
+SERIES_WITHOUT_DATA = {
+    "rayhelm:gpu_xid_code": "no GPU",
+    "rayhelm:service_cost_usd_per_hour": "Ray has no GPU",
+    "rayhelm:service_cost_idle_usd_per_hour": "Ray has no GPU",
+}
+"""Recorded series that have no data here, and why."""
 
 
 @dataclass(frozen=True)
@@ -111,6 +118,25 @@ def test_panels_have_data(run: Run, dashboard: Path, capsys: pytest.CaptureFixtu
         for reason, count in sorted(Counter(excused.values()).items()):
             print(f"; {count} more cannot: {reason}", end="")
     assert not empty
+
+
+@pytest.mark.parametrize("group", load_recordings())
+def test_recording_rules_have_data(run: Run, group: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """The fleet of the endpoint asks for rules, so Prometheus evaluates those that join the series of the plan."""
+    rules = load_recordings()[group]
+    expected = [rule for rule in rules if rule.series not in SERIES_WITHOUT_DATA]
+    empty = [f"{rule.series} {rule.labels}" for rule in expected if not run.has_data(selector_of(rule))]
+    with capsys.disabled():
+        print(f"\nrecorded series of group {group}: {len(expected) - len(empty)} of {len(expected)} have data", end="")
+        for rule in rules:
+            if rule.series in SERIES_WITHOUT_DATA:
+                print(f"; {rule.series} cannot: {SERIES_WITHOUT_DATA[rule.series]}", end="")
+    assert empty == []
+
+
+def selector_of(rule: RecordingRule) -> str:
+    labels = ",".join(f'{name}="{value}"' for name, value in rule.labels.items())
+    return f"{rule.series}{{{labels}}}"
 
 
 def longest_time(values: list[list[object]], step: float) -> float:

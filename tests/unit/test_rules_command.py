@@ -8,6 +8,8 @@ import pytest
 import yaml
 
 from rayhelm.observability.rules import load_alerts
+from rayhelm.observability.rules.files import build_recording_files
+from rayhelm.render.files import render_fleet
 from unit.command import Answer, run
 
 VALUES = Path(__file__).parents[2] / "values"
@@ -42,3 +44,14 @@ def test_rules_into_a_file_are_refused_with_a_fix(command: Any, tmp_path: Path) 
     assert answer.code == 1
     assert "cannot be written: File exists" in answer.err
     assert "rayhelm rules FLEET -o FOLDER" in answer.err
+
+
+def test_local_prometheus_gets_the_recording_rules_without_alerts() -> None:
+    files = build_recording_files(render_fleet(VALUES / "multi-node/fleet.yaml"))
+    assert list(files) == ["rayhelm-plan.yaml", "rayhelm-service.yaml", "rayhelm-objectives.yaml", "rayhelm-cost.yaml"]
+    rules = [rule for text in files.values() for group in yaml.safe_load(text)["groups"] for rule in group["rules"]]
+    assert all("record" in rule for rule in rules)
+
+
+def test_local_prometheus_of_a_fleet_without_rules_gets_none() -> None:
+    assert build_recording_files(render_fleet(VALUES / "homelab/fleet.yaml")) == {}

@@ -10,7 +10,7 @@ from rayhelm.cli.fleet_commands import FleetArgument, fleet_file
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 
 if TYPE_CHECKING:
-    from rayhelm.local.prometheus import LocalService
+    from rayhelm.local.prometheus import LocalMetrics, LocalService
     from rayhelm.local.state import EndpointState, LocalEndpoint
     from rayhelm.render.files import Rendered
     from rayhelm.values.ray_service import RayServiceValues
@@ -39,7 +39,11 @@ def up_command(
         ),
     ] = False,
     metrics: Annotated[
-        bool, typer.Option("--metrics", help="Start Prometheus, which scrapes Ray and the gateway.")
+        bool,
+        typer.Option(
+            "--metrics",
+            help="Start Prometheus with the recording rules of the fleet.",
+        ),
     ] = False,
     traces: Annotated[
         str,
@@ -102,7 +106,7 @@ def up_command(
             share_imports=share_imports and stand_in,
             digest=digest,
             gateway=local_gateway,
-            metrics=_list_services(rendered, values) if metrics else None,
+            metrics=_build_metrics(rendered, values) if metrics else None,
             traces=traces,
             report_progress=report_progress,
         )
@@ -186,6 +190,14 @@ def _serve_config(rendered: "Rendered", service: str, values: "RayServiceValues"
     text = next(item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
     config: dict[str, Any] = json.loads(text)
     return config
+
+
+def _build_metrics(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> "LocalMetrics":
+    """Services, and the recording rules that the fleet asks for."""
+    from rayhelm.local.prometheus import LocalMetrics
+    from rayhelm.observability.rules.files import build_recording_files
+
+    return LocalMetrics(_list_services(rendered, values), build_recording_files(rendered))
 
 
 def _list_services(rendered: "Rendered", values: Mapping[str, "RayServiceValues"]) -> dict[str, "LocalService"]:

@@ -17,7 +17,7 @@ from rayhelm.errors import MissingError
 from rayhelm.local.state import EndpointState
 from rayhelm.values.build.gateway import RELEASE as GATEWAY
 
-__all__ = ["LocalService", "ScrapePorts", "build_config", "find_prometheus", "start_prometheus"]
+__all__ = ["LocalMetrics", "LocalService", "ScrapePorts", "build_config", "find_prometheus", "start_prometheus"]
 
 LOOPBACK = "127.0.0.1"
 TIMEOUT = 120.0
@@ -35,6 +35,16 @@ class LocalService:
     """Names of its Serve applications."""
     models: tuple[str, ...]
     """Names of its models."""
+
+
+@dataclass(frozen=True)
+class LocalMetrics:
+    """What Prometheus reads and records."""
+
+    services: Mapping[str, LocalService]
+    """Services by name."""
+    rules: Mapping[str, str]
+    """Files of recording rules by path."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +96,18 @@ def build_config(services: Mapping[str, LocalService], ports: ScrapePorts) -> di
     return {"global": {"scrape_interval": INTERVAL, "evaluation_interval": INTERVAL}, "scrape_configs": jobs}
 
 
-def start_prometheus(config: Mapping[str, Any], url: str, state: EndpointState) -> None:
+def start_prometheus(metrics: LocalMetrics, ports: ScrapePorts, url: str, state: EndpointState) -> None:
     """Start Prometheus at `url` and wait until it is ready. Its data is in the state folder."""
     folder = state.prometheus
     folder.mkdir(mode=0o700, parents=True)
+    for name, text in metrics.rules.items():
+        path = folder / "rules" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    # In the order of the groups: a rule reads what earlier ones have recorded.
+    config = {"rule_files": [f"rules/{name}" for name in metrics.rules], **build_config(metrics.services, ports)}
     file = folder / "prometheus.yaml"
-    file.write_text(yaml.safe_dump(dict(config), sort_keys=False), encoding="utf-8")
+    file.write_text(yaml.safe_dump(config, sort_keys=False), encoding="utf-8")
     command = [
         str(find_prometheus()),
         f"--config.file={file}",

@@ -16,7 +16,7 @@ from rayhelm.local import ray_cluster
 from rayhelm.local.client import ServeApi, ServeStatus, request_one_token
 from rayhelm.local.config import set_listen_address
 from rayhelm.local.gateway import LocalGateway, check_files, start_haproxy, write_files
-from rayhelm.local.prometheus import LocalService, ScrapePorts, build_config, start_prometheus
+from rayhelm.local.prometheus import LocalMetrics, ScrapePorts, start_prometheus
 from rayhelm.local.state import EndpointModel, EndpointState, LocalEndpoint
 from rayhelm.local.tracing import build_trace_environment
 from rayhelm.processes import Process
@@ -49,8 +49,8 @@ class _Start:
     endpoint: LocalEndpoint
     state: EndpointState
     gateway: LocalGateway | None
-    metrics: Mapping[str, LocalService]
-    """Services by name, with `--metrics`."""
+    metrics: LocalMetrics | None
+    """What Prometheus reads, with `--metrics`."""
     ports: ScrapePorts
     traces: str
     """URL that traces are sent to; empty for none."""
@@ -83,14 +83,14 @@ def up(
     share_imports: bool = False,
     digest: str = "",
     gateway: LocalGateway | None = None,
-    metrics: Mapping[str, LocalService] | None = None,
+    metrics: LocalMetrics | None = None,
     traces: str = "",
     report_progress: ProgressReporter = lambda _: None,
 ) -> LocalEndpoint:
     """Start everything and return when each model has answered. Call `preflight.check` first.
 
     With `gateway`, HAProxy listens on the port of `config` and Ray Serve on another one. `share_imports` starts the
-    fork server (CPU stand-ins only). With `metrics`, the services by name, Prometheus scrapes Ray and the gateway.
+    fork server (CPU stand-ins only). With `metrics`, Prometheus scrapes Ray and the gateway.
     `traces` is the URL that receives traces. `find_running` recognizes the endpoint by `digest`. If the start fails or
     is interrupted, everything that was started is stopped.
     """
@@ -113,7 +113,7 @@ def up(
         dashboard=processes.find_free_port(taken),
         gateway=gateway.metrics_port if gateway else None,
     )
-    start = _Start(config, endpoint, state, gateway, metrics or {}, ports, traces, taken, report_progress)
+    start = _Start(config, endpoint, state, gateway, metrics, ports, traces, taken, report_progress)
     try:
         try:
             _start_all(start, share_imports=share_imports)
@@ -144,7 +144,7 @@ def _start_all(start: _Start, *, share_imports: bool) -> None:
         check_files(state)
     if start.metrics:
         start.report_progress("Prometheus")
-        start_prometheus(build_config(start.metrics, start.ports), endpoint.prometheus, state)
+        start_prometheus(start.metrics, start.ports, endpoint.prometheus, state)
     _serve(start, share_imports)
     if gateway:
         start.report_progress("the gateway")

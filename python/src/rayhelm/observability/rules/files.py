@@ -1,6 +1,7 @@
 """Rule files of a fleet, for a Prometheus without the operator. Chart platform renders them, so helm is needed."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from rayhelm.errors import Fix, FleetError
 from rayhelm.render.files import Rendered
@@ -8,7 +9,10 @@ from rayhelm.values.build.prometheus_rules import build_prometheus_rules
 from rayhelm.values.emit import select_changed
 from rayhelm.values.platform import PlatformValues
 
-__all__ = ["build_rule_files"]
+__all__ = ["build_recording_files", "build_rule_files"]
+
+ALERTS = "rayhelm-alerts-"
+"""Start of the names of files with alerts."""
 
 
 def build_rule_files(rendered: Rendered) -> dict[str, str]:
@@ -24,6 +28,12 @@ def build_rule_files(rendered: Rendered) -> dict[str, str]:
     )
     path = ("clusters", next(iter(rendered.loaded.fleet.clusters)))
     raise FleetError(rendered.loaded.document.problem(path, "`prometheus.rules` is None, so there are no rules", fix))
+
+
+def build_recording_files(rendered: Rendered) -> dict[str, str]:
+    """Return the files with recording rules, for a Prometheus that sends no alerts; none if no cluster asks for
+    rules."""
+    return {name: text for name, text in _files(rendered) if not Path(name).name.startswith(ALERTS)}
 
 
 def _files(rendered: Rendered) -> Iterator[tuple[str, str]]:
