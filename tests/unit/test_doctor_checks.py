@@ -131,3 +131,14 @@ def test_simulated_nodes_of_every_reference_fleet_are_its_pools(file: Path) -> N
         assert run_checks(facts, wanted=["nodes", "drivers"]).findings == ()
         facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes[1:]}})), rendered, cluster)
         assert run_checks(facts, wanted=["nodes"]).findings
+
+
+def test_node_without_the_rdma_resource_of_its_pool_is_found() -> None:
+    rendered = render_fleet(charts_dir().parent / "values/multi-node/fleet.yaml")
+    nodes = simulated(rendered.loaded, "main")
+    for node in nodes:
+        node.setdefault("status", {})["conditions"] = [{"type": "Ready", "status": "True"}]
+    nodes[0]["status"]["allocatable"].pop("rdma/hca_shared_devices_a")
+    facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes}})), rendered, "main")
+    (finding,) = run_checks(facts, wanted=["nodes"]).findings
+    assert "allocatable has no rdma/hca_shared_devices_a" in finding.evidence

@@ -16,7 +16,7 @@ from rayhelm.doctor.queries import list_queries
 from rayhelm.observability.promql import parse
 from unit.doctor_world import World, fleet
 
-CHECKS = ("prometheus-targets", "prometheus-rules", "queries")
+CHECKS = ("prometheus-targets", "prometheus-rules", "queries", "scaler-series")
 
 
 class FakePrometheus:
@@ -121,14 +121,35 @@ def test_query_that_prometheus_refuses_is_found(prometheus: FakePrometheus) -> N
         assert any("dashboard gpu" in finding.object for finding in found.findings)
 
 
+@pytest.mark.parametrize("error", ["", "parse error"])
+def test_scaled_object_whose_query_returns_nothing_is_found(prometheus: FakePrometheus, error: str) -> None:
+    world, query = World(fleet()), "sum(missing_metric)"
+    prometheus.refused = {query: error} if error else {}
+    trigger = {"type": "prometheus", "metadata": {"query": query}}
+    world.create(
+        {
+            "apiVersion": "keda.sh/v1alpha1",
+            "kind": "ScaledObject",
+            "metadata": {"name": "one", "namespace": "gateway"},
+            "spec": {"scaleTargetRef": {"name": "gateway"}, "triggers": [{"type": "cron"}, trigger]},
+        }
+    )
+    with open_client("http://prometheus", {}, httpx.MockTransport(prometheus)) as client:
+        (finding,) = world.examine("scaler-series", prometheus=client).findings
+    assert finding.object == "ScaledObject gateway/one"
+    assert query in finding.evidence
+    assert (error or "returns no series") in finding.evidence
+
+
 def test_prometheus_that_does_not_answer_is_a_finding_and_ends_no_other_check() -> None:
     def refuse(request: httpx.Request) -> httpx.Response:
         raise httpx.ConnectError("connection refused")
 
-    with report(refuse, *CHECKS, "quota") as found:
+    asked = CHECKS[:3]
+    with report(refuse, *asked, "quota") as found:
         states = {result.id: result.state for result in found.checks}
-        assert states == dict.fromkeys(CHECKS, CheckState.not_checked) | {"quota": CheckState.ok}
-        assert {finding.check for finding in found.findings} == set(CHECKS)
+        assert states == dict.fromkeys(asked, CheckState.not_checked) | {"quota": CheckState.ok}
+        assert {finding.check for finding in found.findings} == set(asked)
         assert all("does not answer" in finding.evidence for finding in found.findings)
         assert all("port-forward" in finding.fix for finding in found.findings)
 

@@ -33,6 +33,24 @@ def _find(facts: Facts) -> Iterator[Finding]:
     for pool, members in pools.items():
         yield from _find_differences(pool, members)
     yield from _find_missing_nodes(pools, facts)
+    yield from _find_missing_rdma(pools, facts)
+
+
+def _find_missing_rdma(pools: dict[str, list[Object]], facts: Facts) -> Iterator[Finding]:
+    """Find nodes without the RDMA resource of their pool: pods that ask for it are not scheduled on them."""
+    for name, pool in facts.rendered.loaded.fleet.pools.items() if facts.rendered else ():
+        resource = pool.rdma_resource
+        for node in pools.get(name, []) if resource else []:
+            offered = (node.get("status", {}).get("allocatable") or {}).get(resource, "0")
+            if offered == "0":
+                yield Finding(
+                    object=name_object(node),
+                    evidence=f"allocatable has no {resource}, which pool {name} has in the fleet file",
+                    cause="the RDMA device plugin does not run on this node, or its network interface is down: pods"
+                    " that span"
+                    " nodes are not scheduled here",
+                    fix=f"kubectl get pods -A --field-selector spec.nodeName={node['metadata']['name']} | grep -i rdma",
+                )
 
 
 def _find_node_problem(node: Object) -> Iterator[Finding]:
