@@ -38,8 +38,6 @@ class Endpoint:
     """URL of Ray Serve, without the gateway."""
     gateway_log: Path
     """Log of the gateway."""
-    run: str
-    """Mark of its processes."""
     dashboard: str = ""
     """URL of Ray's dashboard."""
     token: str = ""
@@ -100,7 +98,6 @@ def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
                 data=state.prometheus / "data",
                 serve_url=ready["serve_url"],
                 gateway_log=state.logs / "gateway.log",
-                run=state.run,
                 dashboard=f"http://127.0.0.1:{ready['dashboard']}",
                 token=state.token.read_text(),
             )
