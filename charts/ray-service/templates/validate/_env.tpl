@@ -28,6 +28,9 @@
 {{- define "ray-service.validateEnv" -}}
 {{- $v := . }}
 {{- $reasons := include "ray-service.reservedEnv" . | fromJson }}
+{{- if .logs.stdout.enabled }}
+{{- $_ := set $reasons "RAY_SERVE_LOG_TO_STDERR" "logs.stdout sets it; with another value Serve would log text of clients" }}
+{{- end }}
 {{- $envs := list (dict "path" (list "head") "env" .head.env) }}
 {{- range $name, $group := .workerGroups }}
 {{- $envs = append $envs (dict "path" (list "workerGroups" $name) "env" $group.env) }}
