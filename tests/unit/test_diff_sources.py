@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Callable
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,7 @@ def test_command_writes_nothing(rayhelm: Rayhelm) -> None:
         (["old.yaml", "old.yaml", "--cluster", "main"], 2, "--cluster is for a comparison with a cluster"),
         (["HEAD..HEAD"], 2, "the fleet file is missing"),
         (["nowhere.yaml", "old.yaml"], 1, "nowhere.yaml: no such file"),
+        (["no/where", "old.yaml"], 1, "no git repository"),
         (["old.yaml", "old.yaml", "--fail-on", "fire"], 2, "fire"),
         (["empty", "old.yaml"], 1, "has no fleet file and no rendered values"),
         (["two", "old.yaml"], 1, "has 2 fleet files (a.yaml, b.yaml)"),
@@ -186,6 +188,21 @@ def test_git_range_compares_two_revisions_without_a_checkout(repository: Rayhelm
     assert Path("gpu/fleet.yaml").read_text() == "not: a fleet"
 
 
+def test_three_dots_compare_with_the_common_ancestor(repository: Rayhelm) -> None:
+    git("checkout", "--quiet", "-b", "edits/pool", "HEAD~1")
+    write("gpu/fleet.yaml", POOLED)
+    git("commit", "--quiet", "--all", "--message=branch")
+    report = json.loads(repository("diff", "@{-1}...edits/pool", "gpu", "--format", "json").out)
+    assert {each["effect"] for each in report["releases"] if each["chart"] == "ray-service"} == {"new cluster"}
+    (chat,) = [each for each in report["releases"] if each["release"] == "chat"]
+    assert [path for path in chat["changed"] if "nodeSelector" not in path] == []
+
+
+def test_branch_with_a_slash_is_a_revision(repository: Rayhelm) -> None:
+    git("branch", "edits/pool", "HEAD~1")
+    assert "Serve update in place" in repository("diff", "edits/pool", "gpu").out
+
+
 def test_one_revision_compares_with_the_file_as_it_is(repository: Rayhelm) -> None:
     write("gpu/fleet.yaml", POOLED)
     assert "new RayCluster" in repository("diff", "HEAD~1", "gpu").out
@@ -195,6 +212,7 @@ def test_one_revision_compares_with_the_file_as_it_is(repository: Rayhelm) -> No
     ("arguments", "words"),
     [
         (["nowhere..HEAD", "gpu/fleet.yaml"], "git does not know the revision `nowhere`"),
+        (["no/where", "gpu/fleet.yaml"], "the revision `no/where`, and there is no such file or folder"),
         (["HEAD~1..HEAD", "gpu/other.yaml"], "gpu/other.yaml: the file does not exist in revision `HEAD~1`"),
         (["HEAD~1..HEAD", "missing/fleet.yaml"], "missing: the folder does not exist"),
         (["--output=x..HEAD", "gpu/fleet.yaml"], "No such option"),
@@ -239,7 +257,10 @@ def record(fleet: str, kuberay: str = "1.7.0", **changes: Any) -> dict[str, Any]
         active = {"activeServiceStatus": {"rayClusterName": name}}
         services.append({**release.service, "status": active, **changes})
         about = {"name": name, "namespace": "models", "annotations": {"ray.io/kuberay-version": f"v{kuberay}"}}
-        clusters.append({"metadata": about, "spec": release.service["spec"]["rayClusterConfig"]})
+        spec = deepcopy(release.service["spec"]["rayClusterConfig"])
+        for group in spec["workerGroupSpecs"]:  # Ray's autoscaler writes these
+            group |= {"replicas": 2, "scaleStrategy": {"workersToDelete": ["idle"]}}
+        clusters.append({"metadata": about, "spec": spec})
     image = {"spec": {"template": {"spec": {"containers": [{"image": f"quay.io/kuberay/operator:v{kuberay}"}]}}}}
     return {
         PATHS.format("rayservices"): {"items": services},

@@ -33,8 +33,8 @@ def diff_command(
         str,
         typer.Argument(
             metavar="OLD",
-            help="A fleet file, a folder that `rayhelm render` wrote, or revisions of git: `A..B` or `A` (to the file"
-            " as it is now). With --live the new state.",
+            help="A fleet file, a folder that `rayhelm render` wrote, or revisions of git: `A..B`, `A...B` or `A` (to"
+            " the file as it is now). With --live the new state.",
         ),
     ],
     new: Annotated[
@@ -89,25 +89,25 @@ def _read_sides(
         return _read_range(old, new)
     if new is None:
         raise UsageError("NEW is missing: rayhelm diff OLD NEW, rayhelm diff A..B FLEET, or rayhelm diff FLEET --live")
-    if not Path(old).exists() and "/" not in old and not old.endswith((".yaml", ".yml")):
+    if not Path(old).exists() and not old.endswith((".yaml", ".yml")):
         return _read_range(old, new)
     return _read(Path(old)), _read(new)
 
 
 def _read_range(revisions: str, path: Path | None) -> "tuple[Side, Side]":
-    from rayhelm.diff.read_fleet import read_fleet, read_revision
+    from rayhelm.diff.read_fleet import find_merge_base, read_fleet, read_revision
     from rayhelm.errors import UsageError
 
     if path is None:
         raise UsageError(f"the fleet file is missing: rayhelm diff {revisions} fleet.yaml")
-    # As in git: the three dots of a pull request compare with the common ancestor, which CI has as the base.
-    first, dots, last = revisions.partition("..")
-    last = last.removeprefix(".")
     file = fleet_file(path)
-    before = read_revision(first or "HEAD", file)
+    first, dots, last = revisions.partition("..")
     if not dots:
-        return before, read_fleet(file)
-    return before, read_revision(last or "HEAD", file)
+        return read_revision(first, file), read_fleet(file)
+    first, last, is_symmetric = first or "HEAD", last.removeprefix(".") or "HEAD", last.startswith(".")
+    # As in git: three dots compare with the common ancestor.
+    base = find_merge_base(first, last, file) if is_symmetric else first
+    return read_revision(base, file), read_revision(last, file)
 
 
 def _read(path: Path) -> "Side":

@@ -1,6 +1,7 @@
 """Read a side from a fleet file, in the file system or in a revision of git."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 from rayhelm.diff.side import Side, SideRelease
@@ -10,7 +11,11 @@ from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import parse_fleet
 from rayhelm.values.emit import select_changed
 
-__all__ = ["build_side", "read_fleet", "read_revision"]
+__all__ = ["build_side", "find_merge_base", "read_fleet", "read_revision"]
+
+_FETCH = Fix(
+    command="git fetch --unshallow", why="a shallow clone of a CI job lacks older commits; or name another one"
+)
 
 
 def read_fleet(path: Path) -> Side:
@@ -30,6 +35,12 @@ def read_revision(revision: str, path: Path) -> Side:
     )  # fmt: skip
     text = _git(folder, "show", f"{revision}:./{path.name}", problem=_no_file(revision, path))
     return build_side(label, render_loaded_fleet(parse_fleet(parse_document(text, label))))
+
+
+def find_merge_base(first: str, last: str, path: Path) -> str:
+    """Return the common ancestor of two revisions, which `A...B` compares with. Raises FleetError."""
+    problem = Problem(f"git knows no common ancestor of `{first}` and `{last}`", fix=_FETCH)
+    return _git(path.absolute().parent, "merge-base", "--end-of-options", first, last, problem=problem).strip()
 
 
 def build_side(label: str, rendered: Rendered) -> Side:
@@ -55,8 +66,14 @@ def _git(folder: Path, *words: str, problem: Problem) -> str:
     except FileNotFoundError:
         raise MissingError("git was not found", "install git, or give two fleet files") from None
     if done.returncode:
-        raise FleetError(problem)
+        raise FleetError(replace(problem, message=f"{problem.message} {_quote(done.stderr)}".strip()))
     return done.stdout
+
+
+def _quote(error: str) -> str:
+    """Return the first line of git's message in parentheses."""
+    line = error.strip().partition("\n")[0].removeprefix("fatal: ")
+    return f"({line})" if line else ""
 
 
 def _no_repository(folder: Path) -> Problem:
@@ -65,10 +82,7 @@ def _no_repository(folder: Path) -> Problem:
 
 
 def _no_revision(revision: str) -> Problem:
-    fix = Fix(
-        command="git fetch --unshallow", why="a shallow clone of a CI job lacks older commits; or name another one"
-    )
-    return Problem(f"git does not know the revision `{revision}`", fix=fix)
+    return Problem(f"git does not know the revision `{revision}`, and there is no such file or folder", fix=_FETCH)
 
 
 def _no_file(revision: str, path: Path) -> Problem:

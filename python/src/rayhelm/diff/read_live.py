@@ -64,7 +64,17 @@ def _find(
         return None
     version = found["metadata"].get("annotations", {}).get(_VERSION, "").removeprefix("v") or kuberay
     spec = store({"spec": {"rayClusterConfig": found["spec"]}}, kuberay)["spec"]["rayClusterConfig"]
+    _ignore_autoscaler(spec, stored["spec"].get("rayClusterConfig", {}))
     return LiveCluster(spec, version, stored["spec"].get("serveConfigV2", ""))
+
+
+def _ignore_autoscaler(spec: Object, manifest: Mapping[str, Any]) -> None:
+    """Replace what Ray's autoscaler writes into the groups of a RayCluster by what the RayService has."""
+    wanted = {group.get("groupName"): group for group in manifest.get("workerGroupSpecs", [])}
+    for group in spec.get("workerGroupSpecs", []):
+        own = wanted.get(group.get("groupName"), {})
+        group.pop("replicas", None)
+        group |= {"scaleStrategy": {}} | {key: own[key] for key in ("replicas", "scaleStrategy") if key in own}
 
 
 def _find_version(reader: ClusterReader, clusters: Iterable[Object]) -> str:
