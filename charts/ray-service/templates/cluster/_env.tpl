@@ -31,23 +31,6 @@
 {{- end }}
 {{- end }}
 
-{{- /* `true` if the image contains rayhelm; an image of a worker group has its own key. */ -}}
-{{- define "ray-service.hasRayhelm" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.hasRayhelm" "given" . "names" (list "image" "override")) -}}
-{{- $own := .override }}
-{{- if ternary $own.includesRayhelm .image.includesRayhelm (or $own.repository $own.tag $own.digest | empty | not) }}true{{ end }}
-{{- end }}
-
-{{- /* Classes of rayhelm that run inside Ray. A middleware of Serve's proxies ends an interrupted stream with an error: Ray
-       Serve LLM alone ends it like a complete response. The engine counts tokens by tenant. */ -}}
-{{- define "ray-service.imageEnv" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.imageEnv" "given" . "names" (list "image" "override")) -}}
-{{- $ours := dict
-      "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH" "rayhelm.runtime.stream_errors:middlewares"
-      "RAYLLM_VLLM_ENGINE_CLS" "rayhelm.runtime.token_usage.engine:TokenCountingEngine" }}
-{{- ternary $ours dict (include "ray-service.hasRayhelm" . | eq "true") | toJson }}
-{{- end }}
-
 {{- define "ray-service.envList" -}}
 {{- range $name, $value := include "ray-service.texts" . | fromJson }}
 - name: {{ $name | quote }}

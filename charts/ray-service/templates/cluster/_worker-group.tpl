@@ -66,16 +66,9 @@ template:
     affinity:
       {{- toYaml . | nindent 6 }}
     {{- end }}
-    {{- $waits := and $v.weights.enabled $v.weights.download.enabled }}
-    {{- if or $v.logs.stdout.enabled $waits }}
+    {{- with include "ray-service.workerInitContainers" . | trim }}
     initContainers:
-      {{- if $waits }}
-      {{- include "ray-service.waitForWeights" . | trim | nindent 6 }}
-      {{- end }}
-      {{- if $v.logs.stdout.enabled }}
-      {{- $image := include "ray-service.groupImage" (dict "image" $v.image "override" $group.image) }}
-      {{- include "ray-service.logContainer" (dict "root" $root "v" $v "image" $image) | trim | nindent 6 }}
-      {{- end }}
+      {{- . | nindent 6 }}
     {{- end }}
     containers:
       - {{ include "ray-service.workerContainer" . | nindent 8 | trim }}

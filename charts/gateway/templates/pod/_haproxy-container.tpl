@@ -1,0 +1,30 @@
+{{- /* The container with HAProxy. */ -}}
+{{- define "gateway.haproxyContainer" -}}
+{{- $v := . }}
+{{- include "gateway.container" (dict "v" $v "name" "haproxy") | trim }}
+command: [haproxy, -C, /etc/gateway, -db, -f, haproxy.cfg]
+{{- with include "gateway.extraEnv" $v | trim }}
+env:
+  {{- . | nindent 2 }}
+{{- end }}
+{{- with $v.extraEnvFrom }}
+envFrom:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+ports:
+  - {name: http, containerPort: {{ int $v.listen.port }}, protocol: TCP}
+  - {name: metrics, containerPort: {{ int $v.listen.metricsPort }}, protocol: TCP}
+livenessProbe:
+  httpGet: {path: /livez, port: metrics}
+  periodSeconds: 10
+  timeoutSeconds: 5
+  failureThreshold: 6
+readinessProbe:
+  httpGet: {path: /readyz, port: metrics}
+  periodSeconds: 5
+  timeoutSeconds: 5
+lifecycle:
+  preStop:
+    exec:
+      command: [sh, -c, {{ include "gateway.preStop" $v | quote }}]
+{{- end }}
