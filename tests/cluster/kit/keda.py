@@ -41,6 +41,7 @@ def keda(cluster: Cluster, namespace: str) -> Iterator[Keda]:
         folder = Path(name)
         _write_certificates(folder)
         environment = {**os.environ, "POD_NAMESPACE": namespace, "KEDA_CLUSTER_OBJECT_NAMESPACE": namespace}
+        environment |= {"WATCH_NAMESPACE": ""}
         kubeconfig = cluster.place.kubeconfig
         operator = [str(program("keda-operator")), f"--kubeconfig={kubeconfig}", f"--cert-dir={folder}"]
         operator += ["--enable-cert-rotation=false", "--zap-log-level=info"]
