@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ import httpx
 
 from rayhelm import processes
 from rayhelm.errors import RayhelmError
+from rayhelm.local import gateway
 from rayhelm.local.state import EndpointState
+from testbed.live_metrics.tenants import add_keys
 
 __all__ = ["FLEET", "Endpoint", "Series", "serve"]
 
 FLEET = Path(__file__).with_name("fleet.yaml")
-RAYHELM = [sys.executable, "-c", "from rayhelm.cli.app import main; main()"]
+ROOT = Path(__file__).parents[2]
+RAYHELM = [sys.executable, "-m", "testbed.live_metrics.tenants"]
 Series = dict[str, Any]
 """A result of Prometheus: `metric` has the labels, `values` pairs of time in seconds and text."""
 
@@ -29,7 +33,8 @@ class Endpoint:
     """A running endpoint."""
 
     url: str
-    key: str
+    keys: dict[str, str]
+    """An API key of each tenant."""
     prometheus: str
     """URL of Prometheus."""
     data: Path
@@ -75,7 +80,8 @@ class Endpoint:
 
 @contextmanager
 def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
-    """Run `rayhelm up --metrics` with a state folder of its own, and stop it at the end. `traces` receives traces.
+    """Run `rayhelm up --metrics` with a state folder and several tenants, and stop it at the end. `traces` receives
+    traces.
 
     Raises RayhelmError with the command's output if the endpoint does not start.
     """
@@ -86,14 +92,19 @@ def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
         words += ["--traces", traces] if traces else []
         try:
             done = subprocess.run(
-                [*RAYHELM, *words, "--format", "json"], capture_output=True, text=True, check=False, timeout=1800
+                [*RAYHELM, *words, "--format", "json"],
+                cwd=ROOT,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=1800,
             )
             if done.returncode:
                 raise RayhelmError(f"rayhelm {' '.join(words)} ends with {done.returncode}:\n{done.stderr}")
             ready = json.loads(done.stdout)
-            yield Endpoint(
+            endpoint = Endpoint(
                 url=ready["url"],
-                key=ready["key"],
+                keys={gateway.TENANT: ready["key"], **add_keys(state)},
                 prometheus=ready["prometheus"],
                 data=state.prometheus / "data",
                 serve_url=ready["serve_url"],
@@ -101,6 +112,14 @@ def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
                 dashboard=f"http://127.0.0.1:{ready['dashboard']}",
                 token=state.token.read_text(),
             )
+            for key in endpoint.keys.values():
+                processes.wait_until(partial(_accepts, endpoint.url, key), what="the gateway", timeout=60)
+            yield endpoint
         finally:
             processes.stop_run(state.run, grace=2)
             state.clear()
+
+
+def _accepts(url: str, key: str) -> bool | None:
+    headers = {"Authorization": f"Bearer {key}"}
+    return httpx.get(f"{url}/v1/models", headers=headers, trust_env=False, timeout=60).is_success or None

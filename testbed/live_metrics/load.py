@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 import httpx
 
 from testbed.live_metrics.endpoint import Endpoint
+from testbed.live_metrics.tenants import ALONE
 
-__all__ = ["PREFIX", "Sent", "send_load"]
+__all__ = ["PREFIX", "Sent", "send_complete", "send_load"]
 
 PREFIX = "You are a helpful assistant. " * 20
 """Start of all chat requests, for the prefix cache."""
@@ -31,33 +32,49 @@ class Sent:
 
 
 async def send_load(endpoint: Endpoint, seconds: float, clients: int = 6, pause: float = 0) -> Sent:
-    """Send requests for a time with concurrent clients, and return what was answered. Each client waits `pause` seconds
-    between two requests."""
+    """Send requests for a time with concurrent clients of all tenants but `ALONE`, and return what was answered. Each
+    client waits `pause` seconds between two requests."""
     sent, deadline = Sent(), time.monotonic() + seconds
-    headers = {"Authorization": f"Bearer {endpoint.key}"}
-    async with httpx.AsyncClient(base_url=endpoint.url, headers=headers, timeout=600, trust_env=False) as http:
-        kinds: list[Callable[[httpx.AsyncClient, Sent, int], Awaitable[None]]] = [
-            _chat,
-            _stream,
-            _embed,
-            _abort,
-            _chat,
-            _unknown_model,
-            _stream,
-            _no_key,
-            _invalid,
-            _embed,
-        ]
+    kinds: list[Callable[[httpx.AsyncClient, Sent, int], Awaitable[None]]] = [
+        _chat,
+        _stream,
+        _embed,
+        _abort,
+        _chat,
+        _unknown_model,
+        _stream,
+        _no_key,
+        _invalid,
+        _embed,
+    ]
+    tenants = [tenant for tenant in endpoint.keys if tenant != ALONE]
 
-        async def work(client: int) -> None:
-            number = client
+    async def work(client: int) -> None:
+        number = client
+        async with connect(endpoint, tenants[client % len(tenants)]) as http:
             # Each client sends at least one request of each kind, however slow the computer is.
             while time.monotonic() < deadline or number < client + clients * len(kinds):
                 await kinds[(number // clients) % len(kinds)](http, sent, number)
                 number += clients
                 await asyncio.sleep(pause)
 
-        await asyncio.gather(*(work(client) for client in range(clients)))
+    await asyncio.gather(*(work(client) for client in range(clients)))
+    return sent
+
+
+def connect(endpoint: Endpoint, tenant: str) -> httpx.AsyncClient:
+    """Return a client that sends requests of a tenant."""
+    headers = {"Authorization": f"Bearer {endpoint.keys[tenant]}"}
+    return httpx.AsyncClient(base_url=endpoint.url, headers=headers, timeout=600, trust_env=False)
+
+
+async def send_complete(endpoint: Endpoint, tenant: str, count: int = 3) -> Sent:
+    """Send requests of one tenant that all complete, and return what was answered."""
+    sent = Sent()
+    async with connect(endpoint, tenant) as http:
+        for number in range(count):
+            await _chat(http, sent, number)
+            await _stream(http, sent, number)
     return sent
 
 

@@ -51,6 +51,32 @@ def test_measured_cost_equals_the_planned_cost_at_the_planned_replicas(tmp_path:
     evaluate(tmp_path, {"rayhelm:cost_usd_per_hour": 2 * PRICE, "rayhelm:plan_dollars_per_hour": 2 * PRICE})
 
 
+TENANTS = {
+    **MODEL,
+    'ray_rayhelm_generation_tokens_total{$M,WorkerId="a",tenant="acme"}': "0+9000x120",
+    'ray_rayhelm_prompt_tokens_total{$M,WorkerId="a",tenant="acme"}': "0+72000x120",
+    'ray_rayhelm_generation_tokens_total{$M,WorkerId="a",tenant="search"}': "0+27000x120",
+    'ray_rayhelm_prompt_tokens_total{$M,WorkerId="a",tenant="search"}': "0+18000x120",
+}
+"""Of 36000 + 90000 / 4 tokens in a minute, acme has 27000 and search 31500."""
+
+
+def test_cost_by_tenant_divides_the_cost_by_tokens(tmp_path: Path) -> None:
+    cost = "rayhelm:cost_by_tenant_usd_per_hour"
+    expected = {
+        f'{cost}{{tenant="acme"}}': 2 * PRICE * 27000 / 58500,
+        f'{cost}{{tenant="search"}}': 2 * PRICE * 31500 / 58500,
+        cost: 2 * PRICE,
+    }
+    evaluate(tmp_path, expected, TENANTS)
+
+
+def test_tokens_that_no_tenant_has_cost_no_tenant(tmp_path: Path) -> None:
+    """Half of the replicas do not count."""
+    half = {name: text.replace("36000", "72000").replace("90000", "180000") for name, text in TENANTS.items()}
+    evaluate(tmp_path, {"rayhelm:cost_by_tenant_usd_per_hour": PRICE}, half)
+
+
 def test_cost_of_a_service_counts_gpus_without_a_replica(tmp_path: Path) -> None:
     group = '$S,rayhelm_dev_worker_group="gpu"'
     series = {

@@ -5,6 +5,7 @@ The samples are of two days of October 2025, one each minute:
     service llama-8b   2 GPUs. One replica for 48 hours, which has requests for the first 24, and a second one for the
                        last 12 hours without requests. From minute 90 to minute 1440 the engine finishes one request of
                        600 input and 200 output tokens each minute; its counters restart at minute 600.
+                       Of these tokens tenant acme has 400 and 50, and tenant search 200 and 150.
     service audio      1 GPU, 48 hours, without a price.
 """
 
@@ -67,6 +68,10 @@ def samples() -> Iterator[str]:
     engine = {**CHAT, "model_name": "llama-8b", "ReplicaId": "r1"}
     yield from series("ray_vllm_prompt_tokens_total", lambda minute: count(minute, 600), engine)
     yield from series("ray_vllm_generation_tokens_total", lambda minute: count(minute, 200), engine)
+    for tenant, prompt, generated in (("acme", 400, 50), ("search", 200, 150)):
+        labels = {**engine, "tenant": tenant}
+        yield from series("ray_rayhelm_prompt_tokens_total", lambda minute, n=prompt: count(minute, n), labels)
+        yield from series("ray_rayhelm_generation_tokens_total", lambda minute, n=generated: count(minute, n), labels)
     finished = {**engine, "finished_reason": "stop"}
     yield from series("ray_vllm_request_success_total", lambda minute: count(minute, 1), finished)
     price = {label: CHAT[label] for label in ("namespace", "rayhelm_dev_service")}
@@ -242,3 +247,43 @@ def test_fleet_of_other_services_lists_the_ones_of_prometheus(ask: Callable[...,
     assert answer.code == 1
     (problem,) = json.loads(answer.out)["problems"]
     assert "has no series of the services of the fleet: `llama-8c`; did you mean `llama-8b`?" in problem["message"]
+
+
+SHARES = {"search": 200 / 350, "acme": 150 / 350}
+"""A prompt token counts as a quarter of a generated one: 150 + 200 / 4, and 50 + 400 / 4."""
+
+
+def test_cost_by_tenant_divides_the_model_by_its_tokens(ask: Callable[..., Answer]) -> None:
+    answer = ask(FLEET, "--month", "2025-10", "--by-tenant", "--format", "json")
+    assert answer.code == 0, answer.err
+    (period,) = read(answer).periods
+    model, free = period.rows
+    assert {part.tenant: part.share for part in model.tenants} == {name: near(part) for name, part in SHARES.items()}
+    assert [part.tenant for part in model.tenants] == ["search", "acme"]
+    assert [part.cost for part in model.tenants] == [near(60 * PRICE * part) for part in SHARES.values()]
+    assert [part.idle_cost for part in model.tenants] == [near(36 * PRICE * part) for part in SHARES.values()]
+    assert [part.input_tokens for part in model.tenants] == [near(REQUESTS * 200), near(REQUESTS * 400)]
+    assert [part.output_tokens for part in model.tenants] == [near(REQUESTS * 150), near(REQUESTS * 50)]
+    assert free.tenants == ()
+    assert sum(part.cost or 0 for part in period.total.tenants) == near(60 * PRICE)
+
+
+def test_report_has_no_tenants_without_the_option(ask: Callable[..., Answer]) -> None:
+    (period,) = read(ask(FLEET, "--month", "2025-10", "--format", "json")).periods
+    assert not any(row.tenants for row in (*period.rows, period.total))
+
+
+def test_csv_by_tenant_has_the_sums_of_the_models(ask: Callable[..., Answer]) -> None:
+    models = list(csv.DictReader(io.StringIO(ask(FLEET, "--month", "2025-10", "--format", "csv").out)))
+    parts = list(csv.DictReader(io.StringIO(ask(FLEET, "--month", "2025-10", "--by-tenant", "--format", "csv").out)))
+    assert [row["tenant"] for row in models] == ["", ""]
+    assert [row["tenant"] for row in parts] == ["search", "acme", ""]
+    for column in ("gpu_hours", "cost", "idle_cost", "input_tokens", "output_tokens"):
+        sums = [sum(float(row[column] or 0) for row in rows) for rows in (models, parts)]
+        assert sums[1] == pytest.approx(sums[0], abs=1e-5), column
+
+
+def test_table_by_tenant_has_a_row_for_each_tenant(ask: Callable[..., Answer]) -> None:
+    lines = ask(FLEET, "--month", "2025-10", "--by-tenant").out.splitlines()
+    first = [line.split()[0] for line in lines if line.startswith(" ") and line.split()]
+    assert first.count("search") == first.count("acme") == 2

@@ -14,12 +14,15 @@ import pytest
 
 from rayhelm.catalog.metrics import load_exporters
 from rayhelm.errors import MissingError
+from rayhelm.local.gateway import TENANT
 from rayhelm.local.prometheus import find_prometheus
 from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
+from rayhelm.processes import wait_until
 from testbed.live_metrics.endpoint import Endpoint, serve
-from testbed.live_metrics.load import PREFIX, Sent, send_load
+from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
+from testbed.live_metrics.tenants import ALONE
 from testbed.tools import program
 from testbed.trace_receiver import Span, TraceReceiver, receive_traces
 
@@ -163,6 +166,36 @@ def test_tokens_of_the_engine_are_those_of_the_responses(run: Run) -> None:
     assert float(counted[0]["value"][1]) >= run.sent.completion_tokens
 
 
+@pytest.mark.parametrize("model", ["chat", "embed"])
+@pytest.mark.parametrize("kind", ["prompt", "generation"])
+def test_tokens_of_all_tenants_are_those_of_the_engine(run: Run, model: str, kind: str) -> None:
+    """Aborted streams, answers from the prefix cache and embeddings included."""
+
+    def total(counter: str) -> float:
+        found = run.endpoint.query(f'sum({counter}_{kind}_tokens_total{{model_name="{model}"}})')
+        return float(found[0]["value"][1]) if found else 0.0
+
+    def is_equal() -> bool | None:
+        engine, tenants = total("ray_vllm"), total("ray_rayhelm")
+        return abs(tenants - engine) <= 0.01 * engine or None
+
+    # Both counters are exported every 10 s, and the sums of tenants up to a second later.
+    wait_until(is_equal, what="equal sums", timeout=300)
+    assert bool(total("ray_rayhelm")) == (model == "chat" or kind == "prompt")
+
+
+def test_tenant_has_exactly_the_tokens_of_its_requests(run: Run) -> None:
+    """The other tenants sent the load."""
+
+    def count(kind: str) -> float:
+        found = run.endpoint.query(f'sum(ray_rayhelm_{kind}_tokens_total{{model_name="chat",tenant="{ALONE}"}})')
+        return float(found[0]["value"][1]) if found else 0.0
+
+    sent = asyncio.run(send_complete(run.endpoint, ALONE))
+    expected = (sent.prompt_tokens, sent.completion_tokens)
+    wait_until(lambda: (count("prompt"), count("generation")) == expected or None, what="its tokens", timeout=300)
+
+
 # -- traces ----------------------------------------------------------------------------------------------------------
 
 PROMPT = "the-secret-of-the-prompt"
@@ -181,7 +214,7 @@ SPANS = {
 
 def chat(run: Run, request_id: str, headers: dict[str, str] | None = None, **body: object) -> httpx.Response:
     content = {"model": "chat", "messages": [{"role": "user", "content": PROMPT}], "max_tokens": 4, **body}
-    sent = {"Authorization": f"Bearer {run.endpoint.key}", "x-request-id": request_id, **(headers or {})}
+    sent = {"Authorization": f"Bearer {run.endpoint.keys[TENANT]}", "x-request-id": request_id, **(headers or {})}
     url = f"{run.endpoint.url}/v1/chat/completions"
     return httpx.post(url, json=content, headers=sent, trust_env=False, timeout=600)
 

@@ -278,6 +278,41 @@ def test_rate_usage_is_requests_per_minute_over_the_limit(tmp_path: Path) -> Non
     answers(tmp_path, tenants.rate_usage(EVERYTHING), found, Answer(LATER, of(group, 0.5)))
 
 
+def counted(tenant: str, prompt: str, generation: str = "") -> list[Series]:
+    """Tokens that a replica counts for a tenant."""
+    both = (("ray_rayhelm_prompt_tokens_total", prompt), ("ray_rayhelm_generation_tokens_total", generation))
+    return [series(name, values, ReplicaId="r1", tenant=tenant) for name, values in both if values]
+
+
+def test_share_of_a_tenant_counts_a_prompt_token_as_a_quarter(tmp_path: Path) -> None:
+    made = series("ray_vllm_generation_tokens_total", "0+30x80", ReplicaId="r1")
+    used = [*counted("a", "0+20x80", "0+10x80"), *counted("b", "0+10x80", "0+20x80")]
+    expected = {**of({**MODEL, "tenant": "a"}, 15 / 37.5), **of({**MODEL, "tenant": "b"}, 22.5 / 37.5)}
+    query = tenants.token_share(EVERYTHING, "5m")
+    answers(tmp_path, query, [UP, TOKENS, made, *used], Answer(LATER, expected))
+
+
+def test_share_of_tenants_of_an_embedding_model_is_that_of_prompts(tmp_path: Path) -> None:
+    used = [*counted("a", "0+20x80"), *counted("b", "0+10x80")]
+    expected = {**of({**MODEL, "tenant": "a"}, 2 / 3), **of({**MODEL, "tenant": "b"}, 1 / 3)}
+    answers(tmp_path, tenants.token_share(EVERYTHING, "5m"), [UP, TOKENS, *used], Answer(LATER, expected))
+
+
+def test_counted_share_is_zero_for_a_model_that_does_not_count(tmp_path: Path) -> None:
+    answers(tmp_path, tenants.counted_share(EVERYTHING), [UP, TOKENS], Answer(LATER, of(MODEL, 0)))
+
+
+def test_counted_share_is_one_when_every_token_has_a_tenant(tmp_path: Path) -> None:
+    used = [*counted("a", "0+20x80"), *counted("b", "0+10x80")]
+    answers(tmp_path, tenants.counted_share(EVERYTHING), [UP, TOKENS, *used], Answer(LATER, of(MODEL, 1)))
+
+
+def test_first_tokens_of_a_tenant_count(tmp_path: Path) -> None:
+    first = counted("a", "_x10 7x70")
+    group = of({**MODEL, "tenant": "a"}, 7)
+    answers(tmp_path, tenants.prompt_tokens(EVERYTHING, "5m"), [UP, TOKENS, *first], Answer(300, group))
+
+
 def test_rate_usage_is_zero_for_a_tenant_without_requests(tmp_path: Path) -> None:
     group = {"namespace": "gateway", "rayhelm_dev_gateway": "g", "tenant": "search"}
     limit = Series("rayhelm_gateway_limit", "120x80", {**group, "limit": "requests_per_minute"})

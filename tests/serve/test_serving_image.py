@@ -17,7 +17,15 @@ LOG = "rayhelm.runtime.request_log"
     [
         (f"{QUEUE}.policy", {QUEUE, f"{QUEUE}.decision", f"{QUEUE}.signals"}),
         ("rayhelm.runtime.stream_errors", {LOG, TOKENS, f"{TOKENS}.ledger"}),
-        (f"{TOKENS}.engine", {LOG, "rayhelm.runtime.engine_log", TOKENS, f"{TOKENS}.ledger", f"{TOKENS}.metrics"}),
+        (
+            f"{TOKENS}.engine",
+            {
+                LOG,
+                "rayhelm.runtime.engine_log",
+                TOKENS,
+                *(f"{TOKENS}.{name}" for name in ("ledger", "metrics", "requests")),
+            },
+        ),
         ("rayhelm.runtime.log_relay", set()),
         ("rayhelm.runtime.tracing", {"rayhelm.runtime.stream_errors", LOG, TOKENS, f"{TOKENS}.ledger"}),
     ],

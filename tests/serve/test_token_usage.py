@@ -36,7 +36,7 @@ class Engine:
         self.counted: dict[str, list[int]] = {}
         self.ledger = TokenLedger(self._record)
         self.processor = vllm.OutputProcessor(None, log_stats=True)
-        count_tokens(self.processor, self.ledger)
+        self.requests = count_tokens(self.processor, self.ledger)
         self.stats = vllm.IterationStats()
 
     def _record(self, counted: Any) -> None:
@@ -90,13 +90,13 @@ class Engine:
 
 @pytest.fixture
 def run(vllm: SimpleNamespace) -> Callable[..., Engine]:
-    """Run a coroutine function with an engine, and return the engine after its last flush."""
+    """Run a coroutine function with an engine, and return the engine after its tokens are collected."""
 
     def play(work: Any) -> Engine:
         async def main() -> Engine:
             engine = Engine(vllm)
             await work(engine)
-            engine.ledger.flush()
+            engine.requests.collect()
             return engine
 
         return asyncio.run(main())
@@ -148,20 +148,36 @@ def test_request_without_the_header_counts_as_unknown(run: Any) -> None:
     assert run(work).counted == {UNKNOWN: [5, 1]}
 
 
-def test_failed_count_is_logged_once_and_the_request_goes_on(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_request_with_several_answers_counts_each(run: Any) -> None:
+    """vLLM makes a request for each, and counts the prompt of each."""
+
     async def work(engine: Engine) -> None:
-        engine.register("one", "acme")
+        engine.register("0_one", "acme")
+        engine.register("1_one", "acme")
         await registered()
-        state = engine.processor.request_states["one"]
-        del state.rayhelm_tenant
+        for name in ("0_one", "1_one"):
+            engine.step(name, 2, prompt=5, finish=True)
+
+    engine = run(work)
+    assert engine.counted == {"acme": [10, 4]}
+    assert engine.stats.prompt_token_stats.total == 10
+
+
+def test_failed_count_is_logged_once_and_requests_go_on(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+    async def work(engine: Engine) -> None:
+        # As with an engine that keeps no statistics.
+        engine.processor.log_stats = False
+        engine.stats = None
+        for name in ("one", "two"):
+            engine.register(name, "acme")
+        await registered()
+        states = [engine.processor.request_states[name] for name in ("one", "two")]
         engine.step("one", 1, prompt=5)
-        engine.step("one", 1)
-        assert state.queue.get_nowait() is not None
+        engine.step("two", 1, prompt=5)
+        assert all(state.queue.get_nowait() is not None for state in states)
 
     with caplog.at_level(logging.ERROR, logger="ray.serve"):
-        engine = run(work)
-    assert engine.counted == {}
-    assert engine.stats.num_generation_tokens == 2
+        assert run(work).counted == {}
     assert len([record for record in caplog.records if "tokens by tenant" in record.message]) == 1
 
 

@@ -10,7 +10,7 @@ from rayhelm.cost.csv_file import COLUMNS, write_csv
 from rayhelm.cost.figures import complete
 from rayhelm.cost.periods import Period
 from rayhelm.cost.planned import plan_costs
-from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures
+from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
 from rayhelm.cost.usage import GroupUsage, Key, Usage
 
 ROOT = Path(__file__).parents[2]
@@ -92,6 +92,49 @@ def test_figures_of_no_requests_have_no_price() -> None:
 
 def test_page_documents_every_field_and_column() -> None:
     page = (ROOT / "docs/tasks/what-a-token-costs.md").read_text()
-    fields = [name for kind in (CostReport, CostPeriod, CostRow, Figures) for name in kind.model_fields]
+    fields = [name for kind in (CostReport, CostPeriod, CostRow, Figures, TenantShare) for name in kind.model_fields]
     assert [name for name in fields if name not in page] == []
     assert ", ".join(COLUMNS) in " ".join(page.split())
+
+
+def tenant_row(**tenants: tuple[float, float]) -> CostRow:
+    """The row of a model with 400 prompt and 100 generated tokens, which cost 2 USD, and tokens of tenants."""
+    model = (*CHAT, "a")
+    found = usage(input_tokens={model: 400.0}, output_tokens={model: 100.0}, requests={model: 1.0})
+    for tenant, (read, made) in tenants.items():
+        found.tenant_input_tokens[(*model, tenant)] = read
+        found.tenant_output_tokens[(*model, tenant)] = made
+    found.groups[(*CHAT, "gpu")] = GroupUsage(1.0, 0.0, 1.0, 2.0, 0.0)
+    (row,) = build_period(found, None).rows
+    return row
+
+
+def test_tokens_that_no_tenant_has_are_a_row_of_their_own() -> None:
+    row = tenant_row(acme=(200.0, 50.0))
+    assert [(part.tenant, part.share, part.cost) for part in row.tenants] == [
+        ("(not counted)", 0.5, 1.0),
+        ("acme", 0.5, 1.0),
+    ]
+    assert (row.tenants[0].input_tokens, row.tenants[0].output_tokens) == (200.0, 50.0)
+
+
+def test_difference_below_one_percent_belongs_to_the_tenants() -> None:
+    row = tenant_row(acme=(199.0, 49.75), search=(199.0, 49.75))
+    assert [(part.tenant, part.cost) for part in row.tenants] == [("acme", 1.0), ("search", 1.0)]
+
+
+def test_tenants_that_counted_more_than_the_engines_share_the_whole_cost() -> None:
+    row = tenant_row(acme=(404.0, 101.0), search=(0.0, 0.0))
+    assert [(part.tenant, part.share) for part in row.tenants] == [("acme", 1.0)]
+
+
+def test_model_without_tokens_of_tenants_is_reported() -> None:
+    model = (*CHAT, "a")
+    counted = build_period(usage(input_tokens={model: 4.0}, requests={model: 1.0}), None)
+    report = CostReport(prometheus="http://p.test", fleet=None, periods=(counted,))
+    assert report.uncounted_models == ("chat/a",)
+
+
+def test_model_without_tokens_is_not_reported_as_uncounted() -> None:
+    idle = build_period(usage(replica_hours={(*CHAT, "a", "LLMServer:a"): 1.0}), None)
+    assert CostReport(prometheus="http://p.test", fleet=None, periods=(idle,)).uncounted_models == ()

@@ -1,9 +1,7 @@
 """Tokens by tenant are added in memory and passed to the sinks; nothing that fails reaches the engine."""
 
-import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 import pytest
 
@@ -18,63 +16,35 @@ class Sums:
 
     def __init__(self) -> None:
         self.calls: list[Counted] = []
-        self.called = asyncio.Event()
 
     def __call__(self, counted: Mapping[str, Tokens]) -> None:
         self.calls.append({tenant: (tokens.prompt, tokens.generation) for tenant, tokens in counted.items()})
-        self.called.set()
 
 
-def count(work: Callable[[TokenLedger], None], *others: Any) -> list[Counted]:
-    """Run the work with a ledger, wait for its timer, and return what the last sink got."""
-
-    async def run() -> list[Counted]:
-        sums = Sums()
-        work(TokenLedger(*others, sums))
-        await asyncio.wait_for(sums.called.wait(), timeout=60)
-        return sums.calls
-
-    return asyncio.run(run())
-
-
-def test_ledger_passes_the_sums_of_each_tenant() -> None:
-    def work(ledger: TokenLedger) -> None:
-        ledger.add("acme", 10, 1)
-        ledger.add("acme", 0, 1)
-        ledger.add("search", 7, 0)
-
-    assert count(work) == [{"acme": (10, 2), "search": (7, 0)}]
-
-
-def test_ledger_passes_tokens_once_when_it_is_flushed_before_its_timer() -> None:
-    def work(ledger: TokenLedger) -> None:
-        ledger.add("acme", 10, 1)
-        ledger.flush()
-        ledger.flush()
-        ledger.add("acme", 0, 3)
-
-    async def run() -> list[Counted]:
-        sums = Sums()
-        ledger = TokenLedger(sums)
-        work(ledger)
-        ledger.flush()
-        return sums.calls
-
-    assert asyncio.run(run()) == [{"acme": (10, 1)}, {"acme": (0, 3)}]
+def test_ledger_passes_the_sums_of_each_tenant_once() -> None:
+    sums = Sums()
+    ledger = TokenLedger(sums)
+    ledger.add("acme", 10, 1)
+    ledger.add("acme", 0, 1)
+    ledger.add("search", 7, 0)
+    ledger.flush()
+    ledger.flush()
+    ledger.add("acme", 0, 3)
+    ledger.flush()
+    assert sums.calls == [{"acme": (10, 2), "search": (7, 0)}, {"acme": (0, 3)}]
 
 
 def test_sink_that_fails_is_logged_once_and_the_others_get_the_tokens(caplog: pytest.LogCaptureFixture) -> None:
     def fail(counted: Mapping[str, Tokens]) -> None:
         raise OSError("no metrics")
 
-    def work(ledger: TokenLedger) -> None:
-        ledger.add("acme", 10, 1)
-        ledger.flush()
-        ledger.add("acme", 10, 1)
-        ledger.flush()
-
+    sums = Sums()
+    ledger = TokenLedger(fail, sums)
     with caplog.at_level(logging.ERROR, logger="ray.serve"):
-        assert count(work, fail) == [{"acme": (10, 1)}, {"acme": (10, 1)}]
+        for _ in range(2):
+            ledger.add("acme", 10, 1)
+            ledger.flush()
+    assert sums.calls == [{"acme": (10, 1)}, {"acme": (10, 1)}]
     assert [record.message for record in caplog.records if "tokens by tenant" in record.message] == [
         "tokens by tenant are not complete from now on; requests are served as before"
     ]

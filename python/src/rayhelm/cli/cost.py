@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["cost_command"]
 
 
+_NOT_COUNTED = """Prometheus has no tokens by tenant; replicas count them if their image contains rayhelm
+  fix:
+    clusters: {main: {image: {repository: registry.example/team/ray-vllm, tag: 2.60.0-py312, includesRayhelm: true}}}"""
+
+
 class CostFormat(enum.StrEnum):
     """Output format of `rayhelm cost`."""
 
@@ -41,6 +46,13 @@ def cost_command(
     last: Annotated[
         str | None, typer.Option(help="Hours, days or weeks until now, like 24h, 30d or 4w; default: 30d.")
     ] = None,
+    by_tenant: Annotated[
+        bool,
+        typer.Option(
+            "--by-tenant",
+            help="Divide each model among its tenants by their tokens. The image needs rayhelm.",
+        ),
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file instead of standard output.")
     ] = None,
@@ -62,7 +74,7 @@ def cost_command(
         ),
     ] = CostFormat.text,
 ) -> None:
-    """Report what GPUs, requests and tokens cost, by service and model, from the series of a Prometheus.
+    """Report what GPUs, requests and tokens cost, by service, model and tenant, from the series of a Prometheus.
 
     Ends with 1 if a price or a series is missing, and with 3 if Prometheus does not answer.
     """
@@ -76,7 +88,7 @@ def cost_command(
         # The queries can take minutes: their result is not lost for a wrong path.
         check_writable(output, "rayhelm cost ... -o FILE")
     with open_client(prometheus, read_headers(header_file)) as client, show_progress(format) as show:
-        report = build_report(client, periods, fleet_file(fleet) if fleet else None, show)
+        report = build_report(client, periods, fleet_file(fleet) if fleet else None, show, by_tenant=by_tenant)
     _write(report, format, output)
     for period in report.periods:
         if period.is_partial:
@@ -84,9 +96,12 @@ def cost_command(
                 f"Prometheus has data of {period.hours_with_data} of {period.hours} hours, from"
                 f" {period.data_from:%Y-%m-%dT%H:%MZ}; the figures are sums over these hours, not scaled up"
             )
-    for line in dict.fromkeys((*report.missing_prices, *report.missing_series)):
+    missing = [*report.missing_prices, *report.missing_series]
+    if by_tenant:
+        missing += [f"{name}: {_NOT_COUNTED}" for name in report.uncounted_models]
+    for line in dict.fromkeys(missing):
         warn(line)
-    if report.missing_prices or report.missing_series:
+    if missing:
         raise typer.Exit(FleetError.exit_code)
 
 

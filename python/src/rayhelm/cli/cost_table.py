@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures
+    from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
 
 __all__ = ["build_cost_table"]
 
@@ -55,6 +55,8 @@ def _add_row(table: "Table", row: "CostRow", report: "CostReport") -> None:
         # GPUs alone: they have no requests.
         cells[3:] = ["-"] * len(cells[3:])
     table.add_row(Text(service), Text(row.model or _NAMES[row.kind]), *cells)
+    for part in row.tenants:
+        table.add_row("", Text(f"  {part.tenant}"), *_list_tenant_cells(part))
     if report.fleet and row.planned:
         table.add_row("", "  plan", *_list_cells(row.planned, None, "-"), style="dim")
     if report.fleet and row.difference_percent:
@@ -74,6 +76,13 @@ def _list_cells(figures: "Figures", idle: float | None, no_idle: str = "?") -> l
         _number(figures.cost_per_million_input_tokens, 3),
         _number(figures.cost_per_million_output_tokens, 3),
     ]
+
+
+def _list_tenant_cells(part: "TenantShare") -> list[str]:
+    """Requests, and costs of a request and of a token, are known by model only."""
+    counts = [_number(_divide(part.input_tokens), 3), _number(_divide(part.output_tokens), 3)]
+    costs = [_number(part.gpu_hours, 1), _number(part.cost, 2), _number(part.idle_cost, 2)]
+    return [*costs, "-", *counts, "-", "-", "-"]
 
 
 def _list_percents(difference: "Figures") -> list[str]:

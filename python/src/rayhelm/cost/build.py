@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from rayhelm.cost.figures import PER_UNIT, add_figures, compare, complete, plan_figures
 from rayhelm.cost.planned import PlannedModel, PlannedService
 from rayhelm.cost.report import CostPeriod, CostRow, Figures, Kind
+from rayhelm.cost.tenants import add_tenants, divide_row
 from rayhelm.cost.usage import GroupUsage, Key, Usage
 from rayhelm.spec.nearest import did_you_mean
 from rayhelm.values.build.gpu_units import GpuUnit
@@ -83,6 +84,7 @@ def _build_model(model: PlannedModel, service: PlannedService, key: Key, usage: 
         *counts,
     )
     planned = plan_figures(model, usage.hours_with_data)
+    idle_cost = None if of_replica is None else (replica_hours - busy_hours) * of_replica
     return CostRow(
         kind="model",
         cluster=key[0],
@@ -90,10 +92,11 @@ def _build_model(model: PlannedModel, service: PlannedService, key: Key, usage: 
         service=service.name,
         model=model.served_as,
         actual=actual,
-        idle_cost=None if of_replica is None else (replica_hours - busy_hours) * of_replica,
+        idle_cost=idle_cost,
         planned=planned,
         difference_percent=compare(actual, planned),
         reasons=tuple(reasons),
+        tenants=divide_row(actual, idle_cost, label, usage),
     )
 
 
@@ -164,20 +167,25 @@ def _build_measured(usage: Usage, key: Key, model: str, used: GroupUsage | None)
     counts = [part.get((*key, model)) for part in (usage.requests, usage.input_tokens, usage.output_tokens)]
     names = dict(zip(("cluster", "namespace", "service"), key, strict=True))
     if used is None:
-        return CostRow(kind="model", **names, model=model, actual=complete(None, None, *counts), reasons=(_SHARED,))
+        shared = complete(None, None, *counts)
+        tenants = divide_row(shared, None, (*key, model), usage)
+        return CostRow(kind="model", **names, model=model, actual=shared, reasons=(_SHARED,), tenants=tenants)
     deployments = [name for name in usage.replica_hours if name[:3] == key and name[4].startswith(_LLM)]
     replica_hours = sum(usage.replica_hours[name] for name in deployments)
     busy_hours = sum(usage.busy_replica_hours.get(name, 0.0) for name in deployments)
     reason = _explain_missing_price(used)
     cost = None if reason else used.cost - used.free_cost
     idle = max(0.0, 1 - busy_hours / replica_hours) if replica_hours else None
+    actual = complete(used.gpu_hours - used.free_gpu_hours, cost, *counts)
+    idle_cost = None if cost is None or idle is None else cost * idle
     return CostRow(
         kind="model",
         **names,
         model=model,
-        actual=complete(used.gpu_hours - used.free_gpu_hours, cost, *counts),
-        idle_cost=None if cost is None or idle is None else cost * idle,
+        actual=actual,
+        idle_cost=idle_cost,
         reasons=(reason,) if reason else (),
+        tenants=divide_row(actual, idle_cost, (*key, model), usage),
     )
 
 
@@ -228,6 +236,7 @@ def _add_rows(rows: list[CostRow]) -> CostRow:
         planned=plan,
         difference_percent=compare(actual, plan) if plan and is_complete else None,
         reasons=(f"without the cost of {missing} row{'s' if missing > 1 else ''}",) if missing else (),
+        tenants=add_tenants(rows, None if missing else actual.cost),
     )
 
 

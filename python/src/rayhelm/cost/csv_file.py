@@ -1,9 +1,11 @@
-"""The rows for finance: one for each month and model. Columns are a contract; new ones are added at the end."""
+"""The rows for finance: one for each month and model, or for each of its tenants. Columns are a contract; new ones are
+added at the end."""
 
 import csv
 import io
 
-from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures
+from rayhelm.cost.figures import PER_UNIT
+from rayhelm.cost.report import CostPeriod, CostReport, CostRow, Figures, TenantShare
 
 __all__ = ["COLUMNS", "write_csv"]
 
@@ -33,6 +35,8 @@ COLUMNS = (
     "planned_cost",
     "planned_cost_per_million_output_tokens",
     "reasons",
+    "tenant",
+    "tenant_share",
 )
 
 
@@ -42,8 +46,22 @@ def write_csv(report: CostReport) -> str:
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for period in report.periods:
-        writer.writerows(_cells(period, row, report.currency) for row in period.rows)
+        for row in period.rows:
+            cells = _cells(period, row, report.currency)
+            writer.writerows([{**cells, **_tenant_cells(part)} for part in row.tenants] or [cells])
     return text.getvalue()
+
+
+def _tenant_cells(part: TenantShare) -> dict[str, object]:
+    """Cells that differ from those of the model. What cannot be divided is empty, so that sums over a column are those
+    of the models."""
+    empty = (*PER_UNIT, "requests", "planned_gpu_hours", "planned_cost", "planned_cost_per_million_output_tokens")
+    return {
+        **dict.fromkeys(empty),
+        **{name: _round(value) for name, value in part.model_dump(exclude={"tenant", "share"}).items()},
+        "tenant": _as_text(part.tenant),
+        "tenant_share": _round(part.share),
+    }
 
 
 def _cells(period: CostPeriod, row: CostRow, currency: str) -> dict[str, object]:

@@ -5,7 +5,7 @@ from typing import Literal
 
 from rayhelm.closed import Closed
 
-__all__ = ["CostPeriod", "CostReport", "CostRow", "Figures", "Kind"]
+__all__ = ["CostPeriod", "CostReport", "CostRow", "Figures", "Kind", "TenantShare"]
 
 Kind = Literal["model", "shared", "free", "total"]
 """`model`: replicas of one model. `shared`: GPUs that several models of a service use, which Prometheus alone cannot
@@ -33,6 +33,22 @@ class Figures(Closed):
     """The whole cost over the output tokens, USD, as the plan computes it."""
 
 
+class TenantShare(Closed):
+    """What a tenant has of a row. The shares of a model sum up to 1."""
+
+    tenant: str
+    """As the gateway names it; `(unknown)` for requests past the gateway, `(not counted)` for tokens that were not."""
+    share: float | None
+    """Share in the tokens of the model, a prompt token as a quarter of a generated one; of the total: in its cost."""
+    gpu_hours: float | None = None
+    """GPU-hours by the share."""
+    cost: float | None = None
+    """USD by the share."""
+    idle_cost: float | None = None
+    input_tokens: float
+    output_tokens: float
+
+
 class CostRow(Closed):
     """One model of a service, the free GPUs of a service, or the total."""
 
@@ -52,6 +68,8 @@ class CostRow(Closed):
     """Actual against planned: 25 means that the actual figure is 25 % larger."""
     reasons: tuple[str, ...] = ()
     """Why figures are missing."""
+    tenants: tuple[TenantShare, ...] = ()
+    """Tenants that sent the requests, the largest share first; only with `--by-tenant`."""
 
 
 class CostPeriod(Closed):
@@ -94,6 +112,16 @@ class CostReport(Closed):
             for row in period.rows
             if row.actual.gpu_hours and row.actual.cost is None
             for reason in row.reasons[:1]
+        )
+
+    @property
+    def uncounted_models(self) -> tuple[str, ...]:
+        """Models with tokens of which no tenant has any, as `service/model`."""
+        return tuple(
+            f"{row.service}/{row.model}"
+            for period in self.periods
+            for row in period.rows
+            if row.kind == "model" and row.actual.input_tokens and not row.tenants
         )
 
     @property

@@ -22,7 +22,12 @@ _LOOK_BACK = timedelta(days=400)
 
 
 def build_report(
-    client: PrometheusClient, periods: Sequence[Period], fleet: Path | None, show: Callable[[str], None]
+    client: PrometheusClient,
+    periods: Sequence[Period],
+    fleet: Path | None,
+    show: Callable[[str], None],
+    *,
+    by_tenant: bool = False,
 ) -> CostReport:
     """Measure all periods. Raises FleetError without data or series, and MissingError."""
     services = plan_costs(fleet) if fleet else None
@@ -30,7 +35,7 @@ def build_report(
     return CostReport(
         prometheus=client.url,
         fleet=str(fleet) if fleet else None,
-        periods=tuple(_build(client, period, services, show) for period in periods),
+        periods=tuple(_build(client, period, services, show, by_tenant) for period in periods),
     )
 
 
@@ -39,8 +44,9 @@ def _build(
     period: Period,
     services: dict[str, PlannedService] | None,
     show: Callable[[str], None],
+    by_tenant: bool,
 ) -> CostPeriod:
-    usage = measure_usage(client, period, show)
+    usage = measure_usage(client, period, show, by_tenant=by_tenant)
     if usage.data_from is None:
         raise FleetError(_describe_empty(client, period))
     if not usage.services:

@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta
 
 from rayhelm.cost.client import PrometheusClient, Series
 from rayhelm.cost.periods import HOUR, Period, split_into_chunks
-from rayhelm.observability.queries import Scope, cost, scaling, traffic
-from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, SERVICE, WORKER_GROUP_LABEL, By
+from rayhelm.observability.queries import Scope, cost, scaling, tenants, traffic
+from rayhelm.observability.queries.labels import DEPLOYMENT, MODEL, MODEL_AND_TENANT, SERVICE, WORKER_GROUP_LABEL, By
 
 __all__ = ["GroupUsage", "Key", "Usage", "measure_usage"]
 
@@ -54,6 +54,9 @@ class Usage:
     """Finished requests, by model."""
     input_tokens: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
     output_tokens: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
+    tenant_input_tokens: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
+    """By model and tenant; empty if they were not asked for."""
+    tenant_output_tokens: dict[Key, float] = field(default_factory=lambda: defaultdict(float))
 
     @property
     def services(self) -> list[Key]:
@@ -61,7 +64,9 @@ class Usage:
         return sorted({key[:3] for part in (self.groups, self.replica_hours, self.requests) for key in part})
 
 
-def measure_usage(client: PrometheusClient, period: Period, show: Callable[[str], None]) -> Usage:
+def measure_usage(
+    client: PrometheusClient, period: Period, show: Callable[[str], None], *, by_tenant: bool = False
+) -> Usage:
     """Query the usage of a period. `show` gets a line for each day. Raises MissingError."""
     usage = Usage(period)
     chunks = list(split_into_chunks(period))
@@ -69,6 +74,8 @@ def measure_usage(client: PrometheusClient, period: Period, show: Callable[[str]
         show(f"{chunk.start:%Y-%m-%d} ({number} of {len(chunks)} days)")
         if _add_coverage(usage, _read_hours(client, cost.scraped_targets(_EVERYTHING, "1h"), chunk)):
             _add_chunk(usage, client, chunk, period.step_s)
+            if by_tenant:
+                _add_tenants(usage, client, chunk)
     return usage
 
 
@@ -103,6 +110,15 @@ def _add_chunk(usage: Usage, client: PrometheusClient, chunk: Period, step_s: in
     )
     for counts, counter in counters:
         _add(counts, _read_hours(client, counter(_EVERYTHING, "1h"), chunk), MODEL, 1.0)
+
+
+def _add_tenants(usage: Usage, client: PrometheusClient, chunk: Period) -> None:
+    counters = (
+        (usage.tenant_input_tokens, tenants.prompt_tokens),
+        (usage.tenant_output_tokens, tenants.generated_tokens),
+    )
+    for counts, counter in counters:
+        _add(counts, _read_hours(client, counter(_EVERYTHING, "1h"), chunk), MODEL_AND_TENANT, 1.0)
 
 
 def _read_hours(client: PrometheusClient, query: str, chunk: Period) -> list[Series]:

@@ -22,6 +22,8 @@ def build_environment(
     state: EndpointState, *, stand_in: bool, metrics: int, base: Mapping[str, str] | None = None
 ) -> dict[str, str]:
     """Return the environment of everything that `up` starts. `metrics` is the port of the dashboard's own metrics."""
+    # Counts tokens by tenant. The user's shell may name another engine, or none for that of Ray Serve LLM.
+    defaults = {"RAYLLM_VLLM_ENGINE_CLS": "rayhelm.runtime.token_usage.engine:TokenCountingEngine"}
     kept = {key: value for key, value in (os.environ if base is None else base).items() if key not in _REMOVED}
     ours = {
         "RAY_AUTH_MODE": "token",
@@ -34,7 +36,6 @@ def build_environment(
         # Serve restarts a proxy that is not ready after 5 s, and gives up after three: too short on a busy computer.
         "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "120",
         "RAY_SERVE_HTTP_PROXY_CALLBACK_IMPORT_PATH": "rayhelm.runtime.stream_errors:middlewares",
-        "RAYLLM_VLLM_ENGINE_CLS": "rayhelm.runtime.token_usage.engine:TokenCountingEngine",
         # A constructor that failed fails again.
         "RAY_SERVE_MAX_PER_REPLICA_RETRY_COUNT": "1",
         # Ray would look for an address other than loopback.
@@ -50,7 +51,7 @@ def build_environment(
         "VLLM_NO_USAGE_STATS": "1",
         "CUDA_VISIBLE_DEVICES": "",
     }
-    return {**kept, **ours, **(cpu if stand_in else {})}
+    return {**defaults, **kept, **ours, **(cpu if stand_in else {})}
 
 
 def write_python(state: EndpointState) -> Path:

@@ -1,9 +1,9 @@
 """vLLM's engine of Ray Serve LLM, which counts tokens by tenant and logs requests.
 
-The tenant is a header of the request. It is known where Ray Serve LLM calls the engine, and the tokens where vLLM's
-output processor updates its own statistics. A context variable connects both: vLLM registers a request in the task of
-the request, or in a task that this one starts. So a request that the client leaves counts until vLLM aborts it, as in
-`vllm:generation_tokens`, and an embedding counts its prompt.
+The tenant is a header of the request. It is known where Ray Serve LLM calls the engine. The tokens are known in the
+state that vLLM's output processor has of each request. A context variable connects both: vLLM registers a request in
+the task of the request, or in a task that this one starts. So a request that the client leaves counts until vLLM aborts
+it, as in `vllm:generation_tokens`, and an embedding counts its prompt.
 """
 
 from collections.abc import Mapping
@@ -15,6 +15,7 @@ from ray.llm._internal.serve.engines.vllm.vllm_engine import VLLMEngine
 from rayhelm.runtime.engine_log import log_requests, remember_request
 from rayhelm.runtime.token_usage.ledger import UNKNOWN, TokenLedger
 from rayhelm.runtime.token_usage.metrics import TokenCounters
+from rayhelm.runtime.token_usage.requests import RunningRequests
 
 __all__ = ["TokenCountingEngine", "count_tokens"]
 
@@ -28,6 +29,7 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._ledger = TokenLedger()
+        self._requests: RunningRequests | None = None
 
     async def start(self) -> None:
         is_new = self._engine_client is None
@@ -36,13 +38,14 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
             return
         try:
             self._ledger.sinks.append(TokenCounters(_name_model(self._engine_client)))
-            count_tokens(self._engine_client.output_processor, self._ledger)
+            self._requests = count_tokens(self._engine_client.output_processor, self._ledger)
             log_requests(self._engine_client.output_processor, _name_model(self._engine_client))
         except Exception:
             self._ledger.report_failure()
 
     async def shutdown(self) -> None:
-        self._ledger.flush()
+        if self._requests:
+            self._requests.collect()
         await super().shutdown()
 
     # Each returns vLLM's generator itself: one around it would delay the abort of a request that the client left.
@@ -76,33 +79,23 @@ class TokenCountingEngine(VLLMEngine):  # type: ignore[misc]
             self._ledger.report_failure()
 
 
-def count_tokens(processor: Any, ledger: TokenLedger) -> None:
-    """Count the tokens of vLLM's output processor in a ledger. Raises AttributeError for an unknown vLLM."""
-    add_request, update_stats = processor.add_request, processor._update_stats_from_output
+def count_tokens(processor: Any, ledger: TokenLedger) -> RunningRequests:
+    """Count the requests of vLLM's output processor in a ledger. Raises AttributeError for an unknown vLLM."""
+    add_request, states = processor.add_request, processor.request_states
+    requests = RunningRequests(ledger, lambda state: states.get(state.request_id) is state)
 
     def add_counted_request(request: Any, *args: Any, **kwargs: Any) -> None:
+        is_new = request.request_id not in states
         add_request(request, *args, **kwargs)
         try:
-            # The end of a streamed input has no state any more.
-            if state := processor.request_states.get(request.request_id):
-                state.rayhelm_tenant = _tenant.get()
-        except Exception:
-            ledger.report_failure()
-
-    def update_counted_stats(state: Any, output: Any, *args: Any, **kwargs: Any) -> None:
-        update_stats(state, output, *args, **kwargs)
-        try:
-            # As IterationStats.update_from_output of vLLM counts.
-            prefill = output.prefill_stats if state.is_prefilling else None
-            prompt = prefill.num_prompt_tokens if prefill is not None else 0
-            generation = len(output.new_token_ids)
-            if prompt or generation:
-                ledger.add(state.rayhelm_tenant, prompt, generation)
+            # A request with streamed input is added once for each part.
+            if is_new and (state := states.get(request.request_id)):
+                requests.add(state, _tenant.get())
         except Exception:
             ledger.report_failure()
 
     processor.add_request = add_counted_request
-    processor._update_stats_from_output = update_counted_stats
+    return requests
 
 
 def _name_model(client: Any) -> str:

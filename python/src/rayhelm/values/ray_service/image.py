@@ -34,8 +34,9 @@ class RayImage(Values):
     digest: Digest = versions().images["ray"].digest
     """Digest, `sha256:...`. It takes precedence over the tag, so that the tested image is the one that runs."""
     includes_rayhelm: bool = False
-    """The image has the Python package rayhelm; its wheel without requirements is enough. Then a stream that loses its
-    replica ends with an error message, the replicas count tokens by tenant, Serve can send traces (`tracing`), and it
-    can import the policy `EngineQueue` on every node. The stock image lacks it."""
+    """The image has the Python package rayhelm, in the version of the chart or a later one; its wheel without
+    requirements is enough. Then a stream that loses its replica ends with an error message, the replicas count tokens
+    by tenant, Serve can send traces (`tracing`), and it can import the policy `EngineQueue` on every node. The stock
+    image lacks it."""
     pull_policy: PullPolicy = "IfNotPresent"
     """When the kubelet pulls the image."""
