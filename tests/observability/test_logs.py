@@ -1,27 +1,28 @@
-"""The examples of docs/tasks/collect-logs: they parse, and agree with each other and with the charts."""
+"""The examples of docs/tasks/collect-logs: they parse, and a real collector makes of a log line what they promise."""
 
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from charts.kit import over, rendered
+from charts.kit import rendered
+from rayhelm.errors import MissingError
+from rayhelm.runtime.log_relay import format_line
+from testbed.log_pipeline import EXAMPLES, LogPipeline, merge_examples, run_pipeline
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs/tasks/collect-logs.md"
-EXAMPLES = ROOT / "docs/tasks/collect-logs"
 SINKS = ("loki", "elasticsearch", "opensearch")
 FILES = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
-
-
-def merge_examples(*names: str) -> dict[str, Any]:
-    """Return the values of several files, as Helm merges them."""
-    merged: dict[str, Any] = {}
-    for name in names:
-        merged = over(merged, yaml.safe_load((EXAMPLES / name).read_text()))
-    return merged
+GATEWAY_LINE = {"time": "2026-11-23T02:00:40Z", "request_id": "r-1", "tenant": "apps", "model": "chat", "status": 200}
+SERVE_LINE = {
+    **{"levelname": "ERROR", "timestamp_ns": 1795398117580959929, "message": "POST /chat 500 9.0ms"},
+    **{"request_id": "r-1", "tenant": "apps"},
+}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -83,3 +84,67 @@ def test_examples_read_the_containers_that_the_charts_make() -> None:
     assert {path.split("/")[-2] for path in read} == names & {"haproxy", "logs"} == {"haproxy", "logs"}
     inputs = merge_examples("fluent-bit.yaml")["config"]["inputs"]
     assert set(re.findall(r"\*_([a-z]+)-\*\.log", inputs)) == {"haproxy", "logs"}
+
+
+@pytest.fixture(scope="module")
+def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogPipeline]:
+    try:
+        with run_pipeline(tmp_path_factory.mktemp("logs")) as started:
+            yield started
+    except MissingError as error:
+        pytest.skip(f"no otelcol: {error.how.splitlines()[0]} builds it")
+
+
+def find(pipeline: LogPipeline, body: str) -> dict[str, Any]:
+    records = pipeline.wait_for(lambda found: any(record["body"] == body for record in found))
+    (found,) = [record for record in records if record["body"] == body]
+    return found
+
+
+def test_collector_finds_tenant_and_request_id_of_the_gateway(pipeline: LogPipeline) -> None:
+    line = json.dumps(GATEWAY_LINE)
+    pipeline.add_container("gateway", "gateway-1", "haproxy").write([line])
+    found = find(pipeline, line)
+    assert found["path"] == "/otlp/v1/logs"
+    assert found["resource"].items() >= {
+        "tenant": "apps",
+        "k8s.namespace.name": "gateway",
+        "k8s.pod.name": "gateway-1",
+        "k8s.container.name": "haproxy",
+    }.items()  # fmt: skip
+    assert found["attributes"].items() >= {"request_id": "r-1", "model": "chat"}.items()
+    assert found["time"] == 1795399240 * 10**9
+
+
+def test_collector_finds_tenant_and_request_id_of_serve(pipeline: LogPipeline) -> None:
+    line = format_line(json.dumps(SERVE_LINE).encode(), file="serve/proxy.log")
+    pipeline.add_container("apps", "chat-head-1", "logs").write([line])
+    found = find(pipeline, line)
+    assert found["resource"]["tenant"] == "apps"
+    assert found["attributes"]["request_id"] == "r-1"
+    assert found["severity"] == "error"
+    assert found["time"] == 1795398117580960 * 1000
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json.dumps({**GATEWAY_LINE, "tenant": "-", "model": "-", "request_id": "refused"}),
+        json.dumps({"time": "2026-11-23T02:00:40Z", "level": "info", "message": "no request"}),
+        "[notice] keys of apps: 1 valid",
+        '{"time": "2026',
+    ],
+)
+def test_collector_keeps_lines_without_a_tenant(pipeline: LogPipeline, line: str) -> None:
+    pipeline.add_container("gateway", "gateway-2", "haproxy").write([line])
+    found = find(pipeline, line)
+    assert "tenant" not in found["resource"]
+    assert "model" not in found["attributes"]
+
+
+def test_collector_ignores_other_containers(pipeline: LogPipeline) -> None:
+    pipeline.add_container("apps", "chat-head-1", "ray-head").write(["not read"])
+    marker = json.dumps({"message": "written after it"})
+    pipeline.add_container("apps", "chat-head-1", "logs").write([marker])
+    find(pipeline, marker)
+    assert "not read" not in [record["body"] for record in pipeline.records]
