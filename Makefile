@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-diff metrics-catalog lock bench bench-gateway bench-autoscaling bench-tokens bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-diff metrics-catalog metrics-recording lock bench bench-gateway bench-autoscaling bench-tokens bench-failures clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -91,6 +91,11 @@ metrics-catalog: setup ## compare the metric catalog with a live endpoint under 
 	@$(testbed) prometheus
 	@PYTHONPATH=. $(bin)/python -m testbed.live_metrics.catalog
 	@ci/generate
+
+metrics-recording: setup ## record a live endpoint under load for the replay of rules and the pictures of dashboards (30 minutes)
+	@$(testbed) prometheus
+	@PYTHONPATH=. $(bin)/python -m testbed.live_metrics.recording
+	@PYTHONPATH=. $(bin)/python -m ci.pictures -o docs/images/dashboards
 
 lock: setup ## resolve requirements/*.in into the locks
 	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done

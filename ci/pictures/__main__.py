@@ -1,4 +1,5 @@
-"""Draw the dashboards from a running Prometheus: `python -m ci.pictures --prometheus URL -o FOLDER`.
+"""Draw the dashboards: `python -m ci.pictures -o FOLDER`, from the recorded run or, with `--prometheus URL`, from a
+running Prometheus.
 
 Every panel runs its own queries over the range. A panel without data, with an error or without a unit is reported, and
 the command ends with 1. `may-be-empty` lists panels that have a reason to be empty: DASHBOARD/PANEL | reason.
@@ -7,8 +8,10 @@ the command ends with 1. `may-be-empty` lists panels that have a reason to be em
 import argparse
 import json
 import sys
+import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from fnmatch import fnmatchcase
@@ -87,9 +90,9 @@ def _time(text: str) -> float:
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prometheus", required=True, metavar="URL")
-    parser.add_argument("--end", default="now", type=str, help="end of the range: Unix seconds or ISO 8601")
-    parser.add_argument("--minutes", default=60, type=float, help="length of the range")
+    parser.add_argument("--prometheus", metavar="URL", help="without it, the recorded run of testbed/live_metrics")
+    parser.add_argument("--end", default="now", help="end of the range with --prometheus: Unix seconds or ISO 8601")
+    parser.add_argument("--minutes", default=60, type=float, help="length of the range with --prometheus")
     parser.add_argument("--step", default=15, type=float, help="seconds between two points")
     parser.add_argument(
         "--set", default=[], action="append", metavar="VARIABLE=VALUE", help="a variable; others are All"
@@ -98,12 +101,10 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--report", type=Path, help="write the counts as JSON")
     parser.add_argument("files", nargs="*", type=Path, help="dashboards; without them all of dashboards/")
     options = parser.parse_args(arguments)
-    end = _time(options.end)
-    during = Range(end - options.minutes * 60, end, options.step)
     chosen = dict(each.split("=", 1) for each in options.set)
     reasons = read_reasons(MAY_BE_EMPTY)
     reports = []
-    with httpx.Client(base_url=options.prometheus, timeout=60) as client:
+    with open_source(options) as (url, during), httpx.Client(base_url=url, timeout=60, trust_env=False) as client:
         for file in options.files or sorted((ROOT / "dashboards").glob("*.json")):
             dashboard = json.loads(file.read_text())
             panels = read_panels(client, dashboard, during, chosen)
@@ -115,6 +116,22 @@ def main(arguments: list[str]) -> int:
     if options.report:
         options.report.write_text(json.dumps([asdict(each) for each in reports], indent=1) + "\n")
     return 0 if all(each.is_good for each in reports) else 1
+
+
+@contextmanager
+def open_source(options: argparse.Namespace) -> Iterator[tuple[str, Range]]:
+    """Yield the URL of a Prometheus, and the time to draw."""
+    if options.prometheus:
+        end = _time(options.end)
+        yield options.prometheus, Range(end - options.minutes * 60, end, options.step)
+        return
+    from testbed.live_metrics.recording import load_recorded
+    from testbed.live_metrics.recording.server import serve_recorded
+
+    recorded = load_recorded()
+    begin, end = (recorded.start + step * recorded.step for step in (0, recorded.steps - 1))
+    with tempfile.TemporaryDirectory() as folder, serve_recorded(recorded, Path(folder)) as url:
+        yield url, Range(begin, end, recorded.step, recorded.step)
 
 
 def show(found: Report) -> None:

@@ -50,8 +50,9 @@ class Run:
         return replace(self, steps=self.steps + steps, series=found)
 
     def end_at(self, step: int) -> "Run":
-        """Return the run whose series end at a step."""
-        return self._with({name: values[:step] for name, values in self.series.items()})
+        """Return the run until a step; if a longer one is joined, its series end there."""
+        found = {name: values[:step] for name, values in self.series.items()}
+        return replace(self, steps=min(self.steps, step), series=found)
 
     def relabel(self, change: Callable[[str, str], str]) -> "Run":
         """Return the run with other labels; `change` returns the new value for a label and its value."""
