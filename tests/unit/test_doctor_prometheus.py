@@ -103,6 +103,12 @@ def test_metrics_of_an_exporter_that_is_not_scraped_are_found(prometheus: FakePr
         assert "dcgmExporter.enabled=true" in finding.fix
 
 
+def test_metrics_of_cert_manager_are_only_expected_with_certificates(prometheus: FakePrometheus) -> None:
+    prometheus.names = [name for name in prometheus.names if not name.startswith("certmanager_")]
+    with report(prometheus, "queries") as found:
+        assert found.findings == ()
+
+
 def test_metrics_of_gpus_are_not_expected_without_such_gpus(prometheus: FakePrometheus) -> None:
     prometheus.names = [name for name in prometheus.names if not name.startswith(("DCGM_", "amd_", "xpum_", "gpu_"))]
     world = World(fleet())

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from rayhelm.catalog.metrics import exporter_of, load_exporters, load_metrics
-from rayhelm.cluster.kinds import NODES
+from rayhelm.cluster.kinds import CERTIFICATES, NODES
 from rayhelm.cost.client import PrometheusClient, QueryError
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.facts import Facts
@@ -16,6 +16,8 @@ from rayhelm.doctor.finding import Finding, Severity
 from rayhelm.doctor.queries import NamedQuery, list_queries
 
 _MOST = 6
+_OPTIONAL = ("cert-manager",)
+"""Exporters of programs that are only expected where they have objects."""
 _VENDORS = {"dcgm": "nvidia.com/", "amd": "amd.com/", "intel": "gpu.intel.com/"}
 """Exporters of GPU metrics, with the start of the resources of their nodes."""
 _PLAIN = ("rules",)
@@ -72,6 +74,8 @@ def _list_expected(query: NamedQuery, facts: Facts) -> set[str]:
             continue
         if exporter in _VENDORS and not _has_gpus(_VENDORS[exporter], facts):
             continue
+        if exporter in _OPTIONAL and not facts.get_all(CERTIFICATES):
+            continue
         found.add(name)
     return found
 
@@ -106,6 +110,6 @@ CHECK = Check(
     title="queries of dashboards and alerts",
     severity=Severity.warning,
     find=_find,
-    reads=(NODES,),
+    reads=(NODES, CERTIFICATES),
     needs_prometheus=True,
 )

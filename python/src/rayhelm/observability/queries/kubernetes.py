@@ -10,6 +10,7 @@ __all__ = [
     "certificate_renewal_delay",
     "container_restarts",
     "container_waiting_reason",
+    "doctor_findings",
     "down_targets",
     "failed_jobs",
     "out_of_memory_containers",
@@ -106,6 +107,12 @@ def certificate_renewal_delay(scope: Scope, by: By = (*NAMESPACE, "name")) -> st
 def secret_exists(scope: Scope, by: By = (*NAMESPACE, "secret")) -> str:
     """1 for each Secret. kube-state-metrics has to watch Secrets."""
     return blocks.gauge("kube_secret_info", scope, by=by, operator="max")
+
+
+@query(unit="count", idle="no data")
+def doctor_findings(scope: Scope, by: By = ("cluster", "check", "object")) -> str:
+    """1 for each critical finding of rayhelm doctor."""
+    return blocks.gauge("rayhelm_doctor_finding", scope, 'severity="critical"', by=by, operator="max")
 
 
 @query(unit="count", idle="no data")
