@@ -3,10 +3,12 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rayhelm.diff.compare import compare_sides
+from rayhelm.diff.immutable import list_refused_changes
 from rayhelm.diff.page import format_markdown
 from rayhelm.diff.read_fleet import build_side
 from rayhelm.diff.report import DiffReport, ModelReport, ReleaseReport
@@ -75,6 +77,34 @@ def test_diff_names_a_change_of_pods_that_strategy_none_holds_back() -> None:
     assert of(report, "chat").effect == "held back"
     assert report.dangers == ("held-back",)
     assert any("recreate the service" in text for text in of(report, "chat").advice)
+
+
+def test_diff_names_a_change_of_a_volume_that_the_api_server_refuses() -> None:
+    report = diff(("weights: {storageClass: nfs}", "weights: {storageClass: other}"))
+    assert of(report, "chat").effect == "refused"
+    assert report.dangers == ("refused",)
+    assert "spec.storageClassName cannot change (nfs -> other)" in of(report, "chat").reasons[0]
+    assert report.gpus[0].before == report.gpus[0].after
+
+
+def claim(size: str, **annotations: str) -> dict[str, Any]:
+    metadata = {"name": "weights", "annotations": annotations}
+    return {
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata,
+        "spec": {"resources": {"requests": {"storage": size}}},
+    }
+
+
+@pytest.mark.parametrize(("size", "refusals"), [("10Gi", 0), ("10240Mi", 0), ("20Gi", 0), ("5Gi", 1)])
+def test_volume_grows_and_never_shrinks(size: str, refusals: int) -> None:
+    assert len(list(list_refused_changes([claim("10Gi")], [claim(size)]))) == refusals
+
+
+def test_objects_of_hooks_and_new_objects_are_not_refused() -> None:
+    hook = claim("5Gi", **{"helm.sh/hook": "pre-upgrade"})
+    assert not list(list_refused_changes([claim("10Gi")], [hook]))
+    assert not list(list_refused_changes([], [claim("5Gi")]))
 
 
 def test_diff_lists_bounds_that_wait_for_the_next_switch() -> None:

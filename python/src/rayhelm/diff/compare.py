@@ -7,6 +7,7 @@ from typing import Any
 
 from rayhelm.diff.advice import advise_fleet, advise_release
 from rayhelm.diff.gpus import GpuCount, count_gpus, list_gpu_needs, list_quota_needs, sum_after, sum_meanwhile
+from rayhelm.diff.immutable import list_refused_changes
 from rayhelm.diff.report import Danger, DiffReport, ModelReport, ReleaseEffect, ReleaseReport
 from rayhelm.diff.requests import describe_requests, estimate_seconds
 from rayhelm.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
@@ -112,6 +113,11 @@ def _compare_release(key: ReleaseKey, old: Side, new: Side, totals: _Totals) -> 
     except FleetError as error:
         reasons = tuple(problem.message for problem in error.problems)
         return ReleaseReport(**kept, effect="refused", reasons=reasons, dangers=("refused",))
+    if refused := tuple(list_refused_changes(first, last)):
+        if before and release.chart == RAY_SERVICE:
+            count = count_gpus(before, before.service, old, new)
+            _add(totals, release, "refused", count, count)
+        return ReleaseReport(**kept, effect="refused", reasons=refused, dangers=("refused",))
     objects = _compare_objects(first, last)
     if release.chart != RAY_SERVICE:
         effect: ReleaseEffect = "install" if not before else "uninstall" if not after else "objects only"
