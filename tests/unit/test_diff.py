@@ -73,7 +73,8 @@ def test_diff_names_what_happens_to_a_service(edit: tuple[str, str], effect: str
 
 
 def test_diff_names_a_change_of_pods_that_strategy_none_holds_back() -> None:
-    report = diff(("nodes: 4, ", "nodes: 2, nodeSelector: {zone: a}, "), ("max: 2", "max: 1"))
+    before = FLEET.replace("nodes: 4", "nodes: 2").replace("max: 2", "max: 1")
+    report = diff(("nodes: 2, ", "nodes: 2, nodeSelector: {zone: a}, "), before=before)
     assert of(report, "chat").effect == "held back"
     assert report.dangers == ("held-back",)
     assert any("recreate the service" in text for text in of(report, "chat").advice)
