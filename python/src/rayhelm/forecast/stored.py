@@ -92,11 +92,15 @@ def _is_missing(key: str, value: Any, parent: str) -> bool:
     return value == 0 and type(value) is int and key in facts.zero_numbers
 
 
+_GROUP_DEFAULTS = {"replicas": 0, "minReplicas": 0, "maxReplicas": 2**31 - 1, "numOfHosts": 1}
+
+
 def _set_defaults(cluster: dict[str, Any], kuberay: str) -> None:
     """Set the defaults of the CRD, and the objects that Go always writes."""
     groups = cluster.get("workerGroupSpecs", [])
     for group in groups:
-        group.setdefault("numOfHosts", 1)
+        for key, value in _GROUP_DEFAULTS.items():
+            group.setdefault(key, value)
         group.setdefault("scaleStrategy", {})
         if is_at_least(kuberay, "1.7.0"):
             group.setdefault("priority", 0)
