@@ -87,9 +87,10 @@ def test_project_allows_no_kind_that_no_chart_renders() -> None:
         assert {*allowed["cluster"], *allowed["namespaced"]} == kinds
 
 
-def test_services_may_install_nothing_for_the_whole_cluster() -> None:
+def test_services_may_install_only_namespaces_for_the_whole_cluster() -> None:
     project = of_kind("AppProject")["acme-services"]
-    assert project["spec"]["clusterResourceWhitelist"] == []
+    # Of a release with createNamespace.
+    assert project["spec"]["clusterResourceWhitelist"] == [{"group": "", "kind": "Namespace"}]
     assert {place["namespace"] for place in project["spec"]["destinations"]} == {"search", "ai-ml", "models", "gateway"}
 
 

@@ -11,6 +11,14 @@
 {{- $names = append $names $name }}
 {{- end }}
 {{- end }}
+{{- /* Argo CD checks a namespace that it creates itself too. */}}
+{{- if eq .scope "cluster" }}
+{{- range $name, $app := .v.releases }}
+{{- if and $app.createNamespace (eq $project (include "argocd.projectOf" $app.chart)) }}
+{{- $names = append $names "Namespace" }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- $kinds := list }}
 {{- range $names | uniq | sortAlpha }}
 {{- $kinds = append $kinds (dict "group" (contains "/" . | ternary (dir .) "") "kind" (base .)) }}

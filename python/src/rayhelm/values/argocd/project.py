@@ -22,7 +22,8 @@ class ExtraKind(Values):
 
 class Project(Values):
     """Three AppProjects: `<release>-operators`; `<release>-platform` for the charts `platform` and `tenant`; and
-    `<release>-services` for `ray-service` and `gateway`, which may install no object of the whole cluster."""
+    `<release>-services` for `ray-service` and `gateway`, which may install no object of the whole cluster but a
+    namespace."""
 
     extra_kinds: dict[Annotated[str, Field(pattern=r"^([a-z0-9.-]+/)?[A-Z][A-Za-z0-9]*$")], ExtraKind] = {}
     """Other kinds that may be installed, as `<API group>/<kind>`; a kind of the core group has no group."""
