@@ -23,8 +23,8 @@ from cluster.kit.standing import Standing, install_fleet
 from cluster.kit.wait import eventually
 from rayhelm.cluster.reader import ClusterReader, ForbiddenError, connect
 from rayhelm.cluster.recorded import Recording
-from rayhelm.doctor.access import build_manifests
 from rayhelm.doctor.check import load_checks
+from rayhelm.doctor.deployment import build_deployment
 from rayhelm.doctor.facts import Facts
 from rayhelm.doctor.finding import CheckState, DoctorReport
 from rayhelm.doctor.plant import Plant
@@ -73,7 +73,7 @@ def patient(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         document["clusters"]["main"]["kuberay"] = cluster.place.kuberay
         (folder / "fleet.yaml").write_text(yaml.safe_dump(document))
         rendered = render_fleet(folder / "fleet.yaml")
-        cluster.kubectl.apply(build_manifests(rendered, "main"))
+        cluster.kubectl.apply(build_deployment(rendered, "main", "registry.example/rayhelm:1"))
         try:
             token = cluster.kubectl("create", "token", "rayhelm-doctor", "--namespace=rayhelm-system").strip()
             account = with_token(folder / "kubeconfig", cluster.place.kubeconfig, "doctor", token)
@@ -143,6 +143,23 @@ def test_planted_fault_is_found_with_its_cause(ill: DoctorReport, check: str, fa
 
 def test_at_least_twenty_faults_are_planted_on_the_control_plane() -> None:
     assert len(PLANTS) >= 20
+
+
+def test_doctor_finds_its_own_deployment_available(patient: Patient, healthy: DoctorReport) -> None:
+    found = patient.cluster.one("Deployment", "rayhelm-doctor", "rayhelm-system")
+    assert found["status"]["availableReplicas"] == 1
+
+
+def test_application_that_fails_is_found_although_the_service_is_ready(patient: Patient, healthy: DoctorReport) -> None:
+    ray = patient.cluster.place.ray
+    with ray.failing("lab", "qwen3-32b", applications={"qwen3-32b": "DEPLOY_FAILED"}):
+
+        def find() -> list[str]:
+            report = patient.examine()
+            return [each.evidence for each in report.findings if each.check == "ray-services"]
+
+        evidence = eventually(find, "a finding about the application")
+    assert "DEPLOY_FAILED" in evidence[0]
 
 
 def test_no_finding_shows_the_content_of_a_secret(ill: DoctorReport) -> None:
