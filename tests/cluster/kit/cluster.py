@@ -29,6 +29,7 @@ VERSIONS = {
     **dict.fromkeys(("RayService", "RayCluster", "RayJob"), "ray.io/v1"),
     **dict.fromkeys(("Role", "RoleBinding"), "rbac.authorization.k8s.io/v1"),
     "ScaledObject": "keda.sh/v1alpha1",
+    **dict.fromkeys(("Application", "AppProject", "ApplicationSet"), "argoproj.io/v1alpha1"),
     "APIService": "apiregistration.k8s.io/v1",
     "Deployment": "apps/v1",
     "HorizontalPodAutoscaler": "autoscaling/v2",

@@ -1,0 +1,106 @@
+"""Argo CD as processes: application controller, repo server and cache, against the test control plane."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cluster.kit.cluster import Cluster
+from rayhelm import processes
+from rayhelm.charts.helm import charts_dir
+from testbed.tools import program
+from testbed.tools.crds import crd_files
+
+__all__ = ["NAMESPACE", "run_argocd"]
+
+NAMESPACE = "argocd"
+POLL = "5s"
+"""Time between two looks at the repository."""
+
+
+@contextmanager
+def run_argocd(cluster: Cluster, folder: Path) -> Iterator[None]:
+    """Install the CRDs, the configuration and the health checks, and run Argo CD for the block."""
+    prepare(cluster)
+    run = processes.create_run_id()
+    ports: dict[str, int] = {}
+    for name in ("redis", "repo", "repo-metrics", "controller"):
+        ports[name] = processes.find_free_port(set(ports.values()))
+    try:
+        start(cluster, folder, run, ports)
+        yield
+    finally:
+        processes.stop_run(run)
+
+
+def prepare(cluster: Cluster) -> None:
+    for path in crd_files("argo-cd"):
+        cluster.kubectl("apply", "--server-side", "--force-conflicts", "-f", str(path))
+    labels = {"app.kubernetes.io/part-of": "argocd"}
+    config = {
+        "timeout.reconciliation": POLL,
+        "timeout.reconciliation.jitter": "0s",
+        "application.resourceTrackingMethod": "annotation",
+    }
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+    objects = [
+        {"apiVersion": "v1", "kind": kind, "metadata": {"name": name, "labels": labels}, key: data}
+        for kind, name, key, data in (
+            ("ConfigMap", "argocd-cm", "data", config),
+            ("ConfigMap", "argocd-rbac-cm", "data", {}),
+            ("Secret", "argocd-secret", "stringData", {"server.secretkey": "not a secret: a test"}),
+        )
+    ]
+    project = {
+        "apiVersion": "argoproj.io/v1alpha1",
+        "kind": "AppProject",
+        "metadata": {"name": "default"},
+        "spec": {
+            "sourceRepos": ["*"],
+            "destinations": [{"server": "*", "namespace": "*"}],
+            "clusterResourceWhitelist": [{"group": "*", "kind": "*"}],
+        },
+    }
+    cluster.apply(namespace)
+    cluster.apply(*objects, project, namespace=NAMESPACE)
+    # The documented command.
+    patch = charts_dir() / "argocd/files/argocd-cm.yaml"
+    cluster.kubectl("patch", "configmap", "argocd-cm", f"--namespace={NAMESPACE}", "--patch-file", str(patch))
+
+
+def start(cluster: Cluster, folder: Path, run: str, ports: dict[str, int]) -> None:
+    binary, bin_folder = program("argocd"), folder / "bin"
+    bin_folder.mkdir(parents=True, exist_ok=True)
+    # argv[0] decides which component runs; the repo server calls `helm`, which is Helm 3 in Argo CD 3.2.
+    for name in ("argocd-repo-server", "argocd-application-controller"):
+        (bin_folder / name).symlink_to(binary)
+    (bin_folder / "helm").symlink_to(program("helm3"))
+    for name in ("tls", "ssh", "gpg", "tmp", "home"):
+        (folder / name).mkdir(exist_ok=True)
+    (folder / "ssh/ssh_known_hosts").touch()
+    env = {
+        **os.environ,
+        "PATH": f"{bin_folder}:{os.environ['PATH']}",
+        "KUBECONFIG": str(cluster.place.kubeconfig),
+        "HOME": str(folder / "home"),
+        "TMPDIR": str(folder / "tmp"),
+        "ARGOCD_FAKE_IN_CLUSTER": "true",
+        "ARGOCD_GPG_ENABLED": "false",
+        "ARGOCD_TLS_DATA_PATH": str(folder / "tls"),
+        "ARGOCD_SSH_DATA_PATH": str(folder / "ssh"),
+        "ARGOCD_GNUPGHOME": str(folder / "gpg"),
+        "ARGOCD_CONTROLLER_REPLICAS": "1",
+        "ARGOCD_RECONCILIATION_JITTER": "0",
+        # Argo CD 3 keeps the health of each object out of the Application.
+        "ARGOCD_APPLICATION_CONTROLLER_PERSIST_RESOURCE_HEALTH": "true",
+        "ARGOCD_RECONCILIATION_TIMEOUT": POLL,
+    }
+    redis, repo = f"127.0.0.1:{ports['redis']}", f"127.0.0.1:{ports['repo']}"
+    processes.start([str(program("argocd-redis")), redis], run=run, log=folder / "redis.log", env=env)
+    server = [str(bin_folder / "argocd-repo-server"), "--redis", redis, "--disable-tls", "--port", str(ports["repo"])]
+    server += ["--metrics-port", str(ports["repo-metrics"]), "--address", "127.0.0.1", "--metrics-address", "127.0.0.1"]
+    processes.start(server, run=run, log=folder / "repo-server.log", env=env)
+    controller = [str(bin_folder / "argocd-application-controller"), "--redis", redis, "--repo-server", repo]
+    controller += ["--repo-server-plaintext", "--metrics-port", str(ports["controller"]), "--app-resync", "5"]
+    controller += ["--namespace", NAMESPACE, "--self-heal-timeout-seconds", "2"]
+    processes.start(controller, run=run, log=folder / "controller.log", env=env)
