@@ -1,4 +1,4 @@
-"""Queries are cheap to import, and are the only place with PromQL."""
+"""Queries are cheap to import, and no other module and no chart template has PromQL."""
 
 import ast
 import re
@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 import rayhelm.observability
-from rayhelm.catalog.metrics import load_metrics
+from rayhelm.catalog.metrics import load_exporters, load_metrics
+from rayhelm.charts.helm import charts_dir
 
 FOLDER = Path(rayhelm.observability.__file__).parent
 QUERIES = sorted((FOLDER / "queries").glob("*.py"))
@@ -19,6 +20,7 @@ ALLOWED = ("rayhelm.catalog", "rayhelm.closed", "rayhelm.errors", "rayhelm.versi
 NAMES_OF_METRICS = {"check.py", "promql.py", "variables.py"}
 """The check names a metric in each fix, the parser names functions of PromQL, and a variable of a dashboard reads the
 label of a metric."""
+TEMPLATES = sorted(path for path in charts_dir().glob("*/templates/**/*") if path.is_file())
 PROMQL = re.compile(r"\brate\(|histogram_quantile|\b(?:sum|max|min|avg|count) by \(")
 
 
@@ -64,3 +66,32 @@ def test_module_outside_queries_has_no_promql(module: Path) -> None:
     written = [text for text in texts(module) if PROMQL.search(text)]
     named = [text for text in texts(module) if text in load_metrics()]
     assert written + named == []
+
+
+def promql_of(template: str) -> list[str]:
+    """PromQL of a template, and the metrics that it names. `up` is also a word, and templates name the series that the
+    values become."""
+    exported = {
+        name for exporter in load_exporters().values() if exporter.scraped != "rules" for name in exporter.metrics
+    } - {"up"}
+    words = re.findall(r"[A-Za-z_:][\w:]*", template)
+    return PROMQL.findall(template) + sorted(exported.intersection(word.removesuffix("_bucket") for word in words))
+
+
+@pytest.mark.parametrize("chart", sorted({path.relative_to(charts_dir()).parts[0] for path in TEMPLATES}))
+def test_templates_of_a_chart_have_no_promql(chart: str) -> None:
+    ours = [path for path in TEMPLATES if path.is_relative_to(charts_dir() / chart)]
+    assert {path.name: found for path in ours if (found := promql_of(path.read_text()))} == {}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{- else if eq .rule.aggregate `Quantile` }}(histogram_quantile({{ .quantile }}, {{ .buckets }}))",
+        "sum by ({{ .by }}) ({{ $series }})",
+        '{{- $rate := printf "rate(%s[%ds])" $series $seconds }}',
+        'sum(haproxy_backend_current_sessions{namespace="{{ .Release.Namespace }}"})',
+    ],
+)
+def test_promql_of_a_template_is_found(template: str) -> None:
+    assert promql_of(template) != []

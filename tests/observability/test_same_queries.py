@@ -5,9 +5,11 @@ from pathlib import Path
 import pytest
 
 from charts import kit
+from rayhelm.catalog.metrics import load_exporters
 from rayhelm.catalog.scaling import load_scaling_rules
+from rayhelm.observability.chart_queries import as_platform_queries
 from rayhelm.observability.check import check_query
-from rayhelm.observability.queries import Scope, gateway, latency, queues, scaling
+from rayhelm.observability.queries import Scope, autoscalers, gateway, latency, queues, scaling
 from rayhelm.observability.queries.labels import SERVICE
 from rayhelm.runtime.engine_queue.signals import Queries
 from scaling.kit import GATEWAY, SERVICES, Answer, Series, answers, asked, numbers
@@ -28,6 +30,56 @@ def test_policy_sends_the_registered_queries() -> None:
 
 
 # -- adapter and KEDA ------------------------------------------------------------------------------------------------
+
+
+QUERIES = as_platform_queries()
+
+
+@pytest.mark.parametrize("name", load_scaling_rules().rules)
+def test_rule_of_the_adapter_is_the_query_of_the_package(name: str) -> None:
+    rule = load_scaling_rules().rules[name]
+    (metric, *others) = rule.series
+    scope = load_scaling_rules().scopes["gateway" if metric.startswith("haproxy_") else "service"]
+    texts = [autoscalers.build_query(each, rule.aggregate, scope, is_term=bool(others)) for each in rule.series]
+    by = autoscalers.GROUP_BY if scope.api == "Pods" else ", ".join(scope.by)
+    assert numbers({**SERVICES, **GATEWAY})[name] == filled(" + ".join(texts), by)
+
+
+def filled(template: str, by: str) -> str:
+    """The text with the default window and quantile."""
+    values = {autoscalers.WINDOW_SECONDS: "120", autoscalers.QUANTILE: "0.95", autoscalers.GROUP_BY: by}
+    for name, value in values.items():
+        template = template.replace(name, value)
+    return template
+
+
+@pytest.mark.parametrize("kind", ["queries", "terms"])
+@pytest.mark.parametrize("aggregate", load_scaling_rules().aggregates)
+def test_query_of_every_metric_passes_the_check(kind: str, aggregate: str) -> None:
+    texts = QUERIES[kind].get(aggregate, {})
+    found = [
+        str(problem)
+        for metric, text in texts.items()
+        for problem in check_query(asked(filled(text, "namespace"), namespace="search"), name=metric)
+    ]
+    assert found == []
+
+
+def test_every_metric_of_a_service_or_gateway_has_a_query() -> None:
+    wanted = {
+        name
+        for exporter in load_exporters().values()
+        if exporter.scraped in load_scaling_rules().scopes
+        for name, metric in exporter.metrics.items()
+        if metric.availability != "once" and metric.type in load_scaling_rules().aggregates.values()
+    }
+    assert {name for texts in QUERIES["queries"].values() for name in texts} == wanted
+
+
+def test_query_of_a_term_has_a_default_where_the_query_alone_has_none() -> None:
+    name = "ray_serve_autoscaling_total_requests"
+    assert " or 0 * " not in QUERIES["queries"]["Sum"][name]
+    assert " or 0 * " in QUERIES["terms"]["Sum"][name]
 
 
 @pytest.mark.parametrize("name", load_scaling_rules().rules)

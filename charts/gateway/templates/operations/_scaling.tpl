@@ -1,6 +1,7 @@
-{{- /* Only backends of models have a colon in their names. `rayhelm_dev_gateway` is the pod label that the PodMonitor copies. */ -}}
+{{- /* The query of KEDA, from files/scaling-queries.json. */ -}}
 {{- define "gateway.requestsInFlight" -}}
-sum(haproxy_backend_current_sessions{namespace="{{ .Release.Namespace }}",rayhelm_dev_gateway="{{ include "gateway.name" . }}",proxy=~".+:.+"})
+{{- $queries := .Files.Get "files/scaling-queries.json" | fromJson }}
+{{- $queries.requestsInFlight | replace "<<.Namespace>>" .Release.Namespace | replace "<<.Gateway>>" (include "gateway.name" .) }}
 {{- end }}
 
 {{- define "gateway.scalingBehavior" -}}

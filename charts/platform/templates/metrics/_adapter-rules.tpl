@@ -4,21 +4,18 @@
 {{- include "platform.arguments" (dict "template" "platform.adapterRules" "given" . "names" (list "root" "metrics")) -}}
 {{- $m := .metrics }}
 {{- $data := .root.Files.Get "files/metric-catalog.json" | fromJson }}
+{{- $queries := .root.Files.Get "files/scaling-queries.json" | fromJson }}
 {{- $lists := dict "Pods" list "External" list }}
 {{- range $name, $rule := include "platform.metricRules" . | fromJson }}
 {{- $scope := get $data.scopes $rule.scope }}
 {{- $pods := eq $scope.api "Pods" }}
-{{- $where := list (get $data.metrics $scope.stays).where }}
-{{- range $scope.by }}
-{{- $where = append $where (printf `%s!=""` .) }}
-{{- end }}
 {{- $by := ternary "<<.GroupBy>>" (join ", " $scope.by) $pods }}
-{{- $query := include "platform.query" (dict "data" $data "rule" $rule "window" $m.windowSeconds "matchers" "<<.LabelMatchers>>" "by" $by) }}
+{{- $query := include "platform.query" (dict "data" $queries "rule" $rule "window" $m.windowSeconds "matchers" "<<.LabelMatchers>>" "by" $by) }}
 {{- $overrides := dict "namespace" (dict "resource" "namespace") }}
 {{- if $pods }}
 {{- $_ := set $overrides "pod" (dict "resource" "pod") }}
 {{- end }}
-{{- $made := dict "seriesQuery" (printf "%s{%s}" $scope.stays (compact $where | join ",")) "resources" (dict "overrides" $overrides) "name" (dict "as" $name) "metricsQuery" $query }}
+{{- $made := dict "seriesQuery" (get $queries.seriesQueries $rule.scope) "resources" (dict "overrides" $overrides) "name" (dict "as" $name) "metricsQuery" $query }}
 {{- $_ := set $lists $scope.api (append (get $lists $scope.api) $made) }}
 {{- end }}
 {{- dict "rules" $lists.Pods "externalRules" $lists.External | toYaml }}

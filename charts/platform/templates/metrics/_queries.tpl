@@ -1,41 +1,19 @@
-{{- /* Queries from the catalog of metrics. What may be missing is made up for, per label: gauges of engines vanish some
-       20 s after the last request, and counters come with the first increment, which `rate` and `increase` do not see.
-       If nothing of a scope is scraped, there is no number, and no autoscaler should decide. */ -}}
-
-{{- /* Takes a dict: data (the catalog), rule (series, aggregate, quantile), window (seconds), matchers (of labels, as text), by
-       (labels to group by). */ -}}
+{{- /* The query of a rule, from files/scaling-queries.json. What may be missing is 0 there, by label: gauges of engines vanish
+       some 20 s after the last request, and counters appear with the first increment. If nothing of a scope is scraped,
+       there is no data, and no autoscaler decides. Takes a dict: data (the file), rule (series, aggregate, quantile), window
+       (seconds), matchers (of labels, as text), by (labels to group by). */ -}}
 {{- define "platform.query" -}}
 {{- include "platform.arguments" (dict "template" "platform.query" "given" . "names" (list "data" "rule" "window" "matchers" "by")) -}}
-{{- $all := . }}
+{{- $queries := get .data.queries .rule.aggregate }}
+{{- $ofSums := dict }}
+{{- if gt (len .rule.series) 1 }}
+{{- $ofSums = get .data.terms .rule.aggregate }}
+{{- end }}
 {{- $terms := list }}
 {{- range .rule.series }}
-{{- $terms = append $terms (include "platform.queryTerm" (merge (dict "series" .) $all)) }}
+{{- $terms = append $terms (get $ofSums . | default (get $queries .)) }}
 {{- end }}
-{{- join " + " $terms }}
-{{- end }}
-
-{{- define "platform.queryTerm" -}}
-{{- $metric := get .data.metrics .series }}
-{{- $scope := get .data.scopes $metric.scraped }}
-{{- $pick := printf "{%s}" (compact (list .matchers $metric.where) | join ",") }}
-{{- $series := print .series $pick }}
-{{- $zero := printf "0 * %s{%s}" $scope.stays .matchers }}
-{{- $seconds := int .window }}
-{{- /* A sum needs all of its terms. */}}
-{{- $vanishes := or (ne $metric.availability "always") (gt (len .rule.series) 1) }}
-{{- if eq .rule.aggregate "Rate" }}
-{{- $rate := printf "rate(%s[%ds])" $series $seconds }}
-{{- if $vanishes }}
-{{- $rate = printf "(%s unless %s offset %ds) / %d or %s or %s" $series $series $seconds $seconds $rate $zero }}
-{{- end -}}
-sum by ({{ .by }}) ({{ $rate }})
-{{- else if eq .rule.aggregate "Quantile" }}
-{{- $bucket := print .series "_bucket" $pick }}
-{{- $born := printf "(%s unless %s offset %ds)" $bucket $bucket $seconds -}}
-(histogram_quantile({{ .rule.quantile }}, sum by (le, {{ .by }}) ({{ $born }} or increase({{ $bucket }}[{{ $seconds }}s]))) >= 0 or sum by ({{ .by }}) ({{ $zero }}))
-{{- else -}}
-{{ lower .rule.aggregate }} by ({{ .by }}) ({{ $series }}{{ if $vanishes }} or {{ $zero }}{{ end }})
-{{- end }}
+{{- join " + " $terms | replace "<<.WindowSeconds>>" (int .window | toString) | replace "<<.Quantile>>" (toString .rule.quantile) | replace "<<.LabelMatchers>>" .matchers | replace "<<.GroupBy>>" .by }}
 {{- end }}
 
 {{- /* Rules by name, those of every cluster and those of the values, of the scopes that are scraped. Takes a

@@ -9,7 +9,7 @@ import yaml
 from rayhelm.catalog.metrics import load_exporters
 from rayhelm.closed import Closed
 
-__all__ = ["ScalingRules", "ScalingScope", "as_chart_data", "load_scaling_rules"]
+__all__ = ["Aggregate", "ScalingRules", "ScalingScope", "as_chart_data", "load_scaling_rules"]
 
 Aggregate = Literal["Sum", "Max", "Rate", "Quantile"]
 
@@ -58,9 +58,9 @@ def load_scaling_rules() -> ScalingRules:
 def as_chart_data() -> dict[str, Any]:
     """Data for the templates of chart platform."""
     every = load_exporters().values()
-    return load_scaling_rules().model_dump(mode="json") | {
+    return load_scaling_rules().model_dump(mode="json", exclude={"scopes": {"__all__": {"stays"}}}) | {
         "metrics": {
-            name: {"scraped": exporter.scraped, **metric.model_dump(include={"type", "availability", "where"})}
+            name: {"scraped": exporter.scraped, **metric.model_dump(include={"type", "availability"})}
             for exporter in every
             for name, metric in exporter.metrics.items()
         },

@@ -21,6 +21,7 @@ from rayhelm.charts.schema import values_schema
 from rayhelm.charts.shape import default_of, entry_paths
 from rayhelm.network import load_chart_flows
 from rayhelm.network.table import format_flows_table
+from rayhelm.observability.chart_queries import as_gateway_queries, as_platform_queries
 from rayhelm.observability.rules.chart_data import as_rules_data
 from rayhelm.renamed import Renamed, renamed
 from rayhelm.runtime import log_relay
@@ -43,11 +44,13 @@ CHARTS: dict[str, type[BaseModel]] = {
 
 DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("argocd", "kinds"): load_allowed_kinds,
+    ("gateway", "scaling-queries"): as_gateway_queries,
     ("gateway", "tasks"): gateway_data,
     ("platform", "counters"): counters,
     ("platform", "mig"): mig_layouts,
     ("platform", "metric-catalog"): as_chart_data,
     ("platform", "prometheus-rules"): as_rules_data,
+    ("platform", "scaling-queries"): as_platform_queries,
     ("ray-service", "tasks"): ray_service_data,
 }
 """Data of the catalog for templates, by chart and name of the JSON file."""
