@@ -1,7 +1,7 @@
 """Cases: series over time, and the alerts that fire at one time. promtool evaluates all rules at each step."""
 
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import Template
@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from rayhelm.observability.rules.alerts import Alert, AlertCase
+from rayhelm.observability.rules.runbooks import find_variables
 from scaling.kit.promtool import promtool
 
 __all__ = ["LABELS", "Case", "Samples", "case_of", "check_rules", "run_cases"]
@@ -50,14 +51,15 @@ def case_of(alert: Alert, kind: str) -> Case:
     """A case of an alert's own file: `firing`, `silent` or `idle`."""
     given: AlertCase = getattr(alert.tests, kind)
     labels = given.labels if kind == "firing" else {}
-    query = firing(alert.name, labels)
+    query = firing(alert.name, labels, find_variables(alert).values() if kind == "firing" else ())
     expected = {query: {given.at: 1.0 if kind == "firing" else 0.0}}
     return Case(f"{alert.name} {kind}", given.series, expected, alert.tests.step)
 
 
-def firing(name: str, labels: Mapping[str, str] | None = None) -> str:
-    """Number of firing alerts with these labels; 0 if there is none."""
+def firing(name: str, labels: Mapping[str, str] | None = None, present: Iterable[str] = ()) -> str:
+    """Number of firing alerts with these labels, and with any value of those in `present`; 0 if there is none."""
     matchers = "".join(f',{label}="{value}"' for label, value in (labels or {}).items())
+    matchers += "".join(f',{label}!=""' for label in present)
     return f'count(ALERTS{{alertname="{name}",alertstate="firing"{matchers}}}) or vector(0)'
 
 

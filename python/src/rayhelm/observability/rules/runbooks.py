@@ -6,7 +6,7 @@ from importlib.resources import files
 from rayhelm.catalog.metrics import load_exporters
 from rayhelm.observability.rules.alerts import GROUPS, Alert, load_alerts
 
-__all__ = ["build_runbooks"]
+__all__ = ["build_runbooks", "find_variables"]
 
 _VARIABLES = {
     "NAMESPACE": "namespace",
@@ -15,9 +15,11 @@ _VARIABLES = {
     "POD": "pod",
     "NODE": "node",
     "JOB_NAME": "job_name",
-    "SECRET": "`spec.secretName` of the Certificate",
+    "GATEWAY": "rayhelm_dev_gateway",
+    "INSTANCE": "instance",
+    "CHECK": "check",
 }
-"""Variables of the commands, and the label that each has."""
+"""Variables of the commands that a reader sets, and the label of the alert that each one has."""
 
 
 def build_runbooks() -> dict[str, str]:
@@ -27,9 +29,14 @@ def build_runbooks() -> dict[str, str]:
 
 
 def _page(alert: Alert) -> str:
-    used = re.findall(r"\$\{?([A-Z_]+)\b", alert.runbook.check + alert.runbook.fix)
-    variables = {name: label for name, label in _VARIABLES.items() if name in used}
+    variables = find_variables(alert)
     return _render("runbook.md.j2", alert=alert, meaning=_meaning(alert.description), variables=variables)
+
+
+def find_variables(alert: Alert) -> dict[str, str]:
+    """Return the variables that a reader sets before the commands of an alert, with the label of each."""
+    used = re.findall(r"\$\{?([A-Z_]+)\b", alert.runbook.check + alert.runbook.fix)
+    return {name: label for name, label in _VARIABLES.items() if name in used}
 
 
 def _index() -> str:
