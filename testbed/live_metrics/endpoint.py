@@ -47,6 +47,8 @@ class Endpoint:
     """URL of Ray's dashboard."""
     token: str = ""
     """Token of Ray's dashboard."""
+    ray_logs: Path = Path()
+    """Folder of Ray's log files."""
 
     def query(self, expression: str) -> list[Series]:
         """Return the present result of a query. Raises RayhelmError if Prometheus refuses it."""
@@ -111,6 +113,7 @@ def serve(fleet: Path = FLEET, traces: str = "") -> Iterator[Endpoint]:
                 gateway_log=state.logs / "gateway.log",
                 dashboard=f"http://127.0.0.1:{ready['dashboard']}",
                 token=state.token.read_text(),
+                ray_logs=state.session / "session_latest/logs",
             )
             for key in endpoint.keys.values():
                 processes.wait_until(partial(_accepts, endpoint.url, key), what="the gateway", timeout=60)

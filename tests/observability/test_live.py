@@ -20,9 +20,12 @@ from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
 from rayhelm.processes import wait_until
+from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
+from testbed.live_metrics.logs import ABORTED, SERVED, read_ray_logs, send_logged_requests
 from testbed.live_metrics.tenants import ALONE
+from testbed.log_pipeline import run_pipeline
 from testbed.tools import program
 from testbed.trace_receiver import Span, TraceReceiver, receive_traces
 
@@ -78,6 +81,8 @@ def run() -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as patched:
         try:
             patched.setenv("PROMETHEUS", str(program("prometheus")))
+            # As in a pod with `logs.stdout`.
+            patched.setenv("RAY_SERVE_LOG_TO_STDERR", "0")
             find_prometheus()
         except MissingError as error:
             pytest.skip(f"no prometheus: {error.how.splitlines()[0]} builds it")
@@ -282,3 +287,80 @@ def test_no_span_has_text_of_a_request(run: Run) -> None:
     assert spans_of(found, "refused")[FIRST].attributes["http.response.status_code"] == 400
     texts = (PROMPT.encode(), PREFIX.encode(), b"Question", b"Sentence")
     assert [span.name for span in found if any(text in span.raw for text in texts)] == []
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Log lines of a run, by the container that writes them."""
+
+    haproxy: list[str]
+    logs: list[str]
+    statuses: dict[str, int]
+    """Status by request id."""
+
+    def of(self, name: str, lines: list[str]) -> list[dict[str, object]]:
+        """Records of a request."""
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        return [record for record in found if record.get("request_id") == name]
+
+
+@pytest.fixture(scope="module")
+def logs(run: Run) -> Logs:
+    statuses = send_logged_requests(run.endpoint)
+    wanted = {(name, "engine request ended") for name in (*SERVED, ABORTED)}
+
+    def is_enough(records: list[dict[str, object]]) -> bool:
+        proxied = {record.get("request_id") for record in records if record.get("component_name") == "proxy"}
+        ended = {(record.get("request_id"), record["message"]) for record in records}
+        return wanted <= ended and {*statuses, ABORTED} <= proxied
+
+    ray = read_ray_logs(run.endpoint.ray_logs, is_enough)
+
+    def read_gateway_log() -> list[str] | None:
+        text = run.endpoint.gateway_log.read_text()
+        return text.splitlines() if all(name in text for name in (*statuses, ABORTED)) else None
+
+    return Logs(wait_until(read_gateway_log, what="the gateway's log", timeout=300), ray, statuses)
+
+
+@pytest.mark.parametrize("name", [*SERVED, ABORTED])
+def test_request_has_one_id_and_its_tenant_in_all_logs(logs: Logs, name: str) -> None:
+    (gateway,) = logs.of(name, logs.haproxy)
+    ray = logs.of(name, logs.logs)
+    (engine,) = [record for record in ray if record["message"] == "engine request ended"]
+    proxy = [record for record in ray if record.get("component_name") == "proxy"]
+    assert proxy
+    assert {record["tenant"] for record in (gateway, engine, *proxy)} == {TENANT}
+    assert (engine["finish_reason"] == "abort") == (name == ABORTED)
+    assert int(str(engine["prompt_tokens"])) > 0
+    assert engine["model"] == gateway["model"]
+
+
+def test_logs_have_no_text_of_clients_and_no_key(run: Run, logs: Logs) -> None:
+    """Also not of requests that were refused, whose exceptions quote them."""
+    refused = {name for name, status in logs.statuses.items() if status >= 400}
+    assert len(refused) >= 7
+    assert any("exception" in record for name in refused for record in logs.of(name, logs.logs))
+    for line in (*logs.haproxy, *logs.logs):
+        assert logged.PROMPT not in line
+        assert run.endpoint.keys[TENANT] not in line
+        assert "impostor" not in line
+
+
+def test_request_is_found_in_a_sink_behind_a_collector(logs: Logs, tmp_path: Path) -> None:
+    try:
+        with run_pipeline(tmp_path) as pipeline:
+            pipeline.add_container("gateway", "gateway-1", "haproxy").write(logs.haproxy)
+            pipeline.add_container("up", "chat-head", "logs").write(logs.logs)
+            total = len(logs.haproxy) + len(logs.logs)
+            records = pipeline.wait_for(lambda found: len(found) >= total)
+    except MissingError as error:
+        pytest.skip(f"no otelcol: {error.how.splitlines()[0]} builds it")
+    for name in SERVED:
+        found = [record for record in records if record["attributes"].get("request_id") == name]
+        sources = {
+            (record["resource"]["k8s.container.name"], record["resource"]["tenant"])
+            for record in found
+            if "tenant" in record["resource"]
+        }
+        assert sources == {("haproxy", TENANT), ("logs", TENANT)}

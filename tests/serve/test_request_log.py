@@ -108,9 +108,7 @@ class Processor:
         stats = SimpleNamespace(
             num_generation_tokens=5, arrival_time=0.0, queued_ts=1.0, scheduled_ts=1.5, first_token_latency=0.25
         )
-        self.request_states[request.request_id] = SimpleNamespace(
-            prompt_len=7, num_cached_tokens=4, stats=stats, rayhelm_tenant="apps"
-        )
+        self.request_states[request.request_id] = SimpleNamespace(prompt_len=7, num_cached_tokens=4, stats=stats)
 
     def abort_requests(self, request_ids: list[str], internal: bool) -> list[str]:
         return [name for name in request_ids if self.request_states.pop(name, None)]
@@ -180,7 +178,7 @@ def test_line_of_the_engine_follows_the_switch_of_serve() -> None:
     from ray.serve._private.logging_utils import log_access_log_filter
 
     state = SimpleNamespace(
-        prompt_len=1, num_cached_tokens=0, rayhelm_tenant="apps",
+        prompt_len=1, num_cached_tokens=0,
         stats=SimpleNamespace(num_generation_tokens=0, arrival_time=0.0, scheduled_ts=0.0),
     )  # fmt: skip
     record = logging.makeLogRecord(engine_log._read_fields(state, "stop"))

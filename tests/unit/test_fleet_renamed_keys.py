@@ -15,6 +15,8 @@ VALUES: dict[str, Any] = {
     "pinnedVersions": {"chat": "stable"},
     "allowedClients": ["apps"],
     "includesRayhelm": True,
+    "scraping": "PodMonitor",
+    "scrapeLabels": {"release": "prometheus"},
 }
 """A value that each new key accepts."""
 
@@ -33,6 +35,8 @@ def fleet_with(path: str, value: object) -> str:
         here["models"] = ["chat", "other"]
     if "image" in steps:
         here |= {"repository": "registry.example/ray", "tag": "ours"}
+    if "prometheus" in steps:
+        here["url"] = "http://prometheus:9090"
     here[steps[-1]] = value
     return str(yaml.safe_dump(fleet, sort_keys=False))
 

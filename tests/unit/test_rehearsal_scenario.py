@@ -42,7 +42,8 @@ def test_stand_ins_need_only_kinds_that_every_cluster_has(fleet: str, cluster: s
     releases = stand_ins(rendered(fleet), cluster).releases
     objects = render_objects(releases)
     kinds = {item["kind"] for each in objects for item in each}
-    assert not kinds & {"PodMonitor", "HTTPRoute", "Ingress", "ScaledObject", "ClusterPolicy", "Certificate"}
+    of_prometheus = {"PodMonitor", "ScrapeConfig", "PrometheusRule", "GrafanaDashboard"}
+    assert not kinds & (of_prometheus | {"HTTPRoute", "Ingress", "ScaledObject", "ClusterPolicy", "Certificate"})
     places = {item["metadata"].get("namespace") for each in objects for item in each} - {None}
     assert places <= set(list_namespaces(releases, objects)), "every namespace is in the record"
     services = [release for release in releases if release.chart == "ray-service"]

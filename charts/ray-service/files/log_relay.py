@@ -170,7 +170,7 @@ def _summarize_exception(text: str) -> dict[str, Any]:
 
 def _format_time(nanoseconds: object, now: float | None) -> str:
     """Return a time in RFC 3339 with microseconds, in UTC."""
-    seconds = nanoseconds / 1e9 if isinstance(nanoseconds, int) else (time.time() if now is None else now)
+    seconds = nanoseconds / 1_000_000_000 if isinstance(nanoseconds, int) else (time.time() if now is None else now)
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 

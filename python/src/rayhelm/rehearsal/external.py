@@ -7,6 +7,10 @@ from rayhelm.render.releases import Release
 from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.exposure import Exposure
+from rayhelm.values.platform import PlatformValues
+from rayhelm.values.platform.dashboards import Dashboards
+from rayhelm.values.platform.prometheus_rules import PrometheusRules
+from rayhelm.values.platform.scraping import PlatformScraping
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
 
@@ -37,6 +41,8 @@ def _remove_from(release: Release, removals: _Removals) -> Release:
             return replace(release, values=_remove_from_service(values, removals))
         case GatewayValues() as values:
             return replace(release, values=_remove_from_gateway(values, removals))
+        case PlatformValues() as values:
+            return replace(release, values=_remove_from_platform(values, removals))
     return release
 
 
@@ -62,3 +68,14 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
     )
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
     return values.model_copy(update={"exposure": Exposure(), "scraping": Scraping()})
+
+
+def _remove_from_platform(values: PlatformValues, removals: _Removals) -> PlatformValues:
+    removals.add(values.metrics.scraping.kind, "None", "no Prometheus: `scraping` is left out")
+    removals.add(values.prometheus_rules.kind, "None", "no Prometheus: alert and recording rules are left out")
+    has_grafana = values.dashboards.kind == "GrafanaDashboard"
+    removals.add(has_grafana, False, "no Grafana operator: the dashboards are ConfigMaps")
+    metrics = values.metrics.model_copy(update={"scraping": PlatformScraping()})
+    return values.model_copy(
+        update={"metrics": metrics, "prometheus_rules": PrometheusRules(), "dashboards": Dashboards()}
+    )

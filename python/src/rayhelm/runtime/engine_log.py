@@ -18,8 +18,8 @@ __all__ = ["log_requests", "remember_request"]
 MESSAGE = "engine request ended"
 """Message of the line, for a search."""
 _logger = logging.getLogger("ray.serve.engine")
-_request: contextvars.ContextVar[str] = contextvars.ContextVar("rayhelm_request", default="")
-"""Id of the request that this task processes. Serve's own context is not in each task that vLLM starts."""
+_request: contextvars.ContextVar[tuple[str, str]] = contextvars.ContextVar("rayhelm_request", default=("", ""))
+"""Id and tenant of the request that this task processes. Serve's own context is not in each task that vLLM starts."""
 
 
 def remember_request(tenant: str) -> None:
@@ -27,7 +27,7 @@ def remember_request(tenant: str) -> None:
     from ray.serve.context import _get_serve_request_context
 
     request_id = str(_get_serve_request_context().request_id)
-    _request.set(request_id)
+    _request.set((request_id, tenant))
     remember_tenant(request_id, tenant)
 
 
@@ -40,7 +40,7 @@ def log_requests(processor: Any, model: str) -> None:
     def add_remembered_request(request: Any, *args: Any, **kwargs: Any) -> None:
         add_request(request, *args, **kwargs)
         if state := processor.request_states.get(request.request_id):
-            state.rayhelm_request_id = _request.get()
+            state.rayhelm_request = _request.get()
 
     def update_logged_stats(state: Any, finish_reason: Any, *args: Any, **kwargs: Any) -> None:
         update_stats(state, finish_reason, *args, **kwargs)
@@ -61,11 +61,12 @@ def log_requests(processor: Any, model: str) -> None:
 
 def _log(state: Any, finish_reason: str, model: str) -> None:
     """Log the end of a sequence, once. A failure is logged, because the engine has to go on."""
-    request_id, state.rayhelm_request_id = getattr(state, "rayhelm_request_id", ""), ""
+    request_id, tenant = getattr(state, "rayhelm_request", ("", ""))
+    state.rayhelm_request = ("", "")
     if not request_id:
         return
     try:
-        fields = _read_fields(state, finish_reason) | {"request_id": request_id, "model": model}
+        fields = _read_fields(state, finish_reason) | {"request_id": request_id, "tenant": tenant, "model": model}
         # This runs in the engine's own task. In an empty context Serve's filter does not add a request of its own.
         contextvars.Context().run(_logger.info, MESSAGE, extra=fields)
     except Exception:
@@ -77,7 +78,6 @@ def _read_fields(state: Any, finish_reason: str) -> dict[str, Any]:
     fields = {
         # Serve's mark of a line that `enable_access_log` switches.
         "serve_access_log": True,
-        "tenant": state.rayhelm_tenant,
         "finish_reason": finish_reason,
         "prompt_tokens": state.prompt_len,
         "cached_tokens": state.num_cached_tokens,
