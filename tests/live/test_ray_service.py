@@ -11,13 +11,19 @@ from typing import Any
 import httpx
 import pytest
 
+from cluster.kit.wait import eventually
 from live.kit.cluster import Cluster, pod
 from live.kit.product import FORBIDDEN, Product, product_of
+from live.kit.scraping import scrape
 from rayhelm.charts.helm import charts_dir
 from rayhelm.cluster.kubectl import KubectlError
+from shared.dashboard_queries import fill_variables, queries_of
 
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
+DASHBOARDS = charts_dir().parent / "dashboards"
+WITHOUT_DATA = ("rayhelm:", "exception", "spec_decode")
+"""Parts of queries without data here: no recording rules, no failed request, no speculative decoding."""
 PATIENCE = 120
 """Seconds for an answer; a tiny model takes one."""
 
@@ -159,6 +165,28 @@ def test_requests_over_the_tenants_limit_get_429(product: Product, client: httpx
     assert refused
     assert refused[0].json()["error"]["code"] == "rate_limit_exceeded"
     assert "retry-after" in refused[0].headers
+
+
+@pytest.mark.short
+def test_panels_have_data_through_pod_monitors(product: Product) -> None:
+    """With the namespace and the service that the PodMonitors write into the labels."""
+    service, gateway = product.of("ray-service"), product.of("gateway")
+    queries = {
+        f"{dashboard} {name}": fill_variables(text, {"namespace": release.namespace, "service": service.name})
+        for dashboard, release in (("service", service), ("gateway", gateway))
+        for name, text in queries_of(DASHBOARDS / f"{dashboard}.json").items()
+        if not any(part in text for part in WITHOUT_DATA)
+    }
+    with scrape(product) as server, product.called():
+        pods = {pod["metadata"]["name"] for release in (service, gateway) for pod in product.session.list_pods(release)}
+        eventually(lambda: pods <= {each["labels"]["pod"] for each in server.targets()}, "a target of each pod")
+        empty = list(queries)
+
+        def find_empty() -> list[str]:
+            empty[:] = [name for name in empty if not server.asks(queries[name])]
+            return empty
+
+        eventually(lambda: not find_empty(), "data of all panels", shows=lambda: empty)
 
 
 @pytest.mark.short

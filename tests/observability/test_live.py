@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
 from rayhelm.processes import wait_until
+from shared.dashboard_queries import fill_variables, queries_of
 from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
@@ -71,9 +71,7 @@ class Run:
     receiver: TraceReceiver
 
     def has_data(self, expression: str) -> bool:
-        text = re.sub(r"\$__(rate_interval|interval|range)\b", "1m", expression)
-        text = re.sub(r"\$(cluster|namespace|service|model|tenant)\b", ".*", text)
-        return bool(self.endpoint.query_range(text, self.start, self.end))
+        return bool(self.endpoint.query_range(fill_variables(expression), self.start, self.end))
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +98,6 @@ def reason_without_data(expression: str) -> str:
     exporters = [name for name, exporter in load_exporters().items() if used & exporter.metrics.keys()]
     reasons += [ABSENT_EXPORTERS[name] for name in exporters if name in ABSENT_EXPORTERS]
     return "; ".join(sorted(set(reasons)))
-
-
-def queries_of(dashboard: Path) -> dict[str, str]:
-    """Queries of the panels, by title and number."""
-    panels = json.loads(dashboard.read_text())["panels"]
-    return {
-        f"{panel['title']} {target['refId']}": target["expr"] for panel in panels for target in panel.get("targets", [])
-    }
 
 
 def test_load_reached_the_models(run: Run) -> None:

@@ -32,7 +32,7 @@ class Operator:
     """Namespace of its Prometheus object."""
     process: Process
     exported: int
-    """Port of the process that answers for every pod."""
+    """Port of the process that answers for every pod; 0 if pods answer for themselves."""
 
     def config(self) -> Object:
         """What it has made so far; empty before the first time."""
@@ -68,7 +68,7 @@ class Operator:
                 (folder / "rules" / file).write_text(text)
             config["rule_files"] = [f"{folder}/rules/*.yaml"]
             config["global"]["evaluation_interval"] = "1s"
-            redirect(config, self.cluster, {".+": self.exported})
+            redirect(config, self.cluster, {".+": self.exported} if self.exported else {})
             with run_prometheus(folder, config, find_free_port(set())) as found:
                 yield found
 
