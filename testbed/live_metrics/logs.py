@@ -59,7 +59,9 @@ def send_logged_requests(endpoint: Endpoint) -> dict[str, int]:
     """Send all requests with a forged tenant, and return the status by request id. The client leaves one stream."""
     found = {}
     with httpx.Client(base_url=endpoint.url, trust_env=False, timeout=600) as http:
-        http.headers = httpx.Headers({"Authorization": f"Bearer {endpoint.keys[TENANT]}", "x-rayhelm-tenant": "impostor"})
+        http.headers = httpx.Headers(
+            {"Authorization": f"Bearer {endpoint.keys[TENANT]}", "x-rayhelm-tenant": "impostor"}
+        )
         for name, (path, body) in {
             **SERVED,
             **{f"logged-refused-{key}": value for key, value in _REFUSED.items()},
