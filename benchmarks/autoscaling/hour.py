@@ -50,12 +50,16 @@ def list_jobs(seeds: Iterable[int]) -> Iterator[Job]:
 
 def run(job: Job) -> Run:
     name, policy, factor, slower, seed = job
-    logging.disable(logging.INFO)
     of, plan = load_trace(name), plan_trace(name)
     terms, config = build_terms(plan, of), build_config(plan, factor)
     with open_policy(policy, config, TTFT_S) as decide:
         service = SimulatedDeployment(ReplicaModel.of_plan(plan, load_catalog(), slower), terms, seed)
-        outcome = service.run(draw_requests(seed, of), of.seconds, decide)
+        # The policy logs each of thousands of decisions.
+        logging.disable(logging.INFO)
+        try:
+            outcome = service.run(draw_requests(seed, of), of.seconds, decide)
+        finally:
+            logging.disable(logging.NOTSET)
     hours, share = round(outcome.gpu_seconds / 3600, 3), round(outcome.in_time(TTFT_S), 4)
     return Run(name, policy, factor, slower, seed, hours, share, outcome.started)
 
