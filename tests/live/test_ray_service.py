@@ -22,8 +22,8 @@ from shared.dashboard_queries import fill_variables, queries_of
 FLEET = charts_dir().parent / "values" / "two-workstations" / "fleet.yaml"
 MODEL, TENANT, CLIENTS = "qwen3-32b", "lab", "apps"
 DASHBOARDS = charts_dir().parent / "dashboards"
-WITHOUT_DATA = ("rayhelm:", "exception", "spec_decode")
-"""Parts of queries without data here: no recording rules, no failed request, no speculative decoding."""
+WITHOUT_DATA = ("rayhelm:", "exception", "rejections", "spec_decode")
+"""Parts of queries without data here: no recording rules, no failed and no refused request, no speculative decoding."""
 PATIENCE = 120
 """Seconds for an answer; a tiny model takes one."""
 

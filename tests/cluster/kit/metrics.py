@@ -26,7 +26,17 @@ from rayhelm.processes import Process, create_run_id, start, stop_run
 from testbed.control_plane.kubeconfig import with_token
 from testbed.tools import program
 
-__all__ = ["Adapter", "Exposition", "Prometheus", "adapter", "exposition", "prometheus", "redirect", "run_prometheus"]
+__all__ = [
+    "Adapter",
+    "Exposition",
+    "Prometheus",
+    "adapter",
+    "exposition",
+    "find_pods",
+    "prometheus",
+    "redirect",
+    "run_prometheus",
+]
 
 APIS = {"Pods": "custom.metrics.k8s.io", "External": "external.metrics.k8s.io"}
 
@@ -121,14 +131,20 @@ def run_prometheus(folder: Path, config: Object, port: int) -> Iterator[Promethe
         stop_run(run, grace=10)
 
 
+def find_pods(config: Object, cluster: Cluster, interval: str) -> None:
+    """Let a configuration of a pod read the API server of the tests."""
+    for job in config["scrape_configs"]:
+        job["scrape_interval"] = job["scrape_timeout"] = interval
+        for discovery in job["kubernetes_sd_configs"]:
+            discovery["kubeconfig_file"] = str(cluster.place.kubeconfig)
+
+
 def redirect(config: Object, cluster: Cluster, ports: Mapping[str, int]) -> None:
     """Let a configuration of a pod read the API server of the tests, and processes of this computer in place of pods.
 
     `ports` has the process behind each pod; a name is a regular expression."""
+    find_pods(config, cluster, "1s")
     for job in config["scrape_configs"]:
-        job["scrape_interval"] = job["scrape_timeout"] = "1s"
-        for discovery in job["kubernetes_sd_configs"]:
-            discovery["kubeconfig_file"] = str(cluster.place.kubeconfig)
         job["relabel_configs"] += [
             {
                 "source_labels": ["pod"],

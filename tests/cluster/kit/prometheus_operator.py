@@ -11,7 +11,7 @@ from pathlib import Path
 import yaml
 
 from cluster.kit.cluster import Cluster, Object
-from cluster.kit.metrics import Prometheus, redirect, run_prometheus
+from cluster.kit.metrics import Prometheus, find_pods, redirect, run_prometheus
 from rayhelm.processes import Process, create_run_id, find_free_port, start, stop_run
 from testbed.control_plane.kubeconfig import server_of
 from testbed.tools import program
@@ -68,7 +68,10 @@ class Operator:
                 (folder / "rules" / file).write_text(text)
             config["rule_files"] = [f"{folder}/rules/*.yaml"]
             config["global"]["evaluation_interval"] = "1s"
-            redirect(config, self.cluster, {".+": self.exported} if self.exported else {})
+            if self.exported:
+                redirect(config, self.cluster, {".+": self.exported})
+            else:
+                find_pods(config, self.cluster, "5s")
             with run_prometheus(folder, config, find_free_port(set())) as found:
                 yield found
 
