@@ -15,6 +15,7 @@ from rayhelm.planner.access.services import plan_services, warn_gated_models, wa
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
 from rayhelm.planner.explain.model_plan import build_model_plan
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
+from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.placement.allocate import allocate
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, list_candidates
@@ -185,9 +186,12 @@ def _choose(
                 refused.append(item)
     if not found:
         raise FleetError(report_no_fit(model_spec, pools, refused, loaded, known))
-    choice = choose(found)
+    reachable = [each for each in found if not each.capacity.misses_alone(model_spec.declared.slo)]
+    if not reachable:
+        raise FleetError(report_unreachable_slo(model_spec, found, loaded))
+    choice = choose(reachable)
     if choice is None:
-        raise FleetError(report_no_room(model_spec, found, loaded))
+        raise FleetError(report_no_room(model_spec, reachable, loaded))
     return choice
 
 

@@ -25,13 +25,8 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
             "tight: the error of the memory estimate is larger than the margin, so the engine may not start. Lower"
             " `context` or use a larger GPU"
         )
-    if not capacity.meets_tpot:
-        yield (
-            f"`slo.tpot` of {spec.slo.tpot:g} s is not reached, even with one request at a time: estimated"
-            f" {capacity.tpot_s:.2g} s"
-        )
-    if not capacity.meets_ttft:
-        yield f"`slo.ttft` of {spec.slo.ttft:g} s is not reached: estimated {capacity.ttft_s:.2g} s"
+    if not capacity.meets_slo:
+        yield f"`slo.ttft` of {spec.slo.ttft:g} s is not reached at the planned load: estimated {capacity.ttft_s:.2g} s"
     if capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas, and the planned load needs {capacity.needed}: requests will queue"
     if spec.slo.tpot and not model_spec.generates:

@@ -14,6 +14,7 @@ from rayhelm.planner.placement.performance import (
     find_link_gb_per_s,
     load_roofline,
 )
+from rayhelm.spec.models import Slo
 
 __all__ = ["ReplicaCapacity", "estimate_capacity"]
 
@@ -41,12 +42,17 @@ class ReplicaCapacity:
     """Of one replica at full concurrency; None if figures of the GPU are unknown."""
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
-    meets_tpot: bool = True
-    meets_ttft: bool = True
+    alone_ttft_s: float | None = None
+    """Seconds of a request that is alone on the replica; None if unknown."""
+    alone_tpot_s: float | None = None
+    """The same for each output token."""
+    meets_slo: bool = True
+    """At the planned load."""
 
-    @property
-    def meets_slo(self) -> bool:
-        return self.meets_tpot and self.meets_ttft
+    def misses_alone(self, objective: Slo) -> tuple[str, ...]:
+        """Return the objectives that even a request alone on the replica misses: no number of replicas meets them."""
+        figures = {"ttft": (objective.ttft, self.alone_ttft_s), "tpot": (objective.tpot, self.alone_tpot_s)}
+        return tuple(name for name, (most, alone) in figures.items() if most and alone and alone > most)
 
     @property
     def overloaded(self) -> bool:
@@ -85,8 +91,9 @@ def estimate_capacity(
         tpot_s=speed.seconds(in_flight or most),
         requests_per_second=rate,
         load_concurrency=in_flight,
-        meets_tpot=not objective.tpot or alone <= objective.tpot,
-        meets_ttft=not objective.ttft or ttft <= objective.ttft,
+        alone_ttft_s=speed.ttft(1),
+        alone_tpot_s=alone,
+        meets_slo=not objective.ttft or ttft <= objective.ttft,
     )
 
 
@@ -154,7 +161,7 @@ def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: flo
         return ReplicaCapacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
     seconds = alone / share
     needed = _count_needed(model_spec, 1 / seconds)
-    traffic, objective = model_spec.declared.traffic, model_spec.declared.slo
+    traffic = model_spec.declared.traffic
     return ReplicaCapacity(
         concurrency=BATCH_WITHOUT_DECODE,
         bound_by="compute",
@@ -163,5 +170,5 @@ def _without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, share: flo
         ttft_s=seconds,
         requests_per_second=1 / seconds,
         load_concurrency=traffic.requests_per_second / model_spec.replicas(needed) * seconds if traffic else None,
-        meets_ttft=not objective.ttft or seconds <= objective.ttft,
+        alone_ttft_s=seconds,
     )

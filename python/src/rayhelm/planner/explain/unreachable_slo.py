@@ -1,0 +1,67 @@
+"""Problems of models whose SLO is missed by a request that is alone on a replica: more replicas would not help."""
+
+from collections.abc import Sequence
+from math import ceil
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.models import Slo
+
+__all__ = ["report_unreachable_slo"]
+
+_MEANINGS = {"ttft": "time to first token", "tpot": "time per output token"}
+
+
+def report_unreachable_slo(
+    model_spec: ResolvedModelSpec, found: Sequence[Candidate], loaded: LoadedFleet
+) -> list[Problem]:
+    """Return one problem for each objective that the best split misses, with the figure that it reaches.
+
+    `found`: all splits that fit, each of which misses an objective.
+    """
+    objective = model_spec.declared.slo
+    best = min(found, key=lambda candidate: _compute_excess(candidate, objective))
+    path = ("models", model_spec.name, "slo")
+    return [
+        loaded.document.problem((*path, name), _describe(model_spec, best, name), _fix(best, name))
+        for name in best.capacity.misses_alone(objective)
+    ]
+
+
+def _compute_excess(candidate: Candidate, objective: Slo) -> float:
+    """Return the largest ratio of a figure to its objective."""
+    wanted = {"ttft": objective.ttft, "tpot": objective.tpot}
+    return max(_get_alone(candidate, name) / (wanted[name] or 1) for name in candidate.capacity.misses_alone(objective))
+
+
+def _describe(model_spec: ResolvedModelSpec, best: Candidate, name: str) -> str:
+    wanted = {"ttft": model_spec.declared.slo.ttft, "tpot": model_spec.declared.slo.tpot}[name]
+    split, lengths = best.split, model_spec.lengths
+    share = "" if best.share == 1 else f" with {best.share:g} of the GPU"
+    spec = model_spec.declared
+    pins = {"pool": spec.pool, "parallelism": spec.parallelism, "gpuFraction": spec.gpu_fraction}
+    limits = ", ".join(f"`{key}`" for key, pin in pins.items() if pin is not None)
+    within = f" that {limits} allow{'s' if limits.count('`') == 2 else ''}" if limits else ""
+    return (
+        f"a {_MEANINGS[name]} of {_write(wanted or 0)} is not reached, even by one request alone on a replica. The best"
+        f" split{within}, TP {split.tp} x PP {split.pp} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
+        f" reaches {_write(_get_alone(best, name))} with {lengths.prompt} input tokens"
+    )
+
+
+def _fix(best: Candidate, name: str) -> Fix:
+    return Fix(value=_write(_get_alone(best, name)), why="what this split reaches; or faster GPUs")
+
+
+def _get_alone(candidate: Candidate, name: str) -> float:
+    return (candidate.capacity.alone_ttft_s if name == "ttft" else candidate.capacity.alone_tpot_s) or 0.0
+
+
+def _write(seconds: float) -> str:
+    """Write a duration of the fleet file, rounded up so that the split reaches it."""
+    milliseconds = seconds * 1e3
+    if milliseconds < 10:
+        return f"{ceil(milliseconds * 10 - 1e-9) / 10:g}ms"
+    return f"{ceil(milliseconds - 1e-9)}ms" if milliseconds < 10_000 else f"{ceil(seconds - 1e-9)}s"
