@@ -163,6 +163,12 @@ def ray_cluster(name: str, **spec: Any) -> Object:
     }
 
 
+def pending_head() -> Object:
+    """A head that fits no node: its RayCluster never becomes ready."""
+    nowhere = {"template": {"spec": {"nodeSelector": {"example.com/no": "node"}}}}
+    return over(ray_cluster("")["spec"]["headGroupSpec"], nowhere)
+
+
 def test_ray_cluster_is_healthy_only_when_head_and_workers_run(cluster: Cluster, namespace: str) -> None:
     def becomes(status: str, message: str, recorded: str) -> None:
         wait_for(cluster, "RayCluster", "plain", namespace, (status, message), recorded)
@@ -183,17 +189,18 @@ def test_ray_cluster_is_healthy_only_when_head_and_workers_run(cluster: Cluster,
     becomes("Suspended", "it has no pods", "suspended")
     cluster.apply(ray_cluster("plain", suspend=False, workerGroupSpecs=[]), namespace=namespace)
     becomes("Healthy", "head and 0 workers run", "head-only")
-    nowhere = {"template": {"spec": {"nodeSelector": {"example.com/no": "node"}}}}
-    spec = ray_cluster("")["spec"]
-    cluster.apply(ray_cluster("pending", headGroupSpec=over(spec["headGroupSpec"], nowhere)), namespace=namespace)
+    cluster.apply(ray_cluster("pending", headGroupSpec=pending_head()), namespace=namespace)
     wait_for(cluster, "RayCluster", "pending", namespace, ("Progressing", "head: "), "provisioning")
 
 
 def ray_job(name: str, **spec: Any) -> Object:
-    """A job in HTTPMode: the stand-in for Ray takes no jobs, so it stays in its first states until a deadline."""
+    """A job in HTTPMode. KubeRay submits it when its RayCluster is ready; the stand-in for Ray takes no jobs."""
     cluster = ray_cluster("")["spec"]
     body = {"entrypoint": "true", "submissionMode": "HTTPMode", "rayClusterSpec": cluster, **spec}
     return {"apiVersion": "ray.io/v1", "kind": "RayJob", "metadata": {"name": name}, "spec": body}
+
+
+PENDING: Object = {**ray_cluster("")["spec"], "headGroupSpec": pending_head()}
 
 
 @pytest.mark.parametrize(
@@ -201,7 +208,8 @@ def ray_job(name: str, **spec: Any) -> Object:
     [
         ("suspended", {"suspend": True, "shutdownAfterJobFinishes": True}, ("Suspended", "no RayCluster")),
         ("waits", {"submissionMode": "InteractiveMode", "entrypoint": ""}, ("Suspended", "submits the job")),
-        ("initializing", {}, ("Progressing", "Initializing")),
+        # KubeRay leaves Initializing as soon as the RayCluster is ready, often before a test looks.
+        ("initializing", {"rayClusterSpec": PENDING}, ("Progressing", "Initializing")),
         ("deadline", {"activeDeadlineSeconds": 3}, ("Degraded", "DeadlineExceeded")),
         ("validation-failed", {"backoffLimit": -1}, ("Degraded", "ValidationFailed")),
     ],
