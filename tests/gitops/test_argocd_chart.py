@@ -1,5 +1,7 @@
 """AppProjects, Applications and ApplicationSets of chart argocd, against Argo CD's CRDs and the other charts."""
 
+import re
+from collections.abc import Iterator
 from typing import Any
 
 import jsonschema
@@ -58,33 +60,44 @@ def test_crds_refuse_an_unknown_field() -> None:
     assert validate(over(application, {"spec": {"syncPolicy": {"selfHeal": True}}}))
 
 
-@pytest.mark.parametrize("chart", [chart for chart in CHARTS if chart.name != "argocd"], ids=str)
-def test_project_allows_what_its_charts_render(chart: Any) -> None:
-    project = "platform" if chart.name in ("platform", "tenant") else "services"
-    allowed = load_allowed_kinds()[project]
+DELIVERED = [chart for chart in CHARTS if chart.name != "argocd"]
+
+
+def project_of(chart: Any) -> str:
+    return "platform" if chart.name in ("platform", "tenant") else "services"
+
+
+def rendered_kinds(chart: Any) -> Iterator[tuple[str, str]]:
+    """Yield the kinds that the examples of a chart render, each with its scope."""
     for name in chart.examples:
         release = "" if chart.name == "ray-service" else chart.release
         for item in rendered(chart=chart.name, base=name, release=release, namespace=chart.namespace):
             group = item["apiVersion"].rpartition("/")[0]
             scope = "namespaced" if item["metadata"].get("namespace") else "cluster"
-            assert f"{group}/{item['kind']}".lstrip("/") in allowed[scope]
+            yield f"{group}/{item['kind']}".lstrip("/"), scope
 
 
-def test_project_allows_no_kind_that_no_chart_renders() -> None:
+def named_kinds(chart: Any) -> set[str]:
+    """Return the kinds that templates of a chart name, with values that no example has too."""
+    texts = [path.read_text() for path in (chart.folder / "templates").rglob("*.yaml")]
+    found = [pair for text in texts for pair in re.findall(r"^apiVersion: (\S+)\nkind: (\w+)$", text, re.MULTILINE)]
+    return {f"{version.rpartition('/')[0]}/{kind}".lstrip("/") for version, kind in found}
+
+
+@pytest.mark.parametrize("chart", DELIVERED, ids=str)
+def test_project_allows_what_its_charts_render(chart: Any) -> None:
+    allowed = load_allowed_kinds()[project_of(chart)]
+    for kind, scope in rendered_kinds(chart):
+        assert kind in allowed[scope]
+
+
+def test_project_allows_exactly_the_kinds_of_its_charts() -> None:
     """A kind that a template no longer has must leave the list."""
-    rendered_kinds: dict[str, set[str]] = {"platform": set(), "services": set()}
-    for chart in CHARTS:
-        if chart.name == "argocd":
-            continue
-        project = "platform" if chart.name in ("platform", "tenant") else "services"
-        for name in chart.examples:
-            release = "" if chart.name == "ray-service" else chart.release
-            for item in rendered(chart=chart.name, base=name, release=release, namespace=chart.namespace):
-                group = item["apiVersion"].rpartition("/")[0]
-                rendered_kinds[project].add(f"{group}/{item['kind']}".lstrip("/"))
-    for project, kinds in rendered_kinds.items():
-        allowed = load_allowed_kinds()[project]
-        assert {*allowed["cluster"], *allowed["namespaced"]} == kinds
+    kinds: dict[str, set[str]] = {"platform": set(), "services": set()}
+    for chart in DELIVERED:
+        kinds[project_of(chart)] |= named_kinds(chart) | {kind for kind, _ in rendered_kinds(chart)}
+    allowed = load_allowed_kinds()
+    assert {project: {*allowed[project]["cluster"], *allowed[project]["namespaced"]} for project in kinds} == kinds
 
 
 def test_services_may_install_only_namespaces_for_the_whole_cluster() -> None:
