@@ -1,7 +1,6 @@
 """Counting of tokens in vLLM's output processor: exact, and without effect on requests if it fails."""
 
 import asyncio
-import logging
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import pytest
 
 from rayhelm.runtime.token_usage.ledger import HEADER, UNKNOWN, TokenLedger
+from shared.log_records import capture_records
 
 pytestmark = pytest.mark.serve
 
@@ -17,11 +17,13 @@ ENGINE = "rayhelm.runtime.token_usage.engine:TokenCountingEngine"
 
 @pytest.fixture(scope="module")
 def vllm() -> SimpleNamespace:
-    """The classes of vLLM that take part."""
+    """The classes of vLLM that take part. The import of the engine configures the logger of Ray Serve."""
     from vllm import sampling_params
     from vllm.v1 import engine
     from vllm.v1.engine import output_processor
     from vllm.v1.metrics import stats
+
+    import rayhelm.runtime.token_usage.engine  # noqa: F401
 
     return SimpleNamespace(**{**vars(sampling_params), **vars(engine), **vars(stats), **vars(output_processor)})
 
@@ -163,7 +165,7 @@ def test_request_with_several_answers_counts_each(run: Any) -> None:
     assert engine.stats.prompt_token_stats.total == 10
 
 
-def test_failed_count_is_logged_once_and_requests_go_on(run: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_failed_count_is_logged_once_and_requests_go_on(run: Any) -> None:
     async def work(engine: Engine) -> None:
         # As with an engine that keeps no statistics.
         engine.processor.log_stats = False
@@ -176,9 +178,9 @@ def test_failed_count_is_logged_once_and_requests_go_on(run: Any, caplog: pytest
         engine.step("two", 1, prompt=5)
         assert all(state.queue.get_nowait() is not None for state in states)
 
-    with caplog.at_level(logging.ERROR, logger="ray.serve"):
+    with capture_records("ray.serve") as records:
         assert run(work).counted == {}
-    assert len([record for record in caplog.records if "tokens by tenant" in record.message]) == 1
+    assert len([record for record in records if "tokens by tenant" in record.getMessage()]) == 1
 
 
 def test_ray_serve_llm_imports_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,12 +1,12 @@
 """Tokens by tenant are added in memory and passed to the sinks; nothing that fails reaches the engine."""
 
-import logging
 from collections.abc import Mapping
 
 import pytest
 
 from rayhelm.runtime.token_usage import ledger as module
 from rayhelm.runtime.token_usage.ledger import HEADER, UNKNOWN, TokenLedger, Tokens
+from shared.log_records import capture_records
 
 Counted = dict[str, tuple[int, int]]
 
@@ -34,18 +34,18 @@ def test_ledger_passes_the_sums_of_each_tenant_once() -> None:
     assert sums.calls == [{"acme": (10, 2), "search": (7, 0)}, {"acme": (0, 3)}]
 
 
-def test_sink_that_fails_is_logged_once_and_the_others_get_the_tokens(caplog: pytest.LogCaptureFixture) -> None:
+def test_sink_that_fails_is_logged_once_and_the_others_get_the_tokens() -> None:
     def fail(counted: Mapping[str, Tokens]) -> None:
         raise OSError("no metrics")
 
     sums = Sums()
     ledger = TokenLedger(fail, sums)
-    with caplog.at_level(logging.ERROR, logger="ray.serve"):
+    with capture_records("ray.serve") as records:
         for _ in range(2):
             ledger.add("acme", 10, 1)
             ledger.flush()
     assert sums.calls == [{"acme": (10, 1)}, {"acme": (10, 1)}]
-    assert [record.message for record in caplog.records if "tokens by tenant" in record.message] == [
+    assert [text for record in records if "tokens by tenant" in (text := record.getMessage())] == [
         "tokens by tenant are not complete from now on; requests are served as before"
     ]
 
