@@ -178,14 +178,14 @@ def test_tenant_has_a_quota_in_each_cluster_where_it_owns_a_service() -> None:
     text = text.replace("task: embed", "task: embed, pool: far")
     rendered = render_text(text)
     assert [one.file for one in rendered.releases] == [
-        "platform/main/platform.yaml",
         "platform/edge/platform.yaml",
+        "platform/main/platform.yaml",
         "tenant/main/owner.yaml",
         "tenant/edge/owner.yaml",
         "ray-service/chat.yaml",
         "ray-service/embed.yaml",
-        "gateway/main/gateway.yaml",
         "gateway/edge/gateway.yaml",
+        "gateway/main/gateway.yaml",
     ]
     assert render_tenant(text, "tenant/main/owner.yaml").quota.gpus["nvidia.com/gpu"].planned == 1
     assert list(render_gateway(text, "gateway/edge/gateway.yaml").tenants) == ["owner"]

@@ -28,8 +28,8 @@ def usage(**parts: dict[Key, float]) -> Usage:
 def test_model_without_a_price_keeps_its_row_with_file_and_fix() -> None:
     services = plan_costs(ROOT / "values/homelab/fleet.yaml")
     llm: Key = ("", "models", "ai-inference", "llm", "LLMServer:llm")
-    row = build_period(usage(replica_hours={llm: 24.0}), services).rows[0]
-    assert (row.model, row.actual.cost, row.idle_cost) == ("llm", None, None)
+    row = {row.model: row for row in build_period(usage(replica_hours={llm: 24.0}), services).rows}["llm"]
+    assert (row.actual.cost, row.idle_cost) == (None, None)
     assert row.actual.gpu_hours == pytest.approx(24 * 0.95)
     assert "values/homelab/fleet.yaml:14: pools.halo: the price of Strix-Halo-128GB is unknown" in row.reasons[0]
     assert "price: 2.10 USD/h" in row.reasons[0]

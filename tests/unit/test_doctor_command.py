@@ -84,8 +84,8 @@ def test_command_ends_with_3_when_no_cluster_answers(doctor: Doctor) -> None:
     [
         (("--check", "nothing"), "there is no check `nothing`; the checks are: api-services"),
         (("--cluster", "main"), "`--cluster` names a cluster of a fleet file"),
-        ((str(FLEETS / "three-tiers"),), "the fleet has several clusters; name this one: --cluster main | edge"),
-        ((str(FLEETS / "three-tiers"), "--cluster", "moon"), "the fleet has no cluster `moon`; it has: main, edge"),
+        ((str(FLEETS / "three-tiers"),), "the fleet has several clusters; name this one: --cluster edge | main"),
+        ((str(FLEETS / "three-tiers"), "--cluster", "moon"), "the fleet has no cluster `moon`; it has: edge, main"),
         (("--prometheus", "nonsense"), "is not a URL"),
         (("--deployment", "one"), "needs the fleet file"),
     ],

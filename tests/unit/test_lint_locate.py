@@ -28,7 +28,7 @@ def release(rendered: Rendered, chart: str) -> Release:
     ("chart", "path", "located"),
     [
         ("ray-service", "serve.applications.whisper.models.whisper", "models.whisper"),
-        ("ray-service", "weights.onlineReason", "models.llm"),
+        ("ray-service", "weights.onlineReason", "models.embeddings"),
         ("gateway", "models.reranker.versions.stable", "models.reranker"),
         ("gateway", "limits.connections", "clusters.main.gateway"),
         ("platform", "nvidia.pools.rtx", "pools.rtx"),

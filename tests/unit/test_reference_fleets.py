@@ -108,7 +108,7 @@ def test_two_workstations_pin_nothing() -> None:
 
 def test_homelab_plans_five_tasks_on_four_gpus_of_three_vendors() -> None:
     plan = rendered("homelab").plan
-    assert [model.task for model in plan.models.values()] == ["chat", "transcribe", "speak", "embed", "rerank"]
+    assert [model.task for model in plan.models.values()] == ["embed", "chat", "rerank", "speak", "transcribe"]
     assert list(plan.services) == ["ai-inference"]
     assert all(model.gpu_fraction < 1 for model in plan.models.values())
     assert all(pool.used <= 1 for pool in plan.pools.values())
@@ -126,7 +126,7 @@ def test_homelab_plan_names_what_was_not_checked() -> None:
     [
         ("gpuFraction: 0.95", {"llm": ("halo", 0.45)}),
         ("gpuFraction: 0.4", "`tts` needs 1 replica with 1 "),
-        ("pool: igpu", "`embeddings` needs 1 replica with 0.8 Strix-Halo-128GB"),
+        ("pool: igpu", "`embeddings` needs 1 replica with 0.8 Arc-A770-16GB"),
     ],
 )
 def test_each_pin_of_the_homelab_has_an_effect(line: str, changes: dict[str, tuple[str, float]] | str) -> None:

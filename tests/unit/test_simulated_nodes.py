@@ -265,14 +265,14 @@ def test_each_of_two_clusters_has_its_own_pools() -> None:
 
 
 def test_unknown_cluster_is_refused_with_known_ones() -> None:
-    with pytest.raises(UsageError, match="no cluster `moon`; name one of: main, edge"):
+    with pytest.raises(UsageError, match="no cluster `moon`; name one of: edge, main"):
         simulated(rendered("three-tiers").loaded, "moon")
     with pytest.raises(UsageError, match="moon"):
         volumes(rendered("three-tiers").loaded, "moon")
 
 
 def test_fleet_with_several_clusters_requires_a_cluster_name() -> None:
-    with pytest.raises(UsageError, match="several clusters; name one of: main, edge"):
+    with pytest.raises(UsageError, match="several clusters; name one of: edge, main"):
         simulated(rendered("three-tiers").loaded)
 
 

@@ -73,7 +73,7 @@ class Fleet(Record):
 
     @property
     def service_names(self) -> tuple[str, ...]:
-        """Services in the order of their first models in the file."""
+        """Services in the order of their first models, which are sorted by name."""
         return tuple(dict.fromkeys(self.service_of(name) for name in self.models))
 
     def owner_of(self, service: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -28,10 +29,21 @@ def load_fleet(path: Path) -> LoadedFleet:
 
 
 def parse_fleet(document: Document) -> LoadedFleet:
+    """Check a document. The maps of the fleet are sorted by key, so that the order of keys in the file changes nothing:
+    models of equal size and pools of equal rank are taken by name. Raises FleetError."""
     try:
-        fleet = Fleet.model_validate(document.data)
+        fleet = Fleet.model_validate(_sort_keys(document.data))
     except ValidationError as error:
         raise FleetError(translate_errors(error, document, Fleet)) from None
     if problems := check(fleet, document):
         raise FleetError(problems)
     return LoadedFleet(fleet, document)
+
+
+def _sort_keys(data: Any) -> Any:
+    """Sort the keys of maps; the order of a list has a meaning and stays."""
+    if isinstance(data, dict):
+        return {key: _sort_keys(value) for key, value in sorted(data.items())}
+    if isinstance(data, list):
+        return [_sort_keys(item) for item in data]
+    return data

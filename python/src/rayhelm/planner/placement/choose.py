@@ -57,4 +57,6 @@ def _find_advantage(candidate: Candidate, other: Candidate | None, by_price: boo
     if other is None:
         return ""
     pairs = zip(_list_criteria(candidate, by_price), _list_criteria(other, by_price), strict=True)
-    return next((words for (words, mine), (_, theirs) in pairs if mine < theirs), "first in the fleet file")
+    return next(
+        (words for (words, mine), (_, theirs) in pairs if mine < theirs), "equal in all criteria, and first by name"
+    )

@@ -85,12 +85,20 @@ def _check_layout(layout: Mapping[str, int], table: MigTable, gpu: GpuKind) -> N
         layout_fix = Fix(value={next(iter(table.profiles)): 1}, why=f"profiles, and the most of each: {known}")
         raise FleetError(Problem(message, path="layout", fix=layout_fix))
     if not table.fits(layout):
+        layout = _sort_largest_first(layout, table)
         wanted = " + ".join(f"{count} x {profile}" for profile, count in layout.items())
         taken = sum(table.profiles[profile].memory * count for profile, count in layout.items())
         message = f"{wanted} do not fit on {gpu.id}: they need {taken} of its {table.memory_slices} memory slices"
         if taken <= table.memory_slices:
             message += ", and an instance can start at some of the slices only"
         raise FleetError(Problem(message, path="layout", fix=Fix(value=_find_largest_that_fits(layout, table))))
+
+
+def _sort_largest_first(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
+    def size(profile: str) -> tuple[int, int, str]:
+        return -table.profiles[profile].memory, -table.profiles[profile].compute, profile
+
+    return {profile: layout[profile] for profile in sorted(layout, key=size)}
 
 
 def _find_largest_that_fits(layout: Mapping[str, int], table: MigTable) -> dict[str, int]:
