@@ -10,16 +10,19 @@ from testbed.live_metrics.load import send_load
 
 __all__ = ["record_phases"]
 
-SETTLE = 15
-"""Seconds until the metrics of the start are exported: Ray refreshes them every 10 s."""
+SETTLE = (15, 30)
+"""Seconds before each scrape of the start. Metrics that exist for 20 s only are in the first. The second has what Serve
+sets 10 s after a replica starts: Ray collects every 10 s in the process, and every 10 s on the node."""
 SCRAPES = 4
 """Scrapes during the load: gauges of rare states are in some of them only."""
 
 
 def record_phases(endpoint: Endpoint, load: float, idle: float, say: Callable[[str], None]) -> Phases:
     """Scrape all targets in the three phases. Times in seconds."""
-    time.sleep(SETTLE)
-    start = list(endpoint.scrape().values())
+    start: list[str] = []
+    for seconds in SETTLE:
+        time.sleep(seconds)
+        start += endpoint.scrape().values()
     say(f"load for {load:.0f} s")
     during = asyncio.run(_scrape_under_load(endpoint, load))
     say(f"idle for {idle:.0f} s")
