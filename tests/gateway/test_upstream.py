@@ -1,11 +1,13 @@
 """Selection of endpoints, health checks, retries, and forwarded headers."""
 
 import asyncio
+import json
 import socket
 import struct
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from http.client import IncompleteRead
 from types import SimpleNamespace
 
@@ -215,6 +217,22 @@ def test_lost_request_is_retried_on_another_endpoint(three, lost, stream):
         for text in TEXTS:
             assert gateway.request(CHAT, chat_body(text) | {"stream": stream}).endpoint in ("two", "three")
     assert three[0].requests, "some of them were lost"
+
+
+@pytest.mark.parametrize("size", [1_000, 60_000, 64_000, 65_000, 65_536, 70_000, 100_000, 1_048_576])
+def test_retried_request_is_complete(three, size):
+    """HAProxy keeps a small or a full copy of a request, by its size."""
+    one, two, _ = three
+    one.respond = drop_connection
+    empty = json.dumps(chat_body("")).encode()
+    with start_gateway(values(one, two, health=SELDOM)) as gateway, gateway.connect() as connection:
+        for letter in "abcdefghijklmnop":
+            body = empty.replace(b'""', b'"%s"' % (letter.encode() * (size - len(empty))))
+            response = connection.request(CHAT, body)
+            assert response.endpoint == "two"
+            assert response.json()["length"] == size
+            assert response.json()["sha256"] == sha256(body).hexdigest()
+    assert one.requests, "some of them were lost"
 
 
 def test_request_is_retried_at_most_twice(three):

@@ -4,6 +4,11 @@
 {{ add .limits.bodyBytes .limits.headerBytes 32768 }}
 {{- end }}
 
+{{- /* Size of the copy of a request that the gateway may retry, unless the request is larger. */ -}}
+{{- define "gateway.smallBufferBytes" -}}
+{{ min 65536 (include "gateway.bufferBytes" . | int) }}
+{{- end }}
+
 {{- define "gateway.threads" -}}
 {{ max 1 (div (add (include "gateway.milliCpu" .resources.limits.cpu) 999) 1000) }}
 {{- end }}
@@ -38,6 +43,10 @@ global
   tune.maxrewrite 8192
   # Without this, buffers of this size are returned to the system after each request, which is slower than all other steps.
   tune.memory.hot-size {{ mul 16 (include "gateway.bufferBytes" .) }}
+  .if version_atleast(3.4.5)
+  # The copy of a request for retries takes a full buffer only if the request does not fit into this size.
+  tune.bufsize.small {{ include "gateway.smallBufferBytes" . }}
+  .endif
   .if version_atleast(3.1)
   tune.lua.bool-sample-conversion normal
   .endif

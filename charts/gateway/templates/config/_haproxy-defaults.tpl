@@ -21,10 +21,14 @@ defaults
   option http-drop-response-trailers
   .endif
   # At most two retries, each on another endpoint if there is one. `empty-response` and `500` (Serve sends it when a replica
-  # dies during a request) make HAProxy keep a copy of each request until the first byte of the response.
+  # dies during a request) make HAProxy keep a copy of each request until the first byte of the response. Releases before
+  # 3.4.5 copy into a full buffer, or lose the end of a request that they copy into a small one.
   retries 2
   retry-on conn-failure{{ if .retries.emptyResponse }} empty-response 500{{ end }}
   option redispatch 1
+  .if version_atleast(3.4.5)
+  option use-small-buffers l7-retries
+  .endif
   {{- include "gateway.haproxyErrors" $ | trim | nindent 2 }}
 {{- end }}
 {{- end }}
