@@ -38,12 +38,16 @@ def render_command(
     from rayhelm.errors import FleetError
     from rayhelm.render.files import build_files, build_manifests, render_fleet
     from rayhelm.render.folder import compare, write
+    from rayhelm.render.repository import find_repository_problems
     from rayhelm.render.warnings import list_warnings
     from rayhelm.values.build.prometheus_rules import list_models_without_price
 
     path = fleet_file(fleet)
     folder = output or path.parent
     rendered = render_fleet(path)
+    misplaced = list(find_repository_problems(rendered.loaded, folder))
+    if misplaced and not output:
+        raise FleetError(misplaced)
     files = build_files(rendered) | (build_manifests(rendered) if manifests else {})
     difference = compare(folder, files, rendered)
     command = f"rayhelm render {path}" + (f" -o {output}" if output else "") + (" --manifests" if manifests else "")
@@ -52,7 +56,7 @@ def render_command(
         write(folder, files, difference)
     left_open = list_warnings(rendered.plan, rendered.loaded)
     unpriced = list_models_without_price(rendered.plan, rendered.loaded.fleet)
-    found = (*rendered.plan.all_warnings, *unpriced)
+    found = (*rendered.plan.all_warnings, *unpriced, *map(str, misplaced))
     warnings = [*found, *(() if check else (*left_open, *_warnings(difference, folder)))]
     if format is Format.json:
         print(json.dumps(_as_json(difference, folder, warnings, problems, check=check), indent=2))

@@ -7,7 +7,7 @@
 """
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,6 +57,10 @@ def compare(folder: Path, files: Mapping[str, str], rendered: Rendered) -> Diffe
         and not (identity.source and earlier.source == identity.source)
     ):
         raise FleetError(_build_other_fleet_problem(folder, earlier.fleet, identity.fleet))
+    if earlier.source not in ("", identity.source) and (folder / earlier.source).is_file():
+        raise FleetError(_build_other_file_problem(folder, earlier.source, rendered.loaded.document.file))
+    if blocked := list(_find_blocked(folder, files)):
+        raise FleetError(blocked)
     there = {name: _read(folder / name) for name in (*files, *earlier.files)}
     current = tuple(name for name, text in files.items() if there[name] == text.encode())
     stale = tuple(name for name in files if name not in current)
@@ -133,6 +137,28 @@ def _build_other_fleet_problem(folder: Path, earlier: str, fleet: str) -> Proble
     message = f"the folder has the files of fleet `{earlier}`, and this is fleet `{fleet}`: each needs its own folder"
     why = f"or, if the fleet was renamed, write `{fleet}` to `fleet` in {folder / MANIFEST}"
     return Problem(message, file=str(folder), fix=Fix(command="rayhelm render FLEET -o OTHER-FOLDER", why=why))
+
+
+def _build_other_file_problem(folder: Path, earlier: str, file: str) -> Problem:
+    message = f"the folder has the files of {folder / earlier}, and this is {file}: each fleet needs its own folder"
+    why = f"or, if it replaces the other one, remove {folder / earlier}"
+    return Problem(message, file=str(folder), fix=Fix(command=f"rayhelm render {file} -o OTHER-FOLDER", why=why))
+
+
+def _find_blocked(folder: Path, files: Mapping[str, str]) -> Iterator[Problem]:
+    """Yield what has the name of a file or folder to write, before anything is written."""
+    for name in files:
+        if (folder / name).is_dir():
+            yield _build_blocked_problem(folder / name, "a folder has the name of a file that is needed")
+    parents = {parent for name in files for parent in Path(name).parents}
+    for parent in sorted(parents):
+        if (folder / parent).exists() and not (folder / parent).is_dir():
+            yield _build_blocked_problem(folder / parent, "a file has the name of a folder that is needed")
+
+
+def _build_blocked_problem(path: Path, why: str) -> Problem:
+    fix = Fix(command=f"mv {path} {path}.old", why="or render into another folder with -o")
+    return Problem(f"cannot be written: {why}", file=str(path), fix=fix)
 
 
 def _read(path: Path) -> bytes | None:
