@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
 from typing import Any
 
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
@@ -32,6 +33,9 @@ def _read_attributes(attributes: Any) -> dict[str, str]:
     return {item.key: item.value.string_value for item in attributes}
 
 
+_LOCK = Lock()
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
@@ -40,7 +44,8 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("content-encoding") == "gzip":
             body = gzip.decompress(body)
         lines = [json.dumps({"path": self.path, **record}) + "\n" for record in read_records(body)]
-        print("".join(lines), end="", flush=True)
+        with _LOCK:  # each request has a thread of its own
+            print("".join(lines), end="", flush=True)
         answer = ExportLogsServiceResponse().SerializeToString()
         self.send_response(200)
         self.send_header("content-type", "application/x-protobuf")

@@ -15,7 +15,7 @@ from cluster.kit.helm import Helm
 from cluster.kit.keda import PROGRAMS, Keda, keda
 from cluster.kit.metrics import Prometheus, prometheus
 from cluster.kit.place import Testbed
-from cluster.kit.wait import eventually
+from cluster.kit.wait import PATIENCE, eventually
 from rayhelm.errors import MissingError
 from rayhelm.processes import find_free_port
 from testbed.nodes import cpu_nodes
@@ -25,6 +25,8 @@ IN_FLIGHT = 5
 """Requests in flight for each pod that the ScaledObject aims at."""
 PODS = 2
 """Pods without load."""
+WAITS = {"patience": 2 * PATIENCE}
+"""Clients of a load wait for as long as the test does."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,11 @@ class World:
             await self.upstream.echo(request, reply)
 
         self.upstream.respond = wait
-        clients = [threading.Thread(target=proxy.chat, daemon=True) for proxy in self.proxies for _ in range(each)]
+        clients = [
+            threading.Thread(target=proxy.chat, kwargs=WAITS, daemon=True)
+            for proxy in self.proxies
+            for _ in range(each)
+        ]
         for client in clients:
             client.start()
         try:

@@ -2,6 +2,7 @@
 real Prometheus finds the targets with it."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -229,11 +230,20 @@ def test_annotated_pods_have_the_labels_that_queries_need(world: World) -> None:
 
 def test_rules_of_the_chart_are_loaded_by_the_label_of_the_selector(world: World) -> None:
     world.install("PodMonitor")
-    names = {item["metadata"]["name"] for item in rules_of(world)}
-    eventually(lambda: all(any(name in file for file in world.operator.rules()) for name in names), "all rules")
+    wait_for_rules(world)
     with world.operator.prometheus() as server:
         info = 'rayhelm:service_info{rayhelm_dev_service="chat"}'
         eventually(lambda: server.asks(info), "a recorded series")
+
+
+def wait_for_rules(world: World) -> None:
+    """The operator may write a configuration after each object that it sees."""
+    names = {item["metadata"]["name"] for item in rules_of(world)}
+    eventually(
+        lambda: all(any(name in file for file in world.operator.rules()) for name in names),
+        f"the rules {names}",
+        shows=lambda: (world.operator.rules().keys(), world.operator.said[-3000:]),
+    )
 
 
 def rules_of(world: World) -> list[Object]:
@@ -247,7 +257,7 @@ def test_objects_without_the_selected_label_are_reported_as_not_scraped(world: W
     eventually(lambda: not world.operator.jobs() and not world.operator.rules(), "an empty configuration")
     apart = world.platform("None", {**SELECTED})
     world.upgrade("platform", "platform", world.system, apart)
-    eventually(world.operator.rules, "the rules alone")
+    wait_for_rules(world)
     with world.operator.prometheus() as server:
         for label, scraped in (
             ("service", conditions.scraped_services(Scope())),
@@ -272,7 +282,12 @@ def test_two_ways_at_once_scrape_a_pod_twice(world: World) -> None:
     )
     world.cluster.apply(*(item for item in yaml.safe_load_all(manifest) if item))
     try:
-        eventually(lambda: any(job.startswith("scrapeConfig/") for job in world.operator.jobs()), "both kinds")
+        both = {"podMonitor": JOBS["PodMonitor"], "scrapeConfig": len(GATEWAY_PATHS)}
+        eventually(
+            lambda: Counter(job.partition("/")[0] for job in world.operator.jobs()) == both,
+            "a configuration of both kinds",
+            shows=lambda: (world.operator.jobs(), world.operator.said[-3000:]),
+        )
         with world.operator.prometheus() as server:
             twice = 'count by (namespace, pod, endpoint, metrics_path) (up{rayhelm_dev_gateway!=""}) > 1'
             eventually(lambda: len(server.asks(twice)) == 4, "two pods with two paths", shows=server.targets)

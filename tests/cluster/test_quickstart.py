@@ -33,10 +33,7 @@ def test_quickstart_installs_and_uninstalls_from_a_registry(
     (tmp_path / "values.yaml").write_text(yaml.safe_dump(values))
     source = [f"oci://{registry}/charts/quickstart", f"--version={__version__}", "--plain-http"]
     each_helm(["install", "llm", *source, f"--namespace={namespace}", f"--values={tmp_path}/values.yaml"])
-    eventually(
-        lambda: cluster.one("RayService", "llama-8b", namespace).get("status", {}).get("pendingServiceStatus"),
-        "KubeRay made a RayCluster of the RayService",
-    )
+    eventually(lambda: cluster.all("RayCluster", namespace), "KubeRay made a RayCluster of the RayService")
     assert cluster.find("Deployment", "gateway", namespace)
     each_helm.uninstall("llm", namespace)
     eventually(lambda: not cluster.all("RayCluster", namespace), "the RayCluster is gone")

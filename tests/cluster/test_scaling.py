@@ -17,7 +17,7 @@ from cluster.kit.cluster import Cluster, Object
 from cluster.kit.helm import Helm
 from cluster.kit.metrics import Adapter, Exposition, Prometheus, adapter, exposition, prometheus
 from cluster.kit.place import Testbed
-from cluster.kit.wait import eventually
+from cluster.kit.wait import PATIENCE, eventually
 from rayhelm.catalog.metrics import load_metrics
 from rayhelm.catalog.scaling import load_scaling_rules
 from rayhelm.processes import find_free_port
@@ -29,6 +29,8 @@ IN_FLIGHT = 5
 """Requests for each pod of the gateway that its HPA aims at."""
 QUEUED = 4
 """Requests in a service's queue for each pod of the workload that scales with it."""
+WAITS = {"patience": 2 * PATIENCE}
+"""Clients of a load wait for as long as the test does."""
 OWN = {"rayhelm_preemptions": {"series": ["ray_vllm_num_preemptions_total"], "aggregate": "Rate"}}
 
 
@@ -278,7 +280,9 @@ def load(world: World, each: int) -> Iterator[None]:
         await world.upstream.echo(request, reply)
 
     world.upstream.respond, usual = wait, world.upstream.respond
-    clients = [threading.Thread(target=proxy.chat, daemon=True) for proxy in world.proxies for _ in range(each)]
+    clients = [
+        threading.Thread(target=proxy.chat, kwargs=WAITS, daemon=True) for proxy in world.proxies for _ in range(each)
+    ]
     for client in clients:
         client.start()
     try:

@@ -310,11 +310,12 @@ def test_status_other_than_500_is_passed_on_without_retry(three):
 
 def test_upstream_failures_have_openai_error_bodies(three):
     one = three[0]
-    with start_gateway(values(one, health=SELDOM, timeouts={"serverSeconds": 1})) as gateway:
-        found = []
-        for responses in (drop_connection, never_respond):
-            one.respond = responses
-            found.append(gateway.chat())
+    with start_gateway(values(one, health=SELDOM)) as gateway:
+        one.respond = drop_connection
+        found = [gateway.chat()]
+        one.respond = never_respond
+        with start_gateway(values(one, health=SELDOM, timeouts={"serverSeconds": 1})) as impatient:
+            found.append(impatient.chat())
         one.close()
         found.append(gateway.chat())
         one.open()

@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Callable, Iterator
 from multiprocessing import shared_memory
 from pathlib import Path
@@ -148,6 +149,28 @@ def test_find_free_port_raises_when_every_port_is_used(monkeypatch: pytest.Monke
         monkeypatch.setattr(ports, "KERNEL_RANGE", Path("/nowhere"))
         with pytest.raises(MissingError, match=f"no port from {used} to {used} is free"):
             processes.find_free_port(set())
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has sockets with a name and no file")
+def test_find_free_port_skips_a_port_that_another_process_has_chosen() -> None:
+    chosen = processes.find_free_port(set())
+    code = (
+        "from rayhelm.processes import find_free_port, ports\n"
+        f"ports.LOWEST = ports.HIGHEST = {chosen}\n"
+        "print(find_free_port(set()))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert f"no port from {chosen} to {chosen} is free" in done.stderr
+
+
+def test_find_free_port_keeps_a_limited_number_of_claims(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_MAX_CLAIMS", 3)
+    monkeypatch.setattr(ports, "_claims", deque())
+    for _ in range(5):
+        processes.find_free_port(set())
+    assert len(ports._claims) == (3 if sys.platform == "linux" else 0)
+    for claim in ports._claims:
+        os.close(claim)
 
 
 # Starts a child without the mark, waits until it is a zombie, and leaves it one.

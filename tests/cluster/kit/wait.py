@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-__all__ = ["eventually", "stays"]
+__all__ = ["PATIENCE", "eventually", "stays"]
 
 T = TypeVar("T")
 

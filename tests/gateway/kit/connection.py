@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 PATIENCE = 60.0
+"""Seconds that a client waits for the next bytes."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ class Response:
 class Connection:
     """A TCP connection to the gateway."""
 
-    def __init__(self, port: int) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    def __init__(self, port: int, patience: float = PATIENCE) -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:

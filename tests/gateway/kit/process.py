@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from charts.kit import over
-from gateway.kit.connection import Connection, Response
+from gateway.kit.connection import PATIENCE, Connection, Response
 from gateway.kit.values import Values
 from gateway.kit.wait import wait_for
 from rayhelm.charts.helm import template
@@ -38,8 +38,8 @@ class GatewayProcess:
     def __init__(self, folder: Path, port: int, metrics_port: int, process: Process) -> None:
         self.folder, self.port, self.metrics_port, self.process = folder, port, metrics_port, process
 
-    def connect(self) -> Connection:
-        return Connection(self.port)
+    def connect(self, patience: float = PATIENCE) -> Connection:
+        return Connection(self.port, patience)
 
     def request(
         self,
@@ -49,9 +49,10 @@ class GatewayProcess:
         key: str | None = "acme-key",
         method: str = "",
         headers: Iterable[tuple[str, str]] = (),
+        patience: float = PATIENCE,
     ) -> Response:
         """Send one request on a new connection."""
-        with self.connect() as connection:
+        with self.connect(patience) as connection:
             return connection.request(path, content, key=key, method=method, headers=headers)
 
     def chat(self, model: str = "llama", text: str = "hello", **options: Any) -> Response:
