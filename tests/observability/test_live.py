@@ -33,7 +33,8 @@ pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
 
 ROOT = Path(__file__).parents[2]
 LOAD, SETTLE = 60, 25
-"""Seconds of load, and seconds until its last metrics are scraped: Ray refreshes them every 10 s."""
+"""Seconds of load, and seconds in which its last metrics are scraped: Ray refreshes them every 10 s. On a busy computer
+it takes longer, so the counter of the engine decides."""
 ABSENT_EXPORTERS = {
     "autoscaler": "the local endpoint has no autoscaler of Ray",
     "dcgm": "no GPU",
@@ -88,7 +89,14 @@ def run() -> Iterator[Run]:
             start = time.time()
             sent = asyncio.run(send_load(endpoint, LOAD))
             time.sleep(SETTLE)
+            wait_until(lambda: count_tokens(endpoint) >= sent.completion_tokens or None, what="its tokens", timeout=300)
             yield Run(endpoint, start, time.time(), sent, receiver)
+
+
+def count_tokens(endpoint: Endpoint) -> float:
+    """Tokens of model `chat` that the engine has generated, as Prometheus knows."""
+    found = endpoint.query('sum(ray_vllm_generation_tokens_total{model_name="chat"})')
+    return float(found[0]["value"][1]) if found else 0.0
 
 
 def reason_without_data(expression: str) -> str:
@@ -157,8 +165,7 @@ def test_alert_does_not_fire_in_a_normal_run(run: Run, name: str) -> None:
 
 def test_tokens_of_the_engine_are_those_of_the_responses(run: Run) -> None:
     """Streams that the client left count in the engine only."""
-    counted = run.endpoint.query('sum(ray_vllm_generation_tokens_total{model_name="chat"})')
-    assert float(counted[0]["value"][1]) >= run.sent.completion_tokens
+    assert count_tokens(run.endpoint) >= run.sent.completion_tokens > 0
 
 
 @pytest.mark.parametrize("model", ["chat", "embed"])
@@ -240,7 +247,8 @@ def test_trace_joins_gateway_serve_and_engine(run: Run) -> None:
     assert engine.attributes["gen_ai.usage.prompt_tokens"] == usage["prompt_tokens"]
     assert engine.attributes["gen_ai.usage.completion_tokens"] == usage["completion_tokens"]
     assert {span.resource["service.name"] for span in spans.values()} == {"rayhelm-up"}
-    assert f'"trace_id":"{first.trace_id}"' in run.endpoint.gateway_log.read_text()
+    written = f'"trace_id":"{first.trace_id}"'
+    wait_until(lambda: written in run.endpoint.gateway_log.read_text() or None, what="the gateway's line", timeout=300)
 
 
 def test_client_cannot_choose_trace_or_sampling(run: Run) -> None:
@@ -307,8 +315,8 @@ def logs(run: Run) -> Logs:
     ray = read_ray_logs(run.endpoint.ray_logs, is_enough)
 
     def read_gateway_log() -> list[str] | None:
-        text = run.endpoint.gateway_log.read_text()
-        return text.splitlines() if all(name in text for name in (*statuses, ABORTED)) else None
+        *lines, _incomplete = run.endpoint.gateway_log.read_text().split("\n")
+        return lines if all(any(name in line for line in lines) for name in (*statuses, ABORTED)) else None
 
     return Logs(wait_until(read_gateway_log, what="the gateway's log", timeout=300), ray, statuses)
 
