@@ -11,8 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
+from rayhelm.advice import how_to_get_cluster
 from rayhelm.cluster.kubectl import Kubectl
-from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.rehearsal.capacity import Capacity, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.checks import ClusterFacts, inspect_cluster, refuse_obstacles, refuse_other_rehearsal
 from rayhelm.rehearsal.record import RehearsalRecord
@@ -123,6 +124,7 @@ def test_unreachable_cluster_is_named_in_the_error(tmp_path: Path, kubectl: Answ
     assert error.what == "https://there (context trial) does not answer: dial tcp: refused"
     assert "kubectl --context trial version" in error.how
     assert "make node" in error.how
+    assert [fix.command for fix in error.fixes] == ["kubectl --context trial version", "make node"]
 
 
 def test_missing_kuberay_has_its_chart_as_fix(kubectl: Answers) -> None:
@@ -145,7 +147,8 @@ def test_cluster_with_gpus_is_refused_without_the_option(kubectl: Answers) -> No
     found = ClusterFacts(server="", context="", kuberay="1.6.2", api_servers=(), nodes=(node,))
     (problem,) = obstacles(kubectl(), found)
     assert "nvidia.com/gpu on node node" in problem.message
-    assert "--with-gpus" in problem.fix
+    assert problem.fix == how_to_get_cluster()
+    assert [fix.command for fix in problem.alternatives] == ["rayhelm rehearse ... --with-gpus"]
     refuse_obstacles(kubectl(), found, [], [], with_gpus=True)
 
 
@@ -153,7 +156,7 @@ def test_other_rayservices_are_refused_without_the_option(kubectl: Answers) -> N
     theirs = kubectl(**{"get rayservices.ray.io": {"items": [{"metadata": {"namespace": "a", "name": "b"}}]}})
     (problem,) = obstacles(theirs)
     assert problem.message == "the cluster has other RayServices: a/b"
-    assert "--allow-existing" in problem.fix
+    assert [fix.command for fix in problem.alternatives] == ["rayhelm rehearse ... --allow-existing"]
     refuse_obstacles(theirs, FOUND, [], [], allow_existing=True)
 
 
@@ -165,7 +168,7 @@ def test_existing_names_are_always_refused(kubectl: Answers) -> None:
     )
     first, second = obstacles(theirs, objects=objects, with_gpus=True, allow_existing=True)
     assert first.message.startswith("the namespace models already exists on the cluster")
-    assert "kubectl delete namespace models" in first.fix
+    assert [fix.command for fix in first.alternatives] == ["kubectl delete namespace models"]
     assert second.message.startswith("priorityclass.x/workers already exists on the cluster")
 
 
@@ -181,7 +184,7 @@ def test_small_cluster_is_refused_with_requests_and_free_capacity(kubectl: Answe
     (problem,) = obstacles(kubectl(get_pods={"items": [taken]}), objects=(service("8Gi"),))
     assert "request 9.0 GiB and 0.4 CPUs in 2 pods; the largest requests 8.0 GiB" in problem.message
     assert "have 6.0 GiB and 1.8 CPUs free" in problem.message
-    assert "--service S" in problem.fix
+    assert "--service NAME" in str(problem.fix)
 
 
 def test_replaced_service_needs_its_capacity_twice(kubectl: Answers) -> None:
@@ -229,7 +232,7 @@ def refused(kubectl: Kubectl) -> Problem:
 def test_running_rehearsal_is_refused(kubectl: Answers) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record()))
     assert "is running on this cluster" in problem.message
-    assert "--clean" not in problem.fix
+    assert "--clean" not in str(problem.fix)
 
 
 @pytest.mark.parametrize(
@@ -243,7 +246,8 @@ def test_running_rehearsal_is_refused(kubectl: Answers) -> None:
 def test_interrupted_or_kept_rehearsal_has_clean_as_fix(kubectl: Answers, change: Any, text: str) -> None:
     problem = refused(kubectl(get_namespace="namespace/rayhelm-rehearsal", get_configmap=record(**change)))
     assert text in problem.message
-    assert "rayhelm rehearse --clean" in problem.fix
+    assert isinstance(problem.fix, Fix)
+    assert problem.fix.command == "rayhelm rehearse --clean"
 
 
 def test_namespace_without_a_record_is_refused(kubectl: Answers) -> None:

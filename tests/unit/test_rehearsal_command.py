@@ -98,6 +98,7 @@ def test_unreachable_cluster_is_named_by_server_and_context(rehearse: Rehearse, 
     assert "https://127.0.0.1:1 (context there) does not answer" in answer.err
     error = json.loads(rehearse(fleet(), "--format", "json").out)
     assert error["missing"].startswith("https://127.0.0.1:1")
+    assert error["fixes"][0]["command"].startswith("kubectl ")
 
 
 @pytest.mark.usefixtures("nowhere")

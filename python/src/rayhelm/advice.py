@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
+from rayhelm.errors import Fix
 from rayhelm.versions import versions
 
 __all__ = [
@@ -96,12 +97,11 @@ def how_to_get_ray() -> str:
     )
 
 
-def how_to_get_cluster() -> str:
+def how_to_get_cluster() -> Fix:
     """Return how to get a cluster without GPUs for a rehearsal."""
-    return _choose(
-        "make node    # makes this computer a Kubernetes node; or: kind create cluster",
-        lambda: "kind create cluster    # https://kind.sigs.k8s.io; or: minikube start",
-    )
+    if find_checkout():
+        return Fix(command="make node", why="makes this computer a Kubernetes node; or: kind create cluster")
+    return Fix(command="kind create cluster", why="https://kind.sigs.k8s.io; or: minikube start")
 
 
 def how_to_get_kuberay(version: str) -> str:
@@ -113,24 +113,31 @@ def how_to_get_kuberay(version: str) -> str:
     return _choose(f"{install}\n# or a cluster that has it: make node", lambda: install)
 
 
-def how_to_get_rehearsal_image() -> str:
-    other = "--image REPOSITORY:TAG    # an image with Ray, vLLM for CPUs, rayhelm and the tiny models"
-    return _choose(
-        "ci/images/build && ci/node load ray:cpu"
-        "    # on kind: ci/images/archive ray:cpu FILE && kind load image-archive FILE\n"
-        f"{other}",
-        lambda: other,
+def how_to_get_rehearsal_image() -> tuple[Fix, ...]:
+    """Return how to give the nodes the image of the stand-ins: each way is enough."""
+    built = Fix(
+        command="ci/images/build && ci/node load ray:cpu",
+        why="on kind: ci/images/archive ray:cpu FILE && kind load image-archive FILE",
     )
+    other = Fix(
+        command="rayhelm rehearse ... --image REPOSITORY:TAG",
+        why="an image with Ray, vLLM for CPUs, rayhelm and the tiny models",
+    )
+    return (built, other) if find_checkout() else (other,)
 
 
-def how_to_get_gateway_image() -> str:
-    repository, tag = versions().images["haproxy"].repository, versions().images["haproxy"].tag
-    other = f"--gateway-image {repository}:{tag}    # or another image of HAProxy that the nodes can pull"
-    return _choose(
-        "ci/images/build && ci/node load ray:haproxy    # on kind: ci/images/archive, and kind load image-archive\n"
-        f"{other}",
-        lambda: other,
+def how_to_get_gateway_image() -> tuple[Fix, ...]:
+    """Return how to give the nodes an image of HAProxy: each way is enough."""
+    image = versions().images["haproxy"]
+    built = Fix(
+        command="ci/images/build && ci/node load ray:haproxy",
+        why="on kind: ci/images/archive, and kind load image-archive",
     )
+    other = Fix(
+        command=f"rayhelm rehearse ... --gateway-image {image.repository}:{image.tag}",
+        why="or another image of HAProxy that the nodes can pull",
+    )
+    return (built, other) if find_checkout() else (other,)
 
 
 def _choose(in_checkout: str, installed: Callable[[], str]) -> str:

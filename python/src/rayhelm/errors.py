@@ -199,13 +199,16 @@ class UsageError(RayhelmError):
 
 
 class MissingError(RayhelmError):
-    """Something outside rayhelm is missing; `how` says how to get it."""
+    """Something outside rayhelm is missing; `how` says how to get it, and `fixes` are those of its parts that are
+    data."""
 
     exit_code = 3
 
-    def __init__(self, what: str, how: str = "") -> None:
-        self.what, self.how = what, how
-        super().__init__(f"{what}\n{_indent(how)}" if how else what)
+    def __init__(self, what: str, how: str | Fix = "", *others: Fix) -> None:
+        parts = [part for part in (how, *others) if part]
+        self.what, self.how = what, "\n".join(map(str, parts))
+        self.fixes = tuple(part for part in parts if isinstance(part, Fix))
+        super().__init__(f"{what}\n{_indent(self.how)}" if self.how else what)
 
 
 def _as_yaml(key: str, value: Any) -> str:

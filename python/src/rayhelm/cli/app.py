@@ -127,7 +127,7 @@ def _as_json(error: RayhelmError) -> dict[str, object]:
     if isinstance(error, FleetError):
         return {"problems": [problem.as_dict() for problem in error.problems]}
     if isinstance(error, MissingError):
-        return {"missing": error.what, "how": error.how}
+        return {"missing": error.what, "how": error.how, "fixes": [fix.as_dict() for fix in error.fixes]}
     return {"error": str(error)}
 
 

@@ -29,7 +29,7 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
         raise FleetError(
             Problem(
                 "no model is reachable through the gateway: no `application` has `paths`",
-                fix=Fix(command="--no-gateway"),
+                fix=Fix(command="rayhelm up ... --no-gateway"),
             )
         )
     return found

@@ -16,7 +16,7 @@ import httpx
 
 from rayhelm import processes
 from rayhelm.advice import how_to_get_haproxy
-from rayhelm.errors import MissingError, RayhelmError
+from rayhelm.errors import Fix, MissingError, RayhelmError
 from rayhelm.local.state import EndpointState
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.gateway.limits import Limits, Timeouts
@@ -108,7 +108,8 @@ def find_haproxy() -> Path:
             return binary
     raise MissingError(
         "HAProxy was not found: the gateway of the endpoint needs it",
-        f"{how_to_get_haproxy()}\nrayhelm up ... --no-gateway    # the endpoint without API keys",
+        how_to_get_haproxy(),
+        Fix(command="rayhelm up ... --no-gateway", why="the endpoint without API keys"),
     )
 
 

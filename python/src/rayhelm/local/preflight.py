@@ -39,6 +39,7 @@ SEPARATE = StandInMemory(base=1500 * MIB, per_model=3000 * MIB)
 """Each process imports vLLM. Measured: 4.4 GiB with one model, 7.3 GiB with two."""
 SHARED = StandInMemory(base=2000 * MIB, per_model=800 * MIB)
 """With `--share-imports`: the pages of the import are counted in `base`."""
+SERVE_ONE = Fix(command="rayhelm up ... --service NAME", why="serve one service")
 
 
 @dataclass(frozen=True)
@@ -118,11 +119,14 @@ def _check_packages() -> None:
 
 def _check_machine(stand_in: bool) -> None:
     if platform.system() != "Linux":
-        raise MissingError(f"vLLM runs on Linux; this is {platform.system()}", "use a Linux computer, or a container")
+        raise MissingError(
+            f"vLLM runs on Linux; this is {platform.system()}", Fix.advice("use a Linux computer, or a container")
+        )
     if stand_in and not ctypes.util.find_library("numa"):
         raise MissingError(
             "libnuma.so.1 is not installed; vLLM for CPUs is linked to it",
-            "apt-get install libnuma1    # Debian, Ubuntu\ndnf install numactl-libs    # Fedora, RHEL",
+            Fix(command="apt-get install libnuma1", why="Debian, Ubuntu"),
+            Fix(command="dnf install numactl-libs", why="Fedora, RHEL"),
         )
 
 
@@ -151,11 +155,11 @@ def _check_memory(models: int, memory: StandInMemory) -> None:
     free = psutil.virtual_memory().available
     if free >= needed:
         return
-    fix = "rayhelm up ... --service NAME    # serve one service"
-    if memory is SEPARATE:
-        fix += "\nrayhelm up ... --share-imports    # import vLLM once for all processes"
+    share = Fix(command="rayhelm up ... --share-imports", why="import vLLM once for all processes")
     raise MissingError(
-        f"{models} models need about {needed / 2**30:.1f} GiB of memory; {free / 2**30:.1f} GiB are free", fix
+        f"{models} models need about {needed / 2**30:.1f} GiB of memory; {free / 2**30:.1f} GiB are free",
+        SERVE_ONE,
+        *((share,) if memory is SEPARATE else ()),
     )
 
 
@@ -164,8 +168,8 @@ def _refuse_too_few_gpus(requested: float, gpus: LocalGpus | None) -> None:
     raise FleetError(
         Problem(
             f"the models request {requested:g} GPUs and this computer {here}: Ray would wait forever for the others",
-            fix="rayhelm up ... --service NAME    # serve one service\n"
-            "CUDA_VISIBLE_DEVICES= rayhelm up ...    # tiny models on the CPU",
+            fix=SERVE_ONE,
+            alternatives=(Fix(command="CUDA_VISIBLE_DEVICES= rayhelm up ...", why="tiny models on the CPU"),),
         )
     )
 
@@ -175,7 +179,8 @@ def _check_disk(state: EndpointState) -> None:
         free = shutil.disk_usage(_find_existing(folder)).free
         if free < DISK:
             raise MissingError(
-                f"{folder} has {free // MIB} MiB of free space; {DISK // MIB} MiB are needed", "free some space"
+                f"{folder} has {free // MIB} MiB of free space; {DISK // MIB} MiB are needed",
+                Fix.advice("free some space there"),
             )
 
 

@@ -9,7 +9,7 @@ from rayhelm.advice import how_to_get_cluster, how_to_get_kuberay
 from rayhelm.catalog import load_catalog
 from rayhelm.charts.helm import template
 from rayhelm.cluster.kubectl import Kubectl, KubectlError
-from rayhelm.errors import FleetError, MissingError, Problem
+from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.capacity import ZERO, can_schedule, list_free_capacity, list_pod_requests
 from rayhelm.rehearsal.load import NAMESPACE
@@ -59,10 +59,10 @@ def check_reachable(kubectl: Kubectl) -> tuple[str, str]:
         kubectl("get", "--raw=/version", f"--request-timeout={CONNECT_TIMEOUT}s")
     except KubectlError as error:
         where = f"{server} (context {context})" if context else server or "the current cluster of kubectl"
-        fix = f"check the cluster and your access: kubectl {f'--context {context} ' if context else ''}version"
-        raise MissingError(
-            f"{where} does not answer: {_get_last_line(error.said)}", f"{fix}\nor {how_to_get_cluster()}"
-        ) from None
+        command = f"kubectl {f'--context {context} ' if context else ''}version"
+        fix = Fix(command=command, why="check the cluster and your access; or start a cluster:")
+        message = f"{where} does not answer: {_get_last_line(error.said)}"
+        raise MissingError(message, fix, how_to_get_cluster()) from None
     return server, context
 
 
@@ -87,17 +87,16 @@ def refuse_other_rehearsal(kubectl: Kubectl) -> None:
     if earlier is None:
         if record.is_left_behind(kubectl):
             raise FleetError(
-                Problem(f"the namespace {NAMESPACE} exists; an earlier rehearsal left it", fix=record.CLEAN_COMMAND)
+                Problem(f"the namespace {NAMESPACE} exists; an earlier rehearsal left it", fix=record.CLEAN)
             )
         return
     if earlier.is_running:
-        raise FleetError(
-            Problem(f"{earlier} is running on this cluster", fix="wait until it ends, or stop it with Ctrl-C")
-        )
+        fix = Fix.advice("wait until it ends, or stop it with Ctrl-C")
+        raise FleetError(Problem(f"{earlier} is running on this cluster", fix=fix))
     state = (
         "was kept on this cluster" if earlier.kept else "was interrupted on this cluster, or runs on another computer"
     )
-    raise FleetError(Problem(f"{earlier} {state}", fix=record.CLEAN_COMMAND))
+    raise FleetError(Problem(f"{earlier} {state}", fix=record.CLEAN))
 
 
 def render_objects(releases: Collection[Release]) -> list[list[dict[str, Any]]]:
@@ -192,7 +191,8 @@ def _list_gpu_problems(found: ClusterFacts) -> Iterator[Problem]:
         more = f" and {len(held) - 1} more" if len(held) > 1 else ""
         yield Problem(
             f"the cluster has GPUs: {resource} on node {name}{more}. A rehearsal needs none; run it on another cluster",
-            fix=f"{how_to_get_cluster()}\nor: --with-gpus    # the rehearsal uses none of them",
+            fix=how_to_get_cluster(),
+            alternatives=(Fix(command="rayhelm rehearse ... --with-gpus", why="the rehearsal uses none of them"),),
         )
 
 
@@ -202,7 +202,8 @@ def _list_other_services(kubectl: Kubectl) -> Iterator[Problem]:
         names = ", ".join(f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in items[:5])
         yield Problem(
             f"the cluster has other RayServices: {names}{', ...' if len(items) > 5 else ''}",
-            fix=f"{how_to_get_cluster()}\nor: --allow-existing    # leaves them alone",
+            fix=how_to_get_cluster(),
+            alternatives=(Fix(command="rayhelm rehearse ... --allow-existing", why="leaves them alone"),),
         )
 
 
@@ -212,7 +213,8 @@ def _list_existing(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Seq
         name = name.removeprefix("namespace/")
         yield Problem(
             f"the namespace {name} already exists on the cluster, and no rehearsal created it",
-            fix=f"{how_to_get_cluster()}\nor, if its contents are not needed: kubectl delete namespace {name}",
+            fix=how_to_get_cluster(),
+            alternatives=(Fix(command=f"kubectl delete namespace {name}", why="if its contents are not needed"),),
         )
     cluster_scoped = [item for each in objects for item in each if _is_cluster_scoped(item)]
     if cluster_scoped:
@@ -220,7 +222,8 @@ def _list_existing(kubectl: Kubectl, names: Sequence[str], objects: Sequence[Seq
         for name in kubectl("get", "--filename=-", "--ignore-not-found", "--output=name", text=text).split():
             yield Problem(
                 f"{name} already exists on the cluster, and no rehearsal created it",
-                fix=f"{how_to_get_cluster()}\nor, if it is not needed: kubectl delete {name}",
+                fix=how_to_get_cluster(),
+                alternatives=(Fix(command=f"kubectl delete {name}", why="if it is not needed"),),
             )
 
 
@@ -245,7 +248,8 @@ def _list_capacity_problems(
     yield Problem(
         f"the cluster is too small: the stand-ins request {total} in {len(requested)} pods{note}; the largest requests"
         f" {largest:.1f} GiB. {len(free)} nodes without taints have {available} free",
-        fix="--service S    # rehearse fewer services at a time\nor use a larger cluster",
+        fix=Fix(command="rayhelm rehearse ... --service NAME", why="rehearse fewer services at a time"),
+        alternatives=(Fix.advice("use a larger cluster"),),
     )
 
 

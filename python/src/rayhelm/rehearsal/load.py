@@ -9,7 +9,7 @@ from typing import Any
 
 from rayhelm.advice import how_to_get_gateway_image, how_to_get_rehearsal_image
 from rayhelm.cluster.kubectl import Kubectl, KubectlError
-from rayhelm.errors import MissingError, RayhelmError
+from rayhelm.errors import Fix, MissingError, RayhelmError
 from rayhelm.processes import wait_until
 from rayhelm.rehearsal import load_client
 from rayhelm.rehearsal.load_client import LoadTarget, RequestResult
@@ -134,7 +134,7 @@ def check_gateway_image(kubectl: Kubectl, image: str) -> None:
     _try_image(kubectl, image, ("haproxy", "-v"), how_to_get_gateway_image())
 
 
-def _try_image(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -> None:
+def _try_image(kubectl: Kubectl, image: str, command: Sequence[str], how: Sequence[Fix]) -> None:
     name = "image"
     kubectl.apply_objects(_build_secret(name, {}), _build_pod(name, image, command))
     try:
@@ -142,7 +142,7 @@ def _try_image(kubectl: Kubectl, image: str, command: Sequence[str], how: str) -
         end = wait_until(lambda: _read_end(kubectl, name), what=f"pod {name}", timeout=POD_TIMEOUT, poll=0.5)
         if end == "Failed":
             log = kubectl("logs", name, f"--namespace={NAMESPACE}").strip()
-            raise MissingError(f"the image {image} cannot be used for a rehearsal: {log}", how)
+            raise MissingError(f"the image {image} cannot be used for a rehearsal: {log}", *how)
     finally:
         _delete(kubectl, name)
 
@@ -158,7 +158,7 @@ def _read_end(kubectl: Kubectl, name: str) -> str | None:
     return phase if phase in ("Succeeded", "Failed") else None
 
 
-def _wait_until_started(kubectl: Kubectl, name: str, image: str, how: str) -> None:
+def _wait_until_started(kubectl: Kubectl, name: str, image: str, how: Sequence[Fix]) -> None:
     """Wait until the pod runs. Raises MissingError at once if its image cannot be pulled."""
 
     def has_started() -> bool | None:
@@ -168,7 +168,7 @@ def _wait_until_started(kubectl: Kubectl, name: str, image: str, how: str) -> No
         waiting = [entry["state"].get("waiting", {}) for entry in status.get("containerStatuses", ())]
         if any(entry.get("reason", "") in _PULL_ERRORS for entry in waiting):
             message = waiting[0].get("message", "")
-            raise MissingError(f"the nodes do not have image {image} and cannot pull it: {message}".rstrip(": "), how)
+            raise MissingError(f"the nodes do not have image {image} and cannot pull it: {message}".rstrip(": "), *how)
         return None
 
     try:

@@ -14,13 +14,13 @@ import psutil
 
 from rayhelm.closed import Closed
 from rayhelm.cluster.kubectl import Kubectl, KubectlError
-from rayhelm.errors import RayhelmError
+from rayhelm.errors import Fix, RayhelmError
 from rayhelm.rehearsal.cluster_session import ClusterSession, build_namespace
 from rayhelm.rehearsal.load import NAMESPACE
 from rayhelm.render.releases import Release
 
 __all__ = [
-    "CLEAN_COMMAND",
+    "CLEAN",
     "InstalledRelease",
     "RehearsalRecord",
     "create_record",
@@ -31,7 +31,7 @@ __all__ = [
     "write",
 ]
 
-CLEAN_COMMAND = "rayhelm rehearse --clean    # removes everything that the rehearsal created"
+CLEAN = Fix(command="rayhelm rehearse --clean", why="removes everything that the rehearsal created")
 NAME = "rehearsal"
 _ENTRY = "rehearsal.json"
 _KEY = _ENTRY.replace(".", r"\.")
@@ -113,7 +113,7 @@ def write(kubectl: Kubectl, record: RehearsalRecord) -> None:
         kubectl("create", "--filename=-", text=json.dumps(_build_config_map(record)))
     except KubectlError as error:
         if "AlreadyExists" in error.said:
-            raise RayhelmError(f"another rehearsal has just started on this cluster\n    {CLEAN_COMMAND}") from None
+            raise RayhelmError(f"another rehearsal has just started on this cluster\n    {CLEAN}") from None
         raise
 
 

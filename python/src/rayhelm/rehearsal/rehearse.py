@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rayhelm.charts.helm import find_helm
-from rayhelm.errors import FleetError, Problem, RayhelmError
+from rayhelm.errors import Fix, FleetError, Problem, RayhelmError
 from rayhelm.rehearsal import record
 from rayhelm.rehearsal.change import ChangeStep
 from rayhelm.rehearsal.checks import check_reachable, list_namespaces, refuse_obstacles
@@ -63,7 +63,8 @@ def clean(session: ClusterSession) -> int | None:
         return None
     earlier = record.read(session.kubectl)
     if earlier and earlier.is_running:
-        raise FleetError(Problem(f"{earlier} is running on this cluster", fix="stop it with Ctrl-C, or kill -INT"))
+        fix = Fix.advice("stop it with Ctrl-C, or kill -INT")
+        raise FleetError(Problem(f"{earlier} is running on this cluster", fix=fix))
     return record.remove_all(session, earlier)
 
 
@@ -159,9 +160,7 @@ def _finish(
     if options.keep:
         record.mark_kept(session.kubectl, created)
         if error:
-            raise RayhelmError(
-                f"{str(error) or 'interrupted'}\nthe releases are kept\n    {record.CLEAN_COMMAND}"
-            ) from error
+            raise RayhelmError(f"{str(error) or 'interrupted'}\nthe releases are kept\n    {record.CLEAN}") from error
         return
     try:
         if isinstance(error, KeyboardInterrupt):
@@ -169,11 +168,11 @@ def _finish(
         record.remove_all(session, created)
     except KeyboardInterrupt:
         raise RayhelmError(
-            f"interrupted: what the rehearsal created is still on the cluster\n    {record.CLEAN_COMMAND}"
+            f"interrupted: what the rehearsal created is still on the cluster\n    {record.CLEAN}"
         ) from None
     except RayhelmError as left:
         first = f"{error}\n" if isinstance(error, RayhelmError) else ""
-        raise RayhelmError(f"{first}not everything could be removed: {left}\n    {record.CLEAN_COMMAND}") from error
+        raise RayhelmError(f"{first}not everything could be removed: {left}\n    {record.CLEAN}") from error
 
 
 def _add_keys(targets: Sequence[LoadTarget], session: ClusterSession) -> list[LoadTarget]:

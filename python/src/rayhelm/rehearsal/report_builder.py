@@ -195,4 +195,4 @@ def _list_commands(session: ClusterSession, targets: Sequence[LoadTarget]) -> li
         body = f'{{"model": "{targets[0].model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'
         header = f"-H 'Authorization: Bearer {session.keys[LOAD_CLIENT]}' -H 'Content-Type: application/json'"
         lines.append(f"curl http://localhost:8000/v1/chat/completions {header} -d '{body}'")
-    return [*lines, record.CLEAN_COMMAND]
+    return [*lines, str(record.CLEAN)]
