@@ -215,6 +215,40 @@ def test_tenant_cannot_take_over_the_key_of_another(gateway):
     assert gateway.chat().endpoint == "one"
 
 
+def test_old_keys_are_revoked_when_10000_keys_are_replaced(gateway):
+    """Changes of that many entries of a map take HAProxy 2.8 more than the second that it gives a task."""
+
+    def write(name):
+        every = (f"{hash_key(f'{name}-{number}')} key" for number in range(10_000))
+        gateway.write_keys("acme", f"{hash_key('acme-key')} main", f"{hash_key(name)} key", *every)
+        wait_for_status(gateway, f"{name}-9999", 200)
+
+    write("first")
+    write("second")
+    assert [gateway.chat(key=key).status for key in ("first", "first-0", "first-9999", "acme-key")] == [401] * 3 + [200]
+    assert gateway.is_ready
+    assert "Lua task" not in gateway.output
+    gateway.write_keys("acme", f"{hash_key('acme-key')} main")
+    wait_for_status(gateway, "second", 401)
+
+
+def test_pod_is_not_ready_while_a_key_file_cannot_be_read():
+    timeouts = {"keyRefreshSeconds": 0.1, "keyMaxAgeSeconds": 1}
+    with start_upstreams("one") as (one,), start_gateway(minimal_values(one, {"timeouts": timeouts})) as gateway:
+        keys = gateway.folder / "keys/acme/keys"
+        keys.unlink()
+        keys.mkdir()
+        wait_for(lambda: not gateway.is_ready, "the pod is not ready")
+        status, text = gateway.request_metrics_port("/readyz")
+        assert (status, text.startswith("the API keys were not read for ")) == (503, True)
+        assert gateway.request_metrics_port("/livez") == (200, "ok")
+        assert gateway.chat().status == 200, "the keys stay as they were"
+        gateway.wait_for_output("keys of acme: the file cannot be read")
+        keys.rmdir()
+        gateway.write_keys("acme", f"{hash_key('acme-key')} main")
+        wait_for(lambda: gateway.is_ready, "the pod is ready again")
+
+
 def test_keys_and_hashes_are_neither_logged_nor_forwarded(gateway, one):
     gateway.chat(headers=[("X-Request-Id", "watched")])
     assert gateway.log_entry("watched")["key"] == "main"

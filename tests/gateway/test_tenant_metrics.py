@@ -73,6 +73,12 @@ def test_limits_of_a_pod_are_shown(gateway: GatewayProcess) -> None:
     assert read(gateway, "rayhelm_gateway_limit", tenant="acme", limit="concurrency") > 0
 
 
+def test_number_of_keys_and_time_of_their_last_read_are_shown(gateway: GatewayProcess) -> None:
+    assert read(gateway, "rayhelm_gateway_keys") == 2
+    started = gateway.folder.stat().st_mtime
+    assert read(gateway, "rayhelm_gateway_keys_read_timestamp_seconds") >= int(started) - 1
+
+
 def test_requests_in_flight_end_at_zero(gateway: GatewayProcess) -> None:
     gateway.chat()
     wait_for(lambda: read(gateway, "rayhelm_gateway_requests_in_flight") == 0, "no request in flight")

@@ -2,11 +2,17 @@
 -- A file has one line per key: SHA-256 in hex, a name, and optionally when it expires (RFC 3339). An invalid line is
 -- ignored, so a key with a mistyped expiry is rejected and not valid forever. When a file is deleted, its keys are removed.
 -- A file without a valid line, or one that cannot be read, changes nothing. The content of a line is never logged.
+-- state.map has the number of valid keys and the time of the last complete refresh, for the readiness and the metrics.
 local interval = math.floor(tonumber((...)) * 1000)
 local MAP, STATE = "keys.map", "state.map"
 local ENOENT = 2
+-- HAProxy ends a task that runs for a second without a pause, and other requests wait while it runs. One change of a map
+-- takes 0.2 ms with 40,000 keys (HAProxy 2.8).
+local CHANGES, LINES = 20, 500
 
-local tenants, keys_of, owners, logged = {}, {}, {}, {}
+local tenants, texts, keys_of, owners, logged = {}, {}, {}, {}, {}
+-- When the next key expires; 0: a file has changed.
+local next_change = 0
 for line in io.lines("tenants.map") do
   tenants[#tenants + 1] = line:match("^(%S+)")
 end
@@ -40,9 +46,19 @@ local function parse_time(text)
   return midnight + (h * 60 + min) * 60 + s - offset
 end
 
+-- Returns a function that pauses the task at every `count`th call.
+local function new_pause(count)
+  local calls = 0
+  return function()
+    calls = calls + 1
+    if calls % count == 0 then core.yield() end
+  end
+end
+
 local function parse(text)
-  local keys, bad, count = {}, 0, 0
+  local keys, bad, count, pause = {}, 0, 0, new_pause(LINES)
   for line in text:gmatch("[^\r\n]+") do
+    pause()
     local words = {}
     for word in line:gmatch("%S+") do words[#words + 1] = word end
     if #words > 0 and words[1]:sub(1, 1) ~= "#" then
@@ -60,31 +76,43 @@ local function parse(text)
   return keys, bad, count
 end
 
+-- Returns whether the file was read, or does not exist.
 local function read(tenant)
   local file, _, code = io.open("keys/" .. tenant .. "/keys", "r")
-  if not file then
-    if code == ENOENT then keys_of[tenant] = {} end
-    return log(tenant, code == ENOENT and "the file does not exist" or "the file cannot be read")
+  local text = file and file:read("a")
+  if file then file:close() end
+  if not text and code ~= ENOENT then
+    log(tenant, "the file cannot be read")
+    return false
   end
-  local text = file:read("a")
-  file:close()
-  if not text then return log(tenant, "the file cannot be read") end
-  local keys, bad, count = parse(text)
-  if bad > 0 and count == 0 then return log(tenant, "no line is valid, so the keys stay as they were") end
-  keys_of[tenant] = keys
-  log(tenant, count .. " valid" .. (bad > 0 and ", " .. bad .. " invalid" or ""))
+  if text == texts[tenant] then return true end
+  local keys, bad, count = parse(text or "")
+  texts[tenant] = text
+  if not text then
+    log(tenant, "the file does not exist")
+  elseif bad > 0 and count == 0 then
+    log(tenant, "no line is valid, so the keys stay as they were")
+    return true
+  else
+    log(tenant, count .. " valid" .. (bad > 0 and ", " .. bad .. " invalid" or ""))
+  end
+  keys_of[tenant], next_change = keys, 0
+  return true
 end
 
--- The owner of each hash that is valid now. If two tenants have the same hash, the first one keeps it.
+-- The owner of each hash that is valid now, and their number. If two tenants have the same hash, the first one keeps it.
 local function find_owners(now)
-  local found, shared = {}, {}
+  local found, shared, count, pause = {}, {}, 0, new_pause(LINES)
+  next_change = math.huge
   for _, tenant in ipairs(tenants) do
     for hash, key in pairs(keys_of[tenant] or {}) do
+      pause()
       if not key.expires or now < key.expires then
+        next_change = math.min(next_change, key.expires or math.huge)
         local value = tenant .. "/" .. key.name
         local other = found[hash]
         if not other then
-          found[hash] = value
+          found[hash], count = value, count + 1
         else
           shared[tenant .. " and " .. other:match("^[^/]+")] = true
           if owners[hash] == value then found[hash] = value end
@@ -93,28 +121,49 @@ local function find_owners(now)
     end
   end
   for pair in pairs(shared) do log(pair, "both have the same key; it stays with the first one") end
-  return found
+  return found, count
+end
+
+-- Revokes keys before it adds others. A key that is added is in `owners` at once, so an error in between loses nothing.
+local function apply(now, count)
+  local pause = new_pause(CHANGES)
+  for hash in pairs(owners) do
+    if not now[hash] then
+      core.del_map(MAP, hash)
+      owners[hash] = nil
+      pause()
+    end
+  end
+  for hash, value in pairs(now) do
+    if owners[hash] ~= value then
+      core.set_map(MAP, hash, value)
+      owners[hash] = value
+      pause()
+    end
+  end
+  if count > 0 then core.set_map(STATE, "keys", tostring(count)) end
 end
 
 local function refresh()
+  local is_complete, started = true, os.time()
   for _, tenant in ipairs(tenants) do
-    read(tenant)
+    is_complete = read(tenant) and is_complete
     core.yield()
   end
-  local now = find_owners(os.time())
-  for hash, value in pairs(now) do
-    if owners[hash] ~= value then core.set_map(MAP, hash, value) end
+  if started >= next_change then
+    local now, count = find_owners(started)
+    local expires = next_change
+    next_change = 0
+    apply(now, count)
+    next_change = expires
   end
-  for hash in pairs(owners) do
-    if not now[hash] then core.del_map(MAP, hash) end
-  end
-  owners = now
-  if next(now) then core.set_map(STATE, "keys", "read") end
+  if is_complete then core.set_map(STATE, "refreshed", tostring(started)) end
 end
 
 core.register_task(function()
   while true do
-    refresh()
+    local is_done, message = pcall(refresh)
+    if not is_done then core.log(core.alert, "keys: the refresh failed and is repeated: " .. tostring(message)) end
     core.msleep(interval)
   end
 end)

@@ -20,7 +20,8 @@ local function new_page()
   function page.sample(name, labels, value)
     local pairs_of = {}
     for at = 1, #labels, 2 do pairs_of[#pairs_of + 1] = labels[at] .. '="' .. labels[at + 1] .. '"' end
-    lines[#lines + 1] = name .. "{" .. table.concat(pairs_of, ",") .. "} " .. value
+    local text = #pairs_of > 0 and "{" .. table.concat(pairs_of, ",") .. "}" or ""
+    lines[#lines + 1] = name .. text .. " " .. value
   end
   function page.text() return table.concat(lines, "\n") .. "\n" end
   return page
@@ -32,6 +33,9 @@ local function sorted_keys(entries)
   table.sort(keys)
   return keys
 end
+
+-- keys.lua writes this map.
+local state = Map.new("state.map", Map._str)
 
 local function build_page(converters)
   local page = new_page()
@@ -62,6 +66,11 @@ local function build_page(converters)
     local entry = tenants[limit.tenant]
     page.sample("rayhelm_gateway_requests_in_flight", { "tenant", limit.tenant }, entry and entry.conn_cur or 0)
   end
+
+  page.metric("rayhelm_gateway_keys", "gauge", "API keys that are valid.")
+  page.sample("rayhelm_gateway_keys", {}, state:lookup("keys") or 0)
+  page.metric("rayhelm_gateway_keys_read_timestamp_seconds", "gauge", "When all key files were last read.")
+  page.sample("rayhelm_gateway_keys_read_timestamp_seconds", {}, state:lookup("refreshed") or 0)
 
   page.metric("rayhelm_gateway_limit", "gauge", "Limit of a tenant in this pod.")
   for _, limit in ipairs(limits) do

@@ -6,6 +6,9 @@
 {{- if lt .drain.seconds .timeouts.serverSeconds }}
 {{- include "gateway.refuse" (dict "v" $v "id" "drain-time" "words" (dict "drain" .drain.seconds "server" .timeouts.serverSeconds)) }}
 {{- end }}
+{{- if le (float64 .timeouts.keyMaxAgeSeconds) (float64 .timeouts.keyRefreshSeconds) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "key-age" "words" (dict "age" .timeouts.keyMaxAgeSeconds "refresh" .timeouts.keyRefreshSeconds)) }}
+{{- end }}
 {{- $need := include "gateway.memoryNeeded" . | int64 }}
 {{- if lt (include "gateway.number" .resources.limits.memory | float64) (mulf $need 1048576) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "body-memory" "words" (dict "body" .limits.bodyBytes "connections" .limits.connections "need" (printf "%dMi" $need) "memory" .resources.limits.memory)) }}

@@ -23,6 +23,7 @@ __all__ = [
     "finished_requests",
     "free_gpus",
     "gateway_repeats",
+    "key_age",
     "processed_tokens",
     "ready_gateway_pods",
     "scaled_to_zero",
@@ -155,6 +156,12 @@ def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: 
         for name in ("haproxy_backend_retry_warnings_total", "haproxy_backend_redispatch_warnings_total")
     )
     return f"({again}) / ({blocks.increase('haproxy_backend_http_requests_total', scope, window, by=by)} >= {least})"
+
+
+@query(unit="seconds", idle="value")
+def key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
+    """Time since a pod of the gateway has read all API keys."""
+    return f"time() - {blocks.gauge('rayhelm_gateway_keys_read_timestamp_seconds', scope, by=by)}"
 
 
 @query(unit="state", idle="value")

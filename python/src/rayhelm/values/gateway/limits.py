@@ -44,6 +44,8 @@ class Timeouts(Values):
     (usually 60), or that one reuses closed connections."""
     key_refresh_seconds: Annotated[float, Field(ge=0.1, le=3600)] = 2
     """Between two reads of the mounted key files. The kubelet updates them about a minute after a change."""
+    key_max_age_seconds: Seconds = 60
+    """A pod that has not read all key files for this long is not ready, because it would still accept revoked keys."""
 
 
 class Retries(Values):
