@@ -189,8 +189,8 @@ COMMANDS = {
     "explain gateway.limits": 0,
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
-    "plan", "fit", "render", "diff", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts", "dashboards",
-    "schema", "explain",
+    "plan", "fit", "estimate", "render", "diff", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts",
+    "dashboards", "schema", "explain",
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

@@ -19,6 +19,7 @@ from rayhelm.cli import (
     discover,
     doctor,
     down,
+    estimate,
     fit,
     fleet_commands,
     rehearse,
@@ -147,6 +148,7 @@ def _root(
 
 app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
+app.command("estimate")(estimate.estimate_command)
 app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
 app.command("render")(render.render_command)

@@ -1,0 +1,1 @@
+"""Fit the speed model to the measured rows of `data/performance/measured.csv`."""

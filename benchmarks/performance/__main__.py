@@ -1,0 +1,152 @@
+"""Fit the speed model, check it on rows that were left out, and write coefficients, intervals and errors.
+
+PYTHONPATH=benchmarks python -m performance [--check]
+"""
+
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from math import log
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import yaml
+
+from performance.training import MOST_IN_FLIGHT, fit_rows, list_usable_rows
+from performance.validation import (
+    FIGURES,
+    Residual,
+    build_bands,
+    compute_coverage,
+    find_widening,
+    leave_out,
+    leave_out_row,
+    summarize,
+)
+from rayhelm.planner.speed.coefficients import SpeedCoefficients
+from rayhelm.planner.speed.rows import MeasuredRow, load_rows, shape_of_row
+
+ROOT = Path(__file__).parents[2]
+SPEED = ROOT / "python/src/rayhelm/data/performance/speed.yaml"
+RESULT = Path(__file__).parent / "result.yaml"
+HEADER = "# Written by `make fit-performance`: coefficients of the speed model, its intervals and its errors.\n"
+RESULT_HEADER = "# Written by `make fit-performance`: errors, rows inside the intervals, and widths of these, in %.\n"
+
+
+def main(is_check: bool) -> int:
+    fitted, result = fit()
+    written = {
+        SPEED: HEADER + _dump(fitted.model_dump(mode="json")),
+        RESULT: RESULT_HEADER + _dump(result),
+    }
+    if is_check:
+        stale = [path.name for path, text in written.items() if path.read_text() != text]
+        print("stale: " + ", ".join(stale) if stale else "current")
+        return 1 if stale else 0
+    for path, text in written.items():
+        path.write_text(text)
+    print(_dump(result["errors"]), end="")
+    return 0
+
+
+def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
+    """Return the coefficients with their intervals, and the report."""
+    rows = list_usable_rows()
+    fitted = _round(fit_rows(rows))
+    by_model, by_gpu = leave_out(lambda row: row.model), leave_out(lambda row: row.gpu)
+    by_load = leave_out_row(_is_same_load)
+    by_split = leave_out_row(lambda row, other: row.tp == other.tp)
+    bands = {
+        figure: build_bands(figure, by_model, by_gpu, [*by_load, *by_split], list(_list_repeats(figure, rows)))
+        for figure in FIGURES
+    }
+    errors = {
+        "model_left_out": _report(by_model, lambda row: row.model),
+        "gpu_left_out": _report(by_gpu, lambda row: row.gpu),
+        "load_left_out": _report(by_load, lambda row: row.model),
+        "split_left_out": _report(by_split, lambda row: row.model),
+    }
+    coverage = {
+        figure: {
+            "model_left_out": _cover(figure, by_model, lambda row: row.model),
+            "gpu_left_out": _cover(figure, by_gpu, lambda row: row.gpu),
+        }
+        for figure in FIGURES
+    }
+    total = {figure: errors["model_left_out"]["all"][figure] for figure in FIGURES}
+    sentences = {
+        figure: f"median {total[figure]['median']:.0f} %, mean {total[figure]['mean']:.0f} % over"
+        f" {total[figure]['rows']} measured rows of models that were left out of the fit"
+        for figure in FIGURES
+    }
+    fitted = fitted.model_copy(
+        update={
+            "source": f"fit to {len(rows)} rows of data/performance/measured.csv",
+            "tpot_bands": bands["tpot"],
+            "ttft_bands": bands["ttft"],
+            "throughput_bands": bands["throughput"],
+            "errors": sentences,
+        }
+    )
+    left_out = len(load_rows()) - len(rows)
+    why = (
+        f"{left_out} rows with more than {MOST_IN_FLIGHT} requests in flight: limited by settings that they do not"
+        " record"
+    )
+    return fitted, {"rows": len(rows), "rows_left_out": why, "coverage": coverage, "errors": errors}
+
+
+def _cover(figure: str, residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, float]:
+    widening = find_widening(figure, residuals, group)
+    inside, width = compute_coverage(figure, residuals, group, widening)
+    return {"inside": round(100 * inside, 1), "median_width": round(100 * width, 1), "widening": widening}
+
+
+def _report(residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, Any]:
+    def summarize_all(chosen: Sequence[Residual]) -> dict[str, Any]:
+        return {figure: found for figure in FIGURES if (found := summarize(figure, chosen))}
+
+    dense = [residual for residual in residuals if shape_of_row(residual.row).model.experts is None]
+    classes = {"all": residuals, "dense": dense, "sparse": [each for each in residuals if each not in dense]}
+    by_name = {
+        name: [residual for residual in residuals if group(residual.row) == name]
+        for name in sorted({group(residual.row) for residual in residuals})
+    }
+    return {name: summarize_all(chosen) for name, chosen in (classes | by_name).items()}
+
+
+def _is_same_load(row: MeasuredRow, other: MeasuredRow) -> bool:
+    return row.tp == other.tp and row.load == other.load
+
+
+def _list_repeats(figure: str, rows: Sequence[MeasuredRow]) -> list[float]:
+    """Return the logarithms of measurements of one setting over their median."""
+    groups: dict[object, list[float]] = defaultdict(list)
+    for row in rows:
+        if row.ttft_s is None:
+            continue
+        value = {
+            "tpot": row.tpot_s,
+            "ttft": row.ttft_s,
+            "throughput": 1 / (row.ttft_s + (row.load.output_tokens - 1) * row.tpot_s),
+        }[figure]
+        groups[row.model, row.weights, row.gpu, row.tp, row.has_expert_parallel, row.load].append(value)
+    return [log(value / median(group)) for group in groups.values() if len(group) > 1 for value in group]
+
+
+def _round(fitted: SpeedCoefficients) -> SpeedCoefficients:
+    """Round to four digits, so that the last bits of a processor do not change the file."""
+
+    def short(values: dict[str, float]) -> dict[str, float]:
+        return {name: float(f"{value:.4g}") for name, value in values.items()}
+
+    return fitted.model_copy(update={"tpot": short(fitted.tpot), "ttft": short(fitted.ttft)})
+
+
+def _dump(data: Any) -> str:
+    return yaml.safe_dump(data, sort_keys=False, width=120)
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""Speed of a replica: time to first token, time per output token and throughput, with intervals."""

@@ -1,0 +1,45 @@
+"""Figures of the speed model that are not fitted: `data/performance/assumptions.yaml`, each with its source."""
+
+from functools import cache
+from importlib.resources import files
+
+import yaml
+
+from rayhelm.closed import Closed
+
+__all__ = ["SpeedAssumptions", "load_assumptions"]
+
+
+class SpeedAssumptions(Closed):
+    """Assumed figures."""
+
+    replica_utilization: float
+    """Planned part of a replica's best throughput; the rest is for bursts and uneven lengths."""
+    replica_utilization_source: str
+    pcie_all_reduce_share: dict[int, float]
+    """Part of the PCIe rate that an all-reduce of so many GPUs reaches."""
+    pcie_all_reduce_source: str
+    pcie_call_factor: float
+    """An all-reduce over PCIe starts so many times more slowly than one over NVLink."""
+    hop_s: float
+    """Latency of a transfer between pipeline stages of one host, seconds."""
+    network_latency_s: dict[str, float]
+    """The same between hosts, by kind of network, if nothing was measured."""
+    network_latency_source: str
+    link_use_limit: float
+    """Part of a link's rate above which a pipeline over it is refused."""
+    ttft_growth: float
+    """Exponent of the growth of the time to first token with the requests in flight."""
+    ttft_reference: float
+    """Requests in flight at which its terms count once."""
+    draft_share: float
+    """Time of one draft token of speculative decoding, as part of a decode step."""
+    acceptance_rate: float
+    """Assumed rate of accepted draft tokens."""
+    acceptance_source: str
+
+
+@cache
+def load_assumptions() -> SpeedAssumptions:
+    text = files("rayhelm").joinpath("data/performance/assumptions.yaml").read_text()
+    return SpeedAssumptions.model_validate(yaml.safe_load(text))

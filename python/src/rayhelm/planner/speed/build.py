@@ -1,0 +1,94 @@
+"""Build the shape of a replica from a model, its GPUs and the settings of the engine."""
+
+from collections.abc import Mapping, Sequence
+
+from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.errors import FleetError
+from rayhelm.planner.memory.fit import Fit, fit
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.speed.shape import ReplicaShape, Speculation, StageLink
+from rayhelm.versions import versions
+
+__all__ = ["build_shape", "count_kv_bytes"]
+
+
+def build_shape(
+    model: Checkpoint,
+    gpus: Sequence[GpuKind],
+    tp: int,
+    *,
+    dp: int = 1,
+    has_expert_parallel: bool = False,
+    context: int,
+    engine: Mapping[str, object] | None = None,
+    vllm_version: str | None = None,
+    link: StageLink | None = None,
+    speculation: Speculation | None = None,
+) -> tuple[ReplicaShape, str]:
+    """Return the shape, and why its KV cache is unknown (empty if it is known).
+
+    `gpus`: one per pipeline stage. `context`: tokens of the longest request. `engine`: arguments of vLLM. Raises
+    FleetError for settings that vLLM does not accept.
+    """
+    given = engine or {}
+    dtype = str(given.get("kv_cache_dtype") or "auto")
+    found, why = _fit(model, gpus, tp, context, given, dtype, vllm_version)
+    seqs = _int(given, "max_num_seqs") or (found.max_num_seqs if found else 256)
+    shape = ReplicaShape(
+        model=model,
+        gpus=tuple(gpus),
+        tp=tp,
+        dp=dp,
+        has_expert_parallel=has_expert_parallel and model.experts is not None,
+        kv_bytes_per_token=count_kv_bytes(model, tp, len(gpus), dtype, vllm_version),
+        kv_tokens=found.kv_cache_tokens or None if found and found.fits else None,
+        max_num_seqs=seqs,
+        link=link,
+        speculation=speculation,
+    )
+    return shape, why
+
+
+def count_kv_bytes(model: Checkpoint, tp: int, pp: int, dtype: str, vllm_version: str | None = None) -> float:
+    """Return bytes of one token in the caches of one GPU of each stage; 0 for a model without a cache."""
+    constants, _ = find_engine(vllm_version or versions().vllm)
+    cache = lay_out_kv_cache(model, tp, find_partition(model, pp), dtype, constants)
+    return sum(cache.token_bytes(stage) for stage in range(pp)) if cache else 0.0
+
+
+def _fit(
+    model: Checkpoint,
+    gpus: Sequence[GpuKind],
+    tp: int,
+    context: int,
+    given: Mapping[str, object],
+    dtype: str,
+    vllm_version: str | None,
+) -> tuple[Fit | None, str]:
+    length = _int(given, "max_model_len") or min(context, model.max_context)
+    utilization = given.get("gpu_memory_utilization")
+    try:
+        found = fit(
+            model,
+            gpus,
+            tp,
+            len(gpus),
+            gpu_memory_utilization=float(utilization) if isinstance(utilization, (int, float)) else None,
+            max_model_len=length,
+            max_num_seqs=_int(given, "max_num_seqs"),
+            max_num_batched_tokens=_int(given, "max_num_batched_tokens"),
+            kv_cache_dtype=dtype,
+            enforce_eager=bool(given.get("enforce_eager")),
+            vllm_version=vllm_version,
+        )
+    except FleetError as error:
+        return None, "; ".join(problem.message for problem in error.problems)
+    return found, "" if found.fits else f"by the memory estimate it does not fit: {found.reason}"
+
+
+def _int(given: Mapping[str, object], key: str) -> int | None:
+    value = given.get(key)
+    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

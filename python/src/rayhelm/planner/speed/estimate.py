@@ -1,0 +1,125 @@
+"""Estimate time to first token, time per output token and throughput of one shape, each as a 90 % interval."""
+
+from math import exp
+
+from rayhelm.closed import Closed
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.speed.assumptions import load_assumptions
+from rayhelm.planner.speed.coefficients import Band, load_coefficients
+from rayhelm.planner.speed.model import Speed, compute_speed
+from rayhelm.planner.speed.neighbors import Correction, correct, find_rows
+from rayhelm.planner.speed.rows import load_rows
+from rayhelm.planner.speed.shape import Load, ReplicaShape
+from rayhelm.planner.speed.terms import list_missing_figures
+
+__all__ = ["Interval", "SpeedEstimate", "estimate_speed"]
+
+_GROUPS = {
+    "memory bandwidth": ("dense_weights", "expert_weights_native", "expert_weights_converted", "kv_cache"),
+    "compute": ("decode_compute", "prefill_compute", "expert_compute", "attention", "drafts"),
+    "communication": ("all_reduce_bytes", "all_reduce_calls"),
+    "stage link": ("stage_link",),
+}
+"""Terms of a decode step by what bounds them; the others are overhead of the engine."""
+
+
+class Interval(Closed):
+    """A 90 % interval."""
+
+    low: float
+    mid: float
+    high: float
+
+
+class SpeedEstimate(Closed):
+    """Speed of a replica group under a load."""
+
+    ttft_s: Interval
+    """Time to first token, seconds."""
+    tpot_s: Interval
+    """Time per output token after the first, seconds."""
+    output_tokens_per_second: Interval
+    """Of the whole group."""
+    basis: str
+    """`measured`: this load; `interpolated`: the model on this GPU under other loads; `model`: neither."""
+    sources: tuple[str, ...] = ()
+    """Measured rows behind `measured` and `interpolated`."""
+    bound_by: str
+    """`memory bandwidth`, `compute`, `communication`, `stage link`, `overhead`, `KV cache` or `max_num_seqs`."""
+    running: float
+    """Requests that run at a time; the others wait."""
+    notes: tuple[str, ...] = ()
+
+
+def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto") -> SpeedEstimate:
+    """Estimate the speed. Raises FleetError if figures of a GPU are unknown, or if the link between the pipeline stages
+    is too slow for the load."""
+    if missing := list(dict.fromkeys(figure for gpu in shape.gpus for figure in list_missing_figures(gpu))):
+        raise FleetError(Problem(f"unknown: {', '.join(missing)}"))
+    if not shape.model.causal:
+        raise FleetError(Problem(f"{shape.model.id} generates no tokens"))
+    speed = compute_speed(shape, load)
+    if speed.is_link_overfull:
+        raise FleetError(Problem(_describe_link(shape, speed)))
+    correction = correct(shape, load, find_rows(shape), kv_cache_dtype)
+    return _build_estimate(shape, load, speed, correction)
+
+
+def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: Correction) -> SpeedEstimate:
+    fitted = load_coefficients()
+    name = find_band(shape, speed, correction)
+    tpot, ttft = speed.tpot_s * exp(correction.tpot), speed.ttft_s * exp(correction.ttft)
+    seconds = ttft + max(load.output_tokens - 1, 0) * tpot
+    rate = load.concurrency * load.output_tokens / seconds
+    return SpeedEstimate(
+        ttft_s=_spread(ttft, getattr(fitted.ttft_bands, name)),
+        tpot_s=_spread(tpot, getattr(fitted.tpot_bands, name)),
+        output_tokens_per_second=_spread(rate, getattr(fitted.throughput_bands, name)),
+        basis=correction.basis,
+        sources=correction.references,
+        bound_by=_find_bound(speed),
+        running=round(speed.running, 1),
+    )
+
+
+def find_band(shape: ReplicaShape, speed: Speed, correction: Correction) -> str:
+    """Return the name of the interval that applies."""
+    if correction.basis != "model":
+        return correction.basis
+    if any(gpu.id not in _measured_gpus() for gpu in shape.gpus) or shape.pp > 1:
+        return "other_gpu"
+    if speed.limit:
+        return "queued"
+    return "sparse" if shape.model.experts else "dense"
+
+
+def _measured_gpus() -> set[str]:
+    """Return the GPUs with many measured rows."""
+    counts: dict[str, int] = {}
+    for row in load_rows():
+        counts[row.gpu] = counts.get(row.gpu, 0) + 1
+    return {gpu for gpu, count in counts.items() if count >= 30}
+
+
+def _spread(mid: float, band: Band) -> Interval:
+    return Interval(low=_round(mid * band.low), mid=_round(mid), high=_round(mid * band.high))
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.5g}")
+
+
+def _find_bound(speed: Speed) -> str:
+    if speed.limit:
+        return speed.limit
+    sums = {name: sum(speed.parts.get(term, 0.0) for term in terms) for name, terms in _GROUPS.items()}
+    sums["overhead"] = sum(speed.parts.values()) - sum(sums.values())
+    return max(sums, key=lambda name: sums[name])
+
+
+def _describe_link(shape: ReplicaShape, speed: Speed) -> str:
+    rate = shape.link.gb_per_s if shape.link else 0.0
+    return (
+        f"the activations of this load need {speed.link_use * rate:.3g} GB/s between the pipeline stages, and the link"
+        f" carries {rate:.3g} GB/s. At most {load_assumptions().link_use_limit:.0%} of it can be used"
+    )

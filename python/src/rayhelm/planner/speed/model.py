@@ -1,0 +1,187 @@
+"""The speed model: time per output token and time to first token from the terms, without measured rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.planner.speed.assumptions import load_assumptions
+from rayhelm.planner.speed.coefficients import SpeedCoefficients, load_coefficients
+from rayhelm.planner.speed.links import find_host_link
+from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
+from rayhelm.planner.speed.terms import StageBatch, count_decode_terms, count_prefill_terms
+
+__all__ = [
+    "Speed",
+    "compute_growth",
+    "compute_prefill_s",
+    "compute_speed",
+    "count_running",
+    "list_first_token_terms",
+    "list_step_terms",
+]
+
+_BYTES = 2
+_MOST_PREFILL_SHARE = 0.9
+
+
+@dataclass(frozen=True)
+class Speed:
+    """Speed of a replica group under a load."""
+
+    tpot_s: float
+    ttft_s: float
+    running: float
+    """Requests that run at a time, in all ranks; the others wait."""
+    limit: str
+    """What limits them: `max_num_seqs`, `KV cache`; empty if nothing waits."""
+    parts: dict[str, float] = field(default_factory=dict)
+    """Seconds of a decode step by term."""
+    link_use: float = 0.0
+    """Part of the rate of the link between stages that the load needs."""
+
+    @property
+    def is_link_overfull(self) -> bool:
+        return self.link_use > load_assumptions().link_use_limit
+
+
+def compute_speed(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> Speed:
+    """Compute the speed. The GPUs need known figures (`list_missing_figures`)."""
+    fitted = fitted or load_coefficients()
+    running, limit = count_running(shape, load)
+    step, parts, link_use = _compute_step(shape, load, running, fitted)
+    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
+    tpot = step / per_step
+    alone = _weigh(fitted.ttft, list_first_token_terms(shape, load, tpot, fitted))
+    wait = max(0.0, load.concurrency / shape.dp / running - 1) * load.output_tokens * tpot
+    growth = compute_growth(shape, load, running, tpot, fitted)
+    hops = (shape.pp - 1) * _compute_hop_s(shape, load.input_tokens - load.cached_tokens, link_use)
+    return Speed(
+        tpot_s=tpot,
+        ttft_s=alone * growth + hops + wait,
+        running=running * shape.dp,
+        limit=limit if wait else "",
+        parts=parts,
+        link_use=link_use,
+    )
+
+
+def compute_prefill_s(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> float:
+    """Return the seconds of one forward pass over the input, alone on the replica: tasks without output tokens."""
+    fitted = fitted or load_coefficients()
+    return _weigh(fitted.ttft, list_first_token_terms(shape, load, 0.0, fitted))
+
+
+def count_running(shape: ReplicaShape, load: Load) -> tuple[float, str]:
+    """Return the requests that one rank runs at a time, and what limits them."""
+    wanted = max(1.0, load.concurrency / shape.dp)
+    limits = {"max_num_seqs": float(shape.max_num_seqs)}
+    if shape.kv_tokens:
+        limits["KV cache"] = shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)
+    limit = min(limits, key=lambda name: limits[name])
+    return max(1.0, min(wanted, limits[limit])), limit
+
+
+def _compute_step(
+    shape: ReplicaShape, load: Load, running: float, fitted: SpeedCoefficients
+) -> tuple[float, dict[str, float], float]:
+    """Return the seconds of a decode step over all stages, its parts, and the use of the link between them."""
+    drafts = shape.speculation.tokens if shape.speculation else 0
+    batch = _build_batch(shape, load, running)
+    parts: dict[str, float] = {}
+    slowest = 0.0
+    for gpu in shape.gpus:
+        terms = _list_stage_terms(shape, gpu, batch, fitted)
+        seconds = {name: fitted.tpot[name] * value for name, value in terms.items()}
+        slowest = max(slowest, sum(seconds.values()))
+        for name, value in seconds.items():
+            parts[name] = parts.get(name, 0.0) + value
+    if drafts:
+        parts["drafts"] = sum(parts.values()) * drafts * load_assumptions().draft_share
+    moved = batch.tokens + batch.prefill_tokens
+    use = _compute_link_use(shape, moved, slowest)
+    if shape.pp > 1:
+        parts["stage_link"] = (shape.pp - 1) * _compute_hop_s(shape, moved, use)
+    return sum(parts.values()), parts, use
+
+
+def list_step_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
+    """Return the terms of a decode step on a single stage, before the coefficients."""
+    running, _ = count_running(shape, load)
+    return _list_stage_terms(shape, shape.gpus[0], _build_batch(shape, load, running), fitted)
+
+
+def _build_batch(shape: ReplicaShape, load: Load, running: float) -> StageBatch:
+    """Return what a stage computes in a step. Stages work on different requests at the same time."""
+    drafts = shape.speculation.tokens if shape.speculation else 0
+    per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
+    sequences = max(running / shape.pp, min(running, 1.0))
+    others = max(running - 1, 0.0) / shape.pp * per_step / load.output_tokens
+    full, windowed = _count_pairs(shape, load)
+    return StageBatch(
+        sequences=sequences,
+        context=load.input_tokens + load.output_tokens / 2,
+        tokens=sequences * (drafts + 1),
+        prefill_tokens=others * (load.input_tokens - load.cached_tokens),
+        prefill_pairs=others * full,
+        prefill_window_pairs=others * windowed,
+    )
+
+
+def _list_stage_terms(
+    shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
+) -> dict[str, float]:
+    factor = fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+    return {name: value * factor for name, value in count_decode_terms(shape, gpu, batch, fitted).items()}
+
+
+def _count_pairs(shape: ReplicaShape, load: Load) -> tuple[float, float]:
+    """Return the pairs of tokens of which one prompt computes the attention: in full and in windowed layers."""
+    new, tokens = load.input_tokens - load.cached_tokens, load.input_tokens
+    window = min(tokens, shape.model.attention.sliding_window or tokens)
+    return new * (tokens - new / 2), 0.75 * window * new
+
+
+def list_first_token_terms(shape: ReplicaShape, load: Load, tpot: float, fitted: SpeedCoefficients) -> dict[str, float]:
+    """Return the terms of the time to first token with few requests in flight, before the coefficients."""
+    full, windowed = _count_pairs(shape, load)
+    batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
+    terms = {"step": tpot, "request": 1e-2, "token": load.input_tokens * 1e-6}
+    for gpu in shape.gpus:
+        factor = fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+        for name, value in count_prefill_terms(shape, gpu, batch, fitted).items():
+            terms[name] = terms.get(name, 0.0) + value * factor
+    return terms
+
+
+def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> float:
+    return sum(coefficients[name] * value for name, value in terms.items())
+
+
+def compute_growth(shape: ReplicaShape, load: Load, running: float, tpot: float, fitted: SpeedCoefficients) -> float:
+    """Return by how much other requests lengthen the time to first token: their bursts, and their share of the GPU."""
+    assumed = load_assumptions()
+    terms = list_first_token_terms(shape, load, tpot, fitted)
+    names = ("prefill_compute", "expert_compute_native", "expert_compute_converted", "attention", "all_reduce_bytes")
+    prefill = sum(terms[name] for name in names)
+    busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / (load.output_tokens * tpot))
+    burst = (max(running, 2.0) / assumed.ttft_reference) ** assumed.ttft_growth
+    return float(burst * (1 + busy))
+
+
+def _compute_link_use(shape: ReplicaShape, tokens: float, stage_s: float) -> float:
+    """Return the part of the link's rate that the activations of a step need, if it delayed nothing."""
+    if shape.pp == 1:
+        return 0.0
+    link = _find_link(shape)
+    return tokens * shape.model.hidden * _BYTES / (link.gb_per_s * 1e9) / stage_s
+
+
+def _compute_hop_s(shape: ReplicaShape, tokens: float, use: float) -> float:
+    """Return the seconds of one transfer between stages. Transfers queue if the link is more than half full."""
+    link = _find_link(shape)
+    queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
+    return link.latency_s + tokens * shape.model.hidden * _BYTES / (link.gb_per_s * 1e9) * queue
+
+
+def _find_link(shape: ReplicaShape) -> StageLink:
+    return shape.link or find_host_link(shape.gpus[0])

@@ -1,0 +1,122 @@
+"""Correct the speed model by measured rows of the same model on the same GPU."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import exp, log, log2
+
+from rayhelm.planner.speed.build import count_kv_bytes
+from rayhelm.planner.speed.model import compute_speed
+from rayhelm.planner.speed.rows import MeasuredRow, find_architecture, load_rows, shape_of_row
+from rayhelm.planner.speed.shape import Load, ReplicaShape
+
+__all__ = ["Correction", "correct", "find_rows"]
+
+_WIDTHS = {"tp": 1.0, "concurrency": 1.5, "input": 1.5, "output": 2.0}
+"""Doublings over which a row loses its weight."""
+_PRIOR_WEIGHT = 0.3
+"""Weight of the model itself, as of a row without a deviation."""
+_SAME = 0.03
+"""Loads that differ by less are the same."""
+_MOST = 0.7
+"""A row deviates at most by this logarithm: more is another setting of the engine, which the row does not record."""
+_MOST_REFERENCES = 5
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Logarithm of the factor on each figure of the model, and where it comes from."""
+
+    tpot: float = 0.0
+    ttft: float = 0.0
+    basis: str = "model"
+    """`measured`, `interpolated` or `model`."""
+    references: tuple[str, ...] = ()
+
+
+def find_rows(shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
+    """Return the rows of this model and GPU. A part of a GPU and a pipeline were not measured."""
+    if shape.pp > 1 or shape.share < 1 or shape.speculation:
+        return ()
+    wanted = find_architecture(shape.model)
+    return tuple(
+        row
+        for row in load_rows()
+        if row.gpu == shape.gpus[0].id and row.dp == shape.dp and _architecture(row) == wanted
+    )
+
+
+@cache
+def _architecture(row: MeasuredRow) -> tuple[object, ...]:
+    return row.architecture
+
+
+def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cache_dtype: str = "auto") -> Correction:
+    """Return the correction by the rows that are near the load.
+
+    `kv_cache_dtype`: the one of the query. Rows are compared with the model at this setting, because they do not record
+    theirs.
+    """
+    near = sorted(((_measure_distance(shape, load, row), row) for row in rows), key=lambda pair: pair[0])
+    same = [row for distance, row in near if distance == 0.0]
+    if same:
+        references = tuple(row.reference for row in same[:_MOST_REFERENCES])
+        first = [value for row in same if (value := _deviate(row, kv_cache_dtype)[1]) is not None]
+        tpot = _median([_deviate(row, kv_cache_dtype)[0] for row in same])
+        return Correction(tpot, _median(first) if first else 0.0, "measured", references)
+    weights = [(exp(-(distance**2) / 2), row) for distance, row in near]
+    strong = [row for weight, row in weights if weight > 0.1]
+    if not strong:
+        return Correction()
+    tpot = ttft = tpot_weight = ttft_weight = 0.0
+    for weight, row in weights:
+        step, first_token = _deviate(row, kv_cache_dtype)
+        tpot += weight * _limit(step)
+        tpot_weight += weight
+        if first_token is not None:
+            ttft += weight * _limit(first_token)
+            ttft_weight += weight
+    return Correction(
+        tpot / (tpot_weight + _PRIOR_WEIGHT),
+        ttft / (ttft_weight + _PRIOR_WEIGHT),
+        "interpolated",
+        tuple(row.reference for row in strong[:_MOST_REFERENCES]),
+    )
+
+
+def _measure_distance(shape: ReplicaShape, load: Load, row: MeasuredRow) -> float:
+    pairs = {
+        "tp": (shape.tp, row.tp),
+        "concurrency": (load.concurrency, row.load.concurrency),
+        "input": (load.input_tokens - load.cached_tokens, row.load.input_tokens),
+        "output": (load.output_tokens, row.load.output_tokens),
+    }
+    apart = {name: abs(log2(max(ours, 1e-6) / theirs)) for name, (ours, theirs) in pairs.items()}
+    is_same_split = shape.tp == row.tp and shape.has_expert_parallel == row.has_expert_parallel
+    if is_same_split and all(value < _SAME for value in apart.values()):
+        return 0.0
+    other = 0.5 if shape.has_expert_parallel != row.has_expert_parallel else 0.0
+    squares = sum((value / _WIDTHS[name]) ** 2 for name, value in apart.items())
+    return max(1e-3, float((squares + other**2) ** 0.5))
+
+
+@cache
+def _deviate(row: MeasuredRow, kv_cache_dtype: str) -> tuple[float, float | None]:
+    """Return the logarithm of measured over modeled TPOT and TTFT."""
+    shape = shape_of_row(row)
+    if kv_cache_dtype != row.kv_cache_dtype:
+        ours = count_kv_bytes(shape.model, row.tp, 1, kv_cache_dtype)
+        tokens = shape.kv_tokens * shape.kv_bytes_per_token / ours if shape.kv_tokens and ours else None
+        shape = replace(shape, kv_bytes_per_token=ours, kv_tokens=tokens)
+    modeled = compute_speed(shape, row.load)
+    first = log(row.ttft_s / modeled.ttft_s) if row.ttft_s else None
+    return log(row.tpot_s / modeled.tpot_s), first
+
+
+def _limit(value: float) -> float:
+    return max(-_MOST, min(_MOST, value))
+
+
+def _median(values: list[float]) -> float:
+    ordered, half = sorted(values), len(values) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2

@@ -1,0 +1,112 @@
+"""Measured rows: `data/performance/measured.csv`."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.model import Checkpoint, Quantization
+from rayhelm.planner.speed.build import build_shape
+from rayhelm.planner.speed.shape import Load, ReplicaShape, find_format
+
+__all__ = ["MeasuredRow", "find_architecture", "load_rows", "shape_of_row"]
+
+_QUANTIZATION = {
+    "fp8": Quantization(method="fp8", bits=8, scale_bits=32),
+    "nvfp4": Quantization(method="nvfp4", bits=4, group_size=16, scale_bits=8),
+    "int4": Quantization(method="compressed-tensors", bits=4, group_size=32, only_experts=True, attention=False),
+}
+_SPARE_CONTEXT = 256
+"""Tokens that a benchmark's max_model_len has beside prompt and response."""
+
+
+@dataclass(frozen=True)
+class MeasuredRow:
+    """One measured row. Times in seconds."""
+
+    model: str
+    weights: str
+    kv_cache_dtype: str
+    gpu: str
+    tp: int
+    dp: int
+    has_expert_parallel: bool
+    load: Load
+    ttft_s: float | None
+    tpot_s: float
+    vllm: str
+    source: str
+    row: str
+
+    @property
+    def reference(self) -> str:
+        return f"{self.source}: {self.row}"
+
+    @property
+    def architecture(self) -> tuple[object, ...]:
+        return find_architecture(_find_model(self.model, self.weights))
+
+
+@cache
+def load_rows() -> tuple[MeasuredRow, ...]:
+    return tuple(_read_rows())
+
+
+def _read_rows() -> Iterator[MeasuredRow]:
+    text = files("rayhelm").joinpath("data/performance/measured.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(line for line in text.splitlines() if not line.startswith("#")):
+        yield MeasuredRow(
+            model=row["model"],
+            weights=row["weights"],
+            kv_cache_dtype=row["kv_cache_dtype"],
+            gpu=row["gpu"],
+            tp=int(row["tp"]),
+            dp=int(row["dp"]),
+            has_expert_parallel=row["ep"] == "true",
+            load=Load(float(row["input_tokens"]), float(row["output_tokens"]), float(row["concurrency"])),
+            ttft_s=float(row["ttft_ms"]) / 1e3 if row["ttft_ms"] else None,
+            tpot_s=float(row["tpot_ms"]) / 1e3,
+            vllm=row["vllm"],
+            source=row["source"],
+            row=row["row"],
+        )
+
+
+@cache
+def shape_of_row(row: MeasuredRow) -> ReplicaShape:
+    """Return the shape that was measured."""
+    gpu = load_catalog().gpu(row.gpu)
+    context = int(row.load.input_tokens + row.load.output_tokens) + _SPARE_CONTEXT
+    shape, _ = build_shape(
+        _find_model(row.model, row.weights),
+        [gpu],
+        row.tp,
+        dp=row.dp,
+        has_expert_parallel=row.has_expert_parallel,
+        context=context,
+        engine={"kv_cache_dtype": row.kv_cache_dtype},
+    )
+    return shape
+
+
+@cache
+def _find_model(name: str, weights: str) -> Checkpoint:
+    model = load_catalog().model(name)
+    if weights == "mxfp4":
+        return model
+    return model.model_copy(update={"quantization": _QUANTIZATION.get(weights)})
+
+
+def find_architecture(model: Checkpoint) -> tuple[object, ...]:
+    """Return what two checkpoints of the same speed have in common."""
+    attention, experts = model.attention, model.experts
+    return (
+        model.layers,
+        model.hidden,
+        model.intermediate,
+        (attention.heads, attention.kv_heads, attention.head_dim),
+        (experts.count, experts.active, experts.intermediate) if experts else None,
+        find_format(model.quantization),
+    )

@@ -1,0 +1,123 @@
+"""What a speed estimate depends on: the split of a model over GPUs, and the load."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint, Quantization
+from rayhelm.catalog.tensors import count_weights
+
+__all__ = ["Load", "ModelWork", "ReplicaShape", "Speculation", "StageLink", "count_work", "find_format"]
+
+_FOUR_BIT_FLOAT = ("nvfp4", "modelopt_fp4", "mxfp4", "fp4")
+
+
+@dataclass(frozen=True)
+class StageLink:
+    """The link between two pipeline stages."""
+
+    gb_per_s: float
+    latency_s: float
+
+
+@dataclass(frozen=True)
+class Speculation:
+    """Speculative decoding."""
+
+    tokens: int
+    """Draft tokens per step."""
+    acceptance_rate: float
+    """Probability, 0 to 1, that a draft token is accepted."""
+
+    @property
+    def tokens_per_step(self) -> float:
+        """Expected output tokens of a step: accepted ones up to the first rejected one, and one of the model."""
+        rate = min(self.acceptance_rate, 0.999)
+        return (1 - rate ** (self.tokens + 1)) / (1 - rate)
+
+
+@dataclass(frozen=True)
+class ReplicaShape:
+    """A model and its split. One group of `dp` ranks, each with `tp` GPUs in every pipeline stage."""
+
+    model: Checkpoint
+    gpus: tuple[GpuKind, ...]
+    """One per pipeline stage."""
+    tp: int = 1
+    dp: int = 1
+    has_expert_parallel: bool = False
+    kv_bytes_per_token: float = 0.0
+    """Of all stages, on one GPU of each."""
+    kv_tokens: float | None = None
+    """Tokens in the cache of one rank; None if unknown."""
+    max_num_seqs: int = 1024
+    link: StageLink | None = None
+    share: float = 1.0
+    """Fraction of each GPU."""
+    speculation: Speculation | None = None
+
+    @property
+    def pp(self) -> int:
+        return len(self.gpus)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Requests of one length, with a constant number in flight."""
+
+    input_tokens: float
+    output_tokens: float
+    concurrency: float
+    """Requests in flight in the whole group of ranks."""
+    cached_tokens: float = 0.0
+    """Prompt tokens that are in the prefix cache."""
+
+
+@dataclass(frozen=True)
+class ModelWork:
+    """Bytes and parameters of a model, by what a step does with them."""
+
+    dense_bytes: float
+    """Read by every step: all weights but the input embedding and the routed experts."""
+    dense_parameters: float
+    expert_bytes: float
+    """All routed experts of all layers."""
+    expert_parameters: float
+    """Routed experts that one token passes through."""
+    expert_layers: int
+    dense_format: str
+    """Format of the weights: `bf16`, `fp8`, `fp4`, `int4`."""
+    expert_format: str
+
+
+@lru_cache(maxsize=4096)
+def count_work(model: Checkpoint) -> ModelWork:
+    weights = count_weights(model)
+    dense_bytes = dense_parameters = expert_bytes = expert_parameters = 0.0
+    for tensor in (*(tensor for layer in weights.layers for tensor in layer), *weights.final):
+        if tensor.name in ("experts.gate_up", "experts.down"):
+            expert_bytes += tensor.bytes
+            expert_parameters += tensor.parameters
+        else:
+            dense_bytes += tensor.bytes
+            dense_parameters += tensor.parameters or tensor.bytes / 2
+    experts, quantization = model.experts, model.quantization
+    found = find_format(quantization)
+    return ModelWork(
+        dense_bytes=dense_bytes,
+        dense_parameters=dense_parameters,
+        expert_bytes=expert_bytes,
+        expert_parameters=expert_parameters * experts.active / experts.count if experts else 0.0,
+        expert_layers=model.layers - experts.dense_layers if experts else 0,
+        dense_format="bf16" if quantization and quantization.only_experts else found,
+        expert_format=found,
+    )
+
+
+def find_format(quantization: Quantization | None) -> str:
+    """Return the format of quantized weights, for their efficiency."""
+    if quantization is None or quantization.bits > 8:
+        return "bf16"
+    if quantization.bits > 4:
+        return "fp8"
+    return "fp4" if quantization.method in _FOUR_BIT_FLOAT else "int4"

@@ -1,0 +1,197 @@
+"""`rayhelm estimate`, and the model of speed behind it."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rayhelm.catalog import load_catalog
+from rayhelm.errors import FleetError
+from rayhelm.planner.speed.build import build_shape
+from rayhelm.planner.speed.coefficients import load_coefficients
+from rayhelm.planner.speed.estimate import SpeedEstimate, estimate_speed
+from rayhelm.planner.speed.model import compute_speed
+from rayhelm.planner.speed.query import SpeedQuery, answer_lines, answer_query
+from rayhelm.planner.speed.rows import load_rows
+from rayhelm.planner.speed.shape import Load, ReplicaShape, Speculation, StageLink
+from unit.command import Answer, run
+
+Rayhelm = Callable[..., Answer]
+LLAMA_405B = "meta-llama/Llama-3.1-405B-Instruct-FP8"
+MEASURED = {
+    "model": "Qwen/Qwen3-32B",
+    "gpu": "H100-SXM-80GB",
+    "tensor_parallel_size": 2,
+    "input_tokens": 1024,
+    "output_tokens": 512,
+    "concurrency": 64,
+}
+
+
+@pytest.fixture
+def rayhelm(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Rayhelm:
+    return lambda *arguments: run(capsys, monkeypatch, *arguments)
+
+
+def ask(**keys: Any) -> SpeedEstimate:
+    return answer_query(SpeedQuery.model_validate(MEASURED | keys))
+
+
+def shape_of(model: str, gpu: str, tp: int, pp: int = 1, **keys: Any) -> ReplicaShape:
+    found = load_catalog().gpu(gpu)
+    shape, _ = build_shape(load_catalog().model(model), [found] * pp, tp, context=4096, **keys)
+    return shape
+
+
+def test_estimate_of_a_measured_load_is_the_measurement() -> None:
+    answer = ask()
+    assert answer.basis == "measured"
+    assert answer.tpot_s.mid == pytest.approx(0.028507, rel=0.01)
+    assert answer.ttft_s.mid == pytest.approx(0.38594, rel=0.01)
+    assert "1024x512_c64_tp2" in answer.sources[0]
+
+
+def test_estimate_between_measured_loads_is_interpolated() -> None:
+    answer = ask(concurrency=48)
+    assert answer.basis == "interpolated"
+    assert ask(concurrency=32).tpot_s.mid < answer.tpot_s.mid < ask().tpot_s.mid
+
+
+def test_estimate_of_an_unmeasured_model_has_wider_intervals() -> None:
+    answer = ask(model="Qwen/Qwen3-14B")
+    assert (answer.basis, answer.sources) == ("model", ())
+    assert answer.tpot_s.high / answer.tpot_s.low > ask().tpot_s.high / ask().tpot_s.low
+
+
+def test_tokens_per_second_follow_from_the_times() -> None:
+    answer = ask(model="Qwen/Qwen3-14B")
+    seconds = answer.ttft_s.mid + 511 * answer.tpot_s.mid
+    assert answer.output_tokens_per_second.mid == pytest.approx(64 * 512 / seconds, rel=0.01)
+
+
+def test_slow_network_lengthens_the_time_per_token_of_a_pipeline() -> None:
+    keys = {"model": LLAMA_405B, "tensor_parallel_size": 8, "pipeline_parallel_size": 2, "concurrency": 16}
+    fast, slow = ask(network="rdma-400g", **keys), ask(network="ethernet-1g", **keys)
+    assert slow.tpot_s.mid > 1.1 * fast.tpot_s.mid
+    assert slow.ttft_s.mid > 1.1 * fast.ttft_s.mid
+
+
+def test_latency_of_the_network_lengthens_the_time_per_token() -> None:
+    shape = replace(shape_of(LLAMA_405B, "H100", 8, 2), link=StageLink(10.0, 10e-6))
+    far = replace(shape, link=StageLink(10.0, 20e-3))
+    load = Load(1024, 512, 8)
+    assert compute_speed(far, load).tpot_s - compute_speed(shape, load).tpot_s == pytest.approx(0.02, abs=1e-3)
+
+
+def test_overfull_link_is_refused_with_its_rate() -> None:
+    shape = replace(shape_of("Qwen/Qwen3-8B", "H100", 1, 2), link=StageLink(0.02, 1e-4))
+    with pytest.raises(FleetError, match=r"the link carries 0\.02 GB/s"):
+        estimate_speed(shape, Load(2000, 100, 64))
+
+
+def test_requests_beyond_the_kv_cache_wait() -> None:
+    answer = ask(input_tokens=4096, output_tokens=1024, concurrency=400)
+    assert answer.bound_by == "KV cache"
+    assert answer.running < 400
+    assert answer.ttft_s.mid > 10
+
+
+def test_speculative_decoding_multiplies_tokens_by_accepted_drafts() -> None:
+    assert Speculation(3, 0.0).tokens_per_step == 1
+    assert Speculation(3, 0.5).tokens_per_step == pytest.approx(1.875)
+    config = {"num_speculative_tokens": 3, "acceptance_rate": 0.7}
+    assert ask(engine={"speculative_config": config}, concurrency=4).tpot_s.mid < 0.6 * ask(concurrency=4).tpot_s.mid
+
+
+def test_all_reduce_over_pcie_costs_more_than_over_nvlink() -> None:
+    load = Load(1024, 512, 32)
+    parts = {gpu: compute_speed(shape_of("Qwen/Qwen3-32B", gpu, 4), load).parts for gpu in ("H100", "L40S")}
+    assert parts["L40S"]["all_reduce_bytes"] > 20 * parts["H100"]["all_reduce_bytes"]
+
+
+def test_expert_parallel_ranks_exchange_their_tokens() -> None:
+    shape, load = shape_of("Qwen/Qwen3-30B-A3B", "H100", 1), Load(1024, 512, 32)
+    ranks = replace(shape, dp=4, has_expert_parallel=True)
+    assert compute_speed(shape, load).parts["all_reduce_bytes"] == 0
+    assert compute_speed(ranks, load).parts["all_reduce_bytes"] > 0
+
+
+def test_more_requests_never_shorten_the_time_per_token() -> None:
+    for model in ("Qwen/Qwen3-14B", "Qwen/Qwen3-30B-A3B", "deepseek-ai/DeepSeek-V3"):
+        shape = shape_of(model, "H200", 8)
+        times = [compute_speed(shape, Load(1000, 300, count)).tpot_s for count in (1, 2, 8, 64, 256)]
+        assert times == sorted(times)
+
+
+def test_efficiencies_stay_below_one() -> None:
+    fitted = load_coefficients()
+    for form in ("bf16", "fp8", "fp4", "int4"):
+        assert fitted.memory_efficiency[form] / fitted.tpot["dense_weights"] < 1
+        assert fitted.compute_efficiency[form] / fitted.tpot["prefill_compute"] <= 0.7
+    assert fitted.memory_efficiency["bf16_experts"] / fitted.tpot["expert_weights_native"] < 1
+    assert 1 / fitted.tpot["kv_cache"] < 1
+
+
+def test_batch_answers_each_line_in_order(rayhelm: Rayhelm, tmp_path: Path) -> None:
+    lines = [json.dumps(MEASURED), "not JSON", json.dumps(MEASURED | {"gpu": "H9"}), json.dumps(MEASURED | {"tp": 2})]
+    path = tmp_path / "queries.jsonl"
+    path.write_text("\n".join(lines))
+    answer = rayhelm("estimate", "--batch", str(path), "--format", "json")
+    assert answer.code == 0
+    first, *wrong = map(json.loads, answer.out.splitlines())
+    assert first["tpot_s"].keys() == {"low", "mid", "high"}
+    assert first.keys() >= {"ttft_s", "output_tokens_per_second", "basis", "bound_by"}
+    assert ["error" in line for line in wrong] == [True, True, True]
+    assert "tp: Extra inputs are not permitted" in wrong[2]["error"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"concurrency": -1}, "concurrency"),
+        ({"input_tokens": 10**12}, "input_tokens"),
+        ({"model": None}, "give either `model` or `config`"),
+        ({"engine": {"speculative_config": {"num_speculative_tokens": 0}}}, "between 1 and 64"),
+        ({"engine": {"speculative_config": {"num_speculative_tokens": 1, "acceptance_rate": 7}}}, "between 0 and 1"),
+        ({"network": "internet", "pipeline_parallel_size": 2}, "rate of network internet is unknown"),
+        ({"model": "BAAI/bge-m3"}, "generates no tokens"),
+    ],
+)
+def test_wrong_query_is_answered_with_its_error(wrong: dict[str, Any], message: str) -> None:
+    (line,) = answer_lines([json.dumps(MEASURED | wrong)])
+    assert message in json.loads(line)["error"]
+
+
+def test_estimate_prints_intervals_and_the_basis(rayhelm: Rayhelm) -> None:
+    options = ("--gpu", "L40S", "--concurrency", "8", "--engine", "max_num_seqs=64")
+    answer = rayhelm("estimate", "--model", "Qwen/Qwen3-8B", *options)
+    assert answer.code == 0
+    assert "time per output token" in answer.out
+    assert "basis: model" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--model", "Qwen/Qwen3-8B"], "--gpu is missing"),
+        (["--model", "Qwen/Qwen3-8B", "--gpu", "L4-24G"], "L4-24GB"),
+        (["--model", "Qwen/Qwen3-8B", "--gpu", "L4-24GB", "--engine", "eager"], "KEY=VALUE"),
+        (["--batch", "missing.jsonl"], "missing.jsonl"),
+    ],
+)
+def test_wrong_option_of_estimate_ends_with_2(rayhelm: Rayhelm, options: list[str], message: str) -> None:
+    answer = rayhelm("estimate", *options)
+    assert answer.code == 2
+    assert message in answer.out + answer.err
+
+
+def test_rows_that_the_fit_uses_have_known_models_and_gpus() -> None:
+    rows = load_rows()
+    assert len(rows) > 400
+    for row in rows:
+        load_catalog().model(row.model)
+        load_catalog().gpu(row.gpu)
+        assert row.source in ("aiconfigurator", "llmservingsim", "dstack")
