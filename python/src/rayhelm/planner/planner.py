@@ -21,6 +21,7 @@ from rayhelm.planner.placement.allocate import allocate
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, list_candidates
 from rayhelm.planner.placement.choose import Choice, choose
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
+from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
@@ -62,6 +63,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         gateways=plan_gateways(plans, loaded.fleet),
         pools={name: _use(inventory) for name, inventory in inventories.items()},
         warnings=(
+            *warn_measurements(loaded, inventories.values()),
             *warn_idle_shares(inventories.values()),
             *warn_missing_images(plans, loaded),
             *warn_gated_models(model_specs, plans, loaded),

@@ -26,6 +26,9 @@ class Fleet(Record):
     """Kubernetes clusters; default: one with the name `main`."""
     networks: dict[Name, Network] = {}
     """Networks that the catalog does not have, or that you measured."""
+    measurements: str | None = Field(default=None, min_length=1, max_length=1024, examples=["measurements.yaml"])
+    """File that `rayhelm probe` wrote, relative to this one. The plan uses measured networks in place of `network` of
+    their pools."""
     pools: dict[Name, Pool] = Field(min_length=1, examples=[{"gpu": {"gpu": "L4-24GB", "nodes": 1}}])
     """Pools of hosts with GPUs."""
     models: dict[Name, ModelSpec] = Field(

@@ -1,6 +1,6 @@
 """From a file to a checked Fleet; every problem with file, line, cause and fix, all of them at once."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from rayhelm.errors import FleetError
 from rayhelm.spec.checks import check
 from rayhelm.spec.document import Document, read_document
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.measurements import FleetMeasurements, load_measurements
 from rayhelm.spec.translate import translate_errors
 
 __all__ = ["LoadedFleet", "load_fleet"]
@@ -21,11 +22,15 @@ class LoadedFleet:
 
     fleet: Fleet
     document: Document
+    measured: FleetMeasurements | None = None
+    """Measurements of the file that the key `measurements` names."""
 
 
 def load_fleet(path: Path) -> LoadedFleet:
-    """Read and check the fleet file at `path`. Raises FleetError."""
-    return parse_fleet(read_document(path))
+    """Read and check the fleet file at `path`, and its measurements. Raises FleetError."""
+    loaded = parse_fleet(read_document(path))
+    name = loaded.fleet.measurements
+    return replace(loaded, measured=load_measurements(path.parent / name)) if name else loaded
 
 
 def parse_fleet(document: Document) -> LoadedFleet:

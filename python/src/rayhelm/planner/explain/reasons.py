@@ -6,6 +6,7 @@ from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.performance import load_roofline
+from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
 from rayhelm.spec.models import Replicas
@@ -20,6 +21,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
         _explain_pool(choice),
+        *_explain_network(choice),
         *_explain_sharing(chosen),
         *_explain_memory(chosen),
         _explain_tensor(chosen),
@@ -63,6 +65,28 @@ def _explain_pool(choice: Choice) -> Reason:
     if other and other.price_per_hour is not None:
         numbers["next_usd_per_hour"] = round(other.price_per_hour, 4)
     return Reason(decision="pool", chosen=pool.name, because=because, numbers=numbers)
+
+
+def _explain_network(choice: Choice) -> Iterator[Reason]:
+    """Yield what was measured of the network of the pool, and of the pool of the second choice."""
+    mine = choice.candidate.split.inventory.network
+    if mine.basis:
+        unused = (
+            "; this replica runs on one host and sends nothing over it" if choice.candidate.split.nodes == 1 else ""
+        )
+        yield _describe_network("network", mine, f"{mine.basis}{unused}")
+    other = choice.runner_up.split if choice.runner_up else None
+    if other and other.nodes > 1 and other.inventory.network.basis and other.inventory.network != mine:
+        network = other.inventory.network
+        because = f"pool `{other.inventory.name}`, where the second choice would run: {network.basis}"
+        yield _describe_network("network_of_second_choice", network, because)
+
+
+def _describe_network(decision: str, network: PoolNetwork, because: str) -> Reason:
+    numbers: dict[str, float | int | str] = {"gb_per_s": round(network.gb_per_s or 0.0, 4)}
+    if network.latency_s:
+        numbers["latency_us"] = round(network.latency_s * 1e6, 1)
+    return Reason(decision=decision, chosen=str(network), because=because, numbers=numbers)
 
 
 def _explain_sharing(chosen: Candidate) -> Iterator[Reason]:

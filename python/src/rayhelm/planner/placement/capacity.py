@@ -115,7 +115,14 @@ class _Speed:
         """Return seconds per output token with `concurrency` requests in flight; None if figures of the GPU are
         unknown."""
         step = estimate_decode_step_s(
-            self.model, self.split.gpus, self.split.tp, concurrency, self.context, self.kv_bytes, self.reuse
+            self.model,
+            self.split.gpus,
+            self.split.tp,
+            concurrency,
+            self.context,
+            self.kv_bytes,
+            self.reuse,
+            self._estimate_hop_s(concurrency),
         )
         return None if step is None else step / self.share
 
@@ -125,9 +132,21 @@ class _Speed:
 
     def ttft(self, concurrency: float) -> float:
         """Return seconds to the first token with `concurrency` requests in flight."""
-        link = self.split.inventory.network.gb_per_s if self.split.nodes > 1 else find_link_gb_per_s(self.split.gpu, 2)
-        computed = estimate_prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link) or 0.0
+        network = self.split.inventory.network
+        has_network = self.split.nodes > 1
+        link = network.gb_per_s if has_network else find_link_gb_per_s(self.split.gpu, 2)
+        latency = network.latency_s if has_network else None
+        computed = estimate_prefill_s(self.model, self.split.gpus, self.split.tp, self.new, link, latency) or 0.0
         return estimate_first_token_s(computed / self.share, self.seconds(concurrency), concurrency)
+
+    def _estimate_hop_s(self, concurrency: float) -> float | None:
+        """Return seconds that the activations of one step need to the next host; None on a network that was not
+        measured."""
+        network = self.split.inventory.network
+        if self.split.nodes == 1 or network.latency_s is None or not network.gb_per_s:
+            return None
+        sent = concurrency / self.split.pp * self.model.hidden * 2
+        return network.latency_s + sent / (network.gb_per_s * 1e9)
 
 
 def _find_most_within(speed: _Speed, tpot_s: float, most: int) -> int:

@@ -1,33 +1,18 @@
 """Hosts and GPUs of each pool, and which of them are free."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.placement.cost import find_gpu_price
 from rayhelm.planner.placement.gpu_partitioning import GpuPartitioning, partition_gpus
+from rayhelm.planner.placement.measured import find_measurement, measure_gpu
+from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 
-__all__ = ["HostInventory", "PoolInventory", "PoolNetwork", "build_inventories"]
-
-
-@dataclass(frozen=True)
-class PoolNetwork:
-    """The network between the hosts of a pool."""
-
-    name: str
-    gb_per_s: float | None
-    """Transfer rate, GB/s (10^9); None if unknown."""
-    rdma: bool
-    spans_hosts: bool
-    """Whether one replica can be split over hosts."""
-    measured: bool = False
-
-    def __str__(self) -> str:
-        speed = f"{self.gb_per_s:.2g} GB/s" if self.gb_per_s else "unknown speed"
-        return f"{self.name} ({speed}{', RDMA' if self.rdma else ''}{', measured' if self.measured else ''})"
+__all__ = ["HostInventory", "PoolInventory", "build_inventories"]
 
 
 @dataclass
@@ -152,7 +137,12 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
     prices = {find_gpu_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "the hosts have different prices")
     network = _find_network(pool.network, (*path, "network"), loaded, catalog)
-    return PoolInventory(name, pool, hosts, network, price, source, partitioning)
+    inventory = PoolInventory(name, pool, hosts, network, price, source, partitioning)
+    if measurement := find_measurement(name, inventory.gpu_name, loaded):
+        inventory.network = measure_network(network, measurement)
+        if pool.gpu and not partitioning:
+            inventory.hosts = [replace(host, gpu=measure_gpu(host.gpu, measurement)) for host in hosts]
+    return inventory
 
 
 def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> GpuKind:
@@ -168,7 +158,8 @@ def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catal
 
 def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> PoolNetwork:
     if own := loaded.fleet.networks.get(name):
-        return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, spans_hosts=True, measured=own.measured)
+        latency = own.latency if own.measured else None
+        return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, True, own.measured, latency)
     try:
         known = catalog.network(name)
     except FleetError as error:

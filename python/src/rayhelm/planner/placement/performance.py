@@ -122,11 +122,13 @@ def estimate_decode_step_s(
     context: float,
     kv_bytes_per_token: float,
     reuse: float,
+    hop_s: float | None = None,
 ) -> float | None:
     """Return seconds of one decode step over all stages.
 
     `gpus`: one per pipeline stage. `context`: mean tokens in cache per sequence. `kv_bytes_per_token`: on one GPU that
     holds all layers. `reuse`: prompt tokens computed per output token (ISL/OSL), which continuous batching mixes in.
+    `hop_s`: seconds from one stage to the next; None if it was not measured.
     """
     if any(list_missing_figures(gpu) for gpu in gpus):
         return None
@@ -141,14 +143,19 @@ def estimate_decode_step_s(
         total += fitted.compute * 2 * job.active_parameters / stages * concurrency * (1 + reuse) / (tp * flops)
         total += _estimate_all_reduce_s(model, gpu, tp, concurrency) / stages
     total += fitted.layer_s * model.layers + fitted.sequence_s * concurrency
-    return total + (stages - 1) * fitted.point_to_point_s
+    return total + (stages - 1) * (fitted.point_to_point_s if hop_s is None else hop_s)
 
 
 def estimate_prefill_s(
-    model: Checkpoint, gpus: tuple[GpuKind, ...], tp: int, tokens: float, link_gb_per_s: float | None
+    model: Checkpoint,
+    gpus: tuple[GpuKind, ...],
+    tp: int,
+    tokens: float,
+    link_gb_per_s: float | None,
+    latency_s: float | None = None,
 ) -> float | None:
     """Return seconds to compute a prompt of `tokens`, alone on the replica. `link_gb_per_s`: between pipeline
-    stages."""
+    stages; `latency_s`: of that link, None if it was not measured."""
     if any(list_missing_figures(gpu) for gpu in gpus):
         return None
     fitted, stages, job = load_roofline(), len(gpus), count_work(model)
@@ -160,7 +167,8 @@ def estimate_prefill_s(
         total += attention / stages / (flops * fitted.attention_efficiency)
         total += _estimate_all_reduce_s(model, gpu, tp, tokens) / stages
     if stages > 1 and link_gb_per_s:
-        total += (stages - 1) * (fitted.point_to_point_s + tokens * model.hidden * 2 / (link_gb_per_s * 1e9))
+        latency = fitted.point_to_point_s if latency_s is None else latency_s
+        total += (stages - 1) * (latency + tokens * model.hidden * 2 / (link_gb_per_s * 1e9))
     return total + fitted.layer_s * model.layers
 
 
