@@ -60,7 +60,7 @@ def test_fleet_is_refused_when_its_measurements_do_not_exist(tmp_path: Path) -> 
         (ONE.replace("1.1", "fast"), "a valid number, unable to parse string as a number (`fast`)"),
         (ONE.replace("gloo", "mpi"), "pools.gpu.pairs[0].backend: input should be 'nccl' or 'gloo' (`mpi`)"),
         (ONE.replace("    gpu: L4-24GB\n", ""), "pools.gpu.gpu: field required"),
-        (ONE.replace("spread", "spred"), "pools.gpu.pairs[0].spred: extra inputs are not permitted"),
+        (ONE.replace("spread", "range"), "pools.gpu.pairs[0].range: extra inputs are not permitted"),
         (ONE.replace("[a, b]", "[a]"), "pools.gpu.pairs[0].nodes"),
         (ONE.replace("2026-11-01T12:00:00Z", "yesterday"), "pools.gpu.measured_at"),
         ("- a\n", "not complete measurements: not a mapping"),

@@ -22,6 +22,7 @@ from rayhelm.cli import (
     estimate,
     fit,
     fleet_commands,
+    probe,
     rehearse,
     render,
     rules,
@@ -151,6 +152,7 @@ app.command("fit")(fit.fit_command)
 app.command("estimate")(estimate.estimate_command)
 app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
+app.command("probe")(probe.probe_command)
 app.command("render")(render.render_command)
 app.command("diff")(diff.diff_command)
 app.command("lint")(fleet_commands.lint_command)

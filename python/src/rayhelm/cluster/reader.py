@@ -13,7 +13,17 @@ from urllib.parse import urlencode
 from rayhelm.cluster.kinds import Kind
 from rayhelm.errors import MissingError, RayhelmError
 
-__all__ = ["AbsentError", "ClusterReader", "ForbiddenError", "Object", "ReadError", "Transport", "connect"]
+__all__ = [
+    "AbsentError",
+    "ClusterReader",
+    "ForbiddenError",
+    "Object",
+    "ReadError",
+    "Transport",
+    "connect",
+    "connect_transport",
+    "raise_for_status",
+]
 
 Object = dict[str, Any]
 _PAGE = 500
@@ -70,22 +80,36 @@ class ClusterReader:
     def get_path(self, path: str) -> Object:
         """Return what the API server has at a path. Raises ForbiddenError, AbsentError and ReadError."""
         status, answer = self._transport.get(path)
-        if status == 200 and isinstance(answer, dict):
-            return answer
-        reason = str(answer.get("message", "")) if isinstance(answer, dict) else ""
-        if status == 401:
-            raise MissingError(
-                f"cluster {self.name} does not accept the credentials of the kubeconfig",
-                "kubectl auth whoami    # log in as your provider describes, then run the command again",
-            )
-        kinds: Mapping[int, type[ReadError]] = {403: ForbiddenError, 404: AbsentError}
-        raise kinds.get(status, ReadError)(f"GET {path}: {status} {reason}".strip())
+        raise_for_status("GET", path, status, answer, self.name)
+        return dict(answer)
+
+
+def raise_for_status(method: str, path: str, status: int, answer: Any, cluster: str) -> None:
+    """Raise MissingError, ForbiddenError, AbsentError or ReadError, unless the request succeeded with an object."""
+    if status in (200, 201, 202) and isinstance(answer, dict):
+        return
+    reason = str(answer.get("message", "")) if isinstance(answer, dict) else ""
+    if status == 401:
+        raise MissingError(
+            f"cluster {cluster} does not accept the credentials of the kubeconfig",
+            "kubectl auth whoami    # log in as your provider describes, then run the command again",
+        )
+    kinds: Mapping[int, type[ReadError]] = {403: ForbiddenError, 404: AbsentError}
+    raise kinds.get(status, ReadError)(f"{method} {path}: {status} {reason}".strip())
 
 
 def connect(context: str = "", kubeconfig: Path | None = None) -> ClusterReader:
     """Connect with the kubeconfig, or with the service account of the pod that this runs in.
 
     Raises MissingError if there is no cluster, if it does not answer, or if the package `kubernetes` is missing."""
+    transport, name = connect_transport(context, kubeconfig)
+    reader = ClusterReader(transport, name)
+    reader.get_path("/version")
+    return reader
+
+
+def connect_transport(context: str, kubeconfig: Path | None) -> tuple["_ApiTransport", str]:
+    """Return a connection, and the name of the cluster. Raises MissingError without kubeconfig or package."""
     try:
         from kubernetes.config.config_exception import ConfigException
     except ImportError:
@@ -99,9 +123,7 @@ def connect(context: str = "", kubeconfig: Path | None = None) -> ClusterReader:
     # The package does not check what it reads: a file with other types ends in the error of their first use.
     except (ConfigException, OSError, yaml.YAMLError, TypeError, ValueError, LookupError, AttributeError) as error:
         raise MissingError(f"no cluster: the kubeconfig cannot be used: {error}", _how_to_choose()) from None
-    reader = ClusterReader(_ApiTransport(client, name), name)
-    reader.get_path("/version")
-    return reader
+    return _ApiTransport(client, name), name
 
 
 class _ApiTransport:
@@ -111,15 +133,21 @@ class _ApiTransport:
         self._client, self._name = client, name
 
     def get(self, path: str) -> tuple[int, Any]:
+        return self.request("GET", path)
+
+    def request(self, method: str, path: str, body: Any = None, content_type: str = "") -> tuple[int, Any]:
+        """Return the status and the parsed JSON of a request. Raises MissingError if nothing answers."""
         from kubernetes.client.exceptions import ApiException
         from urllib3.exceptions import HTTPError
 
         headers = {"Accept": "application/json", **self._client.default_headers}
+        if content_type:
+            headers["Content-Type"] = content_type
         host = self._client.configuration.host
         try:
             # Once for each request: tokens are renewed.
-            self._client.update_params_for_auth(headers, [], ["BearerToken"], path, "GET", None)
-            response = self._client.call_api("GET", f"{host}{path}", headers, _request_timeout=_TIMEOUT_S)
+            self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
+            response = self._client.call_api(method, f"{host}{path}", headers, body, _request_timeout=_TIMEOUT_S)
             status, body = response.status, response.read()
         except ApiException as error:
             status, body = error.status or 0, error.body or b""

@@ -99,7 +99,7 @@ def _build_pool(
     elif first.slices:
         fields["sharing"] = {"shares": first.slices}
     fields["network"] = _ASSUMED_RDMA if first.rdma_resource else _ASSUMED_NETWORK
-    notes["network"] = "assumed: nodes do not report their bandwidth. Measure it, and write what you measured"
+    notes["network"] = "assumed: nodes do not report their bandwidth. Measure it: rayhelm probe"
     if first.rdma_resource:
         fields["rdmaResource"] = first.rdma_resource
     if cluster != "main":

@@ -1,8 +1,9 @@
 """Measure the hardware of one node, or the network between two: memory, matrices, GPU links, point to point.
 
 `python measure_hardware.py node` runs alone. `python measure_hardware.py pair` runs on two nodes, with MASTER_ADDR,
-MASTER_PORT and RANK (in an indexed Job JOB_COMPLETION_INDEX) in the environment. Each writes one JSON object to standard output and to the file
-RESULT_FILE. It needs torch only: GPUs communicate through NCCL, CPUs through gloo. Rates are GB/s (10^9).
+MASTER_PORT and RANK in the environment; in an indexed Job, JOB_COMPLETION_INDEX replaces RANK. Each writes one JSON
+object to standard output and to the file RESULT_FILE. It needs torch only: GPUs communicate through NCCL, CPUs through
+gloo. Rates are GB/s (10^9).
 """
 
 import json
@@ -99,7 +100,7 @@ def summarize(values: list[float]) -> tuple[float, float]:
 
 
 def _find_use(torch: Any, gpus: int) -> str:
-    """Return who else uses the node; empty if nobody does."""
+    """Return which other use the node has; empty without any."""
     per_core = os.getloadavg()[0] / (os.cpu_count() or 1)
     if not gpus:
         return f"the load of the node was {per_core:.1f} per core" if per_core > BUSY_LOAD else ""

@@ -36,7 +36,7 @@ class _Measured(Closed):
     spread: float = Field(ge=0)
     """Part of the median that the middle half of the rounds spans."""
     busy: str = ""
-    """Who else used the node during the measurement; empty if nobody did."""
+    """Other use of the node before the measurement; empty without any."""
 
     @property
     def why_not(self) -> str:

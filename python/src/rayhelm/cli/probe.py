@@ -1,0 +1,127 @@
+"""`rayhelm probe`: measure the pools of a live cluster."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
+
+if TYPE_CHECKING:
+    from rayhelm.spec.measurements import FleetMeasurements
+
+__all__ = ["probe_command"]
+
+
+def probe_command(
+    fleet: Annotated[
+        Path | None, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")
+    ] = None,
+    pool: Annotated[
+        list[str] | None, typer.Option(metavar="POOL", help="Measure only this pool. Can be given several times.")
+    ] = None,
+    cpu: Annotated[
+        bool,
+        typer.Option("--cpu", help="Measure CPUs and the network between them; requests no GPU. Not for RDMA."),
+    ] = False,
+    image: Annotated[
+        str, typer.Option(help="Image with python3 and torch; default: the one of the pool's workers.")
+    ] = "",
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Also write the measurements to this file."),
+    ] = None,
+    timeout: Annotated[float, typer.Option(metavar="MINUTES", min=0.1, help="Time for each Job, with its start.")] = 10,
+    namespace: Annotated[str, typer.Option(help="Namespace of Jobs and results.")] = "rayhelm-system",
+    setup: Annotated[
+        bool,
+        typer.Option("--setup", help="Print the objects that a probe needs once: namespace, rights, NetworkPolicy."),
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the Jobs that would run, and end.")] = False,
+    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
+    kubeconfig: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
+    ] = None,
+    cluster: Annotated[
+        str, typer.Option(help="Name of this cluster in the fleet file, if the fleet has several.")
+    ] = "",
+    format: FormatOption = Format.text,
+) -> None:
+    """Measure the pools of a live cluster: memory bandwidth, matrix rate, links between GPUs, and the network between
+    nodes.
+
+    Runs one Job for each node and for each pair of neighboring nodes, and writes the results to a ConfigMap. A plan
+    uses them in place of the network of the pool: `measurements: FILE` in the fleet file. Ends with 1 if nothing could
+    be measured, and with 3 if no cluster answers or a right is missing.
+    """
+    from rayhelm.catalog import load_catalog
+    from rayhelm.cli.files import check_writable
+    from rayhelm.cli.fleet_commands import fleet_file
+    from rayhelm.cluster.reader import AbsentError, ForbiddenError
+    from rayhelm.cluster.writer import connect_writer
+    from rayhelm.errors import FleetError, MissingError, UsageError
+    from rayhelm.probe.objects import build_setup, format_objects
+    from rayhelm.probe.store import read_file
+    from rayhelm.probe.targets import choose_cluster, find_targets, list_jobs, measure_pools
+    from rayhelm.spec.document import read_document
+    from rayhelm.spec.load import parse_fleet
+
+    if setup:
+        print(format_objects(build_setup(namespace)))
+        return
+    if fleet is None:
+        raise UsageError("the fleet file is missing: rayhelm probe FLEET")
+    # Without its measurements: the first probe writes them, and a later one replaces them.
+    loaded = parse_fleet(read_document(fleet_file(fleet)))
+    region = choose_cluster(loaded, cluster)
+    if output:
+        check_writable(output, "rayhelm probe FLEET -o FILE")
+        read_file(output)  # a file of another kind is not overwritten
+    try:
+        writer = connect_writer(context, kubeconfig)
+        targets = find_targets(writer, loaded, region, pool or (), image, namespace, on_cpu=cpu)
+        if dry_run:
+            print(format_objects(list_jobs(targets, timeout * 60, load_catalog())))
+            return
+        with show_progress(format) as show:
+            measured = measure_pools(writer, targets, namespace, timeout * 60, output, show, warn)
+    except ForbiddenError as error:
+        how = f"rayhelm probe --setup --namespace {namespace} | kubectl apply -f -    # as an administrator"
+        raise MissingError(f"the account may not do this: {error}", how) from None
+    except AbsentError as error:
+        how = f"rayhelm probe --setup --namespace {namespace} | kubectl apply -f -"
+        raise MissingError(f"namespace {namespace} lacks the objects of a probe: {error}", how) from None
+    if format is Format.json:
+        print(measured.model_dump_json(indent=2))
+    else:
+        _print_tables(measured, output)
+    if not any(each.nodes or each.pairs for each in measured.pools.values()):
+        raise typer.Exit(FleetError.exit_code)
+
+
+def _print_tables(measured: "FleetMeasurements", output: Path | None) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    out = console()
+    for name, pool in measured.pools.items():
+        nodes = Table(box=SIMPLE_HEAD, pad_edge=False, title=f"pool {name} · {pool.gpu}", title_justify="left")
+        for column in ("node", "device", "memory GB/s", "matrices TFLOP/s", "GPU to GPU GB/s", "spread", "not used"):
+            nodes.add_column(column, overflow="fold")
+        for node in pool.nodes:
+            link = f"{node.link_gb_per_s:.3g}" if node.link_gb_per_s else "-"
+            figures = (f"{node.memory_gb_per_s:.3g}", f"{node.matrix_tflops:.3g}", link, f"{node.spread:.0%}")
+            nodes.add_row(node.node, node.device, *figures, node.why_not)
+        pairs = Table(box=SIMPLE_HEAD, pad_edge=False)
+        for column in ("nodes", "through", "GB/s", "latency us", "spread", "not used"):
+            pairs.add_column(column, overflow="fold")
+        for pair in pool.pairs:
+            figures = (f"{pair.gb_per_s:.3g}", f"{pair.latency_us:.3g}", f"{pair.spread:.0%}", pair.why_not)
+            pairs.add_row(" - ".join(pair.nodes), pair.backend, *figures)
+        for table, rows in ((nodes, pool.nodes), (pairs, pool.pairs)):
+            if rows:
+                out.print(table)
+        for key, reason in pool.skipped.items():
+            warn(f"pool {name}, {key.replace('+', ' - ')}: not measured: {reason}")
+    if output:
+        print(f"{output} is written; the plan uses it when the fleet file has `measurements: {output.name}`")
