@@ -54,7 +54,8 @@ def test_plan_leaves_the_pipeline_when_its_network_was_measured_slow() -> None:
     after = plan("rdma-400g", measure(0.05, 90)).models["large"]
     assert shape(before) == ("cheap", 4, 2)
     assert shape(after) == ("dense", 8, 1)
-    because = reason(after, "network_of_second_choice")
+    because = reason(after, "network_of_other_pool")
+    assert "on pool `cheap` misses the SLO" in because
     assert "`rayhelm probe` measured 0.05 GB/s and 90 us on 2026-11-01" in because
     assert "in place of rdma-400g (50 GB/s, RDMA)" in because
 
@@ -80,7 +81,7 @@ def test_plan_counts_the_slowest_pair() -> None:
     pools["cheap"]["pairs"].append({**fast, "nodes": ["b", "c"], "gb_per_s": 0.05})  # type: ignore[index]
     found = plan("rdma-400g", pools)
     assert shape(found.models["large"]) == ("dense", 8, 1)
-    assert "the slowest of 2 pairs" in reason(found.models["large"], "network_of_second_choice")
+    assert "the slowest of 2 pairs" in reason(found.models["large"], "network_of_other_pool")
 
 
 def test_plan_states_the_measured_network_of_the_pool() -> None:

@@ -1,6 +1,7 @@
 """Plan a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, load_catalog
@@ -188,13 +189,14 @@ def _choose(
                 refused.append(item)
     if not found:
         raise FleetError(report_no_fit(model_spec, pools, refused, loaded, known))
-    reachable = [each for each in found if not each.capacity.misses_alone(model_spec.declared.slo)]
+    objective = model_spec.declared.slo
+    reachable = [each for each in found if not each.capacity.misses_alone(objective)]
     if not reachable:
         raise FleetError(report_unreachable_slo(model_spec, found, loaded))
     choice = choose(reachable)
     if choice is None:
         raise FleetError(report_no_room(model_spec, reachable, loaded))
-    return choice
+    return replace(choice, missing_slo=tuple(each for each in found if each.capacity.misses_alone(objective)))
 
 
 def _use(inventory: PoolInventory) -> PoolUse:

@@ -75,11 +75,18 @@ def _explain_network(choice: Choice) -> Iterator[Reason]:
             "; this replica runs on one host and sends nothing over it" if choice.candidate.split.nodes == 1 else ""
         )
         yield _describe_network("network", mine, f"{mine.basis}{unused}")
-    other = choice.runner_up.split if choice.runner_up else None
-    if other and other.nodes > 1 and other.inventory.network.basis and other.inventory.network != mine:
-        network = other.inventory.network
-        because = f"pool `{other.inventory.name}`, where the second choice would run: {network.basis}"
-        yield _describe_network("network_of_second_choice", network, because)
+    second = [choice.runner_up] if choice.runner_up else []
+    named = {choice.candidate.split.inventory.name}
+    for other, why in (*((each, "is the second choice") for each in second), *_list_misses(choice)):
+        inventory = other.split.inventory
+        if other.split.nodes > 1 and inventory.network.basis and inventory.name not in named:
+            named.add(inventory.name)
+            because = f"{_format_shape(other)} on pool `{inventory.name}` {why}: {inventory.network.basis}"
+            yield _describe_network("network_of_other_pool", inventory.network, because)
+
+
+def _list_misses(choice: Choice) -> Iterator[tuple[Candidate, str]]:
+    yield from ((each, "misses the SLO, even with one request at a time") for each in choice.missing_slo)
 
 
 def _describe_network(decision: str, network: PoolNetwork, because: str) -> Reason:

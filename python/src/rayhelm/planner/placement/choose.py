@@ -19,6 +19,8 @@ class Choice:
     """Why it ranks before the runner-up."""
     cramped: tuple[Candidate, ...]
     """Candidates that rank higher but need more GPUs than are free."""
+    missing_slo: tuple[Candidate, ...] = ()
+    """Candidates that were not compared, because even a request alone misses an objective on them."""
 
 
 def choose(found: Sequence[Candidate]) -> Choice | None:
