@@ -229,14 +229,14 @@ def test_stream_arrives_in_chunks(up: Up) -> None:
 
 
 def test_models_are_listed(up: Up) -> None:
-    answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False)
+    answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False, timeout=120)
     assert [model["id"] for model in answer.json()["data"]] == ["chat", "embed"]
 
 
 @pytest.mark.parametrize("headers", [{}, bearer("rayhelm-" + 48 * "0"), {"Authorization": "Basic eDp5"}])
 def test_requests_without_the_key_are_refused(up: Up, headers: dict[str, str]) -> None:
     for path in ("/v1/models", "/chat/v1/models", "/v1/chat/completions", "/docs"):
-        answer = httpx.get(f"{up.url}{path}", headers=headers, trust_env=False)
+        answer = httpx.get(f"{up.url}{path}", headers=headers, trust_env=False, timeout=120)
         assert answer.status_code == 401, path
         assert answer.json()["error"]["code"] == "invalid_api_key"
 
@@ -274,9 +274,11 @@ def test_embedding_request_is_answered(up: Up) -> None:
 def test_api_of_ray_requires_the_token(up: Up) -> None:
     url = f"{up.dashboard}/api/serve/applications/"
     token = up.state.token.read_text()
-    assert httpx.get(url, trust_env=False).status_code == 401
-    assert httpx.get(url, headers={"Authorization": f"Bearer {token[:-1]}x"}, trust_env=False).status_code in (401, 403)
-    assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False).status_code == 200
+    assert httpx.get(url, trust_env=False, timeout=120).status_code == 401
+    assert httpx.get(
+        url, headers={"Authorization": f"Bearer {token[:-1]}x"}, trust_env=False, timeout=120
+    ).status_code in (401, 403)
+    assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=120).status_code == 200
 
 
 def test_http_ports_listen_on_loopback(up: Up) -> None:
@@ -299,7 +301,7 @@ def test_second_up_changes_nothing_and_prints_another_key(up: Up) -> None:
     other = find_key(again.stdout)
     assert other != up.key
     for key in (up.key, other):
-        assert httpx.get(f"{up.url}/v1/models", headers=bearer(key), trust_env=False).status_code == 200
+        assert httpx.get(f"{up.url}/v1/models", headers=bearer(key), trust_env=False, timeout=120).status_code == 200
 
 
 def test_up_on_another_port_names_the_running_endpoint(up: Up) -> None:

@@ -53,7 +53,7 @@ def port_of(gateway: LocalGateway) -> int:
 
 def ask(url: str, key: str = "", path: str = "/v1/models") -> int:
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    return httpx.get(f"{url}{path}", headers=headers, trust_env=False).status_code
+    return httpx.get(f"{url}{path}", headers=headers, trust_env=False, timeout=120).status_code
 
 
 def test_local_gateway_accepts_its_keys_only(state: EndpointState, gateway: LocalGateway) -> None:
