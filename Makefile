@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-autoscaling bench-tokens bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-autoscaling bench-tokens bench-failures clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -86,6 +86,10 @@ verify-diff: tools ## make random edits of a RayService with the real operator, 
 verify-keda: tools ## check that KEDA scales the gateway from a real Prometheus, and write the result (build 7 minutes, once)
 	@$(testbed) --group verify-keda
 	@PYTHONPATH=. $(bin)/python ci/verify_keda.py
+
+verify-argocd: tools ## run a real Argo CD on the test control plane, and write what it did (30 minutes, first with a build of 6)
+	@$(testbed) --group verify-argocd
+	@PYTHONPATH=.:tests $(bin)/python -m gitops.verification
 
 metrics-catalog: setup ## compare the metric catalog with a live endpoint under load, and write what changed (4 minutes)
 	@$(testbed) prometheus

@@ -4,6 +4,7 @@ import pytest
 import yaml
 
 from charts.kit import VALUES, over
+from cluster.kit.argocd_diff import find_differences
 from cluster.kit.cluster import Cluster
 from cluster.kit.helm import Helm
 from cluster.kit.wait import eventually
@@ -29,6 +30,18 @@ def test_upgrade_keeps_the_count_that_the_hpa_chose(
     deployment = cluster.one("Deployment", "gateway", namespace)
     assert deployment["spec"]["replicas"] == SCALED
     assert deployment["metadata"]["generation"] > 2, "the upgrade changed nothing else either"
+
+
+def test_argo_cd_has_no_difference_when_the_hpa_has_scaled(
+    cluster: Cluster, namespace: str, helm: Helm, values: dict[str, object]
+) -> None:
+    helm.install("gateway", "gateway", namespace, values)
+    objects = helm.manifest("gateway", namespace)
+    cluster.kubectl("scale", "deployment", "gateway", f"--replicas={SCALED}", f"--namespace={namespace}")
+    eventually(lambda: not find_differences(cluster, objects), "no difference")
+    # A chart that renders the field would fight the HPA.
+    (deployment,) = [over(item, {"spec": {"replicas": 2}}) for item in objects if item["kind"] == "Deployment"]
+    assert find_differences(cluster, [deployment]) == ["Deployment/gateway: spec.replicas"]
 
 
 def test_hpa_finds_its_target_and_counts_its_pods(

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from cluster.kit.argocd_diff import find_differences
 from cluster.kit.cluster import Cluster, Object
 from cluster.kit.fleets import Fleet
 from cluster.kit.references import missing_references
@@ -76,6 +77,17 @@ def _admits(peer: Object, pod: Object) -> bool:
     namespace = peer.get("namespaceSelector", {}).get("matchLabels", {}).get("kubernetes.io/metadata.name")
     wanted = peer.get("podSelector", {}).get("matchLabels", {})
     return namespace == pod["metadata"]["namespace"] and wanted.items() <= pod["metadata"]["labels"].items()
+
+
+def test_argo_cd_has_no_difference_to_ignore(standing: Standing) -> None:
+    """No controller and no default of the API server changes a field that a chart renders."""
+    for release in (one for one in standing.fleet.rendered.releases if one.cluster == standing.fleet.cluster):
+        objects = standing.helm.manifest(release.name, release.namespace)
+
+        def differ(objects: list[Object] = objects) -> list[str]:
+            return find_differences(standing.cluster, objects)
+
+        eventually(lambda differ=differ: not differ(), f"no difference in {release.file}", shows=differ)
 
 
 def test_quota_equals_the_plan(standing: Standing) -> None:

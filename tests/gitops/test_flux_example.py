@@ -1,5 +1,7 @@
 """The example for Flux: objects against Flux's CRDs, and its health expressions for statuses of the real operator."""
 
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from cel_expr_python import cel
 from charts.oracles import validator_of
 from gitops.lua import list_cases
 from rayhelm.errors import MissingError
+from testbed.tools import program
 from testbed.tools.crds import crd_files
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +55,21 @@ def test_values_files_exist() -> None:
     for entry in load("kustomization.yaml")["configMapGenerator"]:
         (file,) = (text.partition("=")[2] for text in entry["files"])
         assert (FLEET / "flux" / file).resolve().is_file()
+
+
+def test_kustomization_gives_each_release_its_values(tmp_path: Path) -> None:
+    """In the layout of the README, built as Flux does: with files from the whole repository."""
+    shutil.copytree(FLEET, tmp_path / "single-gpu")
+    shutil.copytree(FOLDER, tmp_path / "single-gpu/flux")
+    command = [program("kubectl"), "kustomize", "--load-restrictor=LoadRestrictionsNone", tmp_path / "single-gpu/flux"]
+    built = list(yaml.safe_load_all(subprocess.run(command, capture_output=True, text=True, check=True).stdout))
+    values = {item["metadata"]["name"]: item["data"] for item in built if item["kind"] == "ConfigMap"}
+    releases = [item for item in built if item["kind"] == "HelmRelease"]
+    assert len(releases) == len(RELEASES)
+    for release in releases:
+        (source,) = release["spec"]["valuesFrom"]
+        (file,) = FLEET.glob(f"*/{release['metadata']['name']}.yaml")
+        assert values[source["name"]] == {source["valuesKey"]: file.read_text()}
 
 
 def test_releases_depend_on_earlier_ones() -> None:

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 import testbed.tools
 from rayhelm.charts.helm import charts_dir
 
@@ -35,6 +37,11 @@ class Helm:
         text = "" if isinstance(values, Path) else json.dumps(values)
         where = [release, str(charts_dir() / chart), f"--namespace={namespace}", f"--values={source}"]
         return self(["upgrade", "--install", *where, *options], text)
+
+    def manifest(self, release: str, namespace: str) -> list[dict[str, Any]]:
+        """Return the objects of a release, without its hooks."""
+        text = self(["get", "manifest", release, f"--namespace={namespace}"])
+        return [item for item in yaml.safe_load_all(text) if item]
 
     def rollback(self, release: str, namespace: str, revision: int) -> str:
         return self(["rollback", release, str(revision), f"--namespace={namespace}"])

@@ -3,7 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
 
 from cluster.kit.cluster import Cluster
 from rayhelm import processes
@@ -11,15 +15,29 @@ from rayhelm.charts.helm import charts_dir
 from testbed.tools import program
 from testbed.tools.crds import crd_files
 
-__all__ = ["NAMESPACE", "run_argocd"]
+__all__ = ["NAMESPACE", "Controller", "run_argocd"]
 
 NAMESPACE = "argocd"
 POLL = "5s"
 """Time between two looks at the repository."""
 
 
+@dataclass(frozen=True)
+class Controller:
+    """The application controller."""
+
+    metrics: int
+    """Port of its metrics."""
+
+    def count(self, name: str) -> float:
+        """Return a counter, or the number of observations of a histogram, over all labels."""
+        text = httpx.get(f"http://127.0.0.1:{self.metrics}/metrics", timeout=60, trust_env=False).text
+        samples = [each for family in text_string_to_metric_families(text) for each in family.samples]
+        return sum(each.value for each in samples if each.name in (name, f"{name}_count"))
+
+
 @contextmanager
-def run_argocd(cluster: Cluster, folder: Path) -> Iterator[None]:
+def run_argocd(cluster: Cluster, folder: Path) -> Iterator[Controller]:
     """Install the CRDs, the configuration and the health checks, and run Argo CD for the block."""
     prepare(cluster)
     run = processes.create_run_id()
@@ -28,7 +46,7 @@ def run_argocd(cluster: Cluster, folder: Path) -> Iterator[None]:
         ports[name] = processes.find_free_port(set(ports.values()))
     try:
         start(cluster, folder, run, ports)
-        yield
+        yield Controller(ports["controller"])
     finally:
         processes.stop_run(run)
 
@@ -103,4 +121,6 @@ def start(cluster: Cluster, folder: Path, run: str, ports: dict[str, int]) -> No
     controller = [str(bin_folder / "argocd-application-controller"), "--redis", redis, "--repo-server", repo]
     controller += ["--repo-server-plaintext", "--metrics-port", str(ports["controller"]), "--app-resync", "5"]
     controller += ["--namespace", NAMESPACE, "--self-heal-timeout-seconds", "2"]
+    # By default it shows for three minutes what it saw before an error of the repository.
+    controller += ["--repo-error-grace-period-seconds", "10"]
     processes.start(controller, run=run, log=folder / "controller.log", env=env)

@@ -1,30 +1,57 @@
 """What the result of the verification depends on."""
 
 import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["RESULT", "compute_hash"]
+import yaml
+
+from rayhelm.charts.helm import template
+from rayhelm.render.files import build_files, build_manifests, render_fleet
+
+__all__ = ["FLEET", "RESULT", "compute_digest"]
 
 ROOT = Path(__file__).parents[3]
-RESULT = Path(__file__).parent / "result.json"
-INPUTS = (
-    "charts/argocd/templates/**/*",
+RESULT = ROOT / "ci/argocd/result.json"
+FLEET = Path(__file__).parent / "fleet.yaml"
+FILES = (
     "charts/argocd/files/argocd-cm.yaml",
-    "charts/argocd/files/kinds.json",
-    "ci/tools/argo-cd/go.mod",
-    "ci/tools/kuberay/go.mod",
+    "ci/tools/argo-cd/go.*",
+    "ci/tools/argocd-redis/*",
+    "ci/tools/kuberay/go.*",
     "tests/gitops/verification/*.py",
     "tests/gitops/verification/fleet.yaml",
-    "python/src/rayhelm/render/argocd.py",
-    "charts/ray-service/templates/cluster/rayservice.yaml",
-    "charts/ray-service/templates/tests/*",
 )
+URL = "https://git.example.com/fleets.git"
+ARGO = "argocd.argoproj.io/"
 
 
-def compute_hash() -> str:
-    """Return the SHA-256 of names and contents of the inputs."""
+def compute_digest() -> str:
+    """Return the SHA-256 of the files, of the Applications, and of what the charts tell Argo CD by annotations."""
     digest = hashlib.sha256()
-    paths = sorted({path for pattern in INPUTS for path in ROOT.glob(pattern) if path.is_file()})
-    for path in paths:
+    for path in sorted({path for pattern in FILES for path in ROOT.glob(pattern)}):
         digest.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    digest.update(json.dumps(list(_list_rendered()), sort_keys=True).encode())
     return digest.hexdigest()
+
+
+def _list_rendered() -> Iterator[object]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "fleet.yaml"
+        path.write_text(FLEET.read_text().replace("URL", URL))
+        rendered = render_fleet(path)
+        files = build_files(rendered)
+        manifests = build_manifests(rendered)
+    values = yaml.safe_load(files["argocd/argocd.yaml"])
+    for item in template("argocd", "acme", "argocd", values):
+        if item["kind"] == "Application":
+            yield item["metadata"]["name"], item["metadata"]["annotations"], item["spec"]
+    # Without names: some have a checksum of what Argo CD does not look at.
+    seen = set()
+    for text in manifests.values():
+        for item in filter(None, yaml.safe_load_all(text)):
+            annotations = item["metadata"].get("annotations", {})
+            seen |= {(item["kind"], key, value) for key, value in annotations.items() if key.startswith(ARGO)}
+    yield from sorted(seen)

@@ -8,14 +8,13 @@ from typing import Any
 
 import yaml
 
+from gitops.verification.inputs import FLEET
 from rayhelm.charts.helm import charts_dir
 from rayhelm.render.files import build_files, build_manifests, render_fleet
 from rayhelm.render.folder import compare, write
 from testbed.tools.crds import crd_files
 
 __all__ = ["GitRepository"]
-
-FLEET = Path(__file__).parent / "fleet.yaml"
 
 
 class GitRepository:
