@@ -16,7 +16,7 @@ from testbed.node.network import Network
 from testbed.node.running import Node
 
 FOLDER = Path(__file__).parent
-WITHOUT_RAY = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods")
+WITHOUT_RAY = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods", "test_probe")
 """Files of small pods; each of the others needs the room of a service that is upgraded."""
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.cluster.kinds import NODES, RENDERED, RESOURCE_QUOTAS
+from rayhelm.cluster.kinds import CONFIG_MAPS, NODES, RENDERED, RESOURCE_QUOTAS
 from rayhelm.cluster.reader import ClusterReader
 from rayhelm.cluster.recorded import RecordedTransport
 from rayhelm.doctor.access import build_manifests, list_kinds
@@ -142,3 +142,22 @@ def test_node_without_the_rdma_resource_of_its_pool_is_found() -> None:
     facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes}})), rendered, "main")
     (finding,) = run_checks(facts, wanted=["nodes"]).findings
     assert "allocatable has no rdma/hca_shared_devices_a" in finding.evidence
+
+
+MEASURED = "pools: {POOL: {gpu: RTX-A5000-24GB+RTX-A4000-16GB, measured_at: 2026-11-01T12:00:00Z, pairs: PAIRS}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (MEASURED.replace("POOL", "gone").replace("PAIRS", "[]"), "it has pool `gone`; cluster `main` has: lab"),
+        ("pools: {lab: [", "not complete measurements"),
+        (MEASURED.replace("POOL", "lab").replace("PAIRS", "[]"), ""),
+    ],
+    ids=["pool-that-is-gone", "half-written", "same-plan"],
+)
+def test_measurements_of_the_cluster_are_compared_with_the_plan(world: World, text: str, message: str) -> None:
+    metadata = {"name": "rayhelm-measurements", "namespace": "rayhelm-system"}
+    world.items(CONFIG_MAPS).append({"kind": "ConfigMap", "metadata": metadata, "data": {"measurements.yaml": text}})
+    found = [each.evidence for each in world.examine("measured-plan").findings]
+    assert [message in evidence for evidence in found] == ([True] if message else [])

@@ -125,3 +125,25 @@ def test_deployment_meets_pod_security_and_reads_the_fleet(doctor: Doctor) -> No
 
 def test_fleet_file_that_does_not_exist_is_refused(doctor: Doctor, tmp_path: Path) -> None:
     assert doctor(str(tmp_path / "nowhere.yaml")).code == 1
+
+
+def test_deployment_has_the_measurements_where_the_fleet_file_names_them(doctor: Doctor, tmp_path: Path) -> None:
+    text = (FLEETS / "two-workstations" / "fleet.yaml").read_text()
+    (tmp_path / "fleet.yaml").write_text(f"measurements: measured/lab.yaml\n{text}")
+    (tmp_path / "measured").mkdir()
+    (tmp_path / "measured" / "lab.yaml").write_text("pools: {}\n")
+    answer = doctor(str(tmp_path / "fleet.yaml"), "--deployment", "registry.example/rayhelm:1")
+    objects = {item["kind"]: item for item in yaml.safe_load_all(answer.out)}
+    assert objects["ConfigMap"]["data"]["measurements.yaml"] == "pools: {}\n"
+    (volume, _) = objects["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    assert {item["path"] for item in volume["configMap"]["items"]} == {"fleet.yaml", "measured/lab.yaml"}
+
+
+def test_deployment_refuses_measurements_above_the_fleet_file(doctor: Doctor, tmp_path: Path) -> None:
+    text = (FLEETS / "two-workstations" / "fleet.yaml").read_text()
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab" / "fleet.yaml").write_text(f"measurements: ../measured.yaml\n{text}")
+    (tmp_path / "measured.yaml").write_text("pools: {}\n")
+    answer = doctor(str(tmp_path / "lab"), "--deployment", "registry.example/rayhelm:1")
+    assert answer.code == 2
+    assert "../measured.yaml is not below the folder" in answer.err

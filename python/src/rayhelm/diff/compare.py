@@ -8,6 +8,7 @@ from typing import Any
 from rayhelm.diff.advice import advise_fleet, advise_release
 from rayhelm.diff.gpus import GpuCount, count_gpus, list_gpu_needs, list_quota_needs, sum_after, sum_meanwhile
 from rayhelm.diff.immutable import list_refused_changes
+from rayhelm.diff.measured import explain_measurements
 from rayhelm.diff.report import Danger, DiffReport, ModelReport, ReleaseEffect, ReleaseReport
 from rayhelm.diff.requests import describe_requests, estimate_seconds
 from rayhelm.diff.side import RAY_SERVICE, ReleaseKey, Side, SideRelease
@@ -71,7 +72,7 @@ def compare_sides(old: Side, new: Side) -> DiffReport:
         price_after=new.rendered.plan.price_per_hour if new.rendered else None,
         dangers=tuple(sorted(dangers)),
         advice=advice,
-        notes=tuple(dict.fromkeys((*old.notes, *new.notes, *_list_notes(old, new)))),
+        notes=tuple(dict.fromkeys((*old.notes, *new.notes, *_list_notes(old, new), *explain_measurements(old, new)))),
     )
 
 

@@ -9,6 +9,7 @@ from rayhelm.errors import Fix, FleetError, MissingError, Problem
 from rayhelm.render.files import Rendered, render_fleet, render_loaded_fleet
 from rayhelm.spec.document import parse_document
 from rayhelm.spec.load import parse_fleet
+from rayhelm.spec.measurements import parse_measurements
 from rayhelm.values.emit import select_changed
 
 __all__ = ["build_side", "find_merge_base", "read_fleet", "read_revision"]
@@ -34,7 +35,12 @@ def read_revision(revision: str, path: Path) -> Side:
         problem=_no_revision(revision),
     )  # fmt: skip
     text = _git(folder, "show", f"{revision}:./{path.name}", problem=_no_file(revision, path))
-    return build_side(label, render_loaded_fleet(parse_fleet(parse_document(text, label))))
+    loaded = parse_fleet(parse_document(text, label))
+    if name := loaded.fleet.measurements:
+        inside = f"{revision}:./{name}"
+        measured = parse_measurements(_git(folder, "show", inside, problem=_no_file(revision, folder / name)), inside)
+        loaded = replace(loaded, measured=measured)
+    return build_side(label, render_loaded_fleet(loaded))
 
 
 def find_merge_base(first: str, last: str, path: Path) -> str:

@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from rayhelm.doctor.access import ACCOUNT, build_objects
+from rayhelm.errors import UsageError
 from rayhelm.render.files import Rendered
+from rayhelm.spec.measurements import KEY
 
 __all__ = ["PORT", "build_deployment"]
 
@@ -20,10 +22,9 @@ def build_deployment(rendered: Rendered, region: str, image: str, namespace: str
     import yaml
 
     metadata = {"name": ACCOUNT, "namespace": namespace, "labels": _LABELS}
-    text = Path(rendered.loaded.document.file).read_text(encoding="utf-8")
     objects: list[dict[str, Any]] = [
         *build_objects(rendered, region, namespace),
-        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"fleet.yaml": text}},
+        {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": _read_files(rendered)},
         {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -55,6 +56,27 @@ def build_deployment(rendered: Rendered, region: str, image: str, namespace: str
         )
     dumped: str = yaml.safe_dump_all(objects, sort_keys=False, width=120)
     return dumped.strip()
+
+
+def _read_files(rendered: Rendered) -> dict[str, str]:
+    """Return the fleet file, and the measurements that it names."""
+    file = Path(rendered.loaded.document.file)
+    found = {"fleet.yaml": file.read_text(encoding="utf-8")}
+    if name := rendered.loaded.fleet.measurements:
+        found[KEY] = (file.parent / name).read_text(encoding="utf-8")
+    return found
+
+
+def _place_measurements(rendered: Rendered) -> dict[str, Any]:
+    """Return where the files are in the volume: the measurements at the path that the fleet file names."""
+    name = rendered.loaded.fleet.measurements
+    if not name:
+        return {}
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise UsageError(
+            f"measurements: {name} is not below the folder of the fleet file; the pod cannot have it there"
+        )
+    return {"items": [{"key": "fleet.yaml", "path": "fleet.yaml"}, {"key": KEY, "path": name}]}
 
 
 def _build_pod(rendered: Rendered, region: str, image: str) -> dict[str, Any]:
@@ -93,7 +115,7 @@ def _build_pod(rendered: Rendered, region: str, image: str) -> dict[str, Any]:
             }
         ],
         "volumes": [
-            {"name": "fleet", "configMap": {"name": ACCOUNT}},
+            {"name": "fleet", "configMap": {"name": ACCOUNT, **_place_measurements(rendered)}},
             {"name": "tmp", "emptyDir": {"sizeLimit": "64Mi"}},
         ],
     }

@@ -24,6 +24,7 @@ _START = (
     " os.execv(sys.executable, [sys.executable, path, *sys.argv[1:]])"
 )
 """Processes for the links between GPUs are started from a file, so the program has to be one."""
+_REQUESTS, _LIMITS = {"cpu": "500m", "memory": "2Gi"}, {"cpu": "2", "memory": "8Gi"}
 _SPOT_TAINTS = {
     "karpenter": "karpenter.sh/capacity-type",
     "eks": "eks.amazonaws.com/capacityType",
@@ -45,8 +46,6 @@ class PoolTarget:
     image: str
     on_cpu: bool
     """CPUs are measured, over TCP; no GPU is requested."""
-    cpus: int = 2
-    memory: str = "4Gi"
     namespace: str = NAMESPACE
     run: str = "probe"
     """Suffix for the names of Jobs; different in each run."""
@@ -131,9 +130,7 @@ def _match(node: str) -> Object:
 def _build_pod(
     target: PoolTarget, arguments: list[str], terms: list[Object], gpus: int, environment: list[Object]
 ) -> Object:
-    amounts = {"cpu": str(target.cpus), "memory": target.memory}
-    if not target.on_cpu:
-        amounts[target.gpu.resource] = str(gpus)
+    devices = {} if target.on_cpu else {target.gpu.resource: str(gpus)}
     container = {
         "name": "measure",
         "image": target.image,
@@ -142,11 +139,11 @@ def _build_pod(
             {"name": "PROGRAM", "value": _read_program()},
             {"name": "RESULT_FILE", "value": RESULT},
             {"name": "HOME", "value": "/tmp"},
-            {"name": "OMP_NUM_THREADS", "value": str(target.cpus)},
+            {"name": "OMP_NUM_THREADS", "value": _LIMITS["cpu"]},
             *environment,
         ],
         "terminationMessagePath": RESULT,
-        "resources": {"requests": dict(amounts), "limits": dict(amounts)},
+        "resources": {"requests": {**_REQUESTS, **devices}, "limits": {**_LIMITS, **devices}},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,

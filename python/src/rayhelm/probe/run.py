@@ -51,24 +51,25 @@ class PoolProbe:
         """`timeout_s`: seconds for a Job, from its creation to its result."""
         self._cluster, self._target, self._catalog = cluster, target, catalog
         self._timeout_s, self._show = timeout_s, show
-        self._skipped: dict[str, str] = {}
+        self.skipped: dict[str, str] = {}
+        """Reason by node or pair that was not measured."""
         self._torch = ""
 
     def measure(self, nodes: Sequence[FoundNode]) -> PoolMeasurement:
         """Measure all nodes at the same time, then the pairs in rounds. What fails is in `skipped`."""
-        self._skipped = {node.name: node.why_not for node in nodes if node.why_not}
+        self.skipped = {node.name: node.why_not for node in nodes if node.why_not}
         usable = [node for node in nodes if not node.why_not]
         measured = self._measure_nodes(usable)
         pairs: list[PairMeasurement] = []
-        for part in list_rounds(list_pairs([node.name for node in usable if node.name not in self._skipped])):
-            pairs += self._measure_pairs(part)
+        for part in list_rounds(list_pairs([node.name for node in usable if node.name not in self.skipped])):
+            pairs += self.measure_pairs(part)
         return PoolMeasurement(
             gpu=self._target.gpu_name,
             measured_at=datetime.now(UTC).replace(microsecond=0),
             torch=self._torch,
             nodes=tuple(measured),
             pairs=tuple(pairs),
-            skipped=self._skipped,
+            skipped=self.skipped,
         )
 
     def _measure_nodes(self, nodes: Sequence[FoundNode]) -> list[NodeMeasurement]:
@@ -79,10 +80,11 @@ class PoolProbe:
             try:
                 found.append(NodeMeasurement.model_validate({"node": name, **self._strip(results[0])}))
             except ValidationError as error:
-                self._skipped[name] = _describe(error)
+                self.skipped[name] = _describe(error)
         return found
 
-    def _measure_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[PairMeasurement]:
+    def measure_pairs(self, pairs: Sequence[tuple[str, str]]) -> list[PairMeasurement]:
+        """Measure pairs at the same time."""
         self._show(f"pool {self._target.name}: measuring {len(pairs)} pairs of nodes")
         jobs = {
             "+".join(pair): build_pair_job(self._target, pair, self._catalog, round(self._timeout_s)) for pair in pairs
@@ -96,7 +98,7 @@ class PoolProbe:
                 measured = {**plain[0], "nodes": tuple(name.split("+")), "busy": busy}
                 found.append(PairMeasurement.model_validate(measured))
             except ValidationError as error:
-                self._skipped[name] = _describe(error)
+                self.skipped[name] = _describe(error)
         return found
 
     def _strip(self, result: Object) -> Object:
@@ -115,7 +117,7 @@ class PoolProbe:
                 try:
                     yield key, self._wait(job, until)
                 except JobFailure as failure:
-                    self._skipped[key] = str(failure)
+                    self.skipped[key] = str(failure)
         finally:
             for name in created:
                 self._cluster.delete(JOBS, name, self._target.namespace)

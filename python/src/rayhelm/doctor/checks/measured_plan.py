@@ -1,0 +1,104 @@
+"""The plan is the one that the last measurements of `rayhelm probe` give."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rayhelm.cluster.kinds import CONFIG_MAPS
+from rayhelm.doctor.check import Check
+from rayhelm.doctor.facts import Facts, namespace_of
+from rayhelm.doctor.finding import Finding, Severity, name_object
+from rayhelm.doctor.plant import Plant
+from rayhelm.errors import FleetError
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.measurements import CONFIG_MAP, KEY, FleetMeasurements, parse_measurements
+
+
+def _find(facts: Facts) -> Iterator[Finding]:
+    assert facts.rendered
+    loaded = facts.rendered.loaded
+    for item in facts.get_all(CONFIG_MAPS):
+        text = (item.get("data") or {}).get(KEY)
+        if item["metadata"]["name"] != CONFIG_MAP or text is None:
+            continue
+        try:
+            live = parse_measurements(str(text), f"ConfigMap {namespace_of(item)}/{CONFIG_MAP}, data.{KEY}")
+        except FleetError as error:
+            yield Finding(
+                object=name_object(item),
+                evidence=error.problems[0].message,
+                cause="the measurements cannot be read: another program wrote them, or not all of them",
+                fix="rayhelm probe FLEET    # replaces them",
+            )
+            continue
+        yield from _list_stale(item, live, loaded, facts.region)
+        yield from _compare(item, live, loaded, facts.region)
+
+
+def _list_stale(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
+    for name in live.pools:
+        if name not in loaded.fleet.pools:
+            yield Finding(
+                object=name_object(item),
+                evidence=f"it has pool `{name}`; cluster `{region}` has: {', '.join(_mine(loaded, region))}",
+                cause="the pool was renamed or removed after its measurement, which is not used",
+                fix=f"kubectl delete configmap {CONFIG_MAP} -n {namespace_of(item)}    # then: rayhelm probe --setup |"
+                " kubectl apply -f -, and rayhelm probe FLEET",
+            )
+
+
+def _compare(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet, region: str) -> Iterator[Finding]:
+    from rayhelm.planner.plan_changes import list_measured_changes
+
+    mine = _mine(loaded, region)
+    pools = {name: pool for name, pool in live.pools.items() if name in mine}
+    others = {
+        name: pool for name, pool in (loaded.measured.pools if loaded.measured else {}).items() if name not in pools
+    }
+    now = FleetMeasurements(pools={**others, **pools}, file=live.file)
+    try:
+        changes = list(list_measured_changes(loaded, loaded.measured, now))
+    except FleetError as error:
+        changes = [f"the fleet has no plan: {error.problems[0].message}"]
+    for change in changes:
+        yield Finding(
+            object=name_object(item),
+            evidence=f"with these measurements, {change}",
+            cause="the plan in use is based on other figures of the hardware than the last `rayhelm probe` measured",
+            fix=f"kubectl get configmap {CONFIG_MAP} -n {namespace_of(item)} -o yaml > measurements.yaml"
+            "    # name it in the fleet file (measurements: measurements.yaml), then: rayhelm diff",
+        )
+
+
+def _mine(loaded: LoadedFleet, region: str) -> list[str]:
+    return [name for name, pool in loaded.fleet.pools.items() if pool.cluster == region]
+
+
+def _plant(text: str) -> dict[str, Any]:
+    metadata = {"name": CONFIG_MAP, "namespace": "default"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {KEY: text}}
+
+
+_SLOW = """\
+pools:
+  lab:
+    gpu: RTX-A5000-24GB+RTX-A4000-16GB
+    measured_at: 2026-11-01T12:00:00Z
+    pairs:
+      - {nodes: [a5000, a4000], backend: nccl, gb_per_s: 0.11, latency_us: 5200, spread: 0.04}
+"""
+
+CHECK = Check(
+    title="plan and measurements",
+    severity=Severity.warning,
+    find=_find,
+    reads=(CONFIG_MAPS,),
+    needs_fleet=True,
+    plants=(
+        Plant(
+            "The network was measured too slow for the pipeline of the plan",
+            r"with these measurements, the fleet has no plan",
+            "ConfigMap default/rayhelm-measurements",
+            create=(_plant(_SLOW),),
+        ),
+    ),
+)

@@ -1,0 +1,47 @@
+"""What measurements change in a plan: the same fleet, planned with others."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from rayhelm.errors import FleetError
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.measurements import FleetMeasurements
+
+__all__ = ["describe_shape", "list_measured_changes", "list_network_changes"]
+
+
+def list_measured_changes(
+    loaded: LoadedFleet, before: FleetMeasurements | None, after: FleetMeasurements | None
+) -> Iterator[str]:
+    """Yield the models that are placed, split or scaled otherwise with the measurements `after`.
+
+    Raises FleetError if the fleet has no plan with them."""
+    second = plan_fleet(replace(loaded, measured=after))
+    try:
+        first = plan_fleet(replace(loaded, measured=before))
+    except FleetError as error:
+        yield f"without these measurements the fleet has no plan ({error.problems[0].message})"
+        return
+    for name, model in second.models.items():
+        old, new = describe_shape(first.models[name]), describe_shape(model)
+        if old != new:
+            yield f"model `{name}`: {old} becomes {new}"
+
+
+def list_network_changes(before: Plan, after: Plan) -> Iterator[str]:
+    """Yield the pools of both plans whose network has other figures."""
+    for name, pool in after.pools.items():
+        if name in before.pools and before.pools[name].network != pool.network:
+            yield f"pool `{name}`: {before.pools[name].network} is now {pool.network}"
+
+
+def describe_shape(plan: ModelPlan) -> str:
+    replicas = (
+        f"{plan.min_replicas}" if plan.min_replicas == plan.max_replicas else f"{plan.min_replicas}-{plan.max_replicas}"
+    )
+    return (
+        f"{replicas} x TP {plan.tensor_parallel_size} x PP {plan.pipeline_parallel_size} on pool `{plan.pool}`,"
+        f" {plan.gpus:g} GPUs"
+    )
