@@ -44,8 +44,8 @@ class Response:
 class Connection:
     """A TCP connection to the gateway."""
 
-    def __init__(self, port: int, patience: float = PATIENCE) -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience)
+    def __init__(self, port: int, patience: float = PATIENCE, source: str = "127.0.0.1") -> None:
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience, source_address=(source, 0))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:

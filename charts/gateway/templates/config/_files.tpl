@@ -7,7 +7,7 @@
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
 {{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
 {{- $sections := list }}
-{{- range list "configGlobal" "configDefaults" "configFrontend" "configBackends" "configMetrics" }}
+{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configMetrics" }}
 {{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}
 {{- end }}
 {{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}

@@ -4,7 +4,9 @@
 frontend http
   # HTTP/1 only: each connection carries one request at a time, so `limits.connections` bounds the memory.
   bind {{ .v.listen.address }}:{{ int .v.listen.port }} proto h1
+  maxconn {{ int .v.limits.connections }}
   option idle-close-on-response
+  {{- include "gateway.frontendSources" .v | trim | nindent 2 }}
   option http-restrict-req-hdr-names delete
   {{- include "gateway.frontendLog" . | nindent 2 }}
   {{- include "gateway.countResponses" . | nindent 2 }}
@@ -33,10 +35,15 @@ log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.
 http-request set-var(txn.id) req.fhdr(x-request-id) if { req.fhdr_cnt(x-request-id) eq 1 } { req.fhdr(x-request-id) -m reg ^[A-Za-z0-9._-]{1,64}$ }
 http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
 http-after-response set-header x-request-id %[var(txn.id)]
+# A client without a valid key keeps no connection.
+http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
 http-request track-sc0 str(-) table tenants unless { var(txn.key) -m found }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "key-invalid") }} unless { var(txn.key) -m found }
 http-request set-var(txn.tenant) var(txn.key),word(1,/)
+{{- if include "gateway.limitsSources" .v }}
+http-request track-sc3 src,ipmask(32,64) table source_requests
+{{- end }}
 {{- end }}
 
 {{- define "gateway.frontendLimits" -}}

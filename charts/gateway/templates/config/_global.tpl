@@ -9,6 +9,10 @@
 {{ min 65536 (include "gateway.bufferBytes" . | int) }}
 {{- end }}
 
+{{- define "gateway.metricsConnections" -}}
+100
+{{- end }}
+
 {{- define "gateway.threads" -}}
 {{ max 1 (div (add (include "gateway.milliCpu" .resources.limits.cpu) 999) 1000) }}
 {{- end }}
@@ -36,11 +40,13 @@
 {{- define "gateway.configGlobal" -}}
 {{- with .v -}}
 global
-  maxconn {{ int .limits.connections }}
+  # More than the frontend for clients has: probes and Prometheus connect while clients use all of theirs.
+  maxconn {{ add (int .limits.connections) (include "gateway.metricsConnections" .) }}
   nbthread {{ include "gateway.threads" . }}
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}
   tune.maxrewrite 8192
+  tune.stick-counters 4
   # Without this, buffers of this size are returned to the system after each request, which is slower than all other steps.
   tune.memory.hot-size {{ mul 16 (include "gateway.bufferBytes" .) }}
   .if version_atleast(3.4.5)

@@ -1,6 +1,7 @@
 {{- define "gateway.configMetrics" -}}
 frontend metrics
   bind {{ .v.listen.address }}:{{ int .v.listen.metricsPort }} proto h1
+  maxconn {{ include "gateway.metricsConnections" .v }}
   http-request use-service prometheus-exporter if { path /metrics } { method GET }
   http-request use-service lua.tenant_metrics if { path /metrics/tenants } { method GET }
   http-request return status 200 content-type text/plain string ok if { path /livez }

@@ -23,6 +23,11 @@ class Limits(Values):
     """Largest request headers. Larger ones get 431."""
     connections: Count = 1000
     """Client connections per pod. Further clients wait until a connection is free."""
+    source_idle_percent: Annotated[int, Field(ge=1, le=100)] = 50
+    """Percentage of `connections` that one client address may hold without a request in flight that has a valid key.
+    Further connections of that address are closed at once; with three quarters of all connections in use, a fifth of
+    the percentage applies. An IPv6 address counts as its /64 network. 100: no limit, for clients that all connect
+    through one proxy."""
 
 
 class Timeouts(Values):
