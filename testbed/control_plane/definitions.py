@@ -68,7 +68,7 @@ def installed_by_us(kubectl: Kubectl) -> list[str]:
 
 def _list_managers(kubectl: Kubectl) -> dict[str, set[str]]:
     """Return the field managers of each CRD."""
-    lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=15s").splitlines()
+    lines = kubectl("get", "crd", "--show-managed-fields", MANAGERS, "--request-timeout=60s").splitlines()
     return {words[0]: set(words[1:]) for line in lines if (words := line.split())}
 
 

@@ -46,4 +46,4 @@ def _create_client(scheme: str, certificates: Path, _made: int) -> httpx.Client:
     context.verify_mode = ssl.CERT_NONE
     if scheme == "https":
         context.load_cert_chain(certificates / "admin.crt", certificates / "admin.key")
-    return httpx.Client(verify=context, timeout=10, trust_env=False)
+    return httpx.Client(verify=context, timeout=60, trust_env=False)

@@ -23,7 +23,7 @@ from testbed.nodes.manifest import SIMULATED
 
 __all__ = ["JoinedCluster", "inspect_cluster"]
 
-PATIENCE = "--request-timeout=15s"
+PATIENCE = "--request-timeout=60s"
 SYSTEM = ("kube-", "local-path-storage", NAMESPACE)
 """Prefixes of the namespaces of a new cluster."""
 KUBERAY = ("rayservices", "rayclusters", "rayjobs")

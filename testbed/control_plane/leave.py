@@ -16,7 +16,7 @@ from testbed.tools import program
 
 __all__ = ["leave", "wait_for_deletions"]
 
-PATIENCE = "--request-timeout=15s"
+PATIENCE = "--request-timeout=60s"
 SIMULATED_KINDS = "nodes,persistentvolumes,storageclasses"
 KUBERAYS = "rayservices,rayclusters,rayjobs"
 

@@ -41,7 +41,7 @@ def _read_joined_state(plane: ControlPlane) -> State:
     port = urlsplit(plane.record.server).port or 443
     try:
         kubectl = Kubectl(program("kubectl"), plane.home.kubeconfig, run=run_of(plane.home, "kubectl"))
-        kubectl("get", "--raw=/readyz", "--request-timeout=10s")
+        kubectl("get", "--raw=/readyz", "--request-timeout=60s")
     except RayhelmError:
         return State("kube-apiserver", "not answering", 0, port, 0)
     return State("kube-apiserver", "ready", 0, port, 0)

@@ -28,7 +28,7 @@ class RayStandIn:
     """Client of the stand-in at `url` (http://127.0.0.1:8899). `name` is a RayCluster, or a RayService for all of its
     RayClusters. Every method raises RayhelmError if the stand-in refuses the request or does not answer."""
 
-    def __init__(self, url: str, *, timeout: float = 30.0) -> None:
+    def __init__(self, url: str, *, timeout: float = 120.0) -> None:
         self._client = httpx.Client(base_url=url, timeout=timeout, trust_env=False)
 
     def __enter__(self) -> "RayStandIn":

@@ -81,7 +81,7 @@ class World:
         finally:
             gate.open()
             for client in clients:
-                client.join(60)
+                client.join(300)
             self.upstream.respond = usual
 
 

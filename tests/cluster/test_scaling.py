@@ -290,7 +290,7 @@ def load(world: World, each: int) -> Iterator[None]:
     finally:
         gate.open()
         for client in clients:
-            client.join(60)
+            client.join(300)
         world.upstream.respond = usual
 
 

@@ -109,7 +109,7 @@ def test_requests_above_the_concurrency_get_429(gateway, one):
     assert gateway.request("/v1/models").status == 200, "another tenant is not limited"
     gate.open()
     for thread in running:
-        thread.join(60)
+        thread.join(300)
     assert statuses == [200, 200]
     assert wait_for(lambda: gateway.chat(key="narrow-key").status == 200, "a request is accepted again")
 

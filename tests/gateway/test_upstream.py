@@ -105,7 +105,7 @@ def send_concurrently(gateway, found, size):
     for gate in gates:
         gate.open()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return counts
 
 

@@ -127,7 +127,7 @@ def context(ongoing: float = 18, state: dict[str, object] | None = None):
 
 def looked(asked):
     """What it sees, once the first answers are there."""
-    wait_until(lambda: asked.prometheus_results, what="an answer of Prometheus", timeout=60)
+    wait_until(lambda: asked.prometheus_results, what="an answer of Prometheus", timeout=300)
     return asked._measure(context())
 
 

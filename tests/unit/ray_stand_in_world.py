@@ -136,7 +136,7 @@ def said(answer: Answer) -> dict[str, Any]:
 
 
 def wait_for(so: Callable[[], bool]) -> None:
-    processes.wait_until(lambda: so() or None, what="what the test waits for", timeout=60, poll=0.01)
+    processes.wait_until(lambda: so() or None, what="what the test waits for", timeout=300, poll=0.01)
 
 
 def kubeconfig(folder: Path, server: str) -> Path:

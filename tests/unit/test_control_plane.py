@@ -178,11 +178,11 @@ def test_command_waits_for_a_running_one_with_a_message(call: Call, place: Home)
     def before() -> None:
         with alone(place):
             began.set()
-            may_end.wait(60)
+            may_end.wait(300)
 
     thread = threading.Thread(target=before)
     thread.start()
-    assert began.wait(60)
+    assert began.wait(300)
     assert is_held(place)
     code, output = call("status")
     assert (code, "another command is changing this control plane" in output) == (1, True)

@@ -184,7 +184,7 @@ def test_program_writes_the_last_lines_when_it_is_stopped(folder: Path) -> None:
         with path.open("a") as file:
             file.write("last\n")
         process.send_signal(signal.SIGTERM)
-        rest, _ = process.communicate(timeout=60)
+        rest, _ = process.communicate(timeout=300)
     assert process.returncode == 0
     assert [json.loads(line)["message"] for line in rest.splitlines()] == ["last"]
 
@@ -198,5 +198,5 @@ def test_program_waits_for_the_folder(tmp_path: Path) -> None:
         assert process.stdout
         assert json.loads(process.stdout.readline())["message"] == "first"
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=300)
     assert process.returncode == 0

@@ -111,7 +111,7 @@ def test_wait_until_raises_with_the_log_when_a_process_dies(run: str, tmp_path: 
     command = [sys.executable, "-S", "-c", "print('no such GPU')"]
     started = processes.start(command, run=run, log=tmp_path / "log")
     with pytest.raises(ProcessDied, match="no such GPU"):
-        processes.wait_until(lambda: None, what="engine", timeout=30, needs=[started], poll=0.02)
+        processes.wait_until(lambda: None, what="engine", timeout=300, needs=[started], poll=0.02)
 
 
 def test_wait_until_raises_after_its_timeout() -> None:
@@ -214,4 +214,4 @@ def test_tail_names_a_missing_log(tmp_path: Path) -> None:
 
 
 def wait_until_true(condition: Callable[[], bool]) -> None:
-    processes.wait_until(lambda: condition() or None, what="what the test waits for", timeout=60, poll=0.02)
+    processes.wait_until(lambda: condition() or None, what="what the test waits for", timeout=300, poll=0.02)

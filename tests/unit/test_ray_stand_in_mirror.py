@@ -157,7 +157,7 @@ class Kubernetes(BaseHTTPRequestHandler):
         self.end_headers()
         for piece in (line[:100], line[100:]):
             self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
-        self.server.ended.wait(60)
+        self.server.ended.wait(300)
         self.wfile.write(b"0\r\n\r\n")
 
     def log_message(self, format: str, *args: object) -> None: ...
@@ -232,7 +232,7 @@ def test_first_put_waits_until_the_schema_is_there() -> None:
     there = threading.Event()
 
     def load() -> tuple[str, type[BaseModel]]:
-        there.wait(60)
+        there.wait(300)
         return "9.9.9", Strict
 
     check = RayCheck(load)

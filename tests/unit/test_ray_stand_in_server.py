@@ -50,7 +50,7 @@ def url(world: World) -> Iterator[str]:
 @pytest.fixture
 def operator(url: str) -> Iterator[httpx.Client]:
     """A client whose proxy is the stand-in, as the operator's is."""
-    with httpx.Client(proxy=url, trust_env=False, timeout=30) as client:
+    with httpx.Client(proxy=url, trust_env=False, timeout=300) as client:
         yield client
 
 
@@ -94,7 +94,7 @@ def test_pod_without_an_ip_gets_502(url: str) -> None:
 
 
 def test_one_connection_carries_many_requests(world: World, url: str) -> None:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=300)
     connection.connect()
     sockets = set()
     for method, target, body in [
@@ -155,7 +155,7 @@ def test_reported_to_hang_it_is_silent_until_it_is_healed(
         with pytest.raises(httpx.ReadTimeout):
             operator.get("http://10.0.0.1:8000/-/healthz", timeout=httpx.Timeout(60, read=0.5))
         stand_in.heal("models", "web")
-        waiting.settimeout(60)
+        waiting.settimeout(300)
         assert waiting.recv(1) == b""
     assert operator.get("http://10.0.0.1:8000/-/healthz").status_code == 200
 
@@ -310,6 +310,6 @@ def spoken(url: str, request: bytes) -> bytes:
     """What comes back for exactly these bytes, up to the end of the connection."""
     host, port = url.removeprefix("http://").split(":")
     with socket.create_connection((host, int(port))) as connection:
-        connection.settimeout(60)
+        connection.settimeout(300)
         connection.sendall(request)
         return b"".join(iter(lambda: connection.recv(65536), b""))

@@ -97,7 +97,7 @@ def test_timer_runs_until_the_last_request_ends(monkeypatch: pytest.MonkeyPatch)
         for _ in range(2):
             counted.called.clear()
             state.generate(2)
-            await asyncio.wait_for(counted.called.wait(), timeout=60)
+            await asyncio.wait_for(counted.called.wait(), timeout=300)
         state.is_running = False
         while counted.requests._timer is not None:
             await asyncio.sleep(0.001)
@@ -106,7 +106,7 @@ def test_timer_runs_until_the_last_request_ends(monkeypatch: pytest.MonkeyPatch)
         later = State("two")
         counted.requests.add(later, "search")
         later.generate(1)
-        await asyncio.wait_for(counted.called.wait(), timeout=60)
+        await asyncio.wait_for(counted.called.wait(), timeout=300)
         return counted.sums
 
     assert asyncio.run(run()) == {"acme": [5, 4], "search": [5, 1]}

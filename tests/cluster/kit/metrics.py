@@ -88,13 +88,13 @@ class Prometheus:
 
     def asks(self, query: str) -> list[Object]:
         """The vector that a query answers."""
-        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, trust_env=False, timeout=60)
+        answer = httpx.get(f"{self.url}/api/v1/query", params={"query": query}, trust_env=False, timeout=300)
         found: list[Object] = answer.json()["data"]["result"]
         return found
 
     def targets(self) -> list[Object]:
         """Active targets: `labels`, and `discoveredLabels` before relabeling."""
-        answer = httpx.get(f"{self.url}/api/v1/targets", params={"state": "active"}, trust_env=False, timeout=60)
+        answer = httpx.get(f"{self.url}/api/v1/targets", params={"state": "active"}, trust_env=False, timeout=300)
         found: list[Object] = answer.json()["data"]["activeTargets"]
         return found
 

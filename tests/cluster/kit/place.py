@@ -59,7 +59,7 @@ def given(config: pytest.Config) -> Testbed | None:
     if not named or not Path(named).is_file() or "kubectl" in _missing():
         return None
     kubectl = Kubectl(program("kubectl"), Path(named))
-    where = [f"--namespace={NAMESPACE}", "--output=jsonpath={.data.home}", "--request-timeout=15s"]
+    where = [f"--namespace={NAMESPACE}", "--output=jsonpath={.data.home}", "--request-timeout=60s"]
     try:
         mark = kubectl("get", "configmap", NAMESPACE, *where)
     except KubectlError:

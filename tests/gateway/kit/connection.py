@@ -10,7 +10,7 @@ from http.client import HTTPResponse
 from types import TracebackType
 from typing import Any, Self
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds that a client waits for the next bytes."""
 
 

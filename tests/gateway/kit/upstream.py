@@ -117,7 +117,7 @@ class Upstream:
         self.run(stop())
 
     def run(self, work: Any) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(300)
 
     def gate(self) -> "Gate":
         return Gate(self._loop)
@@ -215,5 +215,5 @@ def start_upstreams(*names: str) -> Iterator[list[Upstream]]:
             for upstream in opened:
                 upstream.close()
             loop.call_soon_threadsafe(loop.stop)
-            thread.join(60)
+            thread.join(300)
             loop.close()

@@ -6,7 +6,7 @@ from typing import TypeVar
 from rayhelm.processes import wait_until
 
 T = TypeVar("T")
-PATIENCE = 60.0
+PATIENCE = 300.0
 """Seconds after which a test that would hang fails."""
 
 
