@@ -116,7 +116,8 @@ def test_render_reports_a_path_that_cannot_be_written(rayhelm: Rayhelm, fleet: P
         (out / "plan.md").mkdir(parents=True)
     answer = rayhelm("render", str(fleet), "-o", str(out))
     assert answer.code == 1
-    assert f"{out}/plan.md: cannot be written: " in answer.err
+    path = out if kind in ("file", "device") else out / "plan.md"
+    assert f"{path}: cannot be written: " in answer.err
     assert "-o FOLDER" in answer.err
     assert not list(fleet.parent.rglob(".*"))
 

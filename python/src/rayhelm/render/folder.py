@@ -157,7 +157,7 @@ def _find_blocked(folder: Path, files: Mapping[str, str]) -> Iterator[Problem]:
 
 
 def _build_blocked_problem(path: Path, why: str) -> Problem:
-    fix = Fix(command=f"mv {path} {path}.old", why="or render into another folder with -o")
+    fix = Fix(command="rayhelm render FLEET -o FOLDER", why=f"another folder; or move {path} away")
     return Problem(f"cannot be written: {why}", file=str(path), fix=fix)
 
 
