@@ -44,8 +44,11 @@ class Response:
 class Connection:
     """A TCP connection to the gateway."""
 
-    def __init__(self, port: int, patience: float = PATIENCE, source: str = "127.0.0.1") -> None:
-        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience, source_address=(source, 0))
+    def __init__(self, port: int, patience: float = PATIENCE, source: str = "") -> None:
+        """`source` is the client's address; 127.0.0.1 without it."""
+        # Thousands of connections stay in TIME_WAIT. A socket that is bound first may not use their ports again.
+        own = (source, 0) if source else None
+        self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience, source_address=own)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def __enter__(self) -> Self:
