@@ -11,7 +11,7 @@ from typing import cast
 import psutil
 
 from gateway.kit.connection import Connection, Response, build_request
-from gateway.kit.process import GatewayProcess
+from gateway.kit.process import GatewayProcess, find_haproxy_version
 from gateway.kit.upstream import ReceivedRequest, Upstream
 
 LAST = build_request("/v1/models", headers=[("Connection", "close"), ("X-Request-Id", "last")])
@@ -54,6 +54,21 @@ def collect_responses(gateway: GatewayProcess, data: bytes) -> list[Response]:
     with Connection(gateway.port) as connection:
         connection.send(data)
         return list(_parse(connection.receive_all()))
+
+
+def assert_malformed(found: Exchange, *statuses: int) -> None:
+    """Assert that HAProxy refused the request as malformed, with one of these statuses, and closed the connection."""
+    assert found.statuses in malformed(*statuses)
+    assert (found.in_sync, found.requests) == (False, [])
+
+
+def malformed(*statuses: int) -> list[list[int]]:
+    """Return possible statuses of a malformed request.
+
+    3.2.26 and 3.4.7 close the connection without a response if a body follows the invalid headers.
+    """
+    possible = [[status] for status in statuses or (400,)]
+    return [*possible, []] if find_haproxy_version() >= (3, 2) else possible
 
 
 @contextmanager

