@@ -41,7 +41,7 @@ def test_argo_cd_has_no_difference_when_the_hpa_has_scaled(
     eventually(lambda: not find_differences(cluster, objects), "no difference")
     # A chart that renders the field would fight the HPA.
     (deployment,) = [over(item, {"spec": {"replicas": 2}}) for item in objects if item["kind"] == "Deployment"]
-    assert find_differences(cluster, [deployment]) == ["Deployment/gateway: spec.replicas"]
+    assert find_differences(cluster, [deployment]) == [f"Deployment/{namespace}/gateway: spec.replicas"]
 
 
 def test_hpa_finds_its_target_and_counts_its_pods(

@@ -16,7 +16,7 @@ OF_THE_SERVER = ("managedFields", "resourceVersion", "generation")
 
 
 def find_differences(cluster: Cluster, objects: Iterable[Object]) -> list[str]:
-    """Return `<kind>/<name>: <path>` of each field that a sync of these objects would change now."""
+    """Return `<kind>/<namespace>/<name>: <path>` of each field that a sync of these objects would change now."""
     text = yaml.safe_dump_all(objects)
     where = ("--output=json", "-f", "-")
     options = ("--server-side", "--force-conflicts", "--dry-run=server", f"--field-manager={MANAGER}")
@@ -29,7 +29,12 @@ def find_differences(cluster: Cluster, objects: Iterable[Object]) -> list[str]:
 def _by_name(text: str) -> dict[str, Object]:
     found = json.loads(text)
     items = found["items"] if found["kind"] == "List" else [found]
-    return {f"{item['kind']}/{item['metadata']['name']}": _as_applied(item) for item in items}
+    return {_name(item): _as_applied(item) for item in items}
+
+
+def _name(item: Object) -> str:
+    namespace = item["metadata"].get("namespace")
+    return "/".join(part for part in (item["kind"], namespace, item["metadata"]["name"]) if part)
 
 
 def _as_applied(item: Object) -> Object:
