@@ -15,7 +15,7 @@ KUBERNETES = [OLDEST, *versions().kubernetes.supported]
 BUILT_IN = {
     *("PriorityClass", "RuntimeClass"),
     *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "ServiceAccount"),
-    *("ClusterRole", "ClusterRoleBinding", "RoleBinding"),
+    *("ClusterRole", "ClusterRoleBinding", "CronJob", "NetworkPolicy", "Role", "RoleBinding"),
     *("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"),
 }
 """Kinds of Kubernetes itself; those of operators have tests of their own."""

@@ -68,6 +68,7 @@ def test_probe_measures_the_node_and_stores_its_figures(cluster: Cluster, kubeco
     assert cluster.get(NAMESPACE, "jobs")["items"] == []
 
 
+@pytest.mark.short
 def test_two_pods_measure_the_network_between_them(cluster: Cluster, kubeconfig: Path) -> None:
     writer: ClusterWriter = connect_writer(kubeconfig=kubeconfig)
     loaded = parse_fleet(parse_document(FLEET, "fleet.yaml"))

@@ -6,5 +6,6 @@
 {{- include "platform.validatePolicies" . }}
 {{- include "platform.validateMetrics" . }}
 {{- include "platform.validateDashboards" . }}
+{{- include "platform.validateProbe" . }}
 {{- include "platform.validatePrometheusRules" . }}
 {{- end }}

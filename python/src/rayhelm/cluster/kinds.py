@@ -94,6 +94,7 @@ RENDERED = (
     PERSISTENT_VOLUME_CLAIMS,
     Kind("ServiceAccount", "", "v1", "serviceaccounts"),
     DEPLOYMENTS,
+    Kind("CronJob", "batch", "v1", "cronjobs"),
     HORIZONTAL_POD_AUTOSCALERS,
     POD_DISRUPTION_BUDGETS,
     _NETWORK_POLICIES,

@@ -51,6 +51,19 @@ class GpuOperator(Record):
     Default: the chart of NVIDIA creates it and reads the ConfigMaps of rayhelm."""
 
 
+class RepeatedProbe(Record):
+    """A CronJob that repeats `rayhelm probe`."""
+
+    image: FleetImage = Field(examples=[{"repository": "registry.example/team/rayhelm", "tag": "0.2.0"}])
+    """Image with the Python package `rayhelm[cluster]`."""
+    schedule: str = Field(
+        default="0 3 * * 0", pattern=r"^\S+( \S+){4}$|^@(yearly|monthly|weekly|daily|hourly)$", examples=["0 3 * * 0"]
+    )
+    """Cron expression, in the time zone of the cluster."""
+    cpu: bool = False
+    """Measure CPUs and the network between them only; requests no GPU."""
+
+
 class Cluster(Record):
     """One Kubernetes cluster."""
 
@@ -70,6 +83,10 @@ class Cluster(Record):
     redis: Redis | None = None
     """Redis for the fault tolerance of the Ray head; without it the loss of the head restarts the service."""
     weights: Weights = Weights()
+    probe: RepeatedProbe | None = Field(
+        default=None, examples=[{"image": {"repository": "registry.example/team/rayhelm", "tag": "0.2.0"}}]
+    )
+    """Repeated measurements of the pools; without it `rayhelm probe` runs when you run it."""
     image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )

@@ -12,6 +12,7 @@ from rayhelm.values.build.policies import build_policies
 from rayhelm.values.build.prometheus_rules import build_prometheus_rules
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
+from rayhelm.values.platform.probe import Probe, ProbeImage
 from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["NAMESPACE", "RELEASE", "build_platform_values"]
@@ -58,6 +59,26 @@ def _build_values(
         policies=build_policies(cluster, plan, loaded.fleet, services),
         metrics=metrics_of_plan(cluster, plan, loaded.fleet),
         prometheus_rules=build_prometheus_rules(cluster, plan, loaded, services),
+        probe=_build_probe(cluster, loaded),
+    )
+
+
+def _build_probe(cluster: str, loaded: LoadedFleet) -> Probe:
+    """Build the CronJob of repeated measurements, with the fleet file as it is without its measurements."""
+    import yaml
+
+    section = loaded.fleet.clusters[cluster]
+    if not section.probe:
+        return Probe()
+    image = section.probe.image
+    return Probe(
+        enabled=True,
+        schedule=section.probe.schedule,
+        image=ProbeImage(repository=image.repository, tag=image.tag or "", digest=image.digest or ""),
+        fleet=yaml.safe_dump({key: value for key, value in loaded.document.data.items() if key != "measurements"}),
+        cluster=cluster if len(loaded.fleet.clusters) > 1 else "",
+        cpu=section.probe.cpu,
+        api_server_cidrs=list(section.api_server.cidrs),
     )
 
 

@@ -15,6 +15,7 @@ from rayhelm.values.platform.dashboards import Dashboards
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.platform.policies import Policies
+from rayhelm.values.platform.probe import Probe
 from rayhelm.values.platform.prometheus_rules import PrometheusRules
 
 __all__ = ["PlatformValues"]
@@ -43,5 +44,7 @@ class PlatformValues(Values):
     """Grafana dashboards of services, gateways, GPUs and Ray clusters."""
     prometheus_rules: PrometheusRules = PrometheusRules()
     """Alert and recording rules of Prometheus."""
+    probe: Probe = Probe()
+    """Repeated measurements of the pools."""
     policies: Policies = Policies()
     """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""
