@@ -45,7 +45,7 @@ def test_notes_command_writes_a_line_that_the_gateway_accepts(notes: Any) -> Non
 
 
 def test_notes_state_what_is_retried(notes: Any) -> None:
-    assert "A failed connection is retried at most twice" in notes()
+    assert "A failed connection is retried once" in notes()
     assert "or answered 500, is retried the same way" in notes()
     off = notes({"retries": {"emptyResponse": False}})
     assert "received is not retried" in off

@@ -235,12 +235,13 @@ def test_retried_request_is_complete(three, size):
     assert one.requests, "some of them were lost"
 
 
-def test_request_is_retried_at_most_twice(three):
+def test_lost_request_is_retried_once(three):
+    """It may have killed the replicas that received it."""
     for upstream in three:
         upstream.respond = drop_connection
     with start_gateway(values(*three, health=SELDOM)) as gateway:
         assert gateway.chat().error["code"] == "bad_gateway"
-    assert sum(len(upstream.requests) for upstream in three) == 3
+    assert sum(len(upstream.requests) for upstream in three) == 2
 
 
 @pytest.mark.parametrize(("lost", "status"), [(drop_connection, 502), (respond_500, 500)])
@@ -252,13 +253,13 @@ def test_lost_request_is_not_retried_without_empty_response(three, lost, status)
     assert sum(len(upstream.requests) for upstream in three) == 1
 
 
-def test_gateway_passes_on_the_last_500_after_two_retries(three):
+def test_gateway_passes_on_the_500_of_a_retry(three):
     for upstream in three:
         upstream.respond = respond_500
     with start_gateway(values(*three, health=SELDOM)) as gateway:
         response = gateway.chat()
         assert (response.status, response.json()) == (500, {"error": {"message": "Internal Server Error"}})
-    assert sum(len(upstream.requests) for upstream in three) == 3
+    assert sum(len(upstream.requests) for upstream in three) == 2
 
 
 def test_gateway_does_not_retry_after_the_server_timeout(three):
@@ -269,7 +270,7 @@ def test_gateway_does_not_retry_after_the_server_timeout(three):
     assert wait_for(lambda: sum(len(upstream.requests) for upstream in three) == 1, "the request arrived")
 
 
-@pytest.mark.parametrize(("size", "tries"), [(10_000, 3), (500_000, 1)])
+@pytest.mark.parametrize(("size", "tries"), [(10_000, 2), (500_000, 1)])
 def test_gateway_retries_an_upload_only_when_it_was_read_at_once(three, size, tries):
     for upstream in three:
         upstream.respond = drop_connection
@@ -342,8 +343,7 @@ def count_queued(server):
     return struct.unpack_from("=8xIIIII", server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32))[4]
 
 
-def test_used_connection_is_closed_when_connect_times_out():
-    """HAProxy has no setting for this. Clients retry on a closed connection."""
+def test_connect_timeouts_end_with_503_on_a_used_connection():
     with (
         unresponsive_server() as one,
         start_gateway(values(one, health=SELDOM, timeouts={"connectSeconds": 1})) as gateway,
@@ -352,7 +352,7 @@ def test_used_connection_is_closed_when_connect_times_out():
         with gateway.connect() as connection:
             assert connection.request("/v1/models").status == 200
             connection.send(build_request(CHAT, chat_body("hi")))
-            assert connection.receive_all() == b""
+            assert connection.read_response().status == 503
 
 
 def test_server_and_cors_headers_are_removed(three):

@@ -1,5 +1,9 @@
 {{- /* One backend per version. Each endpoint is in it twice: with a health check, and as a backup server without one. The
-       backup servers are used when all health checks fail, because a busy service answers its health check late. */ -}}
+       backup servers are used when all health checks fail, because a busy service answers its health check late.
+
+       Retries count both failed connections and requests that were sent and lost. A lost request may have killed its
+       replica, so a backend retries once. The Service of a single endpoint can have several pods: its backup server is a
+       frontend of this process whose backend repeats failed connections only. */ -}}
 {{- define "gateway.configBackends" -}}
 {{- $data := . }}
 {{- $v := .v }}
@@ -23,12 +27,45 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   http-request set-uri {{ $path }}{{ if eq $model.task "custom" }} unless { query -m found }
   http-request set-uri {{ $path }}?%[query] if { query -m found }{{ end }}
   http-response set-header x-model-version {{ $name }}
-  default-server resolvers dns resolve-prefer ipv4 init-addr libc,none inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall {{ int $v.health.failures }} rise 2
+  {{- $resolve := "resolvers dns resolve-prefer ipv4 init-addr libc,none" }}
+  {{- $interval := mulf $v.health.intervalSeconds 1000 | int }}
+  # A failed connection marks an endpoint as down at once, until two health checks succeed. Lost requests do not: one request
+  # that kills replicas would take all endpoints down.
+  default-server {{ $resolve }} observe layer4 error-limit 1 on-error mark-down
+  default-server inter {{ $interval }}ms fastinter {{ min 250 $interval }}ms fall {{ int $v.health.failures }} rise 2
+  {{- $address := "" }}
   {{- range $key, $endpoint := $version.endpoints }}
-  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  {{- $address = printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
   server {{ $key }} {{ $address }} check
+  {{- if $several }}
   server {{ $key }}.unchecked {{ $address }} backup
+  {{- end }}
+  {{- end }}
+  {{- if not $several }}
+  {{- $again := include "gateway.againName" (dict "model" $id "version" $name) }}
+  {{- $socket := printf "abns@rayhelm-%d-%s" (int $v.listen.port) (sha256sum $again | trunc 16) }}
+  server again {{ $socket }} backup
+
+frontend {{ $again }}.in
+  bind {{ $socket }} proto h1
+  maxconn {{ int $v.limits.connections }}
+  no log
+  default_backend {{ $again }}
+
+backend {{ $again }}
+  retries {{ include "gateway.connectRetries" . }}
+  retry-on conn-failure
+  server {{ keys $version.endpoints | first }} {{ $address }} {{ $resolve }}
   {{- end }}
 {{ end }}
 {{- end }}
+{{- end }}
+
+{{- define "gateway.connectRetries" -}}
+5
+{{- end }}
+
+{{- /* Without a colon: names with one are versions, in metrics too. */ -}}
+{{- define "gateway.againName" -}}
+{{ include "gateway.backend" . | replace ":" "." }}.again
 {{- end }}

@@ -40,8 +40,9 @@
 {{- define "gateway.configGlobal" -}}
 {{- with .v -}}
 global
-  # More than the frontend for clients has: probes and Prometheus connect while clients use all of theirs.
-  maxconn {{ add (int .limits.connections) (include "gateway.metricsConnections" .) }}
+  # More than the frontend for clients has: each request may connect to a second frontend (`again`), and probes and Prometheus
+  # connect while clients use all of theirs.
+  maxconn {{ add (mul 2 .limits.connections) (include "gateway.metricsConnections" .) }}
   nbthread {{ include "gateway.threads" . }}
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}

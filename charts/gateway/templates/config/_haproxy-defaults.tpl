@@ -10,6 +10,13 @@ defaults
   timeout check {{ mulf .health.intervalSeconds 1000 | int }}ms
   timeout http-request {{ int .timeouts.headerSeconds }}s
   timeout http-keep-alive {{ int .timeouts.keepAliveSeconds }}s
+  # An endpoint can vanish without a packet: its node loses power. Without these, a request that waits for a response waits
+  # for `timeout server`, and one on an open connection for the kernel's retransmissions, 15 minutes.
+  option srvtcpka
+  srvtcpka-idle 10s
+  srvtcpka-intvl 5s
+  srvtcpka-cnt 3
+  default-server tcp-ut 30s
   # When a client disconnects, its request is aborted upstream. Chunks of a stream are forwarded without delay.
   option abortonclose
   option http-no-delay
@@ -20,10 +27,10 @@ defaults
   option http-drop-request-trailers
   option http-drop-response-trailers
   .endif
-  # At most two retries, each on another endpoint if there is one. `empty-response` and `500` (Serve sends it when a replica
+  # One retry, on another endpoint if there is one. `empty-response` and `500` (Serve sends it when a replica
   # dies during a request) make HAProxy keep a copy of each request until the first byte of the response. Releases before
   # 3.4.5 copy into a full buffer, or lose the end of a request that they copy into a small one.
-  retries 2
+  retries 1
   retry-on conn-failure{{ if .retries.emptyResponse }} empty-response 500{{ end }}
   option redispatch 1
   .if version_atleast(3.4.5)

@@ -53,7 +53,7 @@ class GatewayValues(PodSettings):
     timeouts: Timeouts = Timeouts()
     """Timeouts, in seconds."""
     retries: Retries = Retries()
-    """Retries of requests: at most two, each on another endpoint if there is one."""
+    """Retries of requests: one, on another endpoint if there is one."""
     health: Health = Health()
     """Health checks of the endpoints."""
     listen: Listen = Listen()

@@ -54,13 +54,13 @@ class Timeouts(Values):
 
 
 class Retries(Values):
-    """At most two retries, each on another endpoint if the version has one. A failed connection is always retried.
+    """One retry, on another endpoint if the version has one. A failed connection is always retried.
     Nothing is retried after the first byte of the response, after `timeouts.serverSeconds`, or after a status other
     than 500."""
 
     empty_response: bool = True
     """`true`: also retry a request if its endpoint closed the connection before the first byte of the response, or
     answered 500. This covers all JSON bodies, and uploads (`transcribe`, `custom`) that fit into the first read. The
-    model server may then do the work twice, and a request that crashes a replica can crash three. HAProxy copies a
+    model server may then do the work twice, and a request that crashes a replica can crash two. HAProxy copies a
     buffer of `limits.bodyBytes` per request: with the defaults, a core handles a fifth of the requests that it handles
     with `false`. `false`: the client gets the 502 or the 500."""
