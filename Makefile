@@ -37,7 +37,7 @@ lint: setup ## run ruff, mypy, shellcheck, actionlint and hadolint, and check th
 	@ci/stage mypy $(bin)/mypy
 	@ci/stage shellcheck $(bin)/shellcheck --external-sources $(scripts)
 	@ci/stage actionlint ci/lint-workflows
-	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile
+	@ci/stage hadolint $(bin)/hadolint ci/images/gpu/Dockerfile ci/images/doctor/Dockerfile
 	@PYTHONPATH=ci ci/stage prose $(bin)/python -m prose
 	@PYTHONPATH=ci ci/stage names $(bin)/python -m prose.names
 	@ci/stage "generated files" ci/generate --check
@@ -102,7 +102,7 @@ metrics-recording: setup ## record a live endpoint under load for the replay of 
 	@PYTHONPATH=. $(bin)/python -m ci.pictures -o docs/images/dashboards
 
 lock: setup ## resolve requirements/*.in into the locks
-	@cd requirements && for name in uv go build core dev bench; do $(compile) $$name.in -o $$name.txt; done
+	@cd requirements && for name in uv go build core dev doctor bench; do $(compile) $$name.in -o $$name.txt; done
 	@cd requirements && $(compile) --no-deps tools.in -o tools.txt
 	@cd requirements && $(compile) --overrides serve.overrides --excludes serve.excludes serve.in -o serve.txt
 

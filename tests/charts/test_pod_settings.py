@@ -50,8 +50,11 @@ MANAGED = {
         "services": {"chat": {"namespace": "models"}},
         "prometheusUrl": "http://prometheus:9090",
         "adapter": {"kind": "Managed", "tls": {"skipVerifyReason": "test"}},
-    }
+    },
+    "doctor": {"enabled": True, "image": {"repository": "registry.example/rayhelm", "tag": "1"}},
 }
+DEPLOYMENTS = {"metrics.adapter": "platform-metrics", "doctor": "platform-doctor"}
+"""Deployment of the settings at a path, in a chart with several."""
 SECRETS = [{"name": "registry"}]
 PODS = [(chart, path) for chart, paths in POD_PATHS.items() for path in paths]
 each_pod = pytest.mark.parametrize(("name", "path"), PODS, ids=[f"{chart}-{path}" for chart, path in PODS])
@@ -73,7 +76,8 @@ def pod_of(chart: Chart, path: str, overlay: Values, helm: str = "4") -> Object:
     kind = {"ray-service": "RayService", "gateway": "Deployment", "platform": "Deployment"}[chart.name]
     if path == "weights.download":
         kind = "Job"
-    spec = next(item for item in objects if item["kind"] == kind)["spec"]
+    named = DEPLOYMENTS.get(path, "")
+    spec = next(item for item in objects if item["kind"] == kind and named in item["metadata"]["name"])["spec"]
     if kind != "RayService":
         return spec["template"]
     cluster = spec["rayClusterConfig"]
@@ -162,6 +166,7 @@ def test_refusal_names_the_key_and_the_reason(name: str, path: str, key: str, va
         ("ray-service", "weights.download", "/models"),
         ("gateway", "", "/etc"),
         ("platform", "metrics.adapter", "/etc/adapter/more"),
+        ("platform", "doctor", "/etc/rayhelm/more"),
     ],
 )
 def test_mount_over_a_path_of_the_chart_is_refused(name: str, path: str, mount: str) -> None:

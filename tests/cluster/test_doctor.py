@@ -1,7 +1,7 @@
 """`rayhelm doctor` on a reference fleet: nothing is found while it is healthy, and each planted fault with its cause.
 
-The doctor runs with exactly the rights that it prints. All faults are planted at once, and found in one run.
-With RAYHELM_RECORD=FILE, the answers of the API server are written there, for the unit tests.
+The doctor runs with exactly the rights that chart platform gives it. All faults are planted at once, and found in one
+run. With RAYHELM_RECORD=FILE, the answers of the API server are written there, for the unit tests.
 """
 
 import base64
@@ -23,8 +23,8 @@ from cluster.kit.standing import Standing, install_fleet
 from cluster.kit.wait import eventually
 from rayhelm.cluster.reader import ClusterReader, ForbiddenError, connect
 from rayhelm.cluster.recorded import Recording
+from rayhelm.doctor.chart_values import build_values
 from rayhelm.doctor.check import load_checks
-from rayhelm.doctor.deployment import build_deployment
 from rayhelm.doctor.facts import Facts
 from rayhelm.doctor.finding import CheckState, DoctorReport
 from rayhelm.doctor.plant import Plant
@@ -34,6 +34,8 @@ from shared.doctor_recording import write_recording
 from testbed.control_plane.kubeconfig import with_token
 
 FLEET = Fleet("two-workstations", "main")
+DOCTOR = "platform-doctor"
+"""Its objects, which chart platform makes by value."""
 PLANTS = [
     pytest.param(name, fault, id=f"{name}-{index}")
     for name, check in load_checks().items()
@@ -73,14 +75,11 @@ def patient(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Itera
         document["clusters"]["main"]["kuberay"] = cluster.place.kuberay
         (folder / "fleet.yaml").write_text(yaml.safe_dump(document))
         rendered = render_fleet(folder / "fleet.yaml")
-        cluster.kubectl.apply(build_deployment(rendered, "main", "registry.example/rayhelm:1"))
-        try:
-            token = cluster.kubectl("create", "token", "rayhelm-doctor", "--namespace=rayhelm-system").strip()
-            account = with_token(folder / "kubeconfig", cluster.place.kubeconfig, "doctor", token)
-            yield Patient(cluster, rendered, account, standing)
-        finally:
-            for kind in ("clusterrole", "clusterrolebinding"):
-                cluster.delete(kind, "rayhelm-doctor")
+        (folder / "doctor.yaml").write_text(build_values(rendered, "main", "registry.example/rayhelm:1"))
+        standing.helm.install("platform", "platform", "rayhelm-system", folder / "doctor.yaml", "--reuse-values")
+        token = cluster.kubectl("create", "token", DOCTOR, "--namespace=rayhelm-system").strip()
+        account = with_token(folder / "kubeconfig", cluster.place.kubeconfig, "doctor", token)
+        yield Patient(cluster, rendered, account, standing)
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +136,7 @@ def test_healthy_fleet_has_no_findings(healthy: DoctorReport) -> None:
 
 def test_deployment_of_the_doctor_becomes_available(patient: Patient) -> None:
     def available() -> int:
-        found = patient.cluster.one("Deployment", "rayhelm-doctor", "rayhelm-system")
+        found = patient.cluster.one("Deployment", DOCTOR, "rayhelm-system")
         return int(found.get("status", {}).get("availableReplicas", 0))
 
     eventually(lambda: available() == 1, "the doctor's pod", shows=lambda: patient.cluster.tell("rayhelm-system"))
@@ -178,7 +177,7 @@ def test_account_reads_no_other_secret_and_changes_nothing(patient: Patient, hea
         reader.list(SECRETS, "gateway")
     with pytest.raises(ForbiddenError):
         reader.get(SECRETS, "sh.helm.release.v1.gateway.v1", "gateway")
-    account = "system:serviceaccount:rayhelm-system:rayhelm-doctor"
+    account = f"system:serviceaccount:rayhelm-system:{DOCTOR}"
     for verb in ("create", "update", "patch", "delete"):
         allowed = patient.cluster.kubectl(
             *("auth", "can-i", "--list", f"--as={account}", "--namespace=lab", "--no-headers")

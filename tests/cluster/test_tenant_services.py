@@ -22,7 +22,8 @@ ROOM = {
             for resource in ("nvidia.com/gpu", "amd.com/gpu", "gpu.intel.com/xe", "gpu.intel.com/i915")
         },
         "pods": {"baseline": 500, "upgradeSurge": 500},
-        "objects": {"services": 200, "secrets": 200},
+        # The operator makes a Gateway for the fullest example, which upgrades incrementally from KubeRay 1.7.0 on.
+        "objects": {"services": 200, "secrets": 200, "gateways": 1},
         "storage": {"size": "20Ti"},
     }
 }

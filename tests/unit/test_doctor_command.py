@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from charts.kit import only, rendered
 from rayhelm.charts.helm import charts_dir
 from rayhelm.cluster import reader
 from rayhelm.cluster.kinds import LIMIT_RANGES
@@ -87,7 +88,9 @@ def test_command_ends_with_3_when_no_cluster_answers(doctor: Doctor) -> None:
         ((str(FLEETS / "three-tiers"),), "the fleet has several clusters; name this one: --cluster edge | main"),
         ((str(FLEETS / "three-tiers"), "--cluster", "moon"), "the fleet has no cluster `moon`; it has: edge, main"),
         (("--prometheus", "nonsense"), "is not a URL"),
-        (("--deployment", "one"), "needs the fleet file"),
+        (("--values", "registry.example/rayhelm:1"), "needs the fleet file"),
+        ((str(FLEETS / "multi-node"), "--values", "one"), "`one` has neither a tag other than `latest` nor a digest"),
+        ((str(FLEETS / "multi-node"), "--values", "one:latest"), "has neither a tag other than `latest` nor a digest"),
     ],
 )
 def test_wrong_option_is_refused_with_the_right_ones(doctor: Doctor, arguments: tuple[str, ...], message: str) -> None:
@@ -108,42 +111,56 @@ def test_rights_of_a_fleet_are_manifests(doctor: Doctor) -> None:
     assert "gateway-keys-research" in roles["gateway"]
 
 
-def test_deployment_meets_pod_security_and_reads_the_fleet(doctor: Doctor) -> None:
-    answer = doctor(str(FLEETS / "multi-node"), "--deployment", "registry.example/rayhelm:1")
-    objects = {item["kind"]: item for item in yaml.safe_load_all(answer.out)}
-    pod = objects["Deployment"]["spec"]["template"]["spec"]
-    (container,) = pod["containers"]
+def test_values_of_a_fleet_run_the_doctor_by_chart_platform(doctor: Doctor) -> None:
+    answer = doctor(str(FLEETS / "multi-node"), "--values", "registry.example:5000/rayhelm:1")
+    objects = [
+        item
+        for item in rendered(yaml.safe_load(answer.out), base="platform/minimal", release="platform", chart="platform")
+        if "doctor" in item["metadata"]["name"]
+    ]
+    (deployment,) = (item for item in objects if item["kind"] == "Deployment")
+    (fleet,) = (item["data"]["fleet.yaml"] for item in objects if item["kind"] == "ConfigMap")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    roles = {item["metadata"].get("namespace"): item["rules"] for item in objects if item["kind"] == "Role"}
     assert answer.code == 0
-    assert yaml.safe_load(objects["ConfigMap"]["data"]["fleet.yaml"])["fleet"] == "multi-node"
-    assert container["command"][2:4] == ["/etc/rayhelm/fleet.yaml", "--cluster=main"]
-    assert "--prometheus=http://prometheus-operated.monitoring:9090" in container["command"]
-    assert pod["securityContext"]["runAsNonRoot"]
-    assert container["securityContext"]["readOnlyRootFilesystem"]
-    assert objects["PodMonitor"]["metadata"]["labels"]["release"] == "kube-prometheus-stack"
-    assert {"ServiceAccount", "ClusterRole", "ClusterRoleBinding"} <= set(objects)
+    assert fleet == (FLEETS / "multi-node" / "fleet.yaml").read_text()
+    assert container["image"] == "registry.example:5000/rayhelm:1"
+    assert container["command"] == [
+        *("rayhelm", "doctor", "/etc/rayhelm/fleet.yaml"),
+        *("--prometheus=http://prometheus-operated.monitoring:9090", "--serve=9111", "--every=10"),
+    ]
+    assert "hf-secret" in roles["research"][0]["resourceNames"]
+    assert all(rule["verbs"] == ["get"] for rules in roles.values() for rule in rules)
+
+
+def test_values_name_the_cluster_of_a_fleet_with_several(doctor: Doctor) -> None:
+    image = f"registry.example/rayhelm@sha256:{'0' * 64}"
+    answer = doctor(str(FLEETS / "three-tiers"), "--cluster", "edge", "--values", image)
+    values = yaml.safe_load(answer.out)["doctor"]
+    assert (values["cluster"], values["image"]["digest"]) == ("edge", image.partition("@")[2])
 
 
 def test_fleet_file_that_does_not_exist_is_refused(doctor: Doctor, tmp_path: Path) -> None:
     assert doctor(str(tmp_path / "nowhere.yaml")).code == 1
 
 
-def test_deployment_has_the_measurements_where_the_fleet_file_names_them(doctor: Doctor, tmp_path: Path) -> None:
+def test_values_have_the_measurements_where_the_fleet_file_names_them(doctor: Doctor, tmp_path: Path) -> None:
     text = (FLEETS / "two-workstations" / "fleet.yaml").read_text()
     (tmp_path / "fleet.yaml").write_text(f"measurements: measured/lab.yaml\n{text}")
     (tmp_path / "measured").mkdir()
     (tmp_path / "measured" / "lab.yaml").write_text("pools: {}\n")
-    answer = doctor(str(tmp_path / "fleet.yaml"), "--deployment", "registry.example/rayhelm:1")
-    objects = {item["kind"]: item for item in yaml.safe_load_all(answer.out)}
-    assert objects["ConfigMap"]["data"]["measurements.yaml"] == "pools: {}\n"
-    (volume, _) = objects["Deployment"]["spec"]["template"]["spec"]["volumes"]
+    answer = doctor(str(tmp_path / "fleet.yaml"), "--values", "registry.example/rayhelm:1")
+    found = rendered(yaml.safe_load(answer.out), base="platform/minimal", release="platform", chart="platform")
+    assert only(found, "ConfigMap", "platform-doctor")["data"]["measurements.yaml"] == "pools: {}\n"
+    (volume, _) = only(found, "Deployment", "platform-doctor")["spec"]["template"]["spec"]["volumes"]
     assert {item["path"] for item in volume["configMap"]["items"]} == {"fleet.yaml", "measured/lab.yaml"}
 
 
-def test_deployment_refuses_measurements_above_the_fleet_file(doctor: Doctor, tmp_path: Path) -> None:
+def test_values_refuse_measurements_above_the_fleet_file(doctor: Doctor, tmp_path: Path) -> None:
     text = (FLEETS / "two-workstations" / "fleet.yaml").read_text()
     (tmp_path / "lab").mkdir()
     (tmp_path / "lab" / "fleet.yaml").write_text(f"measurements: ../measured.yaml\n{text}")
     (tmp_path / "measured.yaml").write_text("pools: {}\n")
-    answer = doctor(str(tmp_path / "lab"), "--deployment", "registry.example/rayhelm:1")
+    answer = doctor(str(tmp_path / "lab"), "--values", "registry.example/rayhelm:1")
     assert answer.code == 2
     assert "../measured.yaml is not below the folder" in answer.err

@@ -18,7 +18,7 @@ from testbed.images.python import AS_PIP_IS_SET, SITE_PACKAGES, patterns_of
 from testbed.images.tar import Stream
 from testbed.tools.checkout import HERE
 
-DOCKERFILE = (HERE.root / "ci" / "images" / "gpu" / "Dockerfile").read_text()
+DOCKERFILE, DOCTOR = ((HERE.root / "ci" / "images" / name / "Dockerfile").read_text() for name in ("gpu", "doctor"))
 LEFT_OUT = (RECIPE / "left-out").read_text().splitlines()
 
 
@@ -44,11 +44,34 @@ def test_nothing_of_the_base_is_replaced() -> None:
     assert "pip install --no-cache-dir --no-deps /wheels/*.whl" in DOCKERFILE
 
 
-def test_what_is_copied_is_there_and_is_sent_to_the_builder() -> None:
+@pytest.mark.parametrize("dockerfile", [DOCKERFILE, DOCTOR], ids=["gpu", "doctor"])
+def test_what_is_copied_is_there_and_is_sent_to_the_builder(dockerfile: str) -> None:
     sent = (HERE.root / ".dockerignore").read_text().splitlines()
-    for source in re.findall(r"^COPY (\S+) ", DOCKERFILE, re.MULTILINE):
+    for source in re.findall(r"^COPY ([^-]\S*) ", dockerfile, re.MULTILINE):
         assert (HERE.root / source).exists()
         assert f"!{source}" in sent
+
+
+# -- for the doctor ----------------------------------------------------------------------------------------------------
+
+
+def test_images_that_the_doctor_is_made_of_need_a_digest() -> None:
+    bases = re.findall(r"^FROM (\S+)", DOCTOR, re.MULTILINE)
+    assert set(bases) == {"${HELM}@${HELM_DIGEST}", "${BASE}@${BASE_DIGEST}"}
+    assert not re.search("sha256:[0-9a-f]", DOCTOR)
+
+
+def test_doctor_image_has_the_user_of_its_pod_and_the_locked_packages() -> None:
+    pod = (HERE.root / "charts/platform/templates/doctor/deployment.yaml").read_text()
+    (user,) = re.findall(r"^USER (\d+):\d+$", DOCTOR, re.MULTILINE)
+    assert f'"user" {user} "group" {user}' in pod
+    assert "--require-hashes --target /packages -r requirements/doctor.txt" in DOCTOR
+    locked = (HERE.root / "requirements/doctor.txt").read_text()
+    for extra in ("kubernetes==", "prometheus-client=="):
+        (wanted,) = re.findall(
+            f'"({extra}[^"]*)"', (HERE.root / "python/pyproject.toml").read_text().partition("dev =")[0]
+        )
+        assert f"\n{wanted} " in locked
 
 
 def test_what_pip_is_reported_about_its_index_holds_for_the_packages_of_images() -> None:

@@ -1,5 +1,5 @@
 {{- /* What Prometheus scrapes that has no chart of ours, as a JSON list: part (of the name of its object), namespace, and
-       arguments of scrapeRules. Takes the values. */ -}}
+       arguments of scrapeRules. Takes the values, and `root` for the namespace of the release. */ -}}
 {{- define "platform.scrapedOperators" -}}
 {{- $scraping := .metrics.scraping }}
 {{- $targets := list }}
@@ -9,10 +9,17 @@
 {{- if and .nvidia.enabled $scraping.dcgmExporter }}
 {{- $targets = append $targets (dict "part" "dcgm-exporter" "namespace" .nvidia.namespace "selector" "app=nvidia-dcgm-exporter" "label" "app" "names" (list "nvidia-dcgm-exporter") "ports" "metrics" "copied" "" "path" "") }}
 {{- end }}
+{{- if .doctor.enabled }}
+{{- $selector := include "platform.doctorSelector" .root | fromYaml }}
+{{- $key := keys $selector | first }}
+{{- $name := get $selector $key }}
+{{- $targets = append $targets (dict "part" "doctor" "namespace" .root.Release.Namespace "selector" (printf "%s=%s" $key $name) "label" "rayhelm_dev_doctor" "names" (list $name) "ports" "metrics" "copied" "" "path" "") }}
+{{- end }}
 {{- $targets | toJson }}
 {{- end }}
 
-{{- /* Jobs of the ConfigMap as a JSON list: name, namespaces, and arguments of scrapeRules. Takes the values. */ -}}
+{{- /* Jobs of the ConfigMap as a JSON list: name, namespaces, and arguments of scrapeRules. Takes the values with
+       `root`. */ -}}
 {{- define "platform.scrapeJobs" -}}
 {{- $m := .metrics }}
 {{- $jobs := list }}
@@ -32,6 +39,17 @@
 {{- $jobs = append $jobs (merge (dict "name" (printf "rayhelm-%s" .part) "namespaces" (list .namespace)) .) }}
 {{- end }}
 {{- $jobs | toJson }}
+{{- end }}
+
+{{- /* Jobs of the ConfigMap by file. The doctor has a file of its own: `rayhelm render` does not know it, and would see a
+       changed file as drift. Takes the values with `root`. */ -}}
+{{- define "platform.scrapeFiles" -}}
+{{- $files := dict "rayhelm.yaml" list }}
+{{- range include "platform.scrapeJobs" . | fromJsonArray }}
+{{- $file := eq .name "rayhelm-doctor" | ternary "doctor.yaml" "rayhelm.yaml" }}
+{{- $_ := set $files $file (append (get $files $file | default list) .) }}
+{{- end }}
+{{- toJson $files }}
 {{- end }}
 
 {{- define "platform.scrapeMetadata" -}}

@@ -8,4 +8,5 @@
 {{- include "platform.validateDashboards" . }}
 {{- include "platform.validateProbe" . }}
 {{- include "platform.validatePrometheusRules" . }}
+{{- include "platform.validateDoctor" . }}
 {{- end }}

@@ -13,7 +13,7 @@ __all__ = ["POD_PATHS", "Rule", "rules"]
 POD_PATHS = {
     "ray-service": ("head", "workerGroups.gpu", "weights.download"),
     "gateway": ("",),
-    "platform": ("metrics.adapter",),
+    "platform": ("metrics.adapter", "doctor"),
 }
 """Charts that make pods, and the paths of the pods' settings in the smallest values."""
 

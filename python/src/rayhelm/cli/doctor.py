@@ -47,10 +47,11 @@ def doctor_command(
     rbac: Annotated[
         bool, typer.Option("--rbac", help="Print the rights that the checks need, as YAML, and end.")
     ] = False,
-    deployment: Annotated[
+    values: Annotated[
         str,
         typer.Option(
-            metavar="IMAGE", help="Print the objects that run the checks in the cluster with this image, and end."
+            metavar="IMAGE",
+            help="Print values of chart platform that run the checks in the cluster with this image, and end.",
         ),
     ] = "",
     serve: Annotated[
@@ -84,12 +85,12 @@ def doctor_command(
 
         print(build_manifests(rendered, region))
         return
-    if deployment:
-        from rayhelm.doctor.deployment import build_deployment
+    if values:
+        from rayhelm.doctor.chart_values import build_values
 
         if not rendered:
-            raise UsageError("`--deployment` needs the fleet file: rayhelm doctor FLEET --deployment IMAGE")
-        print(build_deployment(rendered, region, deployment))
+            raise UsageError("`--values` needs the fleet file: rayhelm doctor FLEET --values IMAGE")
+        print(build_values(rendered, region, values))
         return
     with show_progress(format) as show:
         report = _run(rendered, region, context, kubeconfig, prometheus, header_file, check, show)

@@ -9,7 +9,7 @@ from rayhelm.cluster.kinds import SECRETS, Kind
 if TYPE_CHECKING:
     from rayhelm.render.files import Rendered
 
-__all__ = ["ACCOUNT", "build_manifests", "build_objects", "build_rules", "describe_rule", "list_kinds"]
+__all__ = ["ACCOUNT", "build_manifests", "build_objects", "build_rules", "describe_rule", "list_kinds", "list_secrets"]
 
 ACCOUNT = "rayhelm-doctor"
 """Name of the ServiceAccount, the ClusterRole and the Roles."""
@@ -76,7 +76,7 @@ def build_objects(rendered: "Rendered | None", region: str, namespace: str = "ra
             "subjects": subjects,
         },
     ]
-    for where, names in _list_secrets(rendered, region).items():
+    for where, names in list_secrets(rendered, region).items():
         name = f"{ACCOUNT}-secrets"
         rule = {"apiGroups": [""], "resources": ["secrets"], "resourceNames": names, "verbs": ["get"]}
         objects += [
@@ -97,8 +97,8 @@ def build_objects(rendered: "Rendered | None", region: str, namespace: str = "ra
     return objects
 
 
-def _list_secrets(rendered: "Rendered | None", region: str) -> dict[str, list[str]]:
-    """Names of the Secrets that a fleet's pods refer to, by namespace."""
+def list_secrets(rendered: "Rendered | None", region: str) -> dict[str, list[str]]:
+    """Return the names of the Secrets that a fleet's pods refer to, by namespace."""
     if not rendered:
         return {}
     from rayhelm.cluster.reader import ClusterReader

@@ -46,8 +46,8 @@ def dump_yaml(values: Closed, header: str) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """YAML dumper that indents lists below their key, writes whole numbers without a fraction, and quotes strings that
-    Helm would read as another type."""
+    """YAML dumper that indents lists below their key, writes whole numbers without a fraction and texts of several
+    lines as blocks, and quotes strings that Helm would read as another type."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         return super().increase_indent(flow, False)
@@ -57,7 +57,12 @@ def _format_number(dumper: _Dumper, value: float) -> yaml.Node:
     return dumper.represent_int(int(value)) if value.is_integer() else dumper.represent_float(value)
 
 
+def _format_text(dumper: _Dumper, text: str) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style="|" if "\n" in text else None)
+
+
 _Dumper.add_representer(float, _format_number)
+_Dumper.add_representer(str, _format_text)
 
 # Helm's parser and Python's differ for these: a model may have the name `n`, a tag may be `1e3`.
 _Dumper.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile("^[yYnN]$"), list("yYnN"))

@@ -11,7 +11,6 @@ from rayhelm.cluster.kinds import (
     RENDERED,
     RESOURCE_QUOTAS,
 )
-from rayhelm.doctor.access import ACCOUNT
 from rayhelm.doctor.check import Check
 from rayhelm.doctor.differences import find_differences, format_value
 from rayhelm.doctor.facts import PART_OF, Facts, Object, labels_of, namespace_of
@@ -86,7 +85,7 @@ def _find_removed(facts: Facts) -> Iterator[Finding]:
     wanted = {(item["kind"], namespace_of(item), item["metadata"]["name"]) for item in facts.manifests}
     for kind in _PRUNED:
         for item in facts.get_all(kind):
-            is_ours = labels_of(item).get(PART_OF[0]) == PART_OF[1] and item["metadata"]["name"] != ACCOUNT
+            is_ours = labels_of(item).get(PART_OF[0]) == PART_OF[1] and not _is_doctor(item)
             if is_ours and (kind.name, namespace_of(item), item["metadata"]["name"]) not in wanted:
                 release = (item["metadata"].get("annotations") or {}).get("meta.helm.sh/release-name", "")
                 yield Finding(
@@ -95,6 +94,11 @@ def _find_removed(facts: Facts) -> Iterator[Finding]:
                     cause="its release was removed from the fleet file and not from the cluster; its GPUs stay used",
                     fix=f"helm uninstall {release or 'RELEASE'} -n {namespace_of(item)}    # or prune it with Argo CD",
                 )
+
+
+def _is_doctor(item: Object) -> bool:
+    """Return whether an object is the doctor's own Deployment: its values are not in the fleet file."""
+    return "rayhelm.dev/doctor" in item["spec"].get("selector", {}).get("matchLabels", {})
 
 
 def _apply(file: str) -> str:

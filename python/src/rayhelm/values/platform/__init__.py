@@ -12,6 +12,7 @@ from rayhelm.values.common.base import Values
 from rayhelm.values.common.labels import ObjectName
 from rayhelm.values.platform.classes import PriorityClasses, RuntimeClass
 from rayhelm.values.platform.dashboards import Dashboards
+from rayhelm.values.platform.doctor import Doctor
 from rayhelm.values.platform.gpus import Amd, Intel, Nvidia
 from rayhelm.values.platform.metrics import Metrics
 from rayhelm.values.platform.policies import Policies
@@ -46,5 +47,7 @@ class PlatformValues(Values):
     """Alert and recording rules of Prometheus."""
     probe: Probe = Probe()
     """Repeated measurements of the pools."""
+    doctor: Doctor = Doctor()
+    """Checks of the live cluster, whose findings are metrics."""
     policies: Policies = Policies()
     """Admission policies. `rayhelm lint` checks them before objects reach the cluster."""
