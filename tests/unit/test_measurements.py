@@ -52,7 +52,7 @@ def test_fleet_is_refused_when_its_measurements_do_not_exist(tmp_path: Path) -> 
     [
         ("", "not complete measurements: the file is empty"),
         (ONE[:-30], "measurements.yaml:7: not complete measurements: not valid YAML"),
-        (ONE.partition("      -")[0], "measurements.yaml:5: pools.gpu.pairs: input should be a valid tuple (`None`)"),
+        (ONE.partition("      -")[0], "measurements.yaml:5: pools.gpu.pairs: input should be a valid list (`None`)"),
         ("kind: ConfigMap\ndata: {other: x}\n", "measurements.yaml:2: data: the ConfigMap has no key `measurements.ya"),
         ("kind: ConfigMap\nmetadata: {name: x}\n", "the ConfigMap has no key"),
         ("kind: ConfigMap\ndata: {measurements.yaml: 'pools: {gpu: ['}\n", "data.measurements.yaml:2: not complete"),

@@ -73,6 +73,14 @@ def test_plan_uses_the_written_measurements(probe: Probe) -> None:
     assert "network = ethernet-10g (1.2 GB/s, 61 us, measured)" in answer.out
 
 
+def test_plan_tries_measurements_that_the_fleet_file_does_not_name(probe: Probe) -> None:
+    probe("fleet.yaml", "-o", "measured.yaml")
+    answer = command.run(probe.capsys, probe.monkeypatch, "plan", "fleet.yaml", "--measured", "measured.yaml")
+    assert "network = ethernet-10g (1.2 GB/s, 61 us, measured)" in answer.out
+    absent = command.run(probe.capsys, probe.monkeypatch, "plan", "fleet.yaml", "--measured", "absent.yaml")
+    assert (absent.code, "absent.yaml: no such file" in absent.err) == (1, True)
+
+
 def test_probe_keeps_the_results_of_other_pools(probe: Probe) -> None:
     probe("fleet.yaml", "-o", "measured.yaml")
     Path("fleet.yaml").write_text(FLEET.replace("gpu: {gpu: L4-24GB", "other: {gpu: L4-24GB"))
@@ -237,6 +245,16 @@ def test_pool_without_nodes_is_refused_with_its_line(probe: Probe) -> None:
     answer = probe("fleet.yaml")
     assert answer.code == 1
     assert "fleet.yaml:3: pools.gpu: none of the 1 nodes of cluster test is in this pool" in answer.err
+
+
+def test_probe_warns_of_a_pool_without_nodes_and_measures_the_others(probe: Probe) -> None:
+    more = "pools:\n  absent: {gpu: H100-SXM-80GB, nodes: 1, gpusPerNode: 8}\n"
+    Path("fleet.yaml").write_text(FLEET.replace("pools:\n", more))
+    answer = probe("fleet.yaml")
+    assert answer.code == 0
+    assert "fleet.yaml:3: pools.absent: none of the 3 nodes" in answer.err
+    assert list(probe.stored.pools) == ["gpu"]
+    assert probe("fleet.yaml", "--pool", "absent").code == 1
 
 
 def test_unknown_pool_is_wrong_usage(probe: Probe) -> None:

@@ -24,6 +24,14 @@ FleetArgument = Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet 
 def plan_command(
     fleet: FleetArgument,
     format: FormatOption = Format.text,
+    measured: Annotated[
+        Path | None,
+        typer.Option(
+            "--measured",
+            metavar="FILE",
+            help="Measurements of `rayhelm probe`, in place of those that the fleet file names.",
+        ),
+    ] = None,
     reasons: Annotated[
         bool,
         typer.Option("--reasons/--no-reasons", help="Print the reason of each decision; warnings are always printed."),
@@ -40,7 +48,7 @@ def plan_command(
     from rayhelm.render.warnings import find_open_gateways, find_open_images, list_warnings
     from rayhelm.spec.load import load_fleet
 
-    loaded = load_fleet(fleet_file(fleet))
+    loaded = load_fleet(fleet_file(fleet), measured)
     plan = plan_fleet(loaded)
     problems = preview_problems(plan, loaded)
     if format is Format.json:

@@ -79,7 +79,7 @@ def probe_command(
         read_file(output)  # a file of another kind is not overwritten
     try:
         writer = connect_writer(context, kubeconfig)
-        targets = find_targets(writer, loaded, region, pool or (), image, namespace, on_cpu=cpu)
+        targets = find_targets(writer, loaded, region, pool or (), image, namespace, on_cpu=cpu, warn=warn)
         if dry_run:
             print(format_objects(list_jobs(targets, timeout * 60, load_catalog())))
             return

@@ -44,8 +44,10 @@ def find_targets(
     namespace: str,
     *,
     on_cpu: bool,
+    warn: Callable[[str], None] = lambda text: None,
 ) -> list[FoundTarget]:
-    """Return the pools with their nodes. Raises UsageError for an unknown pool, FleetError if no node is in a pool."""
+    """Return the pools with their nodes. Raises UsageError for an unknown pool, and FleetError if a wanted pool, or
+    every pool, cannot be measured; without `wanted`, `warn` gets the others."""
     known = load_catalog()
     pools = {name: pool for name, pool in loaded.fleet.pools.items() if pool.cluster == cluster}
     for name in wanted:
@@ -67,6 +69,8 @@ def find_targets(
             found.append((target, here))
     if problems and (wanted or not found):
         raise FleetError(problems)
+    for problem in problems:
+        warn(str(problem))
     return found
 
 

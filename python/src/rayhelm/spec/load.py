@@ -26,11 +26,14 @@ class LoadedFleet:
     """Measurements of the file that the key `measurements` names."""
 
 
-def load_fleet(path: Path) -> LoadedFleet:
-    """Read and check the fleet file at `path`, and its measurements. Raises FleetError."""
+def load_fleet(path: Path, measured: Path | None = None) -> LoadedFleet:
+    """Read and check the fleet file at `path`, and its measurements. Raises FleetError.
+
+    `measured`: a file in place of the one that the fleet file names."""
     loaded = parse_fleet(read_document(path))
-    name = loaded.fleet.measurements
-    return replace(loaded, measured=load_measurements(path.parent / name)) if name else loaded
+    if loaded.fleet.measurements:
+        measured = measured or path.parent / loaded.fleet.measurements
+    return replace(loaded, measured=load_measurements(measured)) if measured else loaded
 
 
 def parse_fleet(document: Document) -> LoadedFleet:

@@ -148,7 +148,7 @@ def _describe(detail: object, document: Document) -> Problem:
     assert isinstance(detail, dict)
     path = tuple(detail["loc"])
     value = "" if detail["type"] == "missing" else f" (`{str(detail.get('input'))[:60]}`)"
-    what = detail["msg"][:1].lower() + detail["msg"][1:]
+    what = (detail["msg"][:1].lower() + detail["msg"][1:]).replace("tuple", "list")
     return document.problem(path, f"{what}{value}", _MEASURE)
 
 
