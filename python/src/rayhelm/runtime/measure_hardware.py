@@ -162,13 +162,14 @@ def _measure_point_to_point(torch: Any, group: Any, rank: int, other: int, devic
     return {"gb_per_s": rate, "latency_us": latency, "spread": spread}
 
 
-def _measure_links(gpus: int) -> dict[str, float]:
-    """Return rate and latency from each GPU of this node to the next one: those of the slowest link."""
+def _measure_links(gpus: int, device: str = "cuda") -> dict[str, float]:
+    """Return rate and latency from each GPU of this node to the next one: those of the slowest link. With `cpu` as
+    device, processes take the places of GPUs."""
     import torch.multiprocessing as processes
 
     context = processes.get_context("spawn")
     results = context.SimpleQueue()
-    children = [context.Process(target=_measure_link, args=(rank, gpus, results)) for rank in range(gpus)]
+    children = [context.Process(target=_measure_link, args=(rank, gpus, device, results)) for rank in range(gpus)]
     for child in children:
         child.start()
     found = [results.get() for _ in range(gpus)]
@@ -184,27 +185,31 @@ def _measure_links(gpus: int) -> dict[str, float]:
     }
 
 
-def _measure_link(rank: int, gpus: int, results: Any) -> None:
+def _measure_link(rank: int, gpus: int, device: str, results: Any) -> None:
     try:
-        results.put(_measure_links_of(rank, gpus))
+        results.put(_measure_links_of(rank, gpus, device))
     except Exception as error:
         # Without a result of each process the first one would wait until the Job ends.
         results.put({"error": f"GPU {rank}: {error}"[:300]})
 
 
-def _measure_links_of(rank: int, gpus: int) -> dict[str, float] | None:
+def _measure_links_of(rank: int, gpus: int, kind: str) -> dict[str, float] | None:
     """Return the figures of the slower link of one GPU."""
     import torch
     import torch.distributed as group
 
-    device = torch.device(f"cuda:{rank}")
-    torch.cuda.set_device(device)
-    group.init_process_group("nccl", f"tcp://127.0.0.1:{PORT}", world_size=gpus, rank=rank, device_id=device)
+    address, device = f"tcp://127.0.0.1:{PORT}", "cpu"
+    if kind == "cuda":
+        device = f"cuda:{rank}"
+        torch.cuda.set_device(device)
+        group.init_process_group("nccl", address, world_size=gpus, rank=rank, device_id=torch.device(device))
+    else:
+        group.init_process_group("gloo", address, world_size=gpus, rank=rank)
     best: dict[str, float] | None = None
     # One link at a time: the others wait, as in a pipeline.
     for first in range(gpus - 1):
         if rank in (first, first + 1):
-            found = _measure_point_to_point(torch, group, rank, 2 * first + 1 - rank, str(device))
+            found = _measure_point_to_point(torch, group, rank, 2 * first + 1 - rank, device)
             best = found if best is None or found["gb_per_s"] < best["gb_per_s"] else best
         group.barrier()
     group.destroy_process_group()
