@@ -37,7 +37,7 @@ def test_gateway_works_with_100_tenants_and_models():
         with start_gateway(over(values, more)) as gateway:
             for number in (0, 57, 99):
                 assert gateway.chat(f"model-{number}", key=f"team-{number}-key").endpoint == "one"
-            assert gateway.chat("model-3").error["code"] == "model_not_allowed"
+            assert gateway.chat("model-3").error["code"] == "model_not_found"
             assert len(gateway.request("/v1/models", key="team-99-key").json()["data"]) == 100
 
 

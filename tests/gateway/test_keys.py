@@ -90,10 +90,10 @@ def test_body_is_not_awaited_without_a_key(gateway):
 
 def test_key_gives_access_to_models_of_its_tenant_only(gateway):
     response = gateway.chat(key="search-key")
-    assert response.status == 403
-    assert response.error["code"] == "model_not_allowed"
+    assert response.status == 404
+    assert response.error["code"] == "model_not_found"
     assert gateway.request("/whisper/v1/audio/transcriptions", b"sound", key="search-key").endpoint == "one"
-    assert gateway.request("/whisper/v1/audio/transcriptions", b"sound").status == 403
+    assert gateway.request("/whisper/v1/audio/transcriptions", b"sound").status == 404
 
 
 def test_key_rotation_under_load_loses_no_request(gateway):
@@ -197,12 +197,12 @@ def test_keys_are_revoked_when_the_file_is_empty_or_deleted(gateway):
     gateway.write_keys("search", "# no keys")
     wait_for_status(gateway, "search-key", 401)
     gateway.write_keys("search", f"{hash_key('search-key')} main")
-    wait_for_status(gateway, "search-key", 403)
+    wait_for_status(gateway, "search-key", 404)
     (gateway.folder / "keys/search/keys").unlink()
     wait_for_status(gateway, "search-key", 401)
     gateway.wait_for_output("keys of search: the file does not exist")
     gateway.write_keys("search", f"{hash_key('search-key')} main")
-    wait_for_status(gateway, "search-key", 403)
+    wait_for_status(gateway, "search-key", 404)
 
 
 def test_tenant_cannot_take_over_the_key_of_another(gateway):
@@ -210,7 +210,7 @@ def test_tenant_cannot_take_over_the_key_of_another(gateway):
     gateway.write_keys(
         "search", f"{hash_key('search-key')} main", f"{hash_key('acme-key')} mine", f"{hash_key('seen')} seen"
     )
-    wait_for_status(gateway, "seen", 403)
+    wait_for_status(gateway, "seen", 404)
     gateway.wait_for_output("keys of search and acme: both have the same key")
     assert gateway.chat().endpoint == "one"
 

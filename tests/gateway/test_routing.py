@@ -116,7 +116,7 @@ def test_ambiguous_body_is_refused(gateway, body, code):
 def test_broken_body_with_a_clear_model_is_forwarded(gateway):
     """The upstream refuses it. To validate each body here would double the cost."""
     assert gateway.request(CHAT, b'{"model":"llama", broken').endpoint == "one"
-    assert gateway.request(CHAT, b'{"model":"secret", broken').status == 403
+    assert gateway.request(CHAT, b'{"model":"secret", broken').status == 404
 
 
 @pytest.mark.parametrize("name", ["gpt", "LLAMA", "llama ", "llama\\u0000", "llama:stable", "llama*", "qwen secret"])
@@ -126,8 +126,13 @@ def test_unknown_model_gets_404(gateway, name):
     assert response.error["code"] == "model_not_found"
 
 
-def test_model_that_is_not_allowed_gets_403(gateway):
-    assert gateway.chat("secret").error["code"] == "model_not_allowed"
+def test_model_that_is_not_allowed_gets_the_response_of_an_unknown_one(gateway):
+    for path, request in (("/v1/models/{}", {}), ("/{}/v1/models", {}), ("/{}/v1/chat/completions", {"method": "GET"})):
+        forbidden, unknown = (gateway.request(path.format(name), **request) for name in ("secret", "sacred"))
+        assert (forbidden.status, forbidden.body) == (unknown.status, unknown.body)
+    forbidden, unknown = gateway.chat("secret"), gateway.chat("sacred")
+    assert (forbidden.status, forbidden.body) == (unknown.status, unknown.body)
+    assert forbidden.error["code"] == "model_not_found"
     assert gateway.chat("secret", key="boss-key").status == 200
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from gateway.kit import model, start_gateway, start_upstreams, tenant, wait_for
 from gateway.kit.connection import build_request
-from gateway.kit.dns import REFUSED, SERVER_FAILURE, dns
+from gateway.kit.dns import NO_SUCH_NAME, REFUSED, SERVER_FAILURE, dns
 
 CHAT = "/v1/chat/completions"
 SELDOM = {"intervalSeconds": 3600}
@@ -176,7 +176,7 @@ def test_gateway_keeps_addresses_when_dns_fails(three):
     ends = {"one": {"host": None, "service": "chat", "cidrs": None, "port": three[0].port}}
     overlay = {"versions": {"stable": {"endpoints": ends}}}
     with ExitStack() as stack:
-        servers = [stack.enter_context(dns()) for _ in range(3)]
+        servers = [stack.enter_context(dns()) for _ in range(4)]
         gateways = []
         for server in servers:
             server.names["chat-serve-svc.models.svc.cluster.local"] = "127.0.0.1"
@@ -187,8 +187,9 @@ def test_gateway_keeps_addresses_when_dns_fails(three):
         servers[0].silent = True
         servers[1].failure = REFUSED
         servers[2].failure = SERVER_FAILURE
+        servers[3].failure = NO_SUCH_NAME
         time.sleep(45)
-        assert [gateway.chat().status for gateway in gateways] == [200, 200, 200]
+        assert [gateway.chat().status for gateway in gateways] == [200] * 4
 
 
 # -- failures --------------------------------------------------------------------------------------------------------

@@ -83,6 +83,15 @@ def test_version_is_rolled_back_by_weights(two):
         )
 
 
+def test_tenant_with_a_pinned_version_does_not_reach_versions_of_weight_0(two):
+    shares = {"stable": {"weight": 0}, "canary": {"weight": 100}}
+    with start_gateway(over(values(two), {"models": {"llama": {"versions": shares}}})) as gateway:
+        named = {"headers": [("X-Model-Version", "stable")]}
+        assert gateway.chat(key="brave-key", **named).error["code"] == "version_not_found"
+        assert gateway.chat(**named).endpoint == "old", "this tenant has no pinned version"
+        assert gateway.chat(key="brave-key", headers=[("X-Model-Version", "canary")]).endpoint == "new"
+
+
 def test_weight_of_one_percent_is_kept():
     with start_upstreams("old", "new") as two, start_gateway(values(two, old=99, new=1)) as gateway:
         table = dict(line.split() for line in (gateway.folder / "slot-versions.map").read_text().splitlines())
@@ -112,7 +121,7 @@ def test_single_model_can_be_requested(gateway):
     for path in ("/v1/models/other", "/other/v1/models/other"):
         response = gateway.request(path, key="brave-key")
         assert (response.json()["id"], response.json()["object"]) == ("other", "model")
-        assert gateway.request(path).error["code"] == "model_not_allowed"
+        assert gateway.request(path).error["code"] == "unknown_url", "this tenant may not use it"
     assert gateway.request("/v1/models/none").status == 404
 
 

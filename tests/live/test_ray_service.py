@@ -80,7 +80,7 @@ def test_client_without_a_key_is_unknown(client: httpx.Client) -> None:
 
 def test_model_that_the_tenant_may_not_call_is_refused(client: httpx.Client) -> None:
     answer = client.post("/v1/chat/completions", json=chat(model=FORBIDDEN))
-    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "model_not_allowed")
+    assert (answer.status_code, answer.json()["error"]["code"]) == (404, "model_not_found")
 
 
 def test_pods_of_clients_reach_the_gateway_and_no_others_do(product: Product, namespace: str) -> None:

@@ -7,6 +7,7 @@
 {{- define "gateway.configBackends" -}}
 {{- $data := . }}
 {{- $v := .v }}
+{{- $number := 0 }}
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
@@ -43,7 +44,8 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- end }}
   {{- if not $several }}
   {{- $again := include "gateway.againName" (dict "model" $id "version" $name) }}
-  {{- $socket := printf "abns@rayhelm-%d-%s" (int $v.listen.port) (sha256sum $again | trunc 16) }}
+  {{- $number = add1 $number }}
+  {{- $socket := printf "abns@rayhelm-%d-%d" (int $v.listen.port) $number }}
   server again {{ $socket }} backup
 
 frontend {{ $again }}.in

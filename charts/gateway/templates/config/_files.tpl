@@ -14,7 +14,7 @@
 {{- range list "keys.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
-{{- range list "routes" "operations" "objects" "lists" "access" "limits" "tenants" "backends" "slot-counts" "slot-versions" }}
+{{- range list "routes" "operations" "objects" "lists" "access" "limits" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}
 {{- end }}

@@ -76,6 +76,7 @@ resolvers dns
   {{- end }}
   accepted_payload_size 8192
   hold valid {{ int .resolvers.validSeconds }}s
+  hold nx {{ int .resolvers.unknownNameSeconds }}s
   # When DNS fails, the last addresses stay valid for a day.
   hold timeout 24h
   hold refused 24h

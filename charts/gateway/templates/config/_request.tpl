@@ -3,14 +3,18 @@
 {{- /* routes.map has every valid path, byte for byte. Paths are not normalized, so `//`, `%2e` and `..` match nothing. */ -}}
 {{- define "gateway.frontendRoute" -}}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "http-version-unsupported") }} unless { req.ver 1.1 1.0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "host-missing") }} if { req.ver 1.1 } !{ req.fhdr_cnt(host) eq 1 }
 http-request set-var(txn.route) path,map_str(routes.map)
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} unless { var(txn.route) -m found }
+http-request set-var(txn.path_model) var(txn.route),word(4,' ')
+acl has_path_model var(txn.path_model) -m found
+# A path of a model that the tenant may not use gets the same response as one that does not exist.
+http-request set-var(txn.path_access) var(txn.tenant),concat(:,txn.path_model),map_str(access.map) if has_path_model
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} if has_path_model !{ var(txn.path_access) -m found }
 http-request set-var(txn.allowed_method) var(txn.route),word(1,' ')
 http-request set-var(txn.method) method
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} unless { var(txn.allowed_method),strcmp(txn.method) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
-http-request set-var(txn.path_model) var(txn.route),word(4,' ')
-acl has_path_model var(txn.path_model) -m found
 # It is cheaper to test that a variable exists than to compare it, and most requests have a JSON body.
 http-request set-var(txn.json) bool(true) if { var(txn.route),word(2,' ') -m str json }
 acl is_json var(txn.json) -m found
@@ -56,14 +60,13 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "mode
 http-request set-var(txn.requested_model) var(txn.path_model) unless is_json
 {{- end }}
 
-{{- /* slot-counts.map has every model. access.map has the models of each tenant with the version it always gets, or `*` where
+{{- /* A model that the tenant may not use gets the same response as one that does not exist. access.map has the models of each tenant with the version it always gets, or `*` where
        the weights decide. */ -}}
 {{- define "gateway.frontendModel" -}}
 http-request set-var(txn.fixed_version) var(txn.tenant),concat(:,txn.requested_model),map_str(access.map)
 acl is_allowed var(txn.fixed_version) -m found
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} if !is_allowed !{ var(txn.requested_model),map_str_int(slot-counts.map) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} unless is_allowed
 http-request set-var(txn.model) var(txn.requested_model)
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-not-allowed") }} unless is_allowed
 http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
 http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
@@ -71,6 +74,8 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "oper
 http-request set-var(txn.requested_version) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
 acl has_version var(txn.requested_version) -m found
+# A tenant with a pinned version reaches no other version whose weight is 0.
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if has_version { var(txn.tenant),concat(:,txn.model),concat(:,txn.requested_version),map_str(hidden-versions.map) -m found }
 http-request set-var(txn.requested_version) var(txn.fixed_version) if !has_version !{ var(txn.fixed_version) -m str * }
 http-request set-var(txn.slots) var(txn.model),map_str_int(slot-counts.map) unless has_version
 http-request set-var(txn.slot) rand,mod(txn.slots) unless has_version

@@ -23,6 +23,7 @@ http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
 http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests
 use_backend %[var(txn.backend)]
 # Model servers send CORS headers that allow every origin, and their product name.
+http-response return {{ include "gateway.error" (dict "errors" .errors "id" "response-invalid") }} unless { status 100:599 }
 http-response del-header access-control- -m beg
 http-response del-header server
 http-response del-header x-rayhelm-reason

@@ -47,3 +47,16 @@
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{- /* Versions with a weight of 0 that a tenant does not reach, because another version is pinned for it. */ -}}
+{{- define "gateway.mapHiddenVersions" -}}
+{{- range $tenant, $settings := .v.tenants }}
+{{- range $model, $pinned := $settings.pinnedVersions }}
+{{- range $name, $version := (get $.v.models $model).versions }}
+{{- if and (ne $name $pinned) (eq (int $version.weight) 0) }}
+{{ $tenant }}:{{ $model }}:{{ $name }} yes
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -91,7 +91,7 @@ class Tenant(Record):
     """Limit of the GPUs that the plan gives to its services, without upgrades. Its quota is what the plan gives plus
     the upgrade surge."""
     models: ListOf[Name] = ()
-    """Models that it may call; for others the gateway returns 403."""
+    """Models that it may call; for others the gateway returns 404."""
     pinned_versions: dict[Name, Name] = Field(default={}, examples=[{"chat": "next"}])
     """Version of a model that its requests get, independent of the weights."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000, examples=[600])

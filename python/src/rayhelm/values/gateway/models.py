@@ -41,7 +41,8 @@ class Version(Values):
     """One version of a model. All its endpoints serve the same weights of the model."""
 
     weight: Annotated[int, Field(ge=0, le=100)] = 100
-    """Percent of the requests that name no version. All versions of a model add up to 100. 0: reached by name only."""
+    """Percent of the requests that name no version. All versions of a model add up to 100. 0: reached by name
+    only, and not by tenants with another pinned version."""
     route_prefix: Route
     """Path of the Serve application: its `routePrefix` in the `ray-service` release, by default `/<application>`."""
     endpoints: dict[Name, Endpoint] = {}

@@ -40,3 +40,6 @@ class Resolvers(Values):
     """DNS servers as ADDRESS:PORT. Empty: those of the pod's /etc/resolv.conf."""
     valid_seconds: Annotated[int, Field(ge=1)] = 10
     """Seconds until HAProxy looks up a name again."""
+    unknown_name_seconds: Annotated[int, Field(ge=1, le=86_400)] = 300
+    """Seconds for which the last address of an endpoint stays valid when DNS reports that its name does not exist, as
+    while its Service is replaced. Kubernetes can give the address to another Service meanwhile."""
