@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from rayhelm.cluster.kinds import NODES, PODS, RAY_SERVICES
-from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError, ReadError, connect
+from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError, ReadError, check_version, connect
 from rayhelm.cluster.recorded import RecordedTransport, Recording
 from rayhelm.errors import MissingError
 
@@ -102,3 +102,26 @@ def test_recording_answers_as_the_server_did() -> None:
         ClusterReader(again).list(NODES)
     with pytest.raises(AbsentError):
         ClusterReader(again).list(RAY_SERVICES)
+
+
+class Answer:
+    """A server that answers every request with one object."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def get(self, path: str) -> tuple[int, Any]:
+        return 200, self.answer
+
+
+@pytest.mark.parametrize("answer", [{"message": "<html>log in</html>"}, {}])
+def test_page_of_a_proxy_is_not_taken_for_an_empty_cluster(answer: object) -> None:
+    with pytest.raises(MissingError, match="what answers for cluster `there` is no Kubernetes API server") as raised:
+        check_version(ClusterReader(Answer(answer), "`there`"))
+    assert "kubectl config get-contexts" in raised.value.how
+
+
+def test_forbidden_version_has_the_role_that_allows_it() -> None:
+    with pytest.raises(MissingError, match="forbids to read its version: GET /version: 403 why") as raised:
+        check_version(ClusterReader(Status(403), "`there`"))
+    assert "system:public-info-viewer" in raised.value.how

@@ -128,6 +128,14 @@ def test_discover_goes_on_when_only_nodes_may_be_read() -> None:
     assert found.pools
 
 
+def test_nodes_that_may_not_be_read_are_a_problem_with_the_role_that_is_missing() -> None:
+    with pytest.raises(FleetError) as raised:
+        discover(cluster_with([node()], frozenset({"/api/v1/nodes"})), KNOWN)
+    (problem,) = raised.value.problems
+    assert "forbids reading its nodes: GET /api/v1/nodes" in problem.message
+    assert "--verb=get,list --resource=nodes" in str(problem.fix)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

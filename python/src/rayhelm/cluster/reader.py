@@ -20,6 +20,7 @@ __all__ = [
     "Object",
     "ReadError",
     "Transport",
+    "check_version",
     "connect",
     "connect_transport",
     "raise_for_status",
@@ -104,8 +105,22 @@ def connect(context: str = "", kubeconfig: Path | None = None) -> ClusterReader:
     Raises MissingError if there is no cluster, if it does not answer, or if the package `kubernetes` is missing."""
     transport, name = connect_transport(context, kubeconfig)
     reader = ClusterReader(transport, name)
-    reader.get_path("/version")
+    check_version(reader)
     return reader
+
+
+def check_version(reader: ClusterReader) -> None:
+    """Raise MissingError unless an API server answers. A proxy that asks for a login answers every path with a page,
+    which must not be taken for an empty cluster."""
+    try:
+        answer = reader.get_path("/version")
+    except ForbiddenError as error:
+        raise MissingError(
+            f"cluster {reader.name} forbids to read its version: {error}",
+            "kubectl auth can-i get /version    # ClusterRole system:public-info-viewer allows it",
+        ) from None
+    if not {"major", "minor"} <= answer.keys():
+        raise MissingError(f"what answers for cluster {reader.name} is no Kubernetes API server", _how_to_choose())
 
 
 def connect_transport(context: str, kubeconfig: Path | None) -> tuple["_ApiTransport", str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rayhelm.cluster.kinds import Kind
-from rayhelm.cluster.reader import ClusterReader, Object, Transport, connect_transport, raise_for_status
+from rayhelm.cluster.reader import ClusterReader, Object, Transport, check_version, connect_transport, raise_for_status
 
 __all__ = ["MANAGER", "ClusterWriter", "WritingTransport", "connect_writer"]
 
@@ -54,7 +54,7 @@ def connect_writer(context: str = "", kubeconfig: Path | None = None) -> Cluster
     """Connect as `reader.connect` does. Raises MissingError if no cluster answers."""
     client, name = connect_transport(context, kubeconfig)
     writer = ClusterWriter(_ApiWriter(client), name)
-    writer.get_path("/version")
+    check_version(writer)
     return writer
 
 

@@ -7,7 +7,7 @@ from typing import Any, get_args
 
 from rayhelm.catalog import Catalog
 from rayhelm.cluster.kinds import DEPLOYMENTS, ENDPOINT_SLICES, NODES, SERVICES
-from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError
+from rayhelm.cluster.reader import AbsentError, ClusterReader, ForbiddenError, Object
 from rayhelm.discovery.machine import Machine, Unusable, read_machine
 from rayhelm.discovery.pools import FoundPool, group_machines
 from rayhelm.errors import Fix, FleetError, Problem
@@ -32,8 +32,9 @@ class Discovery:
 
 
 def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Discovery:
-    """Read nodes, versions and addresses. Raises FleetError if no node offers a GPU that a pool can have."""
-    nodes = reader.list(NODES)
+    """Read nodes, versions and addresses. Raises FleetError if nodes may not be read, or none offers a GPU for a
+    pool."""
+    nodes = _list_nodes(reader)
     read = [read_machine(node, known) for node in nodes]
     machines = [item for item in read if isinstance(item, Machine)]
     unusable = [item for item in read if isinstance(item, Unusable)]
@@ -43,6 +44,16 @@ def discover(reader: ClusterReader, known: Catalog, cluster: str = "main") -> Di
     _read_versions(reader, settings, notes)
     _read_api_server(reader, settings, notes)
     return Discovery(settings, tuple(notes), len(nodes), group_machines(machines, cluster), unusable)
+
+
+def _list_nodes(reader: ClusterReader) -> list[Object]:
+    try:
+        return reader.list(NODES)
+    except ForbiddenError as error:
+        role = Fix(
+            command="kubectl create clusterrole rayhelm-discover --verb=get,list --resource=nodes", why="and bind it"
+        )
+        raise FleetError(Problem(f"cluster {reader.name} forbids reading its nodes: {error}", fix=role)) from None
 
 
 def _explain_no_gpus(reader: ClusterReader, nodes: int, unusable: list[Unusable]) -> list[Problem]:
