@@ -128,6 +128,16 @@ def test_dry_run_prints_the_jobs_and_creates_none(probe: Probe) -> None:
     assert not probe.created
 
 
+def test_jobs_pass_the_admission_policies_of_the_project(probe: Probe) -> None:
+    Path("jobs.yaml").write_text(
+        probe("fleet.yaml", "--dry-run", "--image", "registry.example/ray@sha256:" + 64 * "0").out
+    )
+    answer = command.run(probe.capsys, probe.monkeypatch, "lint", "jobs.yaml")
+    assert (answer.code, answer.err) == (0, "")
+    Path("jobs.yaml").write_text(Path("jobs.yaml").read_text().replace("rayhelm.dev/tenant", "other/tenant"))
+    assert "needs the label rayhelm.dev/tenant" in command.run(probe.capsys, probe.monkeypatch, "lint", "jobs.yaml").err
+
+
 def test_pairs_of_one_round_have_no_node_in_common() -> None:
     pairs = list_pairs([str(index) for index in range(7)])
     assert {name for pair in pairs for name in pair} == set("0123456")
@@ -166,7 +176,7 @@ def test_node_without_a_result_is_skipped_with_the_reason(probe: Probe, status: 
         ),
         (wait("ImagePullBackOff", "no such image"), "its pod waits: ImagePullBackOff no such image"),
         ({"phase": "Running"}, "the program still runs; give it more time: --timeout MINUTES"),
-        (None, "its Job has no pod; a ResourceQuota or an admission policy"),
+        (None, "its Job has no pod: a ResourceQuota, an admission policy, or a PriorityClass"),
     ],
     ids=["busy", "no-image", "slow", "no-pod"],
 )  # fmt: skip

@@ -33,6 +33,9 @@ def probe_command(
     ] = None,
     timeout: Annotated[float, typer.Option(metavar="MINUTES", min=0.1, help="Time for each Job, with its start.")] = 10,
     namespace: Annotated[str, typer.Option(help="Namespace of Jobs and results.")] = "rayhelm-system",
+    priority_class: Annotated[
+        str, typer.Option(metavar="NAME", help="PriorityClass of pods with GPUs; chart platform has the default.")
+    ] = "rayhelm-batch",
     setup: Annotated[
         bool,
         typer.Option("--setup", help="Print the objects that a probe needs once: namespace, rights, NetworkPolicy."),
@@ -79,7 +82,9 @@ def probe_command(
         read_file(output)  # a file of another kind is not overwritten
     try:
         writer = connect_writer(context, kubeconfig)
-        targets = find_targets(writer, loaded, region, pool or (), image, namespace, on_cpu=cpu, warn=warn)
+        targets = find_targets(
+            writer, loaded, region, pool or (), image, namespace, on_cpu=cpu, priority_class=priority_class, warn=warn
+        )
         if dry_run:
             print(format_objects(list_jobs(targets, timeout * 60, load_catalog())))
             return

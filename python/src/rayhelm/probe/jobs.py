@@ -17,6 +17,7 @@ __all__ = ["PoolTarget", "build_node_job", "build_pair_job"]
 Object = dict[str, Any]
 PORT = 29_500
 """Where the two pods of a pair meet; their data uses other ports."""
+TENANT = "rayhelm-probe"
 RESULT = "/dev/termination-log"
 """Kubernetes takes the result from here into the status of the pod, so nothing has to read logs."""
 _START = (
@@ -47,6 +48,8 @@ class PoolTarget:
     on_cpu: bool
     """CPUs are measured, over TCP; no GPU is requested."""
     namespace: str = NAMESPACE
+    priority_class: str = "rayhelm-batch"
+    """PriorityClass of pods with GPUs; empty for none."""
     run: str = "probe"
     """Suffix for the names of Jobs; different in each run."""
 
@@ -98,6 +101,8 @@ def _build_job(target: PoolTarget, what: str, nodes: Sequence[str], deadline_s: 
         "app.kubernetes.io/part-of": "rayhelm",
         "rayhelm.dev/probe-pool": target.name,
         "rayhelm.dev/probe-job": name,
+        # The policy gpu-owner requires a tenant of each pod with GPUs, by which costs are counted.
+        "rayhelm.dev/tenant": TENANT,
     }
     pod["metadata"] = {"labels": labels}
     return {
@@ -172,6 +177,8 @@ def _build_pod(
             {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1Gi"}},
         ],
     }
+    if target.priority_class and not target.on_cpu:
+        spec["priorityClassName"] = target.priority_class
     if target.pool.runtime_class and not target.on_cpu:
         spec["runtimeClassName"] = target.pool.runtime_class
     return {"spec": spec}

@@ -173,7 +173,10 @@ def _is_ended(pod: Object) -> bool:
 def _explain_wait(pods: Sequence[Object]) -> str:
     """Return what the pods wait for: a busy node, an image, or the program."""
     if not pods:
-        return "its Job has no pod; a ResourceQuota or an admission policy of the namespace may refuse it"
+        return (
+            "its Job has no pod: a ResourceQuota, an admission policy, or a PriorityClass that does not exist"
+            " (--priority-class) refuses it"
+        )
     for pod in pods:
         status = pod.get("status") or {}
         for condition in status.get("conditions") or []:

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, load_catalog
@@ -44,6 +45,7 @@ def find_targets(
     namespace: str,
     *,
     on_cpu: bool,
+    priority_class: str = "rayhelm-batch",
     warn: Callable[[str], None] = lambda text: None,
 ) -> list[FoundTarget]:
     """Return the pools with their nodes. Raises UsageError for an unknown pool, and FleetError if a wanted pool, or
@@ -60,6 +62,7 @@ def find_targets(
     problems: list[Problem] = []
     for name in wanted or pools:
         target = _build_target(inventories[name], loaded, image, namespace, run, on_cpu=on_cpu)
+        target = replace(target, priority_class=priority_class)
         here = find_nodes(pools[name], nodes, known, on_cpu=on_cpu)
         if not here:
             problems.append(_explain_no_node(name, loaded, reader.name, len(nodes)))
