@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass, field
+from functools import cached_property
 from heapq import heappop, heappush
 
 from autoscaling.trace import SimulatedRequest
@@ -11,11 +12,16 @@ from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
-from rayhelm.planner.placement.performance import estimate_decode_step_s, estimate_first_token_s, estimate_prefill_s
 from rayhelm.planner.plan import ModelPlan
+from rayhelm.planner.speed.model import compute_speed
+from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.versions import versions
 
 __all__ = ["ReplicaModel", "SimulatedReplica"]
+
+
+_USUAL_ANSWER = 256
+"""Output tokens of the other requests, whose prompts delay a first token."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +51,18 @@ class ReplicaModel:
 
     def step(self, running: float, context: float, reuse: float) -> float:
         """Return the seconds of a decode step; `reuse` is the number of prompt tokens computed per output token."""
-        seconds = estimate_decode_step_s(self.model, (self.gpu,), 1, running, context, self.kv_bytes, reuse)
-        assert seconds
-        return seconds * self.slower
+        answer = context / (reuse + 0.5)
+        load = Load(max(reuse * answer, 1.0), max(answer, 1.0), max(running, 1.0))
+        return compute_speed(self._shape, load).tpot_s * self.slower
 
     def first_token(self, prompt: int, step: float, running: float) -> float:
         """Return the seconds from the start of a request in the engine to its first token."""
-        alone = estimate_prefill_s(self.model, (self.gpu,), 1, prompt, None)
-        assert alone
-        return estimate_first_token_s(alone * self.slower, step, running)
+        load = Load(prompt, _USUAL_ANSWER, max(running, 1.0))
+        return compute_speed(self._shape, load).ttft_s * self.slower
+
+    @cached_property
+    def _shape(self) -> ReplicaShape:
+        return ReplicaShape(self.model, (self.gpu,), kv_bytes_per_token=self.kv_bytes, max_num_seqs=1_000_000)
 
 
 @dataclass(eq=False)

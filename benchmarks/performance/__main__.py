@@ -97,10 +97,14 @@ def fit() -> tuple[SpeedCoefficients, dict[str, Any]]:
     return fitted, {"rows": len(rows), "rows_left_out": why, "coverage": coverage, "errors": errors}
 
 
-def _cover(figure: str, residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, float]:
+def _cover(figure: str, residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, Any]:
     widening = find_widening(figure, residuals, group)
-    inside, width = compute_coverage(figure, residuals, group, widening)
-    return {"inside": round(100 * inside, 1), "median_width": round(100 * width, 1), "widening": widening}
+    found = compute_coverage(figure, residuals, group, widening)
+    return {
+        "inside": round(100 * found.inside, 1),
+        "median_width": round(100 * found.median_width, 1),
+        "widening": list(widening),
+    }
 
 
 def _report(residuals: Sequence[Residual], group: Callable[[MeasuredRow], str]) -> dict[str, Any]:

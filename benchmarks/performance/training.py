@@ -67,8 +67,8 @@ def _list_first_token_terms(row: MeasuredRow, fitted: SpeedCoefficients) -> dict
 
 
 def _is_queued(row: MeasuredRow) -> bool:
-    running, _ = count_running(shape_of_row(row), row.load)
-    return row.load.concurrency / row.dp > running
+    _, limit = count_running(shape_of_row(row), row.load)
+    return bool(limit)
 
 
 def _weigh(rows: Sequence[MeasuredRow]) -> list[float]:

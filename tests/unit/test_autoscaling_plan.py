@@ -19,7 +19,7 @@ pools:
 models:
   chat: {source: Qwen/Qwen3-8B, context: 4096, %s}
 """
-BUSY = "traffic: {requestsPerSecond: 10, inputTokens: 1000, outputTokens: 200}"
+BUSY = "traffic: {requestsPerSecond: 7, inputTokens: 1000, outputTokens: 200}"
 TWO = """\
 fleet: two
 pools:

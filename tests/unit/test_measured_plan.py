@@ -18,7 +18,7 @@ models:
   large:
     source: meta-llama/Llama-3.1-405B-Instruct-FP8
     context: 8192
-    traffic: {{requestsPerSecond: 0.2, inputTokens: 4000, outputTokens: 100}}
+    traffic: {{requestsPerSecond: 0.05, inputTokens: 4000, outputTokens: 100}}
     slo: {{ttft: 12s}}
 """
 PAIR = {"backend": "nccl", "spread": 0.02, "busy": ""}

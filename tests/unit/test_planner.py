@@ -371,7 +371,7 @@ def test_traffic_longer_than_the_context_of_the_model_is_refused() -> None:
 
 
 def test_gpu_of_unknown_memory_gets_no_invented_figures() -> None:
-    model = one("{gpu: Radeon-680M, nodes: 1}", f"{{source: Qwen/Qwen3-0.6B, pool: pool, {BUSY % (1, 0)}}}")
+    model = one("{gpu: Radeon-680M, nodes: 1}", f"{{source: Qwen/Qwen3-0.6B, pool: pool, {BUSY % (0.3, 0)}}}")
     bound = next(reason.numbers["bound_by"] for reason in model.reasons if reason.decision == "replicas")
     assert bound == "max_num_seqs"
     assert any("was not checked" in gap for gap in model.unknown)

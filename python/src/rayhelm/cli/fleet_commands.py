@@ -178,7 +178,7 @@ def build_plan_table(plan: "Plan") -> "Table":
     )
     for column in ("model", "pool", "GPUs", "split"):
         table.add_column(column, overflow="fold")
-    for column in ("replicas", "context", "USD/h", "USD/M\nout"):
+    for column in ("replicas", "context", "TTFT s\n(90 %)", "TPOT ms\n(90 %)", "USD/h", "USD/M\nout"):
         table.add_column(column, justify="right", no_wrap=True)
     for model in plan.models.values():
         table.add_row(*_row(model))
@@ -195,9 +195,21 @@ def _row(model: "ModelPlan") -> tuple[str, ...]:
         f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else split,
         f"{model.min_replicas}-{model.max_replicas}",
         str(model.max_model_len),
+        _format_interval(model.estimate.ttft_s, model.estimate.ttft_interval_s, 1),
+        _format_interval(model.estimate.tpot_s, model.estimate.tpot_interval_s, 1000),
         "?" if hour is None else f"{hour:.2f}",
         "-" if million is None else f"{million:.2f}",
     )
+
+
+def _format_interval(mid: float | None, interval: tuple[float, float] | None, scale: float) -> str:
+    """Return an estimate and its interval in the lines of a cell."""
+    if mid is None or interval is None:
+        return "-"
+    middle, low, high = (
+        f"{value * scale:.0f}" if value * scale >= 10 else f"{value * scale:.2g}" for value in (mid, *interval)
+    )
+    return f"{middle}\n({low}-{high})"
 
 
 def _print_warning(text: str) -> None:

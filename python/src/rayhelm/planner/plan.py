@@ -48,8 +48,15 @@ class Estimate(Closed):
 
     ttft_s: float | None = None
     """Time to first token at the planned load, seconds; without traffic, of one request at a time."""
+    ttft_interval_s: tuple[float, float] | None = None
+    """90 % interval of `ttft_s`, seconds."""
     tpot_s: float | None = None
     """Time per output token at the planned concurrency, seconds."""
+    tpot_interval_s: tuple[float, float] | None = None
+    """90 % interval of `tpot_s`, seconds."""
+    basis: str = ""
+    """`measured`: this model, GPU and load; `interpolated`: the model on this GPU under other loads; `model`: neither;
+    empty without an estimate."""
     concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     tokens_per_second: float | None = None

@@ -12,8 +12,9 @@ from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.cost import compute_token_price
 from rayhelm.planner.placement.inventory import HostInventory
-from rayhelm.planner.placement.performance import load_roofline
 from rayhelm.planner.plan import Estimate, ModelPlan, StagePlan
+from rayhelm.planner.speed.coefficients import load_coefficients
+from rayhelm.planner.speed.estimate import Interval
 from rayhelm.spec.models import STABLE, Replicas
 
 __all__ = ["build_model_plan"]
@@ -122,20 +123,27 @@ def _collect_engine_arguments(chosen: Candidate) -> dict[str, bool | int | float
 
 
 def _estimate(chosen: Candidate) -> Estimate:
-    capacity, fitted = chosen.capacity, load_roofline()
-    if capacity.ttft_s is None:
+    capacity, errors = chosen.capacity, load_coefficients().errors
+    if capacity.ttft is None:
         return Estimate()
     answer = chosen.model_spec.declared.traffic.output_tokens if chosen.model_spec.declared.traffic else None
     tokens = capacity.requests_per_second * answer if capacity.requests_per_second and answer else None
     return Estimate(
-        ttft_s=round(capacity.ttft_s, 4),
-        tpot_s=_round(capacity.tpot_s),
+        ttft_s=round(capacity.ttft.mid, 4),
+        ttft_interval_s=_round_interval(capacity.ttft),
+        tpot_s=_round(capacity.tpot.mid if capacity.tpot else None),
+        tpot_interval_s=_round_interval(capacity.tpot) if capacity.tpot else None,
+        basis=capacity.basis,
         concurrency=_round(capacity.load_concurrency, 2),
         tokens_per_second=_round(tokens, 1),
-        error=f"TTFT {fitted.ttft_error}; TPOT {fitted.tpot_error}"
+        error=f"Error of the model: TTFT {errors['ttft']}; TPOT {errors['tpot']}"
         if chosen.model_spec.generates
         else "Never measured",
     )
+
+
+def _round_interval(interval: Interval) -> tuple[float, float]:
+    return round(interval.low, 4), round(interval.high, 4)
 
 
 def _compute_price_of_tokens(chosen: Candidate) -> float | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.performance import list_missing_figures
+from rayhelm.planner.speed.terms import list_missing_figures
 
 __all__ = ["list_unknown", "list_warnings"]
 
@@ -26,7 +26,7 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
             " `context` or use a larger GPU"
         )
     if not capacity.meets_slo:
-        yield f"`slo.ttft` of {spec.slo.ttft:g} s is not reached at the planned load: estimated {capacity.ttft_s:.2g} s"
+        yield from _list_missed_objectives(chosen)
     if capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas, and the planned load needs {capacity.needed}: requests will queue"
     if spec.slo.tpot and not model_spec.generates:
@@ -64,3 +64,14 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         )
     elif model_spec.lengths.assumed:
         yield "traffic: one replica is planned, and there is no price per token"
+
+
+def _list_missed_objectives(chosen: Candidate) -> Iterator[str]:
+    """Yield the objectives that the pessimistic end of the estimate misses at the planned load."""
+    spec, capacity = chosen.model_spec.declared, chosen.capacity
+    for name, objective, found in (("ttft", spec.slo.ttft, capacity.ttft), ("tpot", spec.slo.tpot, capacity.tpot)):
+        if objective and found and found.high > objective:
+            yield (
+                f"`slo.{name}` of {objective:g} s is not safe at the planned load: estimated {found.mid:.2g} s, 90 %"
+                f" interval up to {found.high:.2g} s"
+            )

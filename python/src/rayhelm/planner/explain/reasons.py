@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
-from rayhelm.planner.placement.performance import load_roofline
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
+from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.spec.models import Replicas
 
 __all__ = ["choose_routing", "explain_choice"]
@@ -286,7 +286,7 @@ def _explain_replicas(chosen: Candidate) -> Reason:
     elif not capacity.requests_per_second:
         because = "one replica: the speed of this GPU cannot be estimated"
     else:
-        share = load_roofline().replica_utilization
+        share = load_assumptions().replica_utilization
         because = (
             f"the load is {spec.traffic.requests_per_second:g} requests/s. A replica serves"
             f" {_format_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight"

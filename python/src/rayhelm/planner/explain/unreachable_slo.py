@@ -47,12 +47,14 @@ def _describe(model_spec: ResolvedModelSpec, best: Candidate, name: str) -> str:
     return (
         f"a {_MEANINGS[name]} of {_write(wanted or 0)} is not reached, even by one request alone on a replica. The best"
         f" split{within}, TP {split.tp} x PP {split.pp} on {split.gpu_name} in pool `{split.inventory.name}`{share},"
-        f" reaches {_write(_get_alone(best, name))} with {lengths.prompt} input tokens"
+        f" reaches {_write(_get_alone(best, name))} at the high end of its 90 % interval, with {lengths.prompt} input"
+        " tokens"
     )
 
 
 def _fix(best: Candidate, name: str) -> Fix:
-    return Fix(value=_write(_get_alone(best, name)), why="what this split reaches; or faster GPUs")
+    why = "what this split reaches; or faster GPUs, or a smaller or quantized model"
+    return Fix(value=_write(_get_alone(best, name)), why=why)
 
 
 def _get_alone(candidate: Candidate, name: str) -> float:

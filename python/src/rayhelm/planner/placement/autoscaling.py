@@ -7,8 +7,8 @@ from math import ceil, floor
 
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.load_time import count_weights_per_node, estimate_load_s, load_load_times
-from rayhelm.planner.placement.performance import load_roofline
 from rayhelm.planner.plan import AutoscalingPlan, Reason, StagePlan
+from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.spec.models import Replicas
 
 __all__ = ["choose_autoscaling", "choose_target", "explain_autoscaling"]
@@ -25,7 +25,7 @@ TO_ZERO_DELAYS = 3.0
 
 def choose_target(chosen: Candidate) -> int:
     """Return the requests in flight per replica: the planned part of the most that it can have."""
-    return max(1, floor(chosen.capacity.concurrency * load_roofline().replica_utilization))
+    return max(1, floor(chosen.capacity.concurrency * load_assumptions().replica_utilization))
 
 
 def choose_autoscaling(
@@ -67,7 +67,7 @@ def explain_autoscaling(
 
 
 def _explain_target(chosen: Candidate) -> Reason:
-    capacity, share = chosen.capacity, load_roofline().replica_utilization
+    capacity, share = chosen.capacity, load_assumptions().replica_utilization
     return Reason(
         decision="target_ongoing_requests",
         chosen=str(choose_target(chosen)),

@@ -12,7 +12,7 @@ from rayhelm.planner.speed.rows import load_rows
 from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.planner.speed.terms import list_missing_figures
 
-__all__ = ["Interval", "SpeedEstimate", "estimate_speed"]
+__all__ = ["Interval", "SpeedEstimate", "estimate_speed", "find_band", "spread"]
 
 _GROUPS = {
     "memory bandwidth": ("dense_weights", "expert_weights_native", "expert_weights_converted", "kv_cache"),
@@ -72,9 +72,9 @@ def _build_estimate(shape: ReplicaShape, load: Load, speed: Speed, correction: C
     seconds = ttft + max(load.output_tokens - 1, 0) * tpot
     rate = load.concurrency * load.output_tokens / seconds
     return SpeedEstimate(
-        ttft_s=_spread(ttft, getattr(fitted.ttft_bands, name)),
-        tpot_s=_spread(tpot, getattr(fitted.tpot_bands, name)),
-        output_tokens_per_second=_spread(rate, getattr(fitted.throughput_bands, name)),
+        ttft_s=spread(ttft, getattr(fitted.ttft_bands, name)),
+        tpot_s=spread(tpot, getattr(fitted.tpot_bands, name)),
+        output_tokens_per_second=spread(rate, getattr(fitted.throughput_bands, name)),
         basis=correction.basis,
         sources=correction.references,
         bound_by=_find_bound(speed),
@@ -101,7 +101,8 @@ def _measured_gpus() -> set[str]:
     return {gpu for gpu, count in counts.items() if count >= 30}
 
 
-def _spread(mid: float, band: Band) -> Interval:
+def spread(mid: float, band: Band) -> Interval:
+    """Return the interval of an estimate."""
     return Interval(low=_round(mid * band.low), mid=_round(mid), high=_round(mid * band.high))
 
 

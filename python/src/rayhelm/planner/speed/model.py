@@ -13,15 +13,21 @@ from rayhelm.planner.speed.terms import StageBatch, count_decode_terms, count_pr
 __all__ = [
     "Speed",
     "compute_growth",
-    "compute_prefill_s",
     "compute_speed",
     "count_running",
     "list_first_token_terms",
+    "list_pass_terms",
     "list_step_terms",
 ]
 
 _BYTES = 2
 _MOST_PREFILL_SHARE = 0.9
+_NEARLY_FULL = 0.9
+"""Part of the room for requests from which some of them wait, because their lengths differ."""
+_WORK_TERMS = ("prefill_compute", "expert_compute_native", "expert_compute_converted", "attention", "all_reduce_bytes")
+"""Terms of the time to first token that occupy the GPU."""
+_TOKEN_TERMS = (*_WORK_TERMS, "token")
+"""Terms that grow with the tokens of the prompt."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +39,7 @@ class Speed:
     running: float
     """Requests that run at a time, in all ranks; the others wait."""
     limit: str
-    """What limits them: `max_num_seqs`, `KV cache`; empty if nothing waits."""
+    """What limits them: `max_num_seqs`, `KV cache`; empty if nearly all fit."""
     parts: dict[str, float] = field(default_factory=dict)
     """Seconds of a decode step by term."""
     link_use: float = 0.0
@@ -54,31 +60,34 @@ def compute_speed(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | N
     alone = _weigh(fitted.ttft, list_first_token_terms(shape, load, tpot, fitted))
     wait = max(0.0, load.concurrency / shape.dp / running - 1) * load.output_tokens * tpot
     growth = compute_growth(shape, load, running, tpot, fitted)
-    hops = (shape.pp - 1) * _compute_hop_s(shape, load.input_tokens - load.cached_tokens, link_use)
+    hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
     return Speed(
         tpot_s=tpot,
         ttft_s=alone * growth + hops + wait,
         running=running * shape.dp,
-        limit=limit if wait else "",
+        limit=limit,
         parts=parts,
         link_use=link_use,
     )
 
 
-def compute_prefill_s(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> float:
-    """Return the seconds of one forward pass over the input, alone on the replica: tasks without output tokens."""
+def list_pass_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> tuple[float, float]:
+    """Return the seconds of one forward pass over the input: those that grow with its tokens, and the overhead that a
+    batch shares."""
     fitted = fitted or load_coefficients()
-    return _weigh(fitted.ttft, list_first_token_terms(shape, load, 0.0, fitted))
+    terms = list_first_token_terms(shape, load, 0.0, fitted)
+    work = sum(fitted.ttft[name] * terms[name] for name in _TOKEN_TERMS)
+    return work, _weigh(fitted.ttft, terms) - work
 
 
 def count_running(shape: ReplicaShape, load: Load) -> tuple[float, str]:
-    """Return the requests that one rank runs at a time, and what limits them."""
+    """Return the requests that one rank runs at a time, and what limits them; empty if nearly all fit."""
     wanted = max(1.0, load.concurrency / shape.dp)
     limits = {"max_num_seqs": float(shape.max_num_seqs)}
     if shape.kv_tokens:
         limits["KV cache"] = shape.kv_tokens / (load.input_tokens + load.output_tokens / 2)
     limit = min(limits, key=lambda name: limits[name])
-    return max(1.0, min(wanted, limits[limit])), limit
+    return max(1.0, min(wanted, limits[limit])), limit if wanted > _NEARLY_FULL * limits[limit] else ""
 
 
 def _compute_step(
@@ -100,7 +109,7 @@ def _compute_step(
     moved = batch.tokens + batch.prefill_tokens
     use = _compute_link_use(shape, moved, slowest)
     if shape.pp > 1:
-        parts["stage_link"] = (shape.pp - 1) * _compute_hop_s(shape, moved, use)
+        parts["stage_link"] = _compute_hops_s(shape, moved, use)
     return sum(parts.values()), parts, use
 
 
@@ -161,9 +170,8 @@ def compute_growth(shape: ReplicaShape, load: Load, running: float, tpot: float,
     """Return by how much other requests lengthen the time to first token: their bursts, and their share of the GPU."""
     assumed = load_assumptions()
     terms = list_first_token_terms(shape, load, tpot, fitted)
-    names = ("prefill_compute", "expert_compute_native", "expert_compute_converted", "attention", "all_reduce_bytes")
-    prefill = sum(terms[name] for name in names)
-    busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / (load.output_tokens * tpot))
+    prefill = sum(terms[name] for name in _WORK_TERMS)
+    busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / shape.pp / (load.output_tokens * tpot))
     burst = (max(running, 2.0) / assumed.ttft_reference) ** assumed.ttft_growth
     return float(burst * (1 + busy))
 
@@ -176,11 +184,16 @@ def _compute_link_use(shape: ReplicaShape, tokens: float, stage_s: float) -> flo
     return tokens * shape.model.hidden * _BYTES / (link.gb_per_s * 1e9) / stage_s
 
 
-def _compute_hop_s(shape: ReplicaShape, tokens: float, use: float) -> float:
-    """Return the seconds of one transfer between stages. Transfers queue if the link is more than half full."""
-    link = _find_link(shape)
+def _compute_hops_s(shape: ReplicaShape, tokens: float, use: float) -> float:
+    """Return the seconds of the transfers between stages. They queue if the link is more than half full."""
+    hops = shape.pp - 1
+    slow = (hops if shape.network_hops is None else shape.network_hops) if shape.link else 0
     queue = 1 / (1 - min(use, 0.95)) if use > 0.5 else 1.0
-    return link.latency_s + tokens * shape.model.hidden * _BYTES / (link.gb_per_s * 1e9) * queue
+    moved = tokens * shape.model.hidden * _BYTES
+    total = 0.0
+    for link, count in ((_find_link(shape), slow), (find_host_link(shape.gpus[0]), hops - slow)):
+        total += count * (link.latency_s + moved / (link.gb_per_s * 1e9) * queue)
+    return total
 
 
 def _find_link(shape: ReplicaShape) -> StageLink:

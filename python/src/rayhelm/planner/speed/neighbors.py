@@ -38,17 +38,16 @@ def find_rows(shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
     """Return the rows of this model and GPU. A part of a GPU and a pipeline were not measured."""
     if shape.pp > 1 or shape.share < 1 or shape.speculation:
         return ()
-    wanted = find_architecture(shape.model)
-    return tuple(
-        row
-        for row in load_rows()
-        if row.gpu == shape.gpus[0].id and row.dp == shape.dp and _architecture(row) == wanted
-    )
+    return _index_rows().get((shape.gpus[0].id, shape.dp, find_architecture(shape.model)), ())
 
 
 @cache
-def _architecture(row: MeasuredRow) -> tuple[object, ...]:
-    return row.architecture
+def _index_rows() -> dict[object, tuple[MeasuredRow, ...]]:
+    found: dict[object, tuple[MeasuredRow, ...]] = {}
+    for row in load_rows():
+        key = (row.gpu, row.dp, row.architecture)
+        found[key] = (*found.get(key, ()), row)
+    return found
 
 
 def correct(shape: ReplicaShape, load: Load, rows: Sequence[MeasuredRow], kv_cache_dtype: str = "auto") -> Correction:

@@ -46,7 +46,7 @@ class MeasuredRow:
 
     @property
     def architecture(self) -> tuple[object, ...]:
-        return find_architecture(_find_model(self.model, self.weights))
+        return _find_architecture(self.model, self.weights)
 
 
 @cache
@@ -97,6 +97,11 @@ def _find_model(name: str, weights: str) -> Checkpoint:
     if weights == "mxfp4":
         return model
     return model.model_copy(update={"quantization": _QUANTIZATION.get(weights)})
+
+
+@cache
+def _find_architecture(name: str, weights: str) -> tuple[object, ...]:
+    return find_architecture(_find_model(name, weights))
 
 
 def find_architecture(model: Checkpoint) -> tuple[object, ...]:

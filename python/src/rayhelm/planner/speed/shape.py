@@ -1,7 +1,7 @@
 """What a speed estimate depends on: the split of a model over GPUs, and the load."""
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint, Quantization
@@ -52,6 +52,9 @@ class ReplicaShape:
     """Tokens in the cache of one rank; None if unknown."""
     max_num_seqs: int = 1024
     link: StageLink | None = None
+    """Between hosts; None if all stages are on one host."""
+    network_hops: int | None = None
+    """Transfers between stages over `link`; None if all are."""
     share: float = 1.0
     """Fraction of each GPU."""
     speculation: Speculation | None = None
@@ -59,6 +62,10 @@ class ReplicaShape:
     @property
     def pp(self) -> int:
         return len(self.gpus)
+
+    @cached_property
+    def work(self) -> "ModelWork":
+        return count_work(self.model)
 
 
 @dataclass(frozen=True)

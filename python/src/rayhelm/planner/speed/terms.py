@@ -9,7 +9,7 @@ from rayhelm.catalog.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import SpeedCoefficients
 from rayhelm.planner.speed.links import find_all_reduce_gb_per_s, has_fast_link
-from rayhelm.planner.speed.shape import ReplicaShape, count_work
+from rayhelm.planner.speed.shape import ReplicaShape
 
 __all__ = ["StageBatch", "count_decode_terms", "count_prefill_terms", "list_missing_figures"]
 
@@ -45,7 +45,7 @@ def count_decode_terms(
     shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
     """Return the terms of one decode step on one stage, by name of the coefficient."""
-    model, work, tp, part = shape.model, count_work(shape.model), shape.tp, 1 / shape.pp
+    model, work, tp, part = shape.model, shape.work, shape.tp, 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
     native = _is_native(gpu, work.expert_format)
     ranks, shards = _count_expert_ranks(shape)
@@ -78,7 +78,7 @@ def count_prefill_terms(
     shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients
 ) -> dict[str, float]:
     """Return the terms of the time to first token on one stage, but for those of the queue."""
-    model, work, part = shape.model, count_work(shape.model), 1 / shape.pp
+    model, work, part = shape.model, shape.work, 1 / shape.pp
     bandwidth = (gpu.memory_bandwidth_gb_per_s or 0.0) * 1e9
     native, (_, shards) = _is_native(gpu, work.expert_format), _count_expert_ranks(shape)
     prefill = _count_prefill(shape, gpu, batch, fitted, extra=0.0)
@@ -99,7 +99,7 @@ def _count_prefill(
     shape: ReplicaShape, gpu: GpuKind, batch: StageBatch, fitted: SpeedCoefficients, extra: float
 ) -> dict[str, float]:
     """Return the terms of the prompt tokens of a batch, for all layers. `extra`: decoded tokens beside them."""
-    model, work = shape.model, count_work(shape.model)
+    model, work = shape.model, shape.work
     ranks, shards = _count_expert_ranks(shape)
     flops = _find_flops(gpu, work.expert_format) * fitted.compute_efficiency[work.expert_format]
     full, windowed, _ = _count_attention_layers(shape)
@@ -115,7 +115,7 @@ def _count_prefill(
 
 
 def _compute_dense(shape: ReplicaShape, gpu: GpuKind, tokens: float, fitted: SpeedCoefficients) -> float:
-    work = count_work(shape.model)
+    work = shape.work
     flops = _find_flops(gpu, work.dense_format) * fitted.compute_efficiency[work.dense_format]
     return 2 * work.dense_parameters * tokens / shape.tp / shape.pp / flops
 
@@ -163,15 +163,13 @@ def _count_all_reduce_bytes(shape: ReplicaShape, tokens: float) -> float:
     moved = shape.model.layers * 2 * (shape.tp - 1) / shape.tp * 2 * tokens
     ranks, _ = _count_expert_ranks(shape)
     if ranks > 1:
-        moved += count_work(shape.model).expert_layers * 2 * (ranks - 1) * tokens * 2
+        moved += shape.work.expert_layers * 2 * (ranks - 1) * tokens * 2
     return moved * shape.model.hidden * _BYTES
 
 
 def _count_all_reduce_calls(shape: ReplicaShape, gpu: GpuKind) -> float:
     ranks, _ = _count_expert_ranks(shape)
-    calls = (2 * shape.model.layers if shape.tp > 1 else 0) + (
-        2 * count_work(shape.model).expert_layers if ranks > 1 else 0
-    )
+    calls = (2 * shape.model.layers if shape.tp > 1 else 0) + (2 * shape.work.expert_layers if ranks > 1 else 0)
     return calls * (1.0 if has_fast_link(gpu, shape.tp * ranks) else load_assumptions().pcie_call_factor)
 
 

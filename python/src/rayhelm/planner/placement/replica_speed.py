@@ -1,0 +1,112 @@
+"""Speed of one replica of a model at the lengths of its load, with intervals."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from math import exp
+
+from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
+from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.speed.assumptions import load_assumptions
+from rayhelm.planner.speed.coefficients import load_coefficients
+from rayhelm.planner.speed.estimate import Interval, find_band, spread
+from rayhelm.planner.speed.model import compute_speed, list_pass_terms
+from rayhelm.planner.speed.neighbors import correct, find_rows
+from rayhelm.planner.speed.rows import MeasuredRow
+from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
+from rayhelm.planner.speed.terms import list_missing_figures
+
+__all__ = ["LoadSpeed", "ReplicaSpeed"]
+
+
+@dataclass(frozen=True)
+class LoadSpeed:
+    """Speed with some requests in flight."""
+
+    ttft: Interval
+    """Seconds."""
+    tpot: Interval
+    """Seconds."""
+    requests_per_second: Interval
+    basis: str
+    is_link_overfull: bool
+
+
+class ReplicaSpeed:
+    """One split of a model at the lengths of its load."""
+
+    def __init__(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> None:
+        self._model_spec, self._split, self._share = model_spec, split, share
+        self._found: dict[float, LoadSpeed] = {}
+
+    @property
+    def is_known(self) -> bool:
+        """Whether all figures of the GPUs are known."""
+        return not any(list_missing_figures(gpu) for gpu in self._split.gpus)
+
+    def at(self, concurrency: float) -> LoadSpeed:
+        """Return the speed with so many requests in flight, at least one."""
+        if concurrency not in self._found:
+            self._found[concurrency] = self._compute(concurrency)
+        return self._found[concurrency]
+
+    def pass_s(self, batch: int) -> Interval:
+        """Return the seconds of one request of a task without output tokens, `batch` of which share the overhead of a
+        forward pass as far as its tokens allow."""
+        prompt = self._model_spec.lengths.prompt
+        together = max(1.0, min(batch, self._model_spec.batched_tokens(self._split.gpu) / prompt))
+        work, overhead = list_pass_terms(self._shape, Load(prompt, 1, 1))
+        return spread(work + overhead / together, load_coefficients().ttft_bands.other_gpu)
+
+    def _compute(self, concurrency: float) -> LoadSpeed:
+        fitted, lengths = load_coefficients(), self._model_spec.lengths
+        load = Load(lengths.prompt, lengths.answer, concurrency, lengths.prompt * lengths.shared)
+        speed = compute_speed(self._shape, load)
+        correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
+        name = find_band(self._shape, speed, correction)
+        ttft, tpot = speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)
+        seconds = ttft + max(lengths.answer - 1, 0) * tpot
+        return LoadSpeed(
+            ttft=spread(ttft, getattr(fitted.ttft_bands, name)),
+            tpot=spread(tpot, getattr(fitted.tpot_bands, name)),
+            requests_per_second=spread(concurrency / seconds, getattr(fitted.throughput_bands, name)),
+            basis=correction.basis,
+            is_link_overfull=speed.is_link_overfull,
+        )
+
+    @cached_property
+    def _shape(self) -> ReplicaShape:
+        model_spec, split = self._model_spec, self._split
+        layers = find_partition(model_spec.model, split.pp, split.partition)
+        cache = lay_out_kv_cache(model_spec.model, split.tp, layers, self._kv_cache_dtype, model_spec.engine)
+        return ReplicaShape(
+            model=model_spec.model,
+            gpus=split.gpus,
+            tp=split.tp,
+            has_expert_parallel=bool(model_spec.declared.engine.get("enable_expert_parallel"))
+            and model_spec.model.experts is not None,
+            kv_bytes_per_token=sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0.0,
+            max_num_seqs=1_000_000,  # the planner limits the requests in flight itself
+            link=self._find_link(),
+            network_hops=split.nodes - 1,
+            share=self._share,
+        )
+
+    @cached_property
+    def _rows(self) -> tuple[MeasuredRow, ...]:
+        return find_rows(self._shape)
+
+    @property
+    def _kv_cache_dtype(self) -> str:
+        return str(self._model_spec.declared.engine.get("kv_cache_dtype") or "auto")
+
+    def _find_link(self) -> StageLink | None:
+        """Return the network between the hosts of a replica. One without a known rate delays nothing."""
+        network, assumed = self._split.inventory.network, load_assumptions()
+        if self._split.nodes == 1 or not network.gb_per_s:
+            return None
+        latency = network.latency_s
+        if latency is None:
+            latency = assumed.network_latency_s["rdma" if network.rdma else "ethernet"]
+        return StageLink(network.gb_per_s, latency)
