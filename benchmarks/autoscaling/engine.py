@@ -1,8 +1,9 @@
 """One replica, as fast as the planner's performance model says."""
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from heapq import heappop, heappush
 
 from autoscaling.trace import SimulatedRequest
@@ -13,14 +14,14 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
 from rayhelm.planner.plan import ModelPlan
-from rayhelm.planner.speed.model import compute_speed
+from rayhelm.planner.speed.model import Speed, compute_speed
 from rayhelm.planner.speed.shape import Load, ReplicaShape
 from rayhelm.versions import versions
 
 __all__ = ["ReplicaModel", "SimulatedReplica"]
 
 
-_USUAL_ANSWER = 256
+_USUAL_ANSWER = 256.0
 """Output tokens of the other requests, whose prompts delay a first token."""
 
 
@@ -52,17 +53,22 @@ class ReplicaModel:
     def step(self, running: float, context: float, reuse: float) -> float:
         """Return the seconds of a decode step; `reuse` is the number of prompt tokens computed per output token."""
         answer = context / (reuse + 0.5)
-        load = Load(max(reuse * answer, 1.0), max(answer, 1.0), max(running, 1.0))
-        return compute_speed(self._shape, load).tpot_s * self.slower
+        return self._speed(max(reuse * answer, 1.0), max(answer, 1.0), max(running, 1.0)).tpot_s * self.slower
 
-    def first_token(self, prompt: int, step: float, running: float) -> float:
+    def first_token(self, prompt: int, running: float) -> float:
         """Return the seconds from the start of a request in the engine to its first token."""
-        load = Load(prompt, _USUAL_ANSWER, max(running, 1.0))
-        return compute_speed(self._shape, load).ttft_s * self.slower
+        return self._speed(float(prompt), _USUAL_ANSWER, max(running, 1.0)).ttft_s * self.slower
 
     @cached_property
-    def _shape(self) -> ReplicaShape:
-        return ReplicaShape(self.model, (self.gpu,), kv_bytes_per_token=self.kv_bytes, max_num_seqs=1_000_000)
+    def _speed(self) -> Callable[[float, float, float], Speed]:
+        """The speed by prompt, answer and requests in flight; between two events it is asked for again and again."""
+        shape = ReplicaShape(self.model, (self.gpu,), kv_bytes_per_token=self.kv_bytes, max_num_seqs=1_000_000)
+
+        @lru_cache(maxsize=1 << 16)
+        def compute(prompt: float, answer: float, running: float) -> Speed:
+            return compute_speed(shape, Load(prompt, answer, running))
+
+        return compute
 
 
 @dataclass(eq=False)
@@ -105,7 +111,7 @@ class SimulatedReplica:
         self._count(request, 1)
         count = len(self.running) + 1
         step = self._step(count)
-        begun = self.machine.first_token(request.prompt, step, count)
+        begun = self.machine.first_token(request.prompt, count)
         request.first_token = now - request.at + begun
         heappush(self.running, (self.clock + begun / step + request.answer, self.started, request))
 

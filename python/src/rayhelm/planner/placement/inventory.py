@@ -158,8 +158,7 @@ def _find_gpu(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catal
 
 def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, catalog: Catalog) -> PoolNetwork:
     if own := loaded.fleet.networks.get(name):
-        latency = own.latency if own.measured else None
-        return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, True, own.measured, latency)
+        return PoolNetwork(name, own.bandwidth / 8e9, own.rdma, True, own.measured, own.latency)
     try:
         known = catalog.network(name)
     except FleetError as error:

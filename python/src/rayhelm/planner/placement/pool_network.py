@@ -22,7 +22,7 @@ class PoolNetwork:
     """Whether one replica can be split over hosts."""
     measured: bool = False
     latency_s: float | None = None
-    """Seconds, one way; None if it was not measured."""
+    """Seconds, one way; None if neither the fleet file nor a measurement has it."""
     basis: str = ""
     """What was measured when, and what it replaces; empty without measurements of `rayhelm probe`."""
 
