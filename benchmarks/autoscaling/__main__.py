@@ -37,6 +37,7 @@ def _result(found: dict[str, Any], runs: list[Run]) -> dict[str, Any]:
     plans = {name: plan_trace(name) for name in TRACES}
     return {
         "command": "make bench-autoscaling",
+        "seeds": len({run.seed for run in runs}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "simulated": "replicas (the planner's performance model), loads, router and metrics; real: both policies, Ray's"
         " code of delays and limits, and the arrivals in the CSV files",
