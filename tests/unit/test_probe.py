@@ -98,6 +98,16 @@ def test_measuring_pods_meet_pod_security_restricted_and_have_no_token(probe: Pr
         assert template["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
 
 
+def test_node_with_several_gpus_has_room_for_a_process_of_each(probe: Probe) -> None:
+    probe.nodes = uniform("L4-24GB", 1, 4)
+    Path("fleet.yaml").write_text(FLEET.replace("nodes: 3", "nodes: 1, gpusPerNode: 4"))
+    probe.node_status = lambda node: [end({**NODE, "gpus": 4, "link_gb_per_s": 20.0, "link_latency_us": 9.0})]
+    assert probe("fleet.yaml").code == 0
+    (job,) = probe.created
+    limits = job["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]
+    assert limits == {"cpu": "8", "memory": "24Gi", "nvidia.com/gpu": "4"}
+
+
 def test_pods_of_a_pair_run_on_its_two_nodes_only(probe: Probe) -> None:
     probe("fleet.yaml")
     job = next(job for job in probe.created if "-pair-" in job["metadata"]["name"])

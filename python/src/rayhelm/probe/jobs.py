@@ -104,7 +104,7 @@ def _build_job(target: PoolTarget, what: str, nodes: Sequence[str], deadline_s: 
         # The policy gpu-owner requires a tenant of each pod with GPUs, by which costs are counted.
         "rayhelm.dev/tenant": TENANT,
     }
-    pod["metadata"] = {"labels": labels}
+    pod["metadata"] = {"labels": dict(labels)}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
@@ -136,6 +136,10 @@ def _build_pod(
     target: PoolTarget, arguments: list[str], terms: list[Object], gpus: int, environment: list[Object]
 ) -> Object:
     devices = {} if target.on_cpu else {target.gpu.resource: str(gpus)}
+    limits = {**_LIMITS, **devices}
+    if gpus > 1 and not target.on_cpu:
+        # One process for each GPU, with a CUDA context and a thread of NCCL.
+        limits |= {"cpu": str(2 * gpus), "memory": f"{8 + 4 * gpus}Gi"}
     container = {
         "name": "measure",
         "image": target.image,
@@ -148,7 +152,7 @@ def _build_pod(
             *environment,
         ],
         "terminationMessagePath": RESULT,
-        "resources": {"requests": {**_REQUESTS, **devices}, "limits": {**_LIMITS, **devices}},
+        "resources": {"requests": {**_REQUESTS, **devices}, "limits": limits},
         "securityContext": {
             "allowPrivilegeEscalation": False,
             "readOnlyRootFilesystem": True,
