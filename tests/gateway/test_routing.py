@@ -45,7 +45,8 @@ BIG = "x" * 900_000
         '{"messages":[{"role":"user","content":"' + BIG + '"}],"model":"qwen"}',
         '{"model":"qwen","messages":[{"role":"user","content":"' + BIG + '"}]}',
         '{"messages":[{"content":"' + "\\n" * 400_000 + '"}],"model":"qwen"}',
-        '{"a":[' + "[]," * 100_000 + '[]],"model":"qwen"}',
+        '{"a":[' + "[]," * 49_000 + '[]],"model":"qwen","b":[]}',
+        '{"model":"qwen","a":[' + '"",' * 300_000 + '""]}',
         r'{"mod\u0065l":"qwen"}',
         r'{"\u006d\u006F\u0064\u0065\u006c":"qwen"}',
         r'{"model":"q\u0077en"}',
@@ -105,6 +106,9 @@ def test_model_is_found_anywhere_in_the_body(gateway, body):
         ('{"model":"llama"}'.encode("utf-16"), "invalid_json"),
         ('{"model":"llama"}'.encode("utf-32-be"), "invalid_json"),
         (b"\x1f\x8b\x08\x00", "invalid_json"),
+        ('{"a":[' + '"",' * 300_000 + '""],"model":"llama","b":[]}', "body_too_complex"),
+        ('{"a":[' + "[]," * 300_000 + '[]],"mod\\u0065l":"llama"}', "body_too_complex"),
+        ("{" + '"":1,' * 150_000 + '"mod\\u0065l":"llama"}', "body_too_complex"),
     ],
 )
 def test_ambiguous_body_is_refused(gateway, body, code):

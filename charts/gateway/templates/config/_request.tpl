@@ -52,7 +52,7 @@ acl is_parsed var(txn.parsed) -m found
 http-request lua.parse_body if is_json !is_parsed
 http-request set-var(txn.requested_model) var(txn.parsed),word(2,' ') if is_json { var(txn.parsed) -m beg "ok " }
 acl has_requested_model var(txn.requested_model) -m found
-{{- range list "body-not-json" "model-missing" "model-not-string" "model-duplicate" "model-unknown" }}
+{{- range list "body-not-json" "body-too-complex" "model-missing" "model-not-string" "model-duplicate" "model-unknown" }}
 http-request return {{ include "gateway.error" (dict "errors" $.errors "id" .) }} if !has_requested_model is_json { var(txn.parsed) -m str {{ . }} }
 {{- end }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-read-failed") }} if !has_requested_model is_json
