@@ -41,9 +41,12 @@ def build_setup(namespace: str = NAMESPACE) -> list[Object]:
 
 def format_objects(objects: list[Object]) -> str:
     """Return objects as YAML documents."""
+    import json
+
     import yaml
 
-    text: str = yaml.safe_dump_all(objects, sort_keys=False, width=120)
+    # Copies: YAML would write a part that is used twice as an anchor and an alias.
+    text: str = yaml.safe_dump_all(json.loads(json.dumps(objects)), sort_keys=False, width=120)
     return text.strip()
 
 
