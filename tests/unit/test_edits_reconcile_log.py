@@ -83,6 +83,7 @@ def test_errors_has_each_reconcile_error_once(log: OperatorLog) -> None:
     log.line(14, level="error", msg="Reconciler error", error="found 0 head")
     log.line(16, level="error", msg="on the way", error="not the end of a pass")
     log.line(18, level="error", msg="Reconciler error", error="the object has been modified; please try again")
+    log.line(18, level="error", msg="Reconciler error", error='rayclusters.ray.io "chat-x" already exists')
     assert log.looks.errors("ns", "rs", 11) == ["found 0 head"]
 
 

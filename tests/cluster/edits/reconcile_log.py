@@ -16,8 +16,8 @@ __all__ = ["ReconcileLog"]
 MIN_INTERVAL = 1.0
 """Seconds. Reconciliations after an error follow at once, and count as one."""
 KINDS = ("RayService", "RayCluster")
-CONFLICT = "the object has been modified"
-"""Error of a write conflict, which the operator retries."""
+RETRIED = ("the object has been modified", "already exists")
+"""Errors of the operator's own cache, which is behind its last write for a moment: it retries, and succeeds."""
 INVALID = ("The RayCluster spec is invalid", "The RayCluster UpgradeStrategy is invalid")
 
 
@@ -59,8 +59,8 @@ class ReconcileLog:
     def errors(self, namespace: str, service: str, moment: float) -> list[str]:
         """Return the errors of a RayService's reconciliations after a time, each once."""
         lines = self._list_lines("RayService", namespace, service)
-        errors = [line.error for line in lines if line.at > moment and line.error and CONFLICT not in line.error]
-        return list(dict.fromkeys(errors))
+        errors = [line.error for line in lines if line.at > moment and line.error]
+        return list(dict.fromkeys(error for error in errors if not any(text in error for text in RETRIED)))
 
     def is_invalid(self, namespace: str, cluster: str) -> bool:
         """Whether the operator reports a RayCluster as invalid and creates no pods for it."""
