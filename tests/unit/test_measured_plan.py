@@ -37,7 +37,8 @@ def measure_node(**figures: object) -> object:
 
 def plan(network: str, pools: object = None, fleet: str = FLEET) -> Plan:
     measured = FleetMeasurements.model_validate({"pools": pools, "file": "measurements.yaml"}) if pools else None
-    return plan_fleet(replace(load(fleet.format(network=network)), measured=measured))
+    device = ", rdmaResource: rdma/hca" if network.startswith("rdma") else ""
+    return plan_fleet(replace(load(fleet.format(network=network + device)), measured=measured))
 
 
 def shape(found: ModelPlan) -> tuple[str, int, int]:

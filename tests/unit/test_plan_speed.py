@@ -12,6 +12,7 @@ from unit.fleets import one, plan
 H100 = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8}"
 PIPELINE = "{source: Qwen/Qwen3-8B, context: 4096, parallelism: {tensor: 1, pipeline: 2}, %s}"
 TRAFFIC = "traffic: {requestsPerSecond: %s, inputTokens: 2000, outputTokens: 100}"
+RDMA = "rdma-400g, rdmaResource: rdma/hca"
 
 
 def bound_by(model: ModelPlan) -> object:
@@ -37,7 +38,7 @@ def test_plan_of_a_measured_model_says_so() -> None:
 
 
 def test_slow_network_limits_the_requests_in_flight_of_a_pipeline() -> None:
-    pools = (f"{{gpu: H100-SXM-80GB, nodes: 20, network: {network}}}" for network in ("ethernet-1g", "rdma-400g"))
+    pools = (f"{{gpu: H100-SXM-80GB, nodes: 20, network: {network}}}" for network in ("ethernet-1g", RDMA))
     slow, fast = (one(pool, PIPELINE % (TRAFFIC % 8)) for pool in pools)
     assert bound_by(slow) == "network"
     assert bound_by(fast) != "network"

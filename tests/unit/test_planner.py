@@ -8,7 +8,7 @@ from rayhelm.planner.plan import ModelPlan
 from unit.fleets import one, plan, refused
 
 LAB = "{hosts: [{name: big, gpu: RTX-A5000-24GB}, {name: small, gpu: RTX-A4000-16GB}], network: ethernet-1g}"
-H100 = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g}"
+H100 = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}"
 LLAMA_8B = "meta-llama/Llama-3.1-8B-Instruct"
 LLAMA_70B = "meta-llama/Llama-3.1-70B-Instruct"
 LLAMA_405B = "meta-llama/Llama-3.1-405B-Instruct"
@@ -304,7 +304,7 @@ def test_pinned_small_tp_allows_stages_within_a_host() -> None:
 
 
 def test_stages_are_even_over_hosts_so_that_no_tp_group_crosses_them() -> None:
-    pool = "{gpu: A100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g}"
+    pool = "{gpu: A100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}"
     model = one(pool, f"{{source: {LLAMA_70B}, context: 32768, parallelism: {{tensor: 4, pipeline: 3}}}}")
     assert (model.nodes_per_replica, model.gpus) == (3, 12)
 

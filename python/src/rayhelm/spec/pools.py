@@ -171,4 +171,5 @@ class Pool(Record):
     runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])
     """RuntimeClass of its pods, if the nodes need one for GPUs: k3s has one with the name `nvidia`."""
     rdma_resource: ExtendedResource | None = None
-    """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`."""
+    """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`. Required if a replica spans hosts on a
+    network with RDMA."""
