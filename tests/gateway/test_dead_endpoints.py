@@ -1,6 +1,10 @@
 """Endpoints that refuse connections, or vanish; and requests that kill the servers that receive them."""
 
+import socket
+import struct
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -127,3 +131,34 @@ def test_waiting_request_has_a_keepalive_timer(three):
         assert max(keepalive) <= 10
         gate.open()
         assert connection.read_response().status == 200
+
+
+@contextmanager
+def unresponsive_server():
+    """A server that does not answer packets, like a removed pod: its accept queue is full."""
+    with socket.socket() as one, ExitStack() as queue:
+        one.bind(("127.0.0.1", 0))
+        one.listen(0)
+        for _ in range(3):
+            waits = queue.enter_context(socket.socket())
+            waits.setblocking(False)
+            waits.connect_ex(one.getsockname())
+        wait_for(lambda: count_queued(one) > 0, "the accept queue is full")
+        yield SimpleNamespace(name="deaf", port=one.getsockname()[1])
+
+
+def count_queued(server):
+    """Return the number of connections in the accept queue: the field `tcpi_unacked` of Linux's struct tcp_info."""
+    return struct.unpack_from("=8xIIIII", server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32))[4]
+
+
+def test_connect_timeouts_end_with_503_on_a_used_connection():
+    with (
+        unresponsive_server() as one,
+        start_gateway(values(one, health=RARELY, timeouts={"connectSeconds": 1})) as gateway,
+    ):
+        assert gateway.chat().status == 503
+        with gateway.connect() as connection:
+            assert connection.request("/v1/models").status == 200
+            connection.send(build_request(CHAT, {"model": "llama"}))
+            assert connection.read_response().status == 503

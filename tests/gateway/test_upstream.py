@@ -2,14 +2,11 @@
 
 import asyncio
 import json
-import socket
-import struct
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from hashlib import sha256
 from http.client import IncompleteRead
-from types import SimpleNamespace
 
 import pytest
 
@@ -323,37 +320,6 @@ def test_upstream_failures_have_openai_error_bodies(three):
         one.open()
     assert [response.status for response in found] == [502, 504, 503]
     assert [response.error["code"] for response in found] == ["bad_gateway", "gateway_timeout", "service_unavailable"]
-
-
-@contextmanager
-def unresponsive_server():
-    """A server that does not answer packets, like a removed pod: its accept queue is full."""
-    with socket.socket() as one, ExitStack() as queue:
-        one.bind(("127.0.0.1", 0))
-        one.listen(0)
-        for _ in range(3):
-            waits = queue.enter_context(socket.socket())
-            waits.setblocking(False)
-            waits.connect_ex(one.getsockname())
-        wait_for(lambda: count_queued(one) > 0, "the accept queue is full")
-        yield SimpleNamespace(name="deaf", port=one.getsockname()[1])
-
-
-def count_queued(server):
-    """Return the number of connections in the accept queue: the field `tcpi_unacked` of Linux's struct tcp_info."""
-    return struct.unpack_from("=8xIIIII", server.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 32))[4]
-
-
-def test_connect_timeouts_end_with_503_on_a_used_connection():
-    with (
-        unresponsive_server() as one,
-        start_gateway(values(one, health=SELDOM, timeouts={"connectSeconds": 1})) as gateway,
-    ):
-        assert gateway.chat().status == 503
-        with gateway.connect() as connection:
-            assert connection.request("/v1/models").status == 200
-            connection.send(build_request(CHAT, chat_body("hi")))
-            assert connection.read_response().status == 503
 
 
 def test_server_and_cors_headers_are_removed(three):
