@@ -99,6 +99,11 @@ def test_requests_beyond_the_kv_cache_wait() -> None:
     assert answer.ttft_s.mid > 10
 
 
+def test_lower_max_num_seqs_than_measured_is_not_called_measured() -> None:
+    answer = ask(engine={"max_num_seqs": 8})
+    assert (answer.basis, answer.bound_by, answer.running) == ("model", "max_num_seqs", 8)
+
+
 def test_speculative_decoding_multiplies_tokens_by_accepted_drafts() -> None:
     assert Speculation(3, 0.0).tokens_per_step == 1
     assert Speculation(3, 0.5).tokens_per_step == pytest.approx(1.875)
@@ -158,6 +163,7 @@ def test_batch_answers_each_line_in_order(rayhelm: Rayhelm, tmp_path: Path) -> N
         ({"engine": {"speculative_config": {"num_speculative_tokens": 1, "acceptance_rate": 7}}}, "between 0 and 1"),
         ({"network": "internet", "pipeline_parallel_size": 2}, "rate of network internet is unknown"),
         ({"model": "BAAI/bge-m3"}, "generates no tokens"),
+        ({"engine": {"max_num_seqs": -5}}, "max_num_seqs -5 is not a number of at least 1"),
     ],
 )
 def test_wrong_query_is_answered_with_its_error(wrong: dict[str, Any], message: str) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
-from rayhelm.errors import FleetError
+from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.memory.fit import Fit, fit
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
@@ -91,4 +91,8 @@ def _fit(
 
 def _int(given: Mapping[str, object], key: str) -> int | None:
     value = given.get(key)
-    return int(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 1:
+        raise FleetError(Problem(f"{key} {value!r} is not a number of at least 1"))
+    return int(value)

@@ -61,7 +61,9 @@ def estimate_speed(shape: ReplicaShape, load: Load, kv_cache_dtype: str = "auto"
     speed = compute_speed(shape, load)
     if speed.is_link_overfull:
         raise FleetError(Problem(_describe_link(shape, speed)))
-    correction = correct(shape, load, find_rows(shape), kv_cache_dtype)
+    # A lower max_num_seqs than that of the rows is another setting, which they do not tell about.
+    rows = () if speed.limit == "max_num_seqs" else find_rows(shape)
+    correction = correct(shape, load, rows, kv_cache_dtype)
     return _build_estimate(shape, load, speed, correction)
 
 
