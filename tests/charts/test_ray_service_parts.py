@@ -218,7 +218,7 @@ def test_head_reaches_prometheus_only_with_the_engine_queue_policy():
 
 def test_only_the_head_reaches_redis():
     spec = policies(base="tp8-pp4-rdma")
-    assert 6379 in ports(spec["head"]["egress"][1])
+    assert 6379 in ports(spec["head"]["egress"][0])
     assert "6379" not in json.dumps([spec["worker"], spec["cluster"]])
 
 
@@ -227,7 +227,7 @@ def test_redis_cleanup_pod_keeps_its_egress_after_uninstall():
     assert policy["metadata"]["annotations"] == {"helm.sh/resource-policy": "keep"}
     assert policy["spec"]["podSelector"]["matchLabels"]["ray.io/node-type"] == "redis-cleanup", "and no other pod"
     dns, redis = policy["spec"]["egress"]
-    assert redis == policies(base="tp8-pp4-rdma")["head"]["egress"][1]
+    assert redis == policies(base="tp8-pp4-rdma")["head"]["egress"][0]
     assert ports(dns) == {53}
     assert "redis-cleanup" not in policies()
 

@@ -75,10 +75,36 @@ def test_groups_are_fixed_when_the_autoscaler_is_off():
     assert "autoscalerOptions" not in cluster(FIXED)
 
 
-def test_only_the_head_mounts_the_token_for_the_autoscaler():
-    assert head_spec()["automountServiceAccountToken"] is True
-    assert head_spec(FIXED)["automountServiceAccountToken"] is False
+def test_only_the_autoscaler_mounts_a_token_of_the_api_server():
+    head, options = head_spec(), cluster()["autoscalerOptions"]
+    assert head["automountServiceAccountToken"] is False
     assert worker()["template"]["spec"]["automountServiceAccountToken"] is False
+    (token,) = (each["name"] for each in head["volumes"] if "projected" in each)
+    mounted = {each["name"] for container in head["containers"] for each in container["volumeMounts"]}
+    assert token not in mounted
+    assert token in {each["name"] for each in options["volumeMounts"]}
+
+
+def test_autoscaler_shares_no_writable_path_with_the_head():
+    """Python runs what it finds in HOME, and code of a model can write the paths of the head."""
+    head, options = head_spec(), cluster()["autoscalerOptions"]
+    mounted = {each["name"] for container in head["containers"] for each in container["volumeMounts"]}
+    assert not mounted & {each["name"] for each in options["volumeMounts"]}
+    assert {"name": "PYTHONNOUSERSITE", "value": "1"} in options["env"]
+
+
+def test_autoscaler_is_off_with_a_fixed_number_of_workers():
+    two = {"workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 2}}}
+    assert cluster(two)["enableInTreeAutoscaling"] is False
+    assert not [each for each in head_spec(two)["volumes"] if "projected" in each]
+    assert worker(two)["replicas"] == 2
+
+
+def test_autoscaler_runs_with_a_fixed_number_of_workers_and_incremental_upgrade():
+    steps = {"gatewayClassName": "istio", "gatewayService": "istio.infra"}
+    upgrade = {"strategy": "NewClusterWithIncrementalUpgrade", "incremental": steps}
+    two = {"workerGroups": {"gpu": {"minReplicas": 2, "maxReplicas": 2}}}
+    assert cluster({**two, "upgrade": upgrade, "test": {"enabled": False}})["enableInTreeAutoscaling"] is True
 
 
 def test_redis_password_is_a_reference():

@@ -116,6 +116,8 @@ def test_quickstart_from_the_registry_is_both_charts_in_one_release(helm: str, s
 @pytest.mark.parametrize(("key", "refusal"), [("gatewey", "gatewey"), ("global", "api-server-cidrs")])
 def test_quickstart_refuses_what_its_charts_refuse(key: str, refusal: str, signed: Signed, tmp_path: Path) -> None:
     values = yaml.safe_load((charts_dir() / "quickstart/examples/llama-8b.yaml").read_text()) | {key: {}}
+    values["ray-service"]["autoscaler"] = {"enabled": True}
+    values["ray-service"]["workerGroups"]["gpu"]["maxReplicas"] = 2
     (tmp_path / "values.json").write_text(json.dumps(values) + "\n")
     source = [f"oci://{signed.registry}/charts/quickstart", f"--version={__version__}", "--plain-http"]
     command = [HELMS["4"], "template", "llm", *source, f"--values={tmp_path}/values.json"]

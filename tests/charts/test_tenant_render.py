@@ -16,6 +16,7 @@ ISOLATION = {
     ("ResourceQuota", "research"),
     ("ResourceQuota", "research-denied"),
     ("ResourceQuota", "research-denied-priority"),
+    ("ResourceQuota", "research-other-priority"),
     ("LimitRange", "research"),
     ("NetworkPolicy", "research-default-deny"),
     ("NetworkPolicy", "research-dns"),

@@ -35,7 +35,7 @@ def under(cluster: Cluster) -> Iterator[Asked]:
         with in_force(cluster, name) as asked:
             yield asked
         for item in _surroundings():
-            cluster.delete(item["kind"], item["metadata"]["name"])
+            cluster.delete(item["kind"], item["metadata"]["name"], item["metadata"].get("namespace", ""))
         if cluster.find("RayCluster", BEFORE, name):
             cluster.patch("raycluster", BEFORE, name, {"metadata": {"finalizers": None}})
 
@@ -48,12 +48,12 @@ def _surroundings() -> list[Object]:
 
 
 def _namespaces() -> list[Object]:
-    named = [name for name in NAMES if not previous_objects(name)]
-    files = [FOLDER / name / f"{which}.yaml" for name in named for which in ("good", "bad")]
+    previous = {item["metadata"]["name"] for name in NAMES for item in previous_objects(name)}
+    files = [FOLDER / name / f"{which}.yaml" for name in NAMES for which in ("good", "bad")]
     found = {
         item["metadata"]["name"]: item for file in files for item in documents(file) if item["kind"] == "Namespace"
     }
-    return list(found.values())
+    return [item for name, item in found.items() if name not in previous]
 
 
 def _broken_already() -> Object:

@@ -54,8 +54,16 @@ def violations(found: tuple[Object, ...], policies: list[AdmissionPolicy]) -> li
     return [
         violation
         for item in found
-        for violation in evaluate_policies(policies, item, known.get(where(item), namespace(where(item))))
+        for violation in evaluate_policies(
+            policies, item, known.get(where(item), namespace(where(item))), by_tenant=is_by_tenant(item)
+        )
     ]
+
+
+def is_by_tenant(item: Object) -> bool:
+    """Whether a member of the tenant installs it. Controllers create the pods, and administrators the rest."""
+    labels = item["metadata"].get("labels") or {}
+    return bool(labels.get("app.kubernetes.io/name") == "ray-service" and item["kind"] != "Pod")
 
 
 def _noted(item: Any) -> dict[str, Object]:

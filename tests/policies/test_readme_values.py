@@ -20,6 +20,11 @@ def smallest(chart: Chart) -> Values:
     return values
 
 
+def is_by_tenant(item: Object) -> bool:
+    """Whether a member of the tenant installs it: controllers create the pods."""
+    return bool(item["kind"] != "Pod")
+
+
 @cache
 def default_policies() -> tuple[AdmissionPolicy, ...]:
     platform = chart_of("platform")
@@ -30,7 +35,9 @@ def violations(objects: list[Object], known: Mapping[str, Mapping[str, Any]]) ->
     return [
         violation
         for item in [*objects, *pods(objects)]
-        for violation in evaluate_policies(default_policies(), item, find_namespace(item, known))
+        for violation in evaluate_policies(
+            default_policies(), item, find_namespace(item, known), by_tenant=is_by_tenant(item)
+        )
     ]
 
 
@@ -44,5 +51,5 @@ def test_smallest_ray_service_passes_in_the_namespace_of_the_smallest_tenant() -
     tenant, service = chart_of("tenant"), chart_of("ray-service")
     known = {service.namespace: index_namespaces(tenant.objects(smallest(tenant)))[tenant.release]}
     other, own = ({**smallest(service), "tenant": name} for name in ("other", tenant.release))
-    assert {each.rule for each in violations(service.objects(other), known)} == {"gpu-tenant"}
+    assert {each.rule for each in violations(service.objects(other), known)} == {"gpu-tenant", "tenant-label"}
     assert violations(service.objects(own), known) == []

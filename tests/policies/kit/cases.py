@@ -96,7 +96,7 @@ def _cases() -> Iterator[Case]:
             known = {each: namespace(each, **_noted(found)) for each, found in index_namespaces(items).items()}
             for item in items:
                 about = item["metadata"]
-                if item["kind"] != "Namespace" or before:
+                if item["kind"] != "Namespace" or about["name"] in before:
                     within = known.get(about.get("namespace", ""), namespace())
                     yield Case(name, good, item, within, before.get(about["name"]))
 

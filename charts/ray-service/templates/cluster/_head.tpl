@@ -26,7 +26,8 @@ template:
       {{- end }}
   spec:
     serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
-    automountServiceAccountToken: {{ $v.autoscaler.enabled }}
+    # Code of a model can run on the head. Only the autoscaler's container mounts a token, see _options.tpl.
+    automountServiceAccountToken: false
     {{- include "ray-service.podCommon" (dict "root" $root "pod" $head) | nindent 4 }}
     {{- with $head.nodeSelector }}
     nodeSelector:
@@ -76,6 +77,9 @@ template:
           {{- end }}
     volumes:
       {{- include "ray-service.volumes" (dict "root" $root "pod" $head) | nindent 6 }}
+      {{- if $v.autoscaler.enabled }}
+      {{- include "ray-service.autoscalerVolumes" . | trim | nindent 6 }}
+      {{- end }}
       {{- with $head.extraVolumes }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

@@ -19,12 +19,45 @@ autoscalerOptions:
     # hour.
     - name: RAY_AUTOSCALER_RECONCILE_ALLOCATE_STATUS_TIMEOUT_S
       value: "21600"
+    # HOME would otherwise add a directory of Python packages that a process can write.
+    - name: PYTHONNOUSERSITE
+      value: "1"
   volumeMounts:
-    - name: tmp
+    - name: autoscaler
       mountPath: /tmp
-    - name: cache
+      subPath: tmp
+    - name: autoscaler
       mountPath: /cache
+      subPath: cache
+    - name: api-access
+      mountPath: /var/run/secrets/kubernetes.io/serviceaccount
+      readOnly: true
 {{- end }}
+{{- end }}
+
+{{- /* Volumes of the head that only the autoscaler's container mounts. The token of the API server, because code of a
+       model can run on the head. Its own /tmp and /cache, because Python would run what such code writes there. */ -}}
+{{- define "ray-service.autoscalerVolumes" -}}
+- name: autoscaler
+  emptyDir:
+    sizeLimit: 1Gi
+- name: api-access
+  projected:
+    # The token in its default mode is readable by root alone, and fsGroup makes it readable by the group.
+    sources:
+      - serviceAccountToken:
+          path: token
+          expirationSeconds: 3600
+      - configMap:
+          name: kube-root-ca.crt
+          items:
+            - key: ca.crt
+              path: ca.crt
+      - downwardAPI:
+          items:
+            - path: namespace
+              fieldRef:
+                fieldPath: metadata.namespace
 {{- end }}
 
 {{- define "ray-service.gcsFaultTolerance" -}}

@@ -14,10 +14,10 @@ numOfHosts: {{ int $group.numOfHosts }}
 # Without this field the operator adds it and owns the whole list, so the next server-side apply (Helm 4) would
 # conflict.
 scaleStrategy: {}
-{{- if hasKey $group "idleTimeoutSeconds" }}
+{{- if and $v.autoscaler.enabled (hasKey $group "idleTimeoutSeconds") }}
 idleTimeoutSeconds: {{ int $group.idleTimeoutSeconds }}
 {{- end }}
-{{- if hasKey $group "priority" }}
+{{- if and $v.autoscaler.enabled (hasKey $group "priority") }}
 priority: {{ int $group.priority }}
 {{- end }}
 rayStartParams:

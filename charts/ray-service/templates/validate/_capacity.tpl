@@ -8,7 +8,7 @@
 {{- $pods := include "ray-service.maxPods" (dict "v" $v "group" $group) | float64 }}
 {{- $cores = addf $cores (mulf $pods (include "ray-service.number" .resources.limits.cpu | float64)) }}
 {{- $have := mulf $pods .gpu.count }}
-{{- $field := ternary "maxReplicas" "minReplicas" $v.autoscaler.enabled }}
+{{- $field := ternary "maxReplicas" "minReplicas" (get $v.autoscaler "declared") }}
 {{- $each := max 1 (mul .numOfHosts .gpu.count) }}
 {{- $need := get $needed.fewest $name | default 0.0 }}
 {{- if gt $need (addf $have 1e-9) }}

@@ -16,7 +16,7 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "worker-replicas" "words" (dict "group" $name "min" $group.minReplicas "max" $group.maxReplicas)) }}
 {{- end }}
 {{- range list "idleTimeoutSeconds" "priority" }}
-{{- if and (hasKey $group .) (not $v.autoscaler.enabled) }}
+{{- if and (hasKey $group .) (not (get $v.autoscaler "declared")) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "autoscaler-needed" "words" (dict "group" $name "field" .)) }}
 {{- end }}
 {{- end }}

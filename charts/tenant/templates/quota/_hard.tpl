@@ -6,6 +6,11 @@
 {{- range $resource, $gpus := $quota.gpus }}
 {{- $_ := set $hard (printf "requests.%s" $resource) (add $gpus.baseline $gpus.upgradeSurge) }}
 {{- end }}
+{{- range $resource, $count := $quota.extendedResources }}
+{{- if $count }}
+{{- $_ := set $hard (printf "requests.%s" $resource) $count }}
+{{- end }}
+{{- end }}
 {{- range $resource, $compute := $quota.compute }}
 {{- $_ := set $hard (printf "requests.%s" $resource) (include "tenant.quantity" (dict "quantities" (list $compute.baseline $compute.upgradeSurge))) }}
 {{- end }}

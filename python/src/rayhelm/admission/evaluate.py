@@ -15,6 +15,8 @@ from rayhelm.errors import MissingError
 __all__ = ["PolicyViolation", "evaluate_policies", "find_namespace", "index_namespaces"]
 
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
+AUTHORIZER = "authorizer."
+"""The part of an expression that asks the API server what the requester may do."""
 MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix>.*)", re.DOTALL)
 """Form of the messages of rayhelm's policies."""
 
@@ -40,22 +42,39 @@ class PolicyViolation:
 
 
 def evaluate_policies(
-    policies: Iterable[AdmissionPolicy], item: Object, namespace: Object, old: Object | None = None
+    policies: Iterable[AdmissionPolicy],
+    item: Object | None,
+    namespace: Object,
+    old: Object | None = None,
+    *,
+    by_tenant: bool = True,
 ) -> list[PolicyViolation]:
-    """Return the violations when the object is created, or when `old` is changed to it."""
-    operation = "UPDATE" if old else "CREATE"
+    """Return the violations when the object is created, when `old` is changed to it, or when `old` is deleted.
+
+    `by_tenant`: the requester is a member of a tenant, not an administrator or a controller."""
+    operation = "CREATE" if not old else "UPDATE" if item else "DELETE"
+    judged = item or old
+    if not judged:
+        return []
     data: dict[str, Any] = {
-        "object": item,
-        "oldObject": old,
+        "object": _drop_nulls(item),
+        "oldObject": _drop_nulls(old),
         "request": {"operation": operation},
         "namespaceObject": namespace,
     }
     return [
         violation
         for policy in policies
-        if policy.matches(item, namespace, operation)
-        for violation in _find_violations(policy, dict(data))
+        if policy.matches(judged, namespace, operation)
+        for violation in _find_violations(policy, dict(data), by_tenant=by_tenant)
     ]
+
+
+def _drop_nulls(value: Any) -> Any:
+    """Return the object without fields that are null, as the API server reads it."""
+    if isinstance(value, Mapping):
+        return {key: _drop_nulls(each) for key, each in value.items() if each is not None}
+    return [_drop_nulls(each) for each in value] if isinstance(value, list) else value
 
 
 def index_namespaces(objects: Iterable[Object]) -> Mapping[str, Object]:
@@ -71,7 +90,7 @@ def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
     return {"metadata": {**found, "name": name, "labels": labels}}
 
 
-def _find_violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[PolicyViolation]:
+def _find_violations(policy: AdmissionPolicy, data: dict[str, Any], *, by_tenant: bool) -> Iterator[PolicyViolation]:
     data["variables"] = {}
     try:
         if not all(_compute_value(condition, data) for condition in policy.conditions):
@@ -80,6 +99,9 @@ def _find_violations(policy: AdmissionPolicy, data: dict[str, Any]) -> Iterator[
         yield _report_unreadable(policy, error)
         return
     for name, expression in policy.variables:
+        if AUTHORIZER in expression:
+            data["variables"][name] = by_tenant
+            continue
         try:
             data["variables"][name] = _compute_value(expression, data)
         except _EvaluationError:

@@ -65,8 +65,10 @@ def _find_violations(
         for item in sorted(items, key=lambda item: item["kind"] != "RayService"):
             violations = [
                 violation
-                for _, part in project_pods(item)
-                for violation in evaluate_policies(policies, part, find_namespace(part, known))
+                for path, part in project_pods(item)
+                for violation in evaluate_policies(
+                    policies, part, find_namespace(part, known), by_tenant=not path and release.chart == "ray-service"
+                )
                 if violation.rule not in seen
             ]
             yield from ((release, item, violation) for violation in violations)

@@ -1,6 +1,8 @@
 """`rayhelm lint` of Kubernetes objects: the violations of the admission policies, with file and line."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from rayhelm.admission.evaluate import PolicyViolation, evaluate_policies, find_namespace, index_namespaces
 from rayhelm.admission.manifests import Manifest, read_manifests
@@ -30,12 +32,20 @@ def check_manifests(path: Path, policies: Path | None = None) -> Checked:
     checked = Checked()
     for each in manifests:
         for place, part in project_pods(each.item):
-            for violation in evaluate_policies(asked, part, find_namespace(part, known)):
+            # Controllers create the pods of an object, and administrators the objects of chart tenant.
+            by_tenant = not place and _get_chart(each.item) != "tenant"
+            within = find_namespace(part, known)
+            for violation in evaluate_policies(asked, part, within, by_tenant=by_tenant):
                 _note(each.problem(violation, place), violation, checked)
     checked.problems += check_scraping(manifests)
     if not checked.problems:
         checked.done.append(f"{path}: {len(manifests)} objects pass {len(asked)} policies")
     return checked
+
+
+def _get_chart(item: Mapping[str, Any]) -> str:
+    labels = item["metadata"].get("labels") or {}
+    return str(labels.get("app.kubernetes.io/name", ""))
 
 
 def _select_policies(named: Path | None, manifests: list[Manifest]) -> tuple[AdmissionPolicy, ...]:

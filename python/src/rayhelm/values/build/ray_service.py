@@ -22,7 +22,14 @@ from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_
 from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
 from rayhelm.values.ray_service import RayServiceValues
-from rayhelm.values.ray_service.cluster import Auth, GcsFaultTolerance, KubeRay, SecretKeyRef, Upgrade
+from rayhelm.values.ray_service.cluster import (
+    Auth,
+    GcsFaultTolerance,
+    KubeRay,
+    RayAutoscaler,
+    SecretKeyRef,
+    Upgrade,
+)
 from rayhelm.values.ray_service.groups import HeadPod
 from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
@@ -80,6 +87,10 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
                 for one in models
                 if _is_custom(one)
             },
+        ),
+        # With a fixed number of workers there is nothing to scale, and no pod gets a token of the API server.
+        autoscaler=RayAutoscaler(
+            enabled=any(group.min_replicas < group.max_replicas for group in groups.values()),
         ),
         head=HeadPod(priority_class_name=PriorityClasses().head.name),
         worker_groups=groups,

@@ -13,13 +13,14 @@ from rayhelm.spec.tenants import Tenant
 from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
 from rayhelm.values.build.worker_groups import get_gpu_resource
-from rayhelm.values.common.network import Peer
+from rayhelm.values.common.network import Dns, Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.network import PrometheusEgress, RedisEgress, TracingEgress
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import NamespaceAccess, RoleSubjects
 from rayhelm.values.tenant.namespace import TenantNamespace
-from rayhelm.values.tenant.network import TenantEgress, TenantNetworkPolicy
+from rayhelm.values.tenant.network import AllowedPeers, TenantEgress, TenantNetworkPolicy
 from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, PodQuota, Quota, Storage
 
 __all__ = ["build_tenant_values"]
@@ -69,7 +70,8 @@ def _build_values(
         access=_build_access(tenant),
         quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
         network_policy=TenantNetworkPolicy(
-            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values)
+            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values),
+            allowed=_build_allowed_peers(releases),
         ),
     )
 
@@ -89,6 +91,26 @@ def _build_egress(
             peer = Peer(namespace=planned.namespace, pod_labels=workers)
             found[service] = TenantEgress(peer=peer, ports=[values[service].serve.port])
     return found
+
+
+def _build_allowed_peers(releases: Sequence[RayServiceValues]) -> AllowedPeers:
+    """Return the peers of the NetworkPolicies of these releases, which the tenant's pipeline installs."""
+    namespaces, cidrs = set[str](), set[str]()
+    for release in releases:
+        policy = release.network_policy
+        targets: tuple[RedisEgress | PrometheusEgress | TracingEgress | Dns, ...] = (
+            policy.redis,
+            policy.prometheus_api,
+            policy.tracing,
+            policy.dns,
+        )
+        peers = (policy.operator, policy.prometheus, policy.hub.peer, *policy.allowed_gateways.values())
+        namespaces |= {peer.namespace for peer in (*peers, *(each.peer for each in targets)) if peer.namespace}
+        cidrs |= {cidr for each in targets for cidr in each.cidrs}
+        cidrs |= {*policy.api_server.cidrs, *(cidr for each in policy.egress.values() for cidr in each.cidrs)}
+        if not release.weights.offline:
+            cidrs |= {*policy.hub.cidrs}
+    return AllowedPeers(namespaces=sorted(namespaces), cidrs=sorted(cidrs))
 
 
 def _list_devices(cluster: str, plan: Plan) -> list[str]:
@@ -113,11 +135,23 @@ def _build_quota(
     gpus = _build_gpu_quotas(plans, releases, free, parts)
     return Quota(
         gpus=gpus,
+        extended_resources=_count_rdma(plans, releases),
         gpu_resources=list(dict.fromkeys([*GPU_RESOURCES, *devices, *gpus])),
         pods=_build_pod_quota(plans, releases),
         objects=_build_object_quota(len(plans)),
         storage=_build_storage(releases),
     )
+
+
+def _count_rdma(plans: Sequence[ServicePlan], releases: Sequence[RayServiceValues]) -> dict[str, int]:
+    """Count RDMA devices by extended resource, twice where an upgrade starts a second Ray cluster."""
+    total: Counter[str] = Counter()
+    for plan, release in zip(plans, releases, strict=True):
+        for group in release.worker_groups.values():
+            if group.rdma.resource:
+                clusters = 2 if plan.upgrade == "NewCluster" else 1
+                total[group.rdma.resource] += clusters * group.max_replicas * group.num_of_hosts * group.rdma.count
+    return dict(total)
 
 
 def _build_object_quota(services: int) -> ObjectQuota:

@@ -95,7 +95,10 @@ class RayAutoscaler(Values):
     """Ray's autoscaler: a sidecar of the head that adds worker pods when replicas wait for resources."""
 
     enabled: bool = True
-    """Run the autoscaler. When off, each group has `minReplicas` workers, and Serve scales only within them."""
+    """Run the autoscaler where a group has fewer `minReplicas` than `maxReplicas`, or with an incremental upgrade, for
+    which KubeRay requires it. It needs a token of the API server, which only its own container mounts. When off, each
+    group has `minReplicas` workers, and Serve scales only within them. A change of whether it runs is a change of
+    pods."""
     version: Literal["v2"] = "v2"
     """Version of the autoscaler. v1 is not offered: it stopped all nodes when the API server timed out."""
     idle_timeout_seconds: Annotated[int, Field(ge=0)] = 300

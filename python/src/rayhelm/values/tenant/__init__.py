@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from rayhelm.values.common.base import Values
+from rayhelm.values.common.base import Text, Values
 from rayhelm.values.tenant.access import NamespaceAccess
 from rayhelm.values.tenant.kueue import Kueue
 from rayhelm.values.tenant.limits import TenantLimits
@@ -43,6 +43,9 @@ class TenantValues(Values):
     network_policy: TenantNetworkPolicy = TenantNetworkPolicy()
     """NetworkPolicies. All traffic of every pod is denied, except DNS and what is listed here. `ray-service` and
     `gateway` make the policies of their own pods."""
+    cloud_identities: list[Annotated[Text, Field(pattern=r"^[^,]+$")]] = []
+    """Identities in the cloud that service accounts of the namespace may have: role ARNs of AWS, accounts of Google
+    Cloud, client IDs of Azure. Empty: none."""
     external_secrets: dict[SecretName, ExternalSecret] = {}
     """Secrets that the External Secrets operator creates, by name. Needs its CRDs (`external-secrets.io/v1`)."""
     kueue: Kueue = Kueue()

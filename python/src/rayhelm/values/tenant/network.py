@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import Field
 
 from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
+from rayhelm.values.common.labels import Namespace
 from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["ExtraPolicy", "TenantEgress", "TenantNetworkPolicy"]
+__all__ = ["AllowedPeers", "ExtraPolicy", "TenantEgress", "TenantNetworkPolicy"]
 
 
 class TenantEgress(Values):
@@ -61,6 +62,18 @@ class ExtraPolicy(Values):
     """Connections from these pods."""
 
 
+class AllowedPeers(Values):
+    """Peers of NetworkPolicies that members of the tenant install, those of `ray-service` among them. The policy
+    `tenant-network` refuses others."""
+
+    namespaces: list[Namespace] = ["gateway", "kube-system", "kuberay-system", "monitoring"]
+    """Namespaces, in addition to the tenant's own: of gateways, DNS, the KubeRay operator, Prometheus, and of `egress`
+    and `extraPolicies`."""
+    cidrs: list[Cidr] = []
+    """Addresses: of the API server for the autoscaler, and of what workers connect to. Pods that download weights may
+    connect to any."""
+
+
 class TenantNetworkPolicy(Values):
     """NetworkPolicies. One denies all traffic of every pod in the namespace; the others allow what is listed here."""
 
@@ -71,3 +84,8 @@ class TenantNetworkPolicy(Values):
     RayService: `ray-service` makes the policies for those."""
     extra_policies: dict[Name, ExtraPolicy] = {}
     """Further NetworkPolicies for some pods of the namespace, by name."""
+    allowed: AllowedPeers = AllowedPeers()
+    """Connections that NetworkPolicies of members may open."""
+    pod_networks: list[Text] = []
+    """Networks of Multus that pods may join: allowed values of the annotation `k8s.v1.cni.cncf.io/networks`.
+    NetworkPolicies do not apply to them."""

@@ -117,6 +117,9 @@ class Quota(Values):
     gpu_resources: Annotated[list[Resource], Field(min_length=1)] = list(GPU_RESOURCES)
     """GPU resources of this cluster, as their device plugins name them. Add MIG and other resources of the cluster
     (`nvidia.com/mig-3g.40gb`): a resource that is not listed here is not limited."""
+    extended_resources: dict[Resource, Count] = {}
+    """Other extended resources of devices, such as RDMA, and how many of each the tenant may use, during upgrades too.
+    The policy `gpu-access` refuses extended resources that are neither here nor in `gpus`."""
     compute: dict[Annotated[str, Field(pattern=r"^(cpu|memory)$")], ComputeQuota] = {}
     """CPU and memory. Containers without requests get `limits.container.defaultRequest`."""
     pods: PodQuota = PodQuota()
@@ -127,6 +130,13 @@ class Quota(Values):
     """Storage."""
     priority_classes: dict[ClassName, PriorityClassQuota] = {}
     """Quota by PriorityClass."""
+    allowed_priority_classes: Annotated[list[ClassName], Field(min_length=1)] = [
+        "rayhelm-head",
+        "rayhelm-workers",
+        "rayhelm-batch",
+    ]
+    """PriorityClasses that pods may have, in addition to those of `priorityClasses`. A quota and the policy
+    `priority-class` refuse others, because pods of a higher class evict pods of other tenants."""
     denied_priority_classes: Annotated[list[ClassName], Field(min_length=1)] = [
         "system-cluster-critical",
         "system-node-critical",
