@@ -1,0 +1,148 @@
+"""Objects that a member of a tenant may create, and the attacks that are laid over them."""
+
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from policies.kit.cases import FOLDER, documents
+from rayhelm.admission.evaluate import MESSAGE
+from rayhelm.charts.helm import template
+from rayhelm.spec.yaml_nodes import Loader
+
+__all__ = ["ATTACKS", "NAMESPACE", "RULES", "Attack", "Object", "build_namespace", "list_single_rules"]
+
+Object = dict[str, Any]
+
+NAMESPACE = "attacks"
+IMAGE = "x@sha256:" + "4f" * 32
+
+
+def _build_pod(container: str) -> Object:
+    return {
+        "automountServiceAccountToken": False,
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "containers": [{"name": container, "image": IMAGE}],
+    }
+
+
+_RAY: Object = {
+    "rayVersion": "2.60.0",
+    "authOptions": {"mode": "token"},
+    "headGroupSpec": {"rayStartParams": {}, "template": {"spec": _build_pod("ray-head")}},
+}
+_SERVE = '{\n  "applications": [],\n  "http_options": {\n    "request_timeout_s": 1200\n  }\n}\n'
+_OBJECTS: dict[str, Object] = {
+    "pod": {"apiVersion": "v1", "kind": "Pod", "spec": _build_pod("main")},
+    "service": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}], "selector": {"app": "mine"}}},
+    "alias": {"apiVersion": "v1", "kind": "Service", "spec": {"type": "ExternalName", "externalName": "a.b.svc"}},
+    "secret": {"apiVersion": "v1", "kind": "Secret", "type": "Opaque"},
+    "service-account": {"apiVersion": "v1", "kind": "ServiceAccount"},
+    "endpoint-slice": {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {"labels": {"kubernetes.io/service-name": "chat"}},
+        "addressType": "IPv4",
+        "endpoints": [{"addresses": ["10.1.2.3"]}],
+        "ports": [{"port": 8000}],
+    },
+    "network-policy": {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}},
+    "ray-cluster": {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {**_RAY, "suspend": True}},
+    "ray-service": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayService",
+        "spec": {"upgradeStrategy": {"type": "None"}, "serveConfigV2": _SERVE, "rayClusterConfig": _RAY},
+    },
+}
+
+
+@dataclass(frozen=True)
+class Attack:
+    """One attack: an object that is created, changed or deleted."""
+
+    name: str
+    finding: int
+    rule: str
+    base: Object
+    changes: Object
+    labels: Mapping[str, str] | None
+    """Labels of the object that is there already; None if the attack creates it."""
+    is_deletion: bool
+
+    def __str__(self) -> str:
+        return f"{self.finding}-{self.name}"
+
+    @property
+    def before(self) -> Object | None:
+        """The object that is there already."""
+        if self.labels is None:
+            return None
+        found = _name(self.base, self.name)
+        found["metadata"]["labels"] = dict(self.labels)
+        return found
+
+    @property
+    def item(self) -> Object | None:
+        """The object that the member sends; None for a deletion."""
+        return None if self.is_deletion else _lay_over(_name(self.base, self.name), self.changes)
+
+
+def _name(item: Object, name: str) -> Object:
+    found = copy.deepcopy(item)
+    found["metadata"] = {"name": name, "namespace": NAMESPACE, **found.get("metadata", {})}
+    return found
+
+
+def _lay_over(item: Object, changes: Mapping[str, Any]) -> Object:
+    for key, value in changes.items():
+        both = isinstance(value, dict) and isinstance(item.get(key), dict)
+        item[key] = _lay_over(item[key], value) if both else copy.deepcopy(value)
+    return item
+
+
+def _read(file: Path) -> list[Attack]:
+    rows = yaml.load(file.read_text(), Loader=Loader)
+    return [
+        Attack(
+            name, row["finding"], row["rule"], _OBJECTS[row["of"]], row["over"], row.get("before"),
+            row.get("delete", False),
+        )
+        for name, row in rows.items()
+    ]  # fmt: skip
+
+
+ATTACKS = _read(Path(__file__).parents[1] / "attacks.yaml")
+RULES = sorted({attack.rule for attack in ATTACKS})
+
+
+def build_namespace(name: str = NAMESPACE) -> Object:
+    """Return the namespace of chart `tenant` with its annotations, which the policies read. Pod Security lets every pod
+    through, so that the policies alone judge."""
+    quota = {"gpus": {"nvidia.com/gpu": {"planned": 1, "upgradeSurge": 0}}}
+    objects = template("tenant", NAMESPACE, "tenants", {"quota": quota})
+    (found,) = (dict(item) for item in objects if item["kind"] == "Namespace")
+    about = found["metadata"]
+    labels = {key: value for key, value in about["labels"].items() if not key.startswith("pod-security")}
+    found["metadata"] = {**about, "name": name, "labels": labels}
+    return found
+
+
+def list_single_rules() -> list[tuple[str, Object, Object]]:
+    """Return each rule of the attacks as a policy of its own, with its binding: so one rule can be off by itself."""
+    found = []
+    for file in sorted(FOLDER.glob("*/policy.yaml")):
+        policy, binding = documents(file)
+        for validation in policy["spec"]["validations"]:
+            matched = MESSAGE.fullmatch(validation["message"])
+            assert matched
+            rule = matched["rule"]
+            if rule in RULES:
+                single, bound = copy.deepcopy(policy), copy.deepcopy(binding)
+                single["metadata"]["name"] = bound["metadata"]["name"] = f"attacks-{rule}"
+                single["spec"]["validations"] = [validation]
+                bound["spec"]["policyName"] = f"attacks-{rule}"
+                found.append((rule, single, bound))
+    return found

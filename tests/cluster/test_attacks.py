@@ -1,0 +1,100 @@
+"""The attacks of `tests/attacks` on a real API server, in the name of a member of the tenant.
+
+Each rule is installed as a policy of its own, and in one namespace per rule that rule alone is off. There the attack is
+accepted: so the rule refuses it, and nothing else does."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from attacks.kit.objects import ATTACKS, NAMESPACE, RULES, Attack, Object, build_namespace, list_single_rules
+from cluster.kit.cluster import Cluster
+from cluster.kit.policies import MEMBER_RIGHTS, Answer, Asked
+from cluster.kit.wait import eventually
+from rayhelm.charts.helm import template
+
+OFF = "attacks.example.com/off"
+"""Label of a namespace: the rule that is off there."""
+
+
+@pytest.fixture(scope="module")
+def asked(cluster: Cluster) -> Iterator[Asked]:
+    """The rules, in force."""
+    rules = list_single_rules()
+    policies = [item for rule, policy, binding in rules for item in (policy, _except_where_off(rule, binding))]
+    namespaces = [_build_namespace(), *(_build_namespace(rule) for rule in RULES)]
+    classes = [
+        item for item in template("platform", "platform", "rayhelm-system", {}) if item["kind"].endswith("Class")
+    ]
+    runtime = {
+        "apiVersion": "node.k8s.io/v1",
+        "kind": "RuntimeClass",
+        "metadata": {"name": "nvidia"},
+        "handler": "nvidia",
+    }
+    cluster.apply(*namespaces, *classes, runtime, *MEMBER_RIGHTS)
+    try:
+        names = [item["metadata"]["name"] for item in namespaces]
+        eventually(lambda: all(cluster.find("ServiceAccount", "default", name) for name in names), "service accounts")
+        cluster.apply(*(_move(each.before, name) for each in ATTACKS if each.before for name in _places(each)))
+        cluster.apply(*policies)
+        found = Asked(cluster, NAMESPACE)
+        for rule in RULES:
+            first = next(each for each in ATTACKS if each.rule == rule)
+            eventually(lambda first=first: _try(found, first, NAMESPACE).rules, f"rule {rule} being in force")
+        yield found
+    finally:
+        for item in [*policies, *MEMBER_RIGHTS, runtime, *namespaces]:
+            cluster.delete(item["kind"], item["metadata"]["name"])
+
+
+def _build_namespace(rule: str = "") -> Object:
+    found = build_namespace(f"{NAMESPACE}-{rule}" if rule else NAMESPACE)
+    return found if not rule else {**found, "metadata": {**found["metadata"], "labels": _label(found, rule)}}
+
+
+def _label(namespace: Object, rule: str) -> dict[str, str]:
+    return {**namespace["metadata"]["labels"], OFF: rule}
+
+
+def _except_where_off(rule: str, binding: Object) -> Object:
+    """Bind the rule in the namespaces of these tests only: other tests run beside them."""
+    selector = {
+        "matchExpressions": [
+            {"key": "rayhelm.dev/tenant", "operator": "In", "values": [NAMESPACE]},
+            {"key": OFF, "operator": "NotIn", "values": [rule]},
+        ]
+    }
+    return {**binding, "spec": {**binding["spec"], "matchResources": {"namespaceSelector": selector}}}
+
+
+def _places(attack: Attack) -> tuple[str, str]:
+    return NAMESPACE, f"{NAMESPACE}-{attack.rule}"
+
+
+def _move(item: Object, namespace: str) -> Object:
+    return {**item, "metadata": {**item["metadata"], "namespace": namespace}}
+
+
+def _try(asked: Asked, attack: Attack, namespace: str) -> Answer:
+    """Answer of the API server to the attack, which is a dry run."""
+    if attack.item is None:
+        assert attack.before
+        return asked.remove(_move(attack.before, namespace))
+    if not attack.before:
+        return asked.create(_move(attack.item, namespace))
+    there = asked.there(_move(attack.item, namespace))
+    changed = {**there, "metadata": {**there["metadata"], "labels": attack.item["metadata"].get("labels", {})}}
+    return asked.replace({**changed, "spec": there["spec"] | (attack.changes.get("spec") or {})})
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_api_server_refuses_the_attack_by_its_rule(asked: Asked, attack: Attack) -> None:
+    answer = _try(asked, attack, NAMESPACE)
+    assert answer.rules == {attack.rule}, answer
+
+
+@pytest.mark.parametrize("attack", ATTACKS, ids=str)
+def test_api_server_accepts_the_attack_where_its_rule_is_off(asked: Asked, attack: Attack) -> None:
+    answer = _try(asked, attack, f"{NAMESPACE}-{attack.rule}")
+    assert answer.status < 300, answer
