@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
+from rayhelm.spec.redis import Redis
 from rayhelm.spec.units import Bytes
 
 __all__ = ["Aliases", "Service", "Tenant"]
@@ -98,6 +99,9 @@ class Tenant(Record):
     """Requests per minute, in each cluster; above it the gateway returns 429."""
     concurrency: int = Field(default=64, ge=1, le=1_000_000, examples=[64])
     """Requests in flight, in each cluster; above it the gateway returns 429."""
+    redis: Redis | None = None
+    """Redis for the fault tolerance of the heads of its services, instead of the one of the cluster. No other owner may
+    use it: with its password, code can run in every Ray cluster that stores its state there."""
     keys: Keys = Keys()
     """Secret with the hashes of its API keys."""
     access: Access = Access()

@@ -13,8 +13,10 @@ from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
+from rayhelm.spec.redis import Redis
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
+from rayhelm.values.build.redis import find_redis, find_shared_redis
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
@@ -94,12 +96,12 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         head=HeadPod(priority_class_name=PriorityClasses().head.name),
         worker_groups=groups,
-        gcs_fault_tolerance=_build_fault_tolerance(cluster),
+        gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
         weights=_build_weights(models, cluster, declared.weights_size if declared else None, alone),
         network_policy=RayNetworkPolicy(
             api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
-            redis=_build_redis_egress(cluster),
+            redis=_build_redis_egress(find_redis(service, plan, fleet)),
             prometheus_api=build_prometheus_egress(models, cluster),
             tracing=build_tracing_egress(cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
@@ -143,7 +145,12 @@ def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         for name, cluster in loaded.fleet.clusters.items()
         if name in used and not cluster.api_server.cidrs
     ]
-    return [*addresses, *find_missing_for_policies(plan, loaded), *find_missing_for_tracing(plan, loaded)]
+    return [
+        *addresses,
+        *find_shared_redis(plan, loaded),
+        *find_missing_for_policies(plan, loaded),
+        *find_missing_for_tracing(plan, loaded),
+    ]
 
 
 def _build_image(cluster: Cluster) -> RayImage:
@@ -158,17 +165,16 @@ def _build_image(cluster: Cluster) -> RayImage:
     )
 
 
-def _build_fault_tolerance(cluster: Cluster) -> GcsFaultTolerance:
-    if not cluster.redis:
+def _build_fault_tolerance(redis: Redis | None) -> GcsFaultTolerance:
+    if not redis:
         return GcsFaultTolerance()
-    secret = cluster.redis.password_secret
+    secret = redis.password_secret
     password = SecretKeyRef(name=secret.name, key=secret.key) if secret else SecretKeyRef(key="password")
-    return GcsFaultTolerance(enabled=True, redis_address=cluster.redis.address, password_secret=password)
+    return GcsFaultTolerance(enabled=True, redis_address=redis.address, password_secret=password)
 
 
-def _build_redis_egress(cluster: Cluster) -> RedisEgress:
+def _build_redis_egress(redis: Redis | None) -> RedisEgress:
     """Return the egress of the head to its Redis."""
-    redis = cluster.redis
     if not redis:
         return RedisEgress()
     return RedisEgress(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
