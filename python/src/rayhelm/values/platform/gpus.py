@@ -144,8 +144,9 @@ class IntelPool(Values):
     shared_dev_num: Annotated[int, Field(ge=1, le=48)] = 1
     """Pods that share one GPU. They request `gpu.intel.com/xe` or `/i915` as for a whole GPU. Their memory is not
     limited."""
-    monitoring: bool = True
-    """Offer `gpu.intel.com/monitoring`, with which an exporter sees all GPUs of a node."""
+    monitoring: bool = False
+    """Offer the monitoring resources of Intel's plugin, which give a container all GPUs of a node. Needed by an
+    exporter of GPU metrics. The policy `gpu-access` refuses them to tenants."""
 
 
 class Intel(Values):
