@@ -112,7 +112,7 @@ def test_policies_share_their_match_conditions() -> None:
                        for resource in rule["resources"])  # fmt: skip
     assert len(conditions["not-deleted"]) == len(conditions["creates-pods"]) == 1
     assert len(conditions["changed"]) <= 8, "one for kinds with replicas, else one for each form of object"
-    assert len(conditions["tenant"]) == len(conditions["ray-or-gpu-pod"]) == 1
+    assert len(conditions["ray-or-gpu-pod"]) == 1
 
 
 def test_policy_never_judges_namespaces_of_kubernetes() -> None:

@@ -63,7 +63,7 @@ class AdmissionPolicy:
     actions: tuple[str, ...]
     """`Deny`, `Warn`, `Audit`."""
     namespaces: Object
-    """Selector of namespaces."""
+    """Selector of namespaces, of the policy and its binding."""
     fields: Mapping[str, tuple[str, ...]]
     """Possible paths of the field, by rule."""
 
@@ -108,13 +108,18 @@ def _parse_policy(item: Object, binding: Object) -> AdmissionPolicy:
             for each in spec["validations"]
         ),
         actions=tuple(binding["validationActions"]),
-        namespaces=binding.get("matchResources", {}).get("namespaceSelector") or {},
+        namespaces=_join_selectors(spec["matchConstraints"], binding.get("matchResources", {})),
         fields={
             key.removeprefix(FIELD): tuple(part.strip() for part in text.split(","))
             for key, text in annotations.items()
             if key.startswith(FIELD)
         },
     )
+
+
+def _join_selectors(*matched: Object) -> Object:
+    found = [each.get("namespaceSelector") or {} for each in matched]
+    return {"matchExpressions": [one for each in found for one in each.get("matchExpressions", ())]}
 
 
 def _read_documents(file: Path) -> Iterator[Object]:
