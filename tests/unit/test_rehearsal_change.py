@@ -100,7 +100,6 @@ POD_EDITS: dict[str, Callable[[RayServiceValues], RayServiceValues]] = {
     "two GPUs": lambda values: of_group(values, gpu=copy(values.worker_groups["gpu"].gpu, count=2)),
     "other nodes": lambda values: of_group(values, node_selector={"disk": "fast"}),
     "an environment": lambda values: copy(values, head=copy(values.head, env={"A": "1"})),
-    "an older autoscaler": lambda values: copy(values, autoscaler=copy(values.autoscaler, idle_timeout_seconds=1)),
 }
 
 
@@ -149,7 +148,10 @@ def test_stand_in_has_the_shutdown_time_of_the_fleet() -> None:
 def test_replica_limit_edit_changes_autoscaling_without_more_replicas() -> None:
     own = model(stand_ins().services["one"]).autoscaling
     before, after, what = apply(
-        lambda values: of_group(of_model(values, autoscaling=copy(own, max_replicas=3)), max_replicas=3)
+        lambda values: copy(
+            of_group(of_model(values, autoscaling=copy(own, max_replicas=3)), max_replicas=3),
+            autoscaler=copy(values.autoscaler, enabled=True),
+        )
     )
     assert model(after).autoscaling.max_replicas == 1
     assert model(after).autoscaling != model(before).autoscaling
