@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 import threading
 import time
 from contextlib import ExitStack
@@ -15,6 +16,7 @@ from gateway.kit.connection import build_request
 from gateway.kit.dns import NO_SUCH_NAME, REFUSED, SERVER_FAILURE, dns
 
 CHAT = "/v1/chat/completions"
+TRANSCRIPTIONS = "/llama/v1/audio/transcriptions"
 SELDOM = {"intervalSeconds": 3600}
 
 
@@ -268,14 +270,60 @@ def test_gateway_does_not_retry_after_the_server_timeout(three):
     assert wait_for(lambda: sum(len(upstream.requests) for upstream in three) == 1, "the request arrived")
 
 
-@pytest.mark.parametrize(("size", "tries"), [(10_000, 2), (500_000, 1)])
-def test_gateway_retries_an_upload_only_when_it_was_read_at_once(three, size, tries):
+@pytest.mark.parametrize("size", [1, 10_000, 200_000, 1_048_576])
+def test_upload_up_to_the_body_limit_is_retried(three, size):
+    """It arrives in two parts: HAProxy retries only a request that it holds completely."""
     for upstream in three:
         upstream.respond = drop_connection
     audio = {"model": {"task": "transcribe"}}
-    with start_gateway(values(*three, health=SELDOM, **audio)) as gateway:
-        assert gateway.request("/llama/v1/audio/transcriptions", b"x" * size).status == 502
-    assert sum(len(upstream.requests) for upstream in three) == tries
+    with start_gateway(values(*three, health=SELDOM, **audio)) as gateway, gateway.connect() as connection:
+        body = random.Random(size).randbytes(size)
+        request = build_request(TRANSCRIPTIONS, body)
+        connection.send(request[: -size // 2])
+        assert not connection.has_data(0.2)
+        connection.send(request[-size // 2 :])
+        assert connection.read_response().status == 502
+    found = [request for upstream in three for request in upstream.requests]
+    assert [request.body for request in found] == [body] * 2
+
+
+def test_upload_that_the_gateway_holds_gets_one_100_continue(three):
+    one = three[0]
+    audio = {"model": {"task": "transcribe"}}
+    with start_gateway(values(one, **audio)) as gateway, gateway.connect() as connection:
+        request = build_request(
+            TRANSCRIPTIONS, b"x" * 100, headers=[("Expect", "100-continue"), ("Connection", "close")]
+        )
+        connection.send(request[:-100])
+        interim = b"HTTP/1.1 100 Continue\r\n\r\n"
+        assert connection.receive(len(interim)).lower() == interim.lower()
+        connection.send(request[-100:])
+        assert connection.receive_all().startswith(b"HTTP/1.1 200")
+    (received,) = one.requests
+    assert received.header("expect") is None
+
+
+def test_larger_upload_is_streamed_and_not_retried(three):
+    for upstream in three:
+        upstream.respond = drop_connection
+    audio = {"model": {"task": "transcribe"}}
+    with start_gateway(values(*three, health=SELDOM, **audio)) as gateway, gateway.connect() as connection:
+        request = build_request(TRANSCRIPTIONS, b"x" * 1_048_577)
+        connection.send(request[:-1])
+        wait_for(lambda: sum(len(upstream.requests) for upstream in three) == 1, "the upload has begun")
+        connection.send(request[-1:])
+        assert connection.read_response().status == 502
+    assert sum(len(upstream.requests) for upstream in three) == 1
+
+
+def test_upload_is_not_held_without_empty_response(three):
+    options = {"retries": {"emptyResponse": False}, "model": {"task": "transcribe"}}
+    with start_gateway(values(*three, health=SELDOM, **options)) as gateway, gateway.connect() as connection:
+        request = build_request(TRANSCRIPTIONS, b"x" * 10_000)
+        connection.send(request[:-1])
+        wait_for(lambda: sum(len(upstream.requests) for upstream in three) == 1, "the upload has begun")
+        connection.send(request[-1:])
+        assert connection.read_response().status == 200
 
 
 def test_request_is_not_retried_after_the_first_byte(three):
