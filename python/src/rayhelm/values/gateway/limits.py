@@ -18,7 +18,8 @@ class Limits(Values):
     body_bytes: Annotated[int, Field(ge=1024, le=1_000_000_000)] = 1_048_576
     """Largest JSON body. A larger one gets 413."""
     upload_bytes: Annotated[int, Field(ge=1024)] = 26_214_400
-    """Largest body of the tasks `transcribe` and `custom`. These are streamed and need the header Content-Length."""
+    """Largest body of the tasks `transcribe` and `custom`. It needs the header Content-Length. Above `bodyBytes` it is
+    streamed, and not retried after the endpoint closed the connection."""
     header_bytes: Annotated[int, Field(ge=1024, le=1_048_576)] = 16_384
     """Largest request headers. Larger ones get 431."""
     connections: Count = 1000
@@ -38,7 +39,7 @@ class Timeouts(Values):
     header_seconds: Seconds = 10
     """To receive the request headers."""
     body_seconds: Seconds = 30
-    """To receive a JSON body."""
+    """To receive a JSON body, or an upload of up to `limits.bodyBytes`."""
     client_seconds: Seconds = 60
     """Without data from or to a client while a request or response is transferred."""
     server_seconds: Seconds = 1260
@@ -60,7 +61,8 @@ class Retries(Values):
 
     empty_response: bool = True
     """`true`: also retry a request if its endpoint closed the connection before the first byte of the response, or
-    answered 500. This covers all JSON bodies, and uploads (`transcribe`, `custom`) that fit into the first read. The
-    model server may then do the work twice, and a request that crashes a replica can crash two. HAProxy copies a
-    buffer of `limits.bodyBytes` per request: with the defaults, a core handles a fifth of the requests that it handles
-    with `false`. `false`: the client gets the 502 or the 500."""
+    answered 500. This covers all JSON bodies, and uploads (`transcribe`, `custom`) of up to `limits.bodyBytes`, which
+    the gateway then receives completely before it forwards them. The model server may do the work twice, and a
+    request that crashes a replica can crash two. HAProxy keeps a copy of each request: from 3.4.5 on a small one
+    for requests of up to 64 KiB; before, a buffer of `limits.bodyBytes` for each, with which a core handles a fifth
+    of the requests. `false`: the client gets the 502 or the 500."""

@@ -14,7 +14,7 @@ Unprivileged = Annotated[int, Field(ge=1024, le=65535)]
 
 
 class HaproxyImage(Values):
-    """HAProxy 2.8 or newer with Lua 5.4; it does not run as root."""
+    """HAProxy 3.4.5 or newer with Lua 5.4; it does not run as root. 2.8 and 3.2 work too, with slower retries."""
 
     repository: str = versions().images["haproxy"].repository
     """Repository, with the host of the registry if it is not the default one."""
