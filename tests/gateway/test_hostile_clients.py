@@ -173,10 +173,19 @@ def test_slow_body_gets_408(impatient_gateway, impatient_one, start):
     assert len(impatient_one.requests) == before
 
 
+def test_stopped_upload_of_the_body_limit_is_not_forwarded(impatient_gateway, impatient_one):
+    before = len(impatient_one.requests)
+    with Connection(impatient_gateway.port) as connection:
+        connection.send(HEAD.replace(b"/v1/chat/completions", b"/whisper/v1/audio/transcriptions"))
+        connection.send(b"Content-Length: %d\r\n\r\nsome" % BODY)
+        assert connection.read_response().error["code"] == "request_timeout"
+    assert len(impatient_one.requests) == before
+
+
 def test_stopped_upload_is_aborted_upstream(impatient_gateway, impatient_one):
     with Connection(impatient_gateway.port) as connection:
         connection.send(HEAD.replace(b"/v1/chat/completions", b"/whisper/v1/audio/transcriptions"))
-        connection.send(b"Content-Length: 1000\r\nX-Request-Id: stops\r\n\r\nsome")
+        connection.send(b"Content-Length: %d\r\nX-Request-Id: stops\r\n\r\nsome" % (BODY + 1))
         assert connection.read_response().status in (400, 408)
     request = wait_for_request(impatient_one, "stops")
     assert not request.is_complete

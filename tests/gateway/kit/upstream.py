@@ -107,6 +107,9 @@ class Upstream:
         async def stop() -> None:
             assert self._server
             self._server.close()
+            # A connection that was just accepted is in `_connections` after a few steps of the loop.
+            for _ in range(10):
+                await asyncio.sleep(0)
             exchanges = dict(self._connections)
             for writer, exchange in exchanges.items():
                 writer.transport.abort()
