@@ -21,7 +21,10 @@ TIES = """
     models: {%s}
     tenants: {%s}
     """
-POOLS = [f"{name}: {{gpu: L4-24GB, nodes: 1, gpusPerNode: 2}}" for name in ("blue", "green", "red")]
+POOLS = [
+    f"{name}: {{gpu: L4-24GB, nodes: 1, gpusPerNode: 2, nodeSelector: {{example.com/pool: {name}}}}}"
+    for name in ("blue", "green", "red")
+]
 MODELS = [f"{name}: {{source: Qwen/Qwen2.5-7B-Instruct, context: 4096}}" for name in ("a", "b", "c", "d")]
 TENANTS = [f"{name}: {{models: [a, b, c, d]}}" for name in ("one", "two")]
 

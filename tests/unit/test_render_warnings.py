@@ -17,8 +17,12 @@ FLEET = """\
 fleet: open
 clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, gateway: {allowedClients: [apps]}}}
 pools:
-  whole: {gpu: L4-24GB, nodes: 1}
-  own: {gpu: L4-24GB, nodes: 1, image: {repository: registry.example/ray, tag: "1"}}
+  whole: {gpu: L4-24GB, nodes: 1, nodeSelector: {example.com/pool: whole}}
+  own:
+    gpu: L4-24GB
+    nodes: 1
+    nodeSelector: {example.com/pool: own}
+    image: {repository: registry.example/ray, tag: "1"}
 models:
   chat: {source: Qwen/Qwen2.5-7B-Instruct, context: 8192, pool: whole, unpinnedReason: this is a trial}
   other: {source: Qwen/Qwen2.5-7B-Instruct, context: 8192, pool: own, unpinnedReason: this is a trial}

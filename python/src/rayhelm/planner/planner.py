@@ -24,6 +24,7 @@ from rayhelm.planner.placement.choose import Choice, choose
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
@@ -73,6 +74,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         ),
     )
     check_rdma_access(plan.models, inventories, loaded)
+    check_pool_labels(plan.models, inventories, loaded)
     check_tenant_limits(plan, inventories, loaded)
     check_replica_limits(plan.models, chosen, loaded)
     return plan

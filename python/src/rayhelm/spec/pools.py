@@ -159,7 +159,8 @@ class Pool(Record):
     memory_per_node: Bytes | None = None
     """Memory that pods can use on a node."""
     node_selector: Labels = {}
-    """Labels that select the nodes of the pool."""
+    """Labels that select the nodes of the pool. Required if another pool of the cluster has the same GPU resource,
+    unless both have NVIDIA GPUs of different products, or taints differ."""
     tolerations: ListOf[PoolToleration] = Field(default=(), examples=[[{"key": "example.com/gpu"}]])
     """Tolerations for taints of the nodes, in addition to those of the GPU vendor."""
     image: FleetImage | None = Field(

@@ -1,0 +1,124 @@
+"""Refuse pools whose nodes the scheduler cannot distinguish.
+
+Pods request an extended resource. Pools with the same resource differ only by node labels and taints: those of the
+fleet file, and the product label that the chart selects NVIDIA GPUs by. Runs after all models are placed: a pool
+without pods may have the labels of another one.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.plan import ModelPlan
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.pools import Pool
+
+__all__ = ["check_pool_labels"]
+
+_PRODUCT = "nvidia.com/gpu.product"
+_POOL = "rayhelm.dev/pool"
+"""Label that is offered where the catalog has none."""
+
+
+@dataclass(frozen=True)
+class _NodeKind:
+    """Nodes of a pool with one kind of GPU, as the scheduler sees them."""
+
+    name: str
+    pool: Pool
+    gpu: GpuKind
+    resources: frozenset[str]
+    labels: Mapping[str, str]
+    """Labels that its pods require; its nodes have them, and others are not known."""
+    hosts: tuple[int, ...]
+    """Indexes of its hosts in a pool of different hosts; else empty."""
+
+    @property
+    def title(self) -> str:
+        return f"`{self.name}` ({self.gpu.of or self.gpu.id})"
+
+
+def check_pool_labels(
+    plans: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
+) -> None:
+    """Raise FleetError for each used pool whose pods can start on nodes of another pool, or of another GPU."""
+    used = {plan.pool for plan in plans.values()}
+    kinds = [kind for inventory in inventories.values() for kind in _list_kinds(inventory)]
+    problems = [
+        _build_problem(kind, rivals, loaded)
+        for kind in kinds
+        if kind.name in used and (rivals := [other for other in kinds if other is not kind and _can_start(kind, other)])
+    ]
+    if problems:
+        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _list_kinds(inventory: PoolInventory) -> Iterator[_NodeKind]:
+    """Yield one kind for equal hosts, or one for each GPU of different ones."""
+    pool = inventory.pool
+    by_gpu: dict[str, list[int]] = {}
+    for index in range(len(pool.hosts)):
+        by_gpu.setdefault(inventory.hosts[index].gpu.id, []).append(index)
+    for indexes in by_gpu.values() or [[]]:
+        hosts = [inventory.hosts[index] for index in indexes] or inventory.hosts
+        selectors = [set(pool.hosts[index].node_selector.items()) for index in indexes]
+        common = dict(sorted(set.intersection(*selectors))) if selectors else {}
+        gpu = hosts[0].gpu
+        product = {_PRODUCT: gpu.product_label} if gpu.vendor == "nvidia" and gpu.product_label else {}
+        spot = {"spot": pool.spot} if pool.spot else {}
+        resources = frozenset(host.gpu.resource for host in hosts)
+        labels = {**product, **spot, **pool.node_selector, **common}
+        yield _NodeKind(inventory.name, pool, gpu, resources, labels, tuple(indexes))
+
+
+def _can_start(kind: _NodeKind, other: _NodeKind) -> bool:
+    """Return whether pods of a kind can start on the nodes of another one."""
+    return (
+        kind.pool.cluster == other.pool.cluster
+        and bool(kind.resources & other.resources)
+        and all(other.labels.get(key) == value for key, value in kind.labels.items())
+        and not _has_other_taint(kind, other)
+    )
+
+
+def _has_other_taint(kind: _NodeKind, other: _NodeKind) -> bool:
+    """Return whether the nodes of `other` have a taint that pods of `kind` do not tolerate. A pool tolerates what its
+    nodes are tainted with; AKS taints spot nodes."""
+    if other.pool.spot == "aks" and kind.pool.spot != "aks":
+        return True
+    keys = {(item.key, item.value) for item in kind.pool.tolerations}
+    return any((item.key, item.value) not in keys for item in other.pool.tolerations)
+
+
+def _build_problem(kind: _NodeKind, rivals: Sequence[_NodeKind], loaded: LoadedFleet) -> Problem:
+    others = " and ".join(dict.fromkeys(rival.title for rival in rivals))
+    resource = sorted(kind.resources & rivals[0].resources)[0]
+    message = (
+        f"pods of {kind.title} can also start on nodes of {others}: both offer `{resource}`, and no label of"
+        " `nodeSelector` distinguishes them"
+    )
+    label, why = _choose_label(kind, rivals)
+    within = any(rival.name == kind.name for rival in rivals)
+    if not within:
+        fix = Fix("nodeSelector", {**kind.pool.node_selector, **label}, why)
+        return loaded.document.problem(("pools", kind.name), message, fix)
+    hosts: list[dict[str, Any]] = list(loaded.document.value(("pools", kind.name, "hosts")))
+    labeled = [
+        {**host, "nodeSelector": {**(host.get("nodeSelector") or {}), **label}} if index in kind.hosts else host
+        for index, host in enumerate(hosts)
+    ]
+    return loaded.document.problem(("pools", kind.name, "hosts"), message, Fix("", labeled, why))
+
+
+def _choose_label(kind: _NodeKind, rivals: Sequence[_NodeKind]) -> tuple[dict[str, str], str]:
+    """Return the label of feature discovery for this GPU, or one of the pool if rivals have the same GPU."""
+    found = kind.gpu.identifying_label
+    if found and all(rival.gpu.identifying_label != found for rival in rivals):
+        key, _, value = found.partition("=")
+        source = "AMD's node labeller" if kind.gpu.vendor == "amd" else "node feature discovery with Intel's rules"
+        return {key: value}, f"set by {source}"
+    name = f"{kind.name}-{kind.hosts[0]}" if kind.hosts else kind.name
+    return {_POOL: name}, f"kubectl label nodes NODE... {_POOL}={name}, or a label that these nodes have already"
