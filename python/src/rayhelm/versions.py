@@ -57,6 +57,8 @@ class PinnedImage(Closed):
     """Tag of the upstream release."""
     digest: Annotated[str, Field(pattern=r"^(sha256:[0-9a-f]{64})?$")]
     """Digest as read from the registry; empty if it was not read."""
+    vendors: tuple[str, ...] = ()
+    """Vendors whose GPUs it supports; empty for an image without GPU software."""
 
 
 class PinnedChart(Closed):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.closed import Closed
 
-__all__ = ["GpuKind", "GpuLink", "GpuPrice"]
+__all__ = ["GpuKind", "GpuLink", "GpuPrice", "Vendor"]
 
 Vendor = Literal["nvidia", "amd", "intel", "google"]
 

@@ -166,7 +166,7 @@ class Pool(Record):
     image: FleetImage | None = Field(
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
-    """FleetImage of the workers of this pool (AMD and Intel need their own)."""
+    """FleetImage of the workers of this pool. AMD and Intel GPUs need their own: the default image is for CUDA."""
     device_groups: ListOf[Annotated[int, Field(ge=1, le=2**31 - 1)]] = Field(default=(), examples=[[44, 109]])
     """Group ids of the device files of AMD and Intel GPUs on the hosts: `stat -c %g /dev/kfd /dev/dri/*`."""
     runtime_class: DnsName | None = Field(default=None, examples=["nvidia"])

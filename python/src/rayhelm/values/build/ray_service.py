@@ -16,6 +16,7 @@ from rayhelm.spec.pools import Cluster
 from rayhelm.spec.redis import Redis
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
+from rayhelm.values.build.pool_images import find_wrong_images
 from rayhelm.values.build.redis import find_redis, find_shared_redis
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
@@ -50,7 +51,7 @@ def build_ray_service_values(
 ) -> dict[str, RayServiceValues]:
     """Build the values by service. Raises FleetError if the fleet lacks a value that has no default."""
     known = known or load_catalog()
-    problems = _find_missing(plan, loaded)
+    problems = [*_find_missing(plan, loaded), *find_wrong_images(plan, loaded, known)]
     try:
         values = run_all(
             {service: partial(_build_values, service, plan, loaded, known) for service in plan.services},
