@@ -266,3 +266,29 @@ def test_ingress_replicas_follow_model_replicas(replicas: str, ingresses: tuple[
     found = one("{gpu: L4-24GB, nodes: 4}", f"{{source: {LLAMA}, context: 4096, replicas: {replicas}}}")
     (application,) = found.serve.applications.values()
     assert (application.ingress.min_replicas, application.ingress.max_replicas) == ingresses
+
+
+LARGE = "{gpu: H100-SXM-80GB, nodes: 4, gpusPerNode: 8, network: rdma-400g, rdmaResource: rdma/hca}"
+REDIS = "clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}, redis: {address: 'redis.state:6379'}}}"
+
+
+@pytest.mark.parametrize(
+    ("pool", "model", "pods", "kept"),
+    [
+        (LARGE, "{source: meta-llama/Llama-3.1-405B-Instruct, context: 16384}", 2, 0),
+        (LARGE, "{source: meta-llama/Llama-3.1-405B-Instruct, context: 16384, replicas: 2}", 4, 2),
+        ("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-0.6B, context: 4096}", 1, 0),
+        ("{gpu: L4-24GB, nodes: 3}", "{source: Qwen/Qwen3-0.6B, context: 4096, replicas: 3}", 3, 1),
+        ("{gpu: L4-24GB, nodes: 3}", "{source: Qwen/Qwen3-0.6B, context: 4096, replicas: {min: 1, max: 3}}", 1, 0),
+    ],
+    ids=["one-replica-on-two-nodes", "two-replicas-on-two-nodes", "one-pod", "three-pods", "autoscaled-from-one"],
+)
+def test_budget_of_workers_allows_a_drain(pool: str, model: str, pods: int, kept: int) -> None:
+    group = one(pool, model).worker_groups["pool"]
+    assert (group.min_replicas, group.min_available) == (pods, kept)
+
+
+@pytest.mark.parametrize(("clusters", "kept"), [(CLUSTER, 1), (REDIS, 0)], ids=["no-redis", "redis"])
+def test_head_has_a_budget_only_without_redis(clusters: str, kept: int) -> None:
+    found = one("{gpu: L4-24GB, nodes: 1}", "{source: Qwen/Qwen3-0.6B, context: 4096}", clusters)
+    assert found.head.min_available == kept

@@ -95,7 +95,11 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         autoscaler=RayAutoscaler(
             enabled=any(group.min_replicas < group.max_replicas for group in groups.values()),
         ),
-        head=HeadPod(priority_class_name=PriorityClasses().head.name),
+        head=HeadPod(
+            priority_class_name=PriorityClasses().head.name,
+            # With Redis a new head continues where the old one stopped. Without it, the loss restarts the service.
+            min_available=0 if find_redis(service, plan, fleet) else HeadPod().min_available,
+        ),
         worker_groups=groups,
         gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
         weights=_build_weights(models, cluster, declared.weights_size if declared else None, alone),

@@ -55,9 +55,10 @@ def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet
         raise FleetError(loaded.document.problem(("pools", kind.pool, "gpu"), message, "a pool of GPUs"))
     most = max(1, _count_pods(here, kind, [plan.max_replicas for plan in here], loaded))
     booked = ceil(_count_booked_cpus(here, kind, loaded) / most)
+    fewest = _count_pods(here, kind, [plan.min_replicas for plan in here], loaded)
     return WorkerGroup(
         gpu=_build_gpu(gpu, kind.gpus),
-        min_replicas=_count_pods(here, kind, [plan.min_replicas for plan in here], loaded),
+        min_replicas=fewest,
         max_replicas=most,
         resources=_build_resources(kind, pool, booked, any(plan.gpu_fraction < 1 for plan in here), loaded, known),
         shm_size=f"{_compute_shm_gib(kind.gpus)}Gi",
@@ -70,7 +71,7 @@ def _build_group(kind: PodKind, models: Sequence[ModelPlan], loaded: LoadedFleet
         priority_class_name=PriorityClasses().workers.name,
         runtime_class_name=pool.runtime_class or "",
         supplemental_groups=list(pool.device_groups),
-        min_available=_choose_min_available(here),
+        min_available=_choose_min_available(here, fewest),
     )
 
 
@@ -89,11 +90,13 @@ def _spread(models: Sequence[ModelPlan], most: int) -> dict[str, Spread]:
     return {"topology.kubernetes.io/zone": Spread()}
 
 
-def _choose_min_available(models: Sequence[ModelPlan]) -> int:
-    """Count the pods that a drain keeps: one replica, on all of its nodes."""
+def _choose_min_available(models: Sequence[ModelPlan], fewest: int) -> int:
+    """Count the pods that a drain keeps: one replica, on all of its nodes. 0, which is no budget, if the smallest
+    number of pods leaves none to evict: a budget would then block every drain of a node."""
     if any(plan.min_replicas == 0 for plan in models):
         return 0
-    return max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
+    kept = max(1 if plan.hosts else plan.nodes_per_replica for plan in models)
+    return kept if fewest > kept else 0
 
 
 def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
