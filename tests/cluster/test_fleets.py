@@ -158,7 +158,8 @@ def test_nothing_that_a_pod_mentions_is_missing(installed: Installed) -> None:
 def test_every_disruption_budget_counts_its_pods(installed: Installed) -> None:
     for service, namespace in installed.namespaces.items():
         budgets = installed.cluster.all("PodDisruptionBudget", namespace)
-        assert budgets
+        values = installed.fleet.rendered.values[service]
+        assert len(budgets) == sum(pods.min_available > 0 for pods in (values.head, *values.worker_groups.values()))
         for budget in budgets:
             selector = budget["spec"]["selector"]["matchLabels"]
             count = len(installed.cluster.all("Pod", namespace, selector))
