@@ -119,6 +119,12 @@ class MemoryResult:
         return all(self._holds(stage, stage.error) for stage in self.stages)
 
     @property
+    def missing(self) -> float:
+        """Bytes that the weakest GPU lacks for one request of full context besides the null block; 0 if it fits."""
+        stage = self.weakest
+        return max(0.0, (self.request_blocks + self.config.engine.null_block) * stage.block - stage.cache)
+
+    @property
     def concurrency(self) -> float:
         """Requests of full context at a time."""
         if self.config.cache is None:

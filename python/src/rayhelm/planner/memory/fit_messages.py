@@ -59,13 +59,15 @@ def _explain_failure(result: MemoryResult) -> str:
         rest = stage.activation + stage.non_torch + stage.cuda_graphs
         return (
             f"does not fit: {_describe_weights(stage, config)}; activations, non-torch memory and CUDA graphs take"
-            f" {_gib(rest)}: {_gib(-stage.cache)} too much{_describe_stage(result)}"
+            f" {_gib(rest)}: {_gib(-stage.cache)} too much; with one request of {config.context:,} tokens,"
+            f" {_gib(result.missing)} are missing{_describe_stage(result)}"
         )
     needed = (result.request_blocks + config.engine.null_block) * stage.block
     return (
         f"does not fit: one request of {config.context:,} tokens needs {_gib(needed)} of KV cache, and"
-        f" {_gib(stage.cache)} ±{_error(stage)} are left; {_describe_weights(stage, config)}. The longest context"
-        f" that fits is {result.largest_context:,} tokens{_describe_stage(result)}"
+        f" {_gib(stage.cache)} ±{_error(stage)} are left: {_gib(result.missing)} are missing;"
+        f" {_describe_weights(stage, config)}. The longest context that fits"
+        f" is {result.largest_context:,} tokens{_describe_stage(result)}"
     )
 
 

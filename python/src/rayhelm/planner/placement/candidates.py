@@ -158,9 +158,7 @@ def _evaluate_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: fl
     """Evaluate a split with vLLM's own memory accounting."""
     result = resolve_settings(model_spec, split, share)
     if not result.fits:
-        weakest = result.weakest
-        needed = (result.request_blocks + model_spec.engine.null_block) * weakest.block
-        short = (needed - weakest.cache) / 2**30
+        short = result.missing / 2**30
         return RejectedSplit(split, f"{short:.1f} GiB of memory are missing per GPU", short)
     config = result.config
     if config.partition != split.partition:
