@@ -22,7 +22,7 @@ models:
     source: meta-llama/Llama-3.1-405B-Instruct-FP8
     unpinnedReason: a test of measurements
     context: 8192
-    traffic: {requestsPerSecond: 0.2, inputTokens: 4000, outputTokens: 100}
+    traffic: {requestsPerSecond: 0.05, inputTokens: 4000, outputTokens: 100}
     slo: {ttft: 12s}
 """
 MEASURED = """\

@@ -69,5 +69,6 @@ backend {{ $again }}
 
 {{- /* Without a colon: names with one are versions, in metrics too. */ -}}
 {{- define "gateway.againName" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.againName" "given" . "names" (list "model" "version")) -}}
 {{ include "gateway.backend" . | replace ":" "." }}.again
 {{- end }}
