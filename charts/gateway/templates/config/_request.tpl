@@ -44,12 +44,7 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "leng
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
-{{- if .v.retries.emptyResponse }}
-# HAProxy retries only what it holds completely when it connects.
-acl is_held req.fhdr(content-length) -m int 1:{{ int $limits.bodyBytes }}
-http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_stream is_held
-http-request del-header expect if is_stream is_held
-{{- end }}
+{{- include "gateway.frontendUpload" .v | trim | nindent 0 }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
 # The result is `ok MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
 http-request set-var(txn.length) req.body_size if is_json { req.fhdr_cnt(content-length) eq 1 }
