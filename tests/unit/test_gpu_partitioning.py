@@ -259,7 +259,8 @@ def test_cluster_with_the_operator_configures_its_counters() -> None:
 
 
 def test_intel_gpus_are_shared_by_the_intel_plugin() -> None:
-    found = platform(PLAIN % ("", "Arc-Pro-B60-24GB", NODES, ", pool: p"))
+    nodes = NODES + ", image: {repository: registry.example/ray-vllm-xpu, tag: 2.60.0-py312}"
+    found = platform(PLAIN % ("", "Arc-Pro-B60-24GB", nodes, ", pool: p"))
     assert found.intel.pools["p"].shared_dev_num == 2
     assert not found.nvidia.enabled
 
