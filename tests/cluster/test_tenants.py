@@ -227,7 +227,7 @@ REFUSED = {
     "more GPUs than the quota": (with_gpus("nvidia.com/gpu", 2), "exceeded quota: {ns}, "),
     "a GPU resource without a quota": (with_gpus("amd.com/gpu", 1), "exceeded quota: {ns}-denied, "),
     "a GPU by a claim": (RESOURCE_CLAIM, "exceeded quota: {ns}-denied, "),
-    "a priority over all": (pod(priorityClassName="system-node-critical"), "-priority, requested: pods=1, used: pods=0"),
+    "a priority over all": (pod(priorityClassName="system-node-critical"), "-priority, requested: pods=1"),
     "a load balancer": (service("LoadBalancer"), "exceeded quota: {ns}-denied, "),
     "a node port": (service("NodePort"), "exceeded quota: {ns}-denied, "),
     "an ingress": (INGRESS, "exceeded quota: {ns}-denied, "),
