@@ -40,10 +40,19 @@ def test_head_and_workers_have_a_log_container():
         assert found["restartPolicy"] == "Always"
         assert found["image"] == spec["containers"][0]["image"]
         assert found["securityContext"] == spec["containers"][0]["securityContext"]
-        assert {(mount["name"], mount["readOnly"]) for mount in found["volumeMounts"]} == {
-            ("tmp", True),
-            ("vllm-config", True),
-        }
+        assert {mount["name"] for mount in found["volumeMounts"]} <= {"tmp", "ray-logs", "vllm-config"}
+        assert all(mount["readOnly"] for mount in found["volumeMounts"])
+
+
+def test_log_container_mounts_the_volume_of_kuberay_where_the_autoscaler_runs():
+    scales = {"autoscaler": {"enabled": True}, "workerGroups": {"gpu": {"minReplicas": 1, "maxReplicas": 2}}}
+    head, of_worker = pod_specs({**ON, **scales})
+    assert ("ray-logs", "/tmp/ray") in [
+        (each["name"], each["mountPath"]) for each in log_container(head)["volumeMounts"]
+    ]
+    assert "ray-logs" in [volume["name"] for volume in head["volumes"]]
+    assert "tmp" not in [each["name"] for each in log_container(head)["volumeMounts"]]
+    assert "tmp" in [each["name"] for each in log_container(of_worker)["volumeMounts"]]
 
 
 def test_log_container_reads_the_files_of_the_values():

@@ -46,7 +46,7 @@ template:
     {{- end }}
     {{- if $v.logs.stdout.enabled }}
     initContainers:
-      {{- include "ray-service.logContainer" (dict "root" $root "v" $v "image" (include "ray-service.image" $v.image)) | trim | nindent 6 }}
+      {{- include "ray-service.logContainer" (dict "root" $root "v" $v "image" (include "ray-service.image" $v.image) "role" "head") | trim | nindent 6 }}
     {{- end }}
     containers:
       - name: ray-head

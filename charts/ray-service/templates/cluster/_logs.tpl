@@ -2,9 +2,10 @@
        reads the files, and Ray keeps its own views of them. */ -}}
 
 {{- /* A sidecar container as Kubernetes defines it: it starts before Ray and gets SIGTERM after Ray has ended, so that it
-       writes the last lines too. Takes the image of the pod. */ -}}
+       writes the last lines too. Takes the image and the role of the pod. KubeRay mounts the volume `ray-logs` at /tmp/ray
+       of a head with an autoscaler, so the files are there and not in `tmp`. */ -}}
 {{- define "ray-service.logContainer" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.logContainer" "given" . "names" (list "root" "v" "image")) -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.logContainer" "given" . "names" (list "root" "v" "image" "role")) -}}
 {{- $stdout := .v.logs.stdout }}
 - name: logs
   image: {{ .image }}
@@ -20,8 +21,13 @@
   resources:
     {{- include "ray-service.resources" (dict "resources" $stdout.resources "devices" dict) | trim | nindent 4 }}
   volumeMounts:
+    {{- if and (eq .role "head") .v.autoscaler.enabled }}
+    - name: ray-logs
+      mountPath: /tmp/ray
+    {{- else }}
     - name: tmp
       mountPath: /tmp
+    {{- end }}
       readOnly: true
     - name: vllm-config
       mountPath: /etc/vllm

@@ -38,6 +38,12 @@ autoscalerOptions:
 {{- /* Volumes of the head that only the autoscaler's container mounts. The token of the API server, because code of a
        model can run on the head. Its own /tmp and /cache, because Python would run what such code writes there. */ -}}
 {{- define "ray-service.autoscalerVolumes" -}}
+{{- if .v.logs.stdout.enabled }}
+# KubeRay mounts it, and makes it where it is missing. The container `logs` needs it by name.
+- name: ray-logs
+  emptyDir:
+    sizeLimit: {{ include "ray-service.quantity" (dict "quantities" (list .v.head.tmpSize)) | quote }}
+{{- end }}
 - name: autoscaler
   emptyDir:
     sizeLimit: 1Gi

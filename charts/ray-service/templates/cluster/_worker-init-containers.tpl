@@ -6,6 +6,6 @@
 {{- end }}
 {{- if .v.logs.stdout.enabled }}
 {{- $image := include "ray-service.groupImage" (dict "image" .v.image "override" .group.image) }}
-{{ include "ray-service.logContainer" (dict "root" .root "v" .v "image" $image) | trim }}
+{{ include "ray-service.logContainer" (dict "root" .root "v" .v "image" $image "role" "worker") | trim }}
 {{- end }}
 {{- end }}
