@@ -113,7 +113,7 @@ TOO_LITTLE = {
     ),
     "redis-cleanup": Case(
         TENANTS, "llama-70b-redis-cleanup", None,
-        "ray-service llama-70b: llama-70b redis-cleanup -> ray-state, TCP 6379",
+        "ray-service llama-70b: llama-70b redis-cleanup -> assistants-state, TCP 6379",
     ),
     "serve, by the gateway": Case(
         PLAIN, "gateway", lambda spec: spec["egress"].pop(),

@@ -28,7 +28,7 @@ LOCAL = {
     "serve": {"applications": {"chat": {"models": {"llama-8b": {"source": "/models/llama", "revision": None}}}}},
 }
 ONLINE = {"weights": {"offline": False, "onlineReason": "no shared volume in this cluster"}}
-FIXED_REPLICAS = {"autoscaler": {"enabled": False}, "workerGroups": {"gpu": {"minReplicas": 2}}}
+FIXED_REPLICAS = {"workerGroups": {"gpu": {"minReplicas": 2}}}
 ENGINES = {
     "image": {"includesRayhelm": True},
     "scraping": {"kind": "PodMonitor"},

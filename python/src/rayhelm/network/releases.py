@@ -3,6 +3,7 @@
 from rayhelm.network.allowed_flows import NetworkRelease
 from rayhelm.network.flows import load_chart_flows
 from rayhelm.render.releases import Release
+from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["to_network_release"]
 
@@ -12,6 +13,8 @@ def to_network_release(release: Release) -> NetworkRelease | None:
     if release.chart not in load_chart_flows():
         return None
     values = release.values.model_dump(by_alias=True, mode="json")
+    if isinstance(release.values, RayServiceValues):
+        values["autoscaler"]["enabled"] = release.values.runs_autoscaler
     name = values["nameOverride"] or release.name
     return NetworkRelease(release.chart, name, _find_namespace(release, values, name), values)
 

@@ -83,3 +83,9 @@ class RayServiceValues(Values):
     """ServiceAccount of the pods."""
     test: HelmTest = HelmTest()
     """Pod of `helm test`."""
+
+    @property
+    def runs_autoscaler(self) -> bool:
+        """Whether the head has Ray's autoscaler. The chart derives the same."""
+        scales = any(group.min_replicas != group.max_replicas for group in self.worker_groups.values())
+        return self.autoscaler.enabled and (scales or self.upgrade.strategy == "NewClusterWithIncrementalUpgrade")
