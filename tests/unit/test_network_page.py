@@ -23,7 +23,8 @@ def release(chart: str, values: dict[str, Any], name: str = "chat", cluster: str
 
 
 def service(**network: Any) -> Release:
-    values = {"serve": {"applications": {}}, "workerGroups": {}, "networkPolicy": network}
+    upgrade = {"strategy": "NewClusterWithIncrementalUpgrade"}  # runs the autoscaler without worker groups too
+    values = {"serve": {"applications": {}}, "workerGroups": {}, "networkPolicy": network, "upgrade": upgrade}
     return release("ray-service", values)
 
 
