@@ -20,6 +20,7 @@ WALLS = {
     "ResourceQuota {}",
     "ResourceQuota {}-denied",
     "ResourceQuota {}-denied-priority",
+    "ResourceQuota {}-other-priority",
 }
 RIGHTS = {f"{kind} {{}}-{role}" for kind in ("Role", "RoleBinding") for role in ("viewer", "editor", "deployer")}
 

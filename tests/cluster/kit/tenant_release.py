@@ -48,5 +48,6 @@ TENANT = Chart(
         "ResourceQuota chat",
         "ResourceQuota chat-denied",
         "ResourceQuota chat-denied-priority",
+        "ResourceQuota chat-other-priority",
     ),
 )
