@@ -25,6 +25,7 @@ ROOM = {
         # The operator makes a Gateway for the fullest example, which upgrades incrementally from KubeRay 1.7.0 on.
         "objects": {"services": 200, "secrets": 200, "gateways": 1},
         "storage": {"size": "20Ti"},
+        "allowedPriorityClasses": ["head", "workers"],
     }
 }
 HERE = {"suspend": False, "aliases": None}
