@@ -81,12 +81,12 @@ def _select(budget: Object, facts: Facts) -> list[Object]:
     ]
 
 
-def _budget(name: str, **spec: object) -> Object:
+def _budget(name: str, group: str = "lab-a5000", **spec: object) -> Object:
     return {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": name, "namespace": "lab"},
-        "spec": {"selector": {"matchLabels": {"rayhelm.dev/worker-group": "lab-a5000"}}, **spec},
+        "spec": {"selector": {"matchLabels": {"rayhelm.dev/worker-group": group}}, **spec},
     }
 
 
@@ -104,14 +104,15 @@ CHECK = Check(
         ),
         Plant(
             "Two budgets select one pod",
-            "budgets select it: planted, qwen3-32b-worker-lab-a5000",
+            "budgets select it: planted, (.*, )?second",
             "Pod lab/*-lab-a5000-worker-*",
-            create=(_budget("planted", maxUnavailable="50%"),),
+            create=(_budget("planted", maxUnavailable="50%"), _budget("second", minAvailable=1)),
         ),
         Plant(
             "A drain waits for a single worker",
-            "PodDisruptionBudget lab/qwen3-32b-worker-lab-a4000 allows no disruption",
+            "PodDisruptionBudget lab/drained allows no disruption",
             "Node a4000",
+            create=(_budget("drained", "lab-a4000", minAvailable=1),),
             change=(Change(NODES, "a4000", "", {"spec": {"unschedulable": True}}),),
         ),
     ),
