@@ -9,15 +9,13 @@ from pathlib import Path
 import pytest
 
 from live.kit.cluster import Cluster
-from live.kit.ground import GIVEN, HOME, NETWORK, UPGRADE, why_not
+from live.kit.ground import GIVEN, HOME, NETWORK, SMALL, UPGRADE, why_not
 from rayhelm.errors import RayhelmError
 from testbed.node import down, up
 from testbed.node.network import Network
 from testbed.node.running import Node
 
 FOLDER = Path(__file__).parent
-WITHOUT_RAY = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods", "test_probe")
-"""Files of small pods; each of the others needs the room of a service that is upgraded."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -31,7 +29,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in ours]
     else:
         for item in ours:
-            if reason := why_not(0 if item.path.stem in WITHOUT_RAY else UPGRADE):
+            if reason := why_not(0 if item.path.stem in SMALL else UPGRADE):
                 item.add_marker(pytest.mark.skip(reason=reason))
 
 

@@ -248,6 +248,12 @@ def test_unsuitable_computer_is_an_allowed_reason_to_skip(facts: Facts, monkeypa
     assert is_allowed(reason), reason
 
 
+def test_short_live_tests_need_the_room_that_their_programs_are_built_for() -> None:
+    """`make test-live-short` builds nothing on a computer without room for Ray: a test that needs less would fail."""
+    small = [HERE.root / "tests" / "live" / f"{name}.py" for name in ground.SMALL]
+    assert [file.name for file in small if "mark.short" in file.read_text()] == []
+
+
 @pytest.mark.usefixtures("own_node")
 def test_another_user_than_root_is_a_reason_to_skip(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)

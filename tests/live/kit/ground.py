@@ -11,7 +11,7 @@ from testbed.node.up import CONTROL_PLANE
 from testbed.tools import missing
 from testbed.tools.checkout import HERE
 
-__all__ = ["GIVEN", "HOME", "NETWORK", "UPGRADE", "why_not"]
+__all__ = ["GIVEN", "HOME", "NETWORK", "SMALL", "UPGRADE", "why_not"]
 
 GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
 """Folder of a node that runs; empty for one of our own."""
@@ -20,6 +20,8 @@ NETWORK = Network.parse("10.210.0.0/16")
 """Another one than that of `make node`, which may run beside."""
 UPGRADE = 2
 """Ray clusters side by side, while one takes over."""
+SMALL = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods")
+"""Files of small pods; each of the others needs the image of Ray and the room of a service that is upgraded."""
 
 
 @cache
