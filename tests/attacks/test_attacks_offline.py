@@ -33,3 +33,13 @@ def test_every_rule_of_an_attack_is_a_rule_of_a_policy(single_rules: dict[str, A
 
 def test_every_finding_about_objects_has_an_attack() -> None:
     assert {attack.finding for attack in ATTACKS} >= {1, 2, 3, 4, 5, 6, 7, 10, 11}
+
+
+def test_command_of_the_autoscaler_in_kuberay_1_7_is_refused(
+    single_rules: dict[str, AdmissionPolicy],
+) -> None:
+    attack = next(each for each in ATTACKS if each.name == "variable-of-the-autoscaler")
+    for options in ({"command": ["sh"]}, {"args": ["x"]}):
+        item = {**attack.base, "metadata": {"name": "x"}, "spec": {**attack.base["spec"], "autoscalerOptions": options}}
+        found = evaluate_policies([*single_rules.values()], item, build_namespace())
+        assert [each.rule for each in found] == ["autoscaler-code"]

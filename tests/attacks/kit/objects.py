@@ -51,6 +51,11 @@ _OBJECTS: dict[str, Object] = {
     },
     "network-policy": {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}},
     "ray-cluster": {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {**_RAY, "suspend": True}},
+    "ray-job": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "spec": {"entrypoint": "python work.py", "rayClusterSpec": _RAY},
+    },
     "ray-service": {
         "apiVersion": "ray.io/v1",
         "kind": "RayService",
