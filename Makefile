@@ -69,7 +69,7 @@ node: setup ## make this computer a Kubernetes node with real pods (Linux, root;
 	@ci/node up $(if $(YES),--yes)
 
 live-programs: setup
-	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node); fi
+	@if ci/node check --network 10.210.0.0/16 --clusters 2 >/dev/null 2>&1; then $(build-node) && $(testbed) prometheus prometheus-operator; fi
 
 test-live: live-programs ## run the tests with real pods, on a node of their own (Linux, root)
 	@$(bin)/pytest tests/live -m live --junitxml .cache/tests-live.xml

@@ -18,6 +18,8 @@ GIVEN = os.environ.get("RAYHELM_LIVE_STATE", "")
 HOME = NodeHome(HERE.root / (GIVEN or ".state/node-tests"))
 NETWORK = Network.parse("10.210.0.0/16")
 """Another one than that of `make node`, which may run beside."""
+SCRAPERS = ("prometheus", "prometheus-operator")
+"""Programs that the node itself does not need: tests read metrics with them."""
 UPGRADE = 2
 """Ray clusters side by side, while one takes over."""
 SMALL = ("test_images", "test_leaves_nothing", "test_network_policies", "test_pods")
@@ -33,8 +35,8 @@ def why_not(clusters: int) -> str:
     except RayhelmError as error:
         return "no node: " + "; ".join(line.strip(" -") for line in str(error).splitlines())
     # They are built second: not for a computer that cannot be a node.
-    if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator"}), *missing(group="node")]:
-        return f"no node: `make node` builds what is missing ({', '.join(lacks)})"
+    if lacks := [*(set(missing()) & {*CONTROL_PLANE, "kuberay-operator", *SCRAPERS}), *missing(group="node")]:
+        return f"no node: `make test-live` builds what is missing ({', '.join(lacks)})"
     if GIVEN and not HOME.record():
         return f"no node: RAYHELM_LIVE_STATE is {GIVEN}, and none runs there"
     return ""
