@@ -140,11 +140,11 @@ def test_digest_overrides_the_tag() -> None:
 @pytest.mark.parametrize(
     ("overlay", "limits"),
     [
-        ({}, "300 32 1"),
-        ({"autoscaling": {"minReplicas": 4}}, "150 16 1"),
-        ({"autoscaling": {"kind": "None"}, "replicas": 3}, "200 22 1"),
-        ({"tenants": {"acme": {"requestsPerMinute": 1, "concurrency": 1}}}, "1 1 60"),
-        ({"tenants": {"acme": {"requestsPerMinute": 25, "concurrency": 5}}}, "13 3 5"),
+        ({}, "300 32"),
+        ({"autoscaling": {"minReplicas": 4}}, "150 16"),
+        ({"autoscaling": {"kind": "None"}, "replicas": 3}, "200 22"),
+        ({"tenants": {"acme": {"requestsPerMinute": 1, "concurrency": 1}}}, "1 1"),
+        ({"tenants": {"acme": {"requestsPerMinute": 25, "concurrency": 5}}}, "13 3"),
     ],
 )
 def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str) -> None:

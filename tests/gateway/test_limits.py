@@ -75,12 +75,18 @@ CHUNKED = head("/v1/chat/completions", "Transfer-Encoding: chunked")
 # -- a tenant's requests ---------------------------------------------------------------------------------------------
 
 
+def refused(response):
+    return response if response.status == 429 else None
+
+
 def test_requests_above_the_rate_get_429(gateway):
-    assert [gateway.chat(key="slow-key").status for _ in range(5)] == [200] * 5
-    response = gateway.chat(key="slow-key")
+    """A minute can end between two requests, so more than five may pass."""
+    statuses = [gateway.chat(key="slow-key").status for _ in range(5)]
+    assert statuses == [200] * 5
+    response = wait_for(lambda: refused(gateway.chat(key="slow-key")), "a request is refused")
     assert response.status == 429
     assert response.error["code"] == "rate_limit_exceeded"
-    assert response.headers["retry-after"] == "12"
+    assert 1 <= int(response.headers["retry-after"]) <= 60
     assert gateway.chat().status == 200, "another tenant has its own limits"
 
 

@@ -56,7 +56,7 @@ local function build_page(converters)
   for _, key in ipairs(sorted_keys(tenants)) do
     local tenant = key == "-" and "" or key
     for index, reason in ipairs(REASONS) do
-      local count = converters:table_gpc(key, index, "tenants")
+      local count = converters:table_gpc(key, index - 1, "tenants")
       if count > 0 then page.sample("rayhelm_gateway_rejections_total", { "tenant", tenant, "reason", reason }, count) end
     end
   end

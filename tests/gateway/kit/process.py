@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from hashlib import sha256
@@ -176,8 +176,13 @@ def write_keys(folder: Path, tenant: str, *lines: str) -> None:
 
 
 @contextmanager
-def start_gateway(values: Values, *, keys: bool = True) -> Iterator[GatewayProcess]:
-    """Start a gateway with these values. Each tenant has the key `<tenant>-key` unless `keys` is false."""
+def start_gateway(
+    values: Values, *, keys: bool = True, edit: Mapping[str, Callable[[str], str]] | None = None
+) -> Iterator[GatewayProcess]:
+    """Start a gateway with these values. Each tenant has the key `<tenant>-key` unless `keys` is false.
+
+    `edit` changes the text of files, by name: for constants that are too long for a test.
+    """
     run = create_run_id()
     with (
         reserve_port() as port,
@@ -187,7 +192,7 @@ def start_gateway(values: Values, *, keys: bool = True) -> Iterator[GatewayProce
         listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
         folder = Path(name)
         for file, text in render_files(over(over(LOCAL, values), listen)).items():
-            (folder / file).write_text(text)
+            (folder / file).write_text(edit[file](text) if edit and file in edit else text)
         for tenant in values["tenants"] if keys else ():
             write_keys(folder, tenant, f"{hash_key(f'{tenant}-key')} main")
         command = [str(find_haproxy()), "-C", name, "-db", "-f", "haproxy.cfg"]

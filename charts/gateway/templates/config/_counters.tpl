@@ -10,14 +10,13 @@
 {{- $reasons | uniq | sortAlpha | toJson }}
 {{- end }}
 
-{{- /* Refused requests count for the tenant, or for `-` without a valid key; counter 0 has the requests that the rate limit
-       let pass. Other responses count for tenant, model and version, by class of the status. */ -}}
+{{- /* Refused requests count for the tenant, or for `-` without a valid key. Other responses count for tenant, model and version, by class of the status. */ -}}
 {{- define "gateway.countResponses" -}}
 http-after-response set-var(txn.reason) res.hdr(x-rayhelm-reason) if { status ge 400 }
 acl is_refused var(txn.reason) -m found
 http-after-response del-header x-rayhelm-reason if is_refused
 {{- range $index, $reason := include "gateway.reasons" . | fromJsonArray }}
-http-after-response sc-inc-gpc({{ add1 $index }},0) if is_refused { var(txn.reason) -m str {{ $reason }} }
+http-after-response sc-inc-gpc({{ $index }},0) if is_refused { var(txn.reason) -m str {{ $reason }} }
 {{- end }}
 http-after-response sc-inc-gpc(0,1) if { status 200:299 }
 http-after-response sc-inc-gpc(1,1) if { status 400:499 }
@@ -32,7 +31,7 @@ http-after-response sc-inc-gpc(2,1) if { status ge 500 }
 {{- end }}
 {{- end -}}
 backend tenants
-  stick-table type string len 64 size {{ mul 2 (add1 (len .v.tenants)) }} store gpc({{ add1 (include "gateway.reasons" . | fromJsonArray | len) }}),gpc_rate(1,60s),conn_cur
+  stick-table type string len 64 size {{ mul 2 (add1 (len .v.tenants)) }} store gpc({{ include "gateway.reasons" . | fromJsonArray | len }}),conn_cur
 
 # Requests by tenant, model and version.
 backend requests

@@ -21,6 +21,8 @@ frontend http
   {{- include "gateway.frontendUpstream" . | trim | nindent 2 }}
 
 {{ include "gateway.configTenants" . }}
+
+{{ include "gateway.configRates" . }}
 {{- end }}
 
 {{- /* One line of JSON per request. It holds values of our own maps, numbers, and a request id of safe characters. */ -}}
@@ -49,13 +51,12 @@ http-request track-sc3 src,ipmask(32,64) table source_requests
 {{- define "gateway.frontendLimits" -}}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
-# limits.map: requests per minute, concurrent requests, seconds until a retry. Refused requests are not counted.
+# limits.map: requests per minute, concurrent requests. Refused requests are not counted.
 http-request set-var(txn.limits) var(txn.tenant),map_str(limits.map)
 http-request set-var(txn.rate) var(txn.limits),word(1,' ')
 http-request set-var(txn.concurrency) var(txn.limits),word(2,' ')
 http-request track-sc0 var(txn.tenant) table tenants
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "concurrency-exceeded" "header" "retry-after 1") }} if { sc_conn_cur(0),sub(txn.concurrency) gt 0 }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "rate-exceeded" "header" "retry-after %[var(txn.limits),word(3,' ')]") }} if { sc_gpc0_rate(0),sub(txn.rate) ge 0 }
-http-request sc-inc-gpc0(0)
+{{- include "gateway.frontendRates" . | nindent 0 }}
 {{- end }}
 

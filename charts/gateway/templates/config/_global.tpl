@@ -47,7 +47,7 @@ global
   hard-stop-after {{ int .drain.seconds }}s
   tune.bufsize {{ include "gateway.bufferBytes" . }}
   tune.maxrewrite 8192
-  tune.stick-counters 4
+  tune.stick-counters 5
   # Without this, buffers of this size are returned to the system after each request, which is slower than all other steps.
   tune.memory.hot-size {{ mul 16 (include "gateway.bufferBytes" .) }}
   .if version_atleast(3.4.5)

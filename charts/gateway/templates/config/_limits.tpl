@@ -5,12 +5,11 @@
 {{ ternary .replicas .autoscaling.minReplicas (eq .autoscaling.kind "None") | int }}
 {{- end }}
 
-{{- /* Requests per minute and concurrent requests of one pod, and the seconds until one more request may pass. */ -}}
+{{- /* Requests per minute and concurrent requests of one pod. */ -}}
 {{- define "gateway.mapLimits" -}}
 {{- $pods := include "gateway.pods" .v | int }}
 {{- range $name, $tenant := .v.tenants }}
-{{- $rate := divf $tenant.requestsPerMinute $pods | ceil | int }}
-{{ $name }} {{ $rate }} {{ divf $tenant.concurrency $pods | ceil | int }} {{ max 1 (divf 60 $rate | ceil | int) }}
+{{ $name }} {{ divf $tenant.requestsPerMinute $pods | ceil | int }} {{ divf $tenant.concurrency $pods | ceil | int }}
 {{- end }}
 {{- end }}
 

@@ -1,0 +1,35 @@
+{{- /* Requests per minute of a tenant. The count of a window of one minute, and that of the window before, weighted with the
+       part of it that lies within the last minute. HAProxy's own rates work alike, but do not show the two counts, so the
+       time until the next request passes cannot be computed from them. */ -}}
+
+{{- define "gateway.windowMs" -}}
+60000
+{{- end }}
+
+{{- define "gateway.frontendRates" -}}
+{{- $window := include "gateway.windowMs" . -}}
+http-request set-var(txn.now) date(0,ms)
+http-request set-var(txn.window) var(txn.now),div({{ $window }})
+http-request set-var(txn.window_before) var(txn.window),sub(1)
+http-request set-var(txn.window_left) var(txn.now),mod({{ $window }}),neg,add({{ $window }})
+http-request track-sc4 var(txn.tenant),concat(:,txn.window) table rates
+http-request set-var(txn.count_before) var(txn.tenant),concat(:,txn.window_before),table_gpc0(rates)
+http-request set-var(txn.weighted) var(txn.count_before),mul(txn.window_left)
+# The first count that is too high: count + before * left / window >= rate.
+http-request set-var(txn.count) sc_get_gpc0(4) if { sc_get_gpc0(4),sub(txn.rate),mul({{ $window }}),add(txn.weighted) ge 0 }
+acl is_above_rate var(txn.count) -m found
+http-request set-var(txn.remaining) var(txn.rate),sub(txn.count) if is_above_rate
+acl has_remaining var(txn.remaining) -m int gt 0
+# Milliseconds until the condition is false: in this window, or in the next one.
+http-request set-var(txn.wait) var(txn.remaining),mul({{ $window }}),div(txn.count_before),neg,add(txn.window_left) if is_above_rate has_remaining
+http-request set-var(txn.wait) var(txn.rate),mul({{ $window }}),div(txn.count),neg,add(txn.window_left),add({{ $window }}) if is_above_rate !has_remaining
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "rate-exceeded" "header" "retry-after %[var(txn.wait),div(1000),add(1)]") }} if is_above_rate
+http-request sc-inc-gpc0(4)
+{{- end }}
+
+{{- /* An entry is valid for two windows. */ -}}
+{{- define "gateway.configRates" -}}
+# Requests by tenant and minute.
+backend rates
+  stick-table type string len 84 size {{ mul 4 (len .v.tenants) | max 64 }} expire 3m store gpc0
+{{- end }}
