@@ -29,7 +29,7 @@ _LONGEST_NAME = 200
 
 _GIVE_CONFIG = Fix.advice(
     "name a similar model, or give the config.json: `architecture: path/to/config.json` in the fleet file,"
-    " `--config path/to/config.json` in `rayhelm fit`"
+    " `--config path/to/config.json` in `rayhelm fit` and `rayhelm estimate`"
 )
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rayhelm.cli.cluster_options import ContextOption, KubeconfigOption
 from rayhelm.cli.output import Format, FormatOption, warn
 
 if TYPE_CHECKING:
@@ -14,10 +15,8 @@ __all__ = ["discover_command"]
 
 
 def discover_command(
-    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
-    ] = None,
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = None,
     fleet: Annotated[str, typer.Option(help="Name of the fleet.")] = "discovered",
     cluster: Annotated[str, typer.Option(help="Name of this cluster in the fleet file.")] = "main",
     output: Annotated[

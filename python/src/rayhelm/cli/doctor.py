@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rayhelm.cli.cluster_options import ClusterOption, ContextOption, KubeconfigOption
 from rayhelm.cli.output import Format, FormatOption, console, show_progress
 from rayhelm.errors import FleetError, UsageError
 
@@ -24,13 +25,9 @@ def doctor_command(
             help="The fleet file: what the cluster should have. Without it, only the cluster itself is checked.",
         ),
     ] = None,
-    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
-    ] = None,
-    cluster: Annotated[
-        str, typer.Option(help="Name of this cluster in the fleet file, if the fleet has several.")
-    ] = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = "",
     prometheus: Annotated[
         str,
         typer.Option(

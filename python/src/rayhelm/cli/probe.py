@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rayhelm.cli.cluster_options import ClusterOption, ContextOption, KubeconfigOption
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 
 if TYPE_CHECKING:
@@ -41,13 +42,9 @@ def probe_command(
         typer.Option("--setup", help="Print the objects that a probe needs once: namespace, rights, NetworkPolicy."),
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the Jobs that would run, and end.")] = False,
-    context: Annotated[str, typer.Option(help="Context of the kubeconfig; default: the current one.")] = "",
-    kubeconfig: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Default: $KUBECONFIG, else ~/.kube/config.")
-    ] = None,
-    cluster: Annotated[
-        str, typer.Option(help="Name of this cluster in the fleet file, if the fleet has several.")
-    ] = "",
+    context: ContextOption = "",
+    kubeconfig: KubeconfigOption = None,
+    cluster: ClusterOption = "",
     format: FormatOption = Format.text,
 ) -> None:
     """Measure the pools of a live cluster: memory bandwidth, matrix rate, links between GPUs, and the network between
