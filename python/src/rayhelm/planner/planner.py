@@ -1,7 +1,6 @@
 """Plan a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, load_catalog
@@ -19,11 +18,12 @@ from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.placement.allocate import allocate
-from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, list_candidates
+from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice, choose
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
@@ -39,6 +39,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems."""
     known = known or load_catalog()
     inventories = build_inventories(loaded, known)
+    splits = PoolSplits(inventories)
     problems: list[Problem] = []
     plans: dict[str, ModelPlan] = {}
     chosen: dict[str, Candidate] = {}
@@ -47,7 +48,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     for model_spec in _sort_largest_first(model_specs):
         try:
             home = loaded.fleet.on_one_cluster_with(model_spec.name)
-            choice = _choose(model_spec, inventories, clusters.get(home), loaded, known)
+            choice = _choose(model_spec, splits, clusters.get(home), loaded, known)
         except FleetError as error:
             problems += error.problems
             continue
@@ -172,35 +173,17 @@ def _sort_largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedMo
 
 
 def _choose(
-    model_spec: ResolvedModelSpec,
-    inventories: dict[str, PoolInventory],
-    cluster: str | None,
-    loaded: LoadedFleet,
-    known: Catalog,
+    model_spec: ResolvedModelSpec, splits: PoolSplits, cluster: str | None, loaded: LoadedFleet, known: Catalog
 ) -> Choice:
-    pools = [
-        inventory
-        for name, inventory in inventories.items()
-        if model_spec.declared.pool in (None, name) and cluster in (None, inventory.pool.cluster)
-    ]
-    found: list[Candidate] = []
-    refused: list[RejectedSplit] = []
-    for inventory in pools:
-        for item in list_candidates(model_spec, inventory):
-            if isinstance(item, Candidate):
-                found.append(item)
-            else:
-                refused.append(item)
-    if not found:
-        raise FleetError(report_no_fit(model_spec, pools, refused, loaded, known))
-    objective = model_spec.declared.slo
-    reachable = [each for each in found if not each.capacity.misses_alone(objective)]
-    if not reachable:
-        raise FleetError(report_unreachable_slo(model_spec, found, loaded))
-    choice = choose(reachable)
-    if choice is None:
-        raise FleetError(report_no_room(model_spec, reachable, loaded))
-    return replace(choice, missing_slo=tuple(each for each in found if each.capacity.misses_alone(objective)))
+    options = ModelOptions(model_spec, splits, cluster)
+    compared = choose(options)
+    if not compared.reachable and not compared.missing_slo:
+        raise FleetError(report_no_fit(model_spec, options.pools, compared.refused, loaded, known))
+    if not compared.reachable:
+        raise FleetError(report_unreachable_slo(model_spec, compared.missing_slo, loaded))
+    if compared.choice is None:
+        raise FleetError(report_no_room(model_spec, compared.reachable, loaded))
+    return compared.choice
 
 
 def _use(inventory: PoolInventory) -> PoolUse:

@@ -1,5 +1,8 @@
 """The fleet file: GPUs, models, tenants and objectives. Maps are keyed by name, and quantities have units."""
 
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
 from pydantic import Field
 
 from rayhelm.spec.base import Record
@@ -47,7 +50,7 @@ class Fleet(Record):
         return self.models[model].service or model
 
     def models_of(self, service: str) -> tuple[str, ...]:
-        return tuple(name for name in self.models if self.service_of(name) == service)
+        return self._by_service.get(service, ())
 
     def served_name(self, model: str) -> str:
         """Name that clients send for `model`: its own, or the one of `servedAs`."""
@@ -61,7 +64,7 @@ class Fleet(Record):
 
     def served_as(self, name: str) -> tuple[str, ...]:
         """Models that serve a name: the one with that name, then those that are served as it."""
-        return (name, *(model for model in self.models if model != name and self.served_name(model) == name))
+        return (name, *(model for model in self._by_served_name.get(name, ()) if model != name))
 
     def on_one_cluster_with(self, model: str) -> frozenset[str]:
         """Models that must be on the cluster of `model`, itself included: those of its service, and those that are
@@ -77,7 +80,15 @@ class Fleet(Record):
     @property
     def service_names(self) -> tuple[str, ...]:
         """Services in the order of their first models, which are sorted by name."""
-        return tuple(dict.fromkeys(self.service_of(name) for name in self.models))
+        return tuple(self._by_service)
+
+    @cached_property
+    def _by_service(self) -> dict[str, tuple[str, ...]]:
+        return _group(self.models, self.service_of)
+
+    @cached_property
+    def _by_served_name(self) -> dict[str, tuple[str, ...]]:
+        return _group(self.models, self.served_name)
 
     def owner_of(self, service: str) -> str | None:
         """Tenant that owns a service."""
@@ -102,3 +113,11 @@ class Fleet(Record):
     def tenants_allowed(self, model: str) -> tuple[str, ...]:
         """Tenants that may call a model by its served name."""
         return tuple(name for name, tenant in self.tenants.items() if self.served_name(model) in tenant.models)
+
+
+def _group(models: Iterable[str], key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:
+    """Return the models by key, in their order."""
+    groups: dict[str, list[str]] = {}
+    for model in models:
+        groups.setdefault(key(model), []).append(model)
+    return {name: tuple(members) for name, members in groups.items()}

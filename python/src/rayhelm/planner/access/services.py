@@ -1,6 +1,6 @@
 """Services of the plan: the GPUs that each uses, and whether an upgrade can start a second cluster."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.placement.inventory import PoolInventory
@@ -11,11 +11,21 @@ from rayhelm.spec.tenants import Service
 
 __all__ = ["count_service_gpus", "plan_services", "warn_gated_models", "warn_missing_images"]
 
+Devices = dict[tuple[str, str], int]
+"""Whole GPUs or parts of them, by pool and kind."""
+
 
 def plan_services(
     models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
 ) -> dict[str, ServicePlan]:
-    return {name: _plan_service(name, models, inventories, loaded) for name in loaded.fleet.service_names}
+    members: dict[str, list[ModelPlan]] = {}
+    for plan in models.values():
+        members.setdefault(plan.service, []).append(plan)
+    free, used = _count_owned(inventories)
+    return {
+        name: _plan_service(name, members[name], used.get(name, {}), free, inventories, loaded)
+        for name in loaded.fleet.service_names
+    }
 
 
 def warn_missing_images(models: Mapping[str, ModelPlan], loaded: LoadedFleet) -> Iterator[str]:
@@ -48,38 +58,60 @@ def count_service_gpus(service: str, inventory: PoolInventory) -> int | float:
     return int(used) if used == int(used) else used
 
 
+def _count_owned(inventories: Mapping[str, PoolInventory]) -> tuple[Devices, dict[str, Devices]]:
+    """Return the free devices, and those of each service, in the order of the pools."""
+    free: Devices = {}
+    used: dict[str, Devices] = {}
+    for name, inventory in inventories.items():
+        for host in inventory.hosts:
+            key = (name, host.gpu.id)
+            free.setdefault(key, 0)
+            for owner in host.owners:
+                counts = used.setdefault(owner, {}) if owner else free
+                counts[key] = counts.get(key, 0) + 1
+    return free, used
+
+
 def _plan_service(
-    name: str, models: Mapping[str, ModelPlan], inventories: Mapping[str, PoolInventory], loaded: LoadedFleet
+    name: str,
+    members: Sequence[ModelPlan],
+    devices: Devices,
+    free: Devices,
+    inventories: Mapping[str, PoolInventory],
+    loaded: LoadedFleet,
 ) -> ServicePlan:
     declared = loaded.fleet.services.get(name) or Service()
-    members = [plan for plan in models.values() if plan.service == name]
-    upgrade, because = _choose_upgrade(name, declared, inventories)
-    used = sum(count_service_gpus(name, inventory) for inventory in inventories.values())
+    upgrade, because = _choose_upgrade(declared, devices, free, inventories)
+    pools = dict.fromkeys(pool for pool, _ in devices)
+    used = sum(count_service_gpus(name, inventories[pool]) for pool in pools)
     return ServicePlan(
         cluster=members[0].cluster,
         namespace=loaded.fleet.namespace_of(name),
         tenant=declared.tenant,
         models=tuple(plan.model for plan in members),
         gpus=used,
-        gpu_resources=_count_by_resource(name, inventories),
+        gpu_resources=_count_by_resource(devices, inventories),
         upgrade=upgrade,
         upgrade_surge_gpus=used if upgrade == "NewCluster" else 0,
         upgrade_reason=because,
     )
 
 
-def _count_by_resource(name: str, inventories: Mapping[str, PoolInventory]) -> dict[str, int]:
-    hosts = [host for inventory in inventories.values() for host in inventory.hosts if name in host.owners]
-    resources = dict.fromkeys(host.gpu.resource for host in hosts)
-    return {
-        resource: sum(host.owners.count(name) for host in hosts if host.gpu.resource == resource)
-        for resource in resources
-    }
+def _count_by_resource(devices: Devices, inventories: Mapping[str, PoolInventory]) -> dict[str, int]:
+    resources: dict[str, int] = {}
+    for (pool, gpu), count in devices.items():
+        resource = next(host.gpu.resource for host in inventories[pool].hosts if host.gpu.id == gpu)
+        resources[resource] = resources.get(resource, 0) + count
+    return resources
 
 
-def _count_devices(service: str, inventory: PoolInventory, gpu: str) -> int:
-    """Return GPUs, or parts of the kind `gpu`, that a service uses; an empty service counts the free ones."""
-    return sum(host.owners.count(service) for host in inventory.hosts if gpu in ("", host.gpu.id))
+def _count_by_unit(devices: Devices, inventories: Mapping[str, PoolInventory]) -> dict[tuple[str, str], int]:
+    """Return the devices of each pool, by kind of part if its GPUs are partitioned."""
+    units: dict[tuple[str, str], int] = {}
+    for (pool, gpu), count in devices.items():
+        unit = (pool, gpu if inventories[pool].partitioning else "")
+        units[unit] = units.get(unit, 0) + count
+    return units
 
 
 def _name_unit(inventory: PoolInventory, gpu: str, count: int) -> str:
@@ -87,13 +119,16 @@ def _name_unit(inventory: PoolInventory, gpu: str, count: int) -> str:
     return unit if count == 1 else f"{unit}s"
 
 
-def _choose_upgrade(name: str, declared: Service, inventories: Mapping[str, PoolInventory]) -> tuple[str, str]:
+def _choose_upgrade(
+    declared: Service, devices: Devices, free: Devices, inventories: Mapping[str, PoolInventory]
+) -> tuple[str, str]:
+    pools = {pool for pool, _ in devices}
+    unused = _count_by_unit({key: count for key, count in free.items() if key[0] in pools}, inventories)
     short = [
-        f"A second Ray cluster needs {used} {_name_unit(inventory, gpu, used)}, and pool `{inventory.name}`"
-        f" has {free} free"
-        for inventory in inventories.values()
-        for gpu in dict.fromkeys(host.gpu.id for host in inventory.hosts if inventory.partitioning) or [""]
-        if (used := _count_devices(name, inventory, gpu)) > (free := _count_devices("", inventory, gpu))
+        f"A second Ray cluster needs {used} {_name_unit(inventories[pool], gpu, used)}, and pool `{pool}`"
+        f" has {unused[pool, gpu]} free"
+        for (pool, gpu), used in _count_by_unit(devices, inventories).items()
+        if used > unused[pool, gpu]
     ]
     if declared.upgrade:
         waits = declared.upgrade == "NewCluster" and bool(short)

@@ -30,9 +30,14 @@ def allocate(candidate: Candidate) -> tuple[HostInventory, ...]:
 
 def _count_replicas_on_like_hosts(candidate: Candidate) -> int:
     split, each = candidate.split, candidate.split.gpus_per_node
-    if split.nodes == 1:
-        return sum(host.free_gpu_count // each for host in split.matching_hosts)
-    return sum(host.free_gpu_count >= each for host in split.matching_hosts) // split.nodes
+    if split.nodes > 1:
+        return sum(host.free_gpu_count >= each for host in split.matching_hosts) // split.nodes
+    room = 0
+    for host in split.matching_hosts:
+        room += host.free_gpu_count // each
+        if room >= candidate.replicas:
+            break
+    return room
 
 
 def _count_replicas_on_unlike_hosts(candidate: Candidate) -> int:

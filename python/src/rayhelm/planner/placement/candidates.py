@@ -1,4 +1,4 @@
-"""Placement candidates of one model: each split that fits, with its capacity. `choose` picks one."""
+"""Placement candidates of one model: a split that fits, with its capacity. `choose` picks one."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,12 +7,11 @@ from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
 from rayhelm.planner.memory.parallelism import list_split_errors
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
-from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
-from rayhelm.planner.placement.model_splits import ModelSplit, list_splits
+from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.resolve import resolve_settings
 
-__all__ = ["Candidate", "RejectedSplit", "list_candidates"]
+__all__ = ["Candidate", "RejectedSplit", "evaluate_split", "find_least_share"]
 
 SHARES = tuple(step / 20 for step in range(2, 20))
 """Fractions of a GPU that are tried for small models of one service: 0.10 to 0.95."""
@@ -76,20 +75,18 @@ class RejectedSplit:
     """Missing memory on the weakest GPU, GiB; 0 if memory is not the reason."""
 
 
-def list_candidates(model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Iterator[Candidate | RejectedSplit]:
-    """Yield all candidates of one pool. Once a pipeline fits with certainty, longer ones of the same TP are skipped."""
-    enough: dict[int, int] = {}
-    for split in list_splits(model_spec.model, inventory, model_spec.engine, model_spec.declared.parallelism):
-        if split.pp > enough.get(split.tp, split.pp):
-            continue
-        found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
-        yield found
-        if isinstance(found, RejectedSplit):
-            continue
-        if not found.tight and not found.eager and found.context == model_spec.context and split.has_room:
-            enough[split.tp] = split.pp
-        if split.gpu_count == 1 and _may_share(model_spec):
-            yield from _list_shared(model_spec, split, found)
+def evaluate_split(model_spec: ResolvedModelSpec, split: ModelSplit) -> tuple[Candidate | RejectedSplit, ...]:
+    """Return the candidate of a split, and the one on the smallest sufficient fraction of its GPU if the model may
+    share it."""
+    found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
+    if isinstance(found, RejectedSplit) or split.gpu_count > 1 or not _may_share(model_spec):
+        return (found,)
+    return (found, *_list_shared(model_spec, split, found))
+
+
+def find_least_share(model_spec: ResolvedModelSpec) -> float:
+    """Return the smallest fraction of each GPU that a candidate of the model can have."""
+    return model_spec.declared.gpu_fraction or (SHARES[0] if _may_share(model_spec) else 1.0)
 
 
 def _may_share(model_spec: ResolvedModelSpec) -> bool:

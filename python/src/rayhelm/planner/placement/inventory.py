@@ -1,6 +1,7 @@
 """Hosts and GPUs of each pool, and which of them are free."""
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from rayhelm.catalog import Catalog
 from rayhelm.catalog.gpu import GpuKind
@@ -15,7 +16,7 @@ from rayhelm.spec.pools import Pool
 __all__ = ["HostInventory", "PoolInventory", "build_inventories"]
 
 
-@dataclass
+@dataclass(eq=False)
 class HostInventory:
     """One host; in a pool with partitioned GPUs, the parts of one kind on a host."""
 
@@ -27,26 +28,25 @@ class HostInventory:
     """Free fraction of each GPU, 0 to 1."""
     owners: list[str] = field(default_factory=list)
     """Service that uses each GPU or a fraction of it; empty if free."""
+    free_gpu_count: int = field(init=False)
+    """GPUs of which no part is used."""
 
     def __post_init__(self) -> None:
         self.free = self.free or [1.0] * self.gpu_count
         self.owners = self.owners or [""] * self.gpu_count
+        self.free_gpu_count = sum(share == 1.0 for share in self.free)
 
     def take_whole(self, count: int, service: str) -> None:
         for index in [index for index, free in enumerate(self.free) if free == 1.0][:count]:
             self.take(index, 1.0, service)
 
     def take(self, index: int, share: float, service: str) -> None:
+        self.free_gpu_count -= self.free[index] == 1.0
         self.free[index] = round(self.free[index] - share, 6)
         self.owners[index] = service
 
-    @property
-    def free_gpu_count(self) -> int:
-        """GPUs of which no part is used."""
-        return sum(share == 1.0 for share in self.free)
 
-
-@dataclass
+@dataclass(eq=False)
 class PoolInventory:
     """One pool, resolved against the catalog."""
 
@@ -101,6 +101,14 @@ class PoolInventory:
             resource: sum(host.gpu_count for host in self.hosts if host.gpu.resource == resource)
             for resource in resources
         }
+
+    @cached_property
+    def hosts_by_gpu(self) -> dict[str, list[HostInventory]]:
+        """Hosts by id of their GPU, or of the part of one."""
+        groups: dict[str, list[HostInventory]] = {}
+        for host in self.hosts:
+            groups.setdefault(host.gpu.id, []).append(host)
+        return groups
 
     def host_price(self, host: HostInventory) -> float | None:
         return find_gpu_price(host.gpu, self.pool)[0]

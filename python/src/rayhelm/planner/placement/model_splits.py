@@ -7,7 +7,7 @@ hosts or slow links, because it sends them once per stage.
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import combinations_with_replacement, groupby
+from itertools import combinations_with_replacement, groupby, islice
 
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
@@ -65,14 +65,16 @@ class ModelSplit:
     def has_room(self) -> bool:
         """Whether hosts of these kinds have enough free GPUs for one replica."""
         if not self.hosts:
-            return sum(host.free_gpu_count >= self.gpus_per_node for host in self.matching_hosts) >= self.nodes
+            each, missing = self.gpus_per_node, self.nodes
+            enough = (host for host in self.matching_hosts if host.free_gpu_count >= each)
+            return len(list(islice(enough, missing))) == missing
         free = Counter(host.gpu.id for host in self.inventory.hosts if host.free_gpu_count >= self.tp)
         return all(free[gpu] >= count for gpu, count in Counter(gpu.id for gpu in self.gpus).items())
 
     @property
     def matching_hosts(self) -> list[HostInventory]:
         """Hosts with the GPU, or the part of one, of the first stage."""
-        return [host for host in self.inventory.hosts if host.gpu.id == self.gpu.id]
+        return self.inventory.hosts_by_gpu.get(self.gpu.id, [])
 
     @property
     def gpu(self) -> GpuKind:

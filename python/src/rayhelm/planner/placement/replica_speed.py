@@ -1,5 +1,6 @@
 """Speed of one replica of a model at the lengths of its load, with intervals."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from math import exp
@@ -11,7 +12,7 @@ from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval, find_band, spread
-from rayhelm.planner.speed.model import compute_speed, list_pass_terms
+from rayhelm.planner.speed.model import compute_speed, list_pass_terms, list_prompt_terms
 from rayhelm.planner.speed.neighbors import correct, find_rows
 from rayhelm.planner.speed.rows import MeasuredRow
 from rayhelm.planner.speed.shape import Load, ReplicaShape, StageLink
@@ -22,15 +23,29 @@ __all__ = ["LoadSpeed", "ReplicaSpeed"]
 
 @dataclass(frozen=True)
 class LoadSpeed:
-    """Speed with some requests in flight."""
+    """Speed with some requests in flight. The intervals are computed when they are read: a search reads one of them."""
 
-    ttft: Interval
-    """Seconds."""
-    tpot: Interval
-    """Seconds."""
-    requests_per_second: Interval
+    ttft_s: float
+    tpot_s: float
+    requests_per_s: float
+    band: str
+    """Name of the intervals that apply."""
     basis: str
     is_link_overfull: bool
+
+    @property
+    def ttft(self) -> Interval:
+        """Seconds."""
+        return spread(self.ttft_s, getattr(load_coefficients().ttft_bands, self.band))
+
+    @property
+    def tpot(self) -> Interval:
+        """Seconds."""
+        return spread(self.tpot_s, getattr(load_coefficients().tpot_bands, self.band))
+
+    @property
+    def requests_per_second(self) -> Interval:
+        return spread(self.requests_per_s, getattr(load_coefficients().throughput_bands, self.band))
 
 
 class ReplicaSpeed:
@@ -62,15 +77,15 @@ class ReplicaSpeed:
     def _compute(self, concurrency: float) -> LoadSpeed:
         fitted, lengths = load_coefficients(), self._model_spec.lengths
         load = Load(lengths.prompt, lengths.answer, concurrency, lengths.prompt * lengths.shared)
-        speed = compute_speed(self._shape, load)
+        speed = compute_speed(self._shape, load, fitted, self._prompt)
         correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
-        name = find_band(self._shape, speed, correction)
         ttft, tpot = speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)
         seconds = ttft + max(lengths.answer - 1, 0) * tpot
         return LoadSpeed(
-            ttft=spread(ttft, getattr(fitted.ttft_bands, name)),
-            tpot=spread(tpot, getattr(fitted.tpot_bands, name)),
-            requests_per_second=spread(concurrency / seconds, getattr(fitted.throughput_bands, name)),
+            ttft_s=ttft,
+            tpot_s=tpot,
+            requests_per_s=concurrency / seconds,
+            band=find_band(self._shape, speed, correction),
             basis=correction.basis,
             is_link_overfull=speed.is_link_overfull,
         )
@@ -92,6 +107,12 @@ class ReplicaSpeed:
             network_hops=split.nodes - 1,
             share=self._share,
         )
+
+    @cached_property
+    def _prompt(self) -> Mapping[str, float]:
+        lengths = self._model_spec.lengths
+        load = Load(lengths.prompt, lengths.answer, 1, lengths.prompt * lengths.shared)
+        return list_prompt_terms(self._shape, load, load_coefficients())
 
     @cached_property
     def _rows(self) -> tuple[MeasuredRow, ...]:

@@ -1,5 +1,6 @@
 """Estimate time to first token, time per output token and throughput of one shape, each as a 90 % interval."""
 
+from functools import cache
 from math import exp
 
 from rayhelm.closed import Closed
@@ -95,12 +96,13 @@ def find_band(shape: ReplicaShape, speed: Speed, correction: Correction) -> str:
     return "sparse" if shape.model.experts else "dense"
 
 
-def _measured_gpus() -> set[str]:
+@cache
+def _measured_gpus() -> frozenset[str]:
     """Return the GPUs with many measured rows."""
     counts: dict[str, int] = {}
     for row in load_rows():
         counts[row.gpu] = counts.get(row.gpu, 0) + 1
-    return {gpu for gpu, count in counts.items() if count >= 30}
+    return frozenset(gpu for gpu, count in counts.items() if count >= 30)
 
 
 def spread(mid: float, band: Band) -> Interval:

@@ -1,7 +1,8 @@
 """The speed model: time per output token and time to first token from the terms, without measured rows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -17,6 +18,7 @@ __all__ = [
     "count_running",
     "list_first_token_terms",
     "list_pass_terms",
+    "list_prompt_terms",
     "list_step_terms",
 ]
 
@@ -50,16 +52,23 @@ class Speed:
         return self.link_use > load_assumptions().link_use_limit
 
 
-def compute_speed(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients | None = None) -> Speed:
-    """Compute the speed. The GPUs need known figures (`list_missing_figures`)."""
+def compute_speed(
+    shape: ReplicaShape,
+    load: Load,
+    fitted: SpeedCoefficients | None = None,
+    prompt: Mapping[str, float] | None = None,
+) -> Speed:
+    """Compute the speed. The GPUs need known figures (`list_missing_figures`). `prompt`: `list_prompt_terms` of the
+    load, if they are known; they do not depend on its concurrency."""
     fitted = fitted or load_coefficients()
     running, limit = count_running(shape, load)
     step, parts, link_use = _compute_step(shape, load, running, fitted)
     per_step = shape.speculation.tokens_per_step if shape.speculation else 1.0
     tpot = step / per_step
-    alone = _weigh(fitted.ttft, list_first_token_terms(shape, load, tpot, fitted))
+    terms = {**(prompt or list_prompt_terms(shape, load, fitted)), "step": tpot}
+    alone = _weigh(fitted.ttft, terms)
     wait = max(0.0, load.concurrency / shape.dp / running - 1) * load.output_tokens * tpot
-    growth = compute_growth(shape, load, running, tpot, fitted)
+    growth = _compute_growth_of(terms, shape, load, running, tpot)
     hops = _compute_hops_s(shape, load.input_tokens - load.cached_tokens, link_use)
     return Speed(
         tpot_s=tpot,
@@ -98,12 +107,12 @@ def _compute_step(
     batch = _build_batch(shape, load, running)
     parts: dict[str, float] = {}
     slowest = 0.0
-    for gpu in shape.gpus:
+    for gpu, stages in _count_alike(shape.gpus):
         terms = _list_stage_terms(shape, gpu, batch, fitted)
         seconds = {name: fitted.tpot[name] * value for name, value in terms.items()}
         slowest = max(slowest, sum(seconds.values()))
         for name, value in seconds.items():
-            parts[name] = parts.get(name, 0.0) + value
+            parts[name] = parts.get(name, 0.0) + stages * value
     if drafts:
         parts["drafts"] = sum(parts.values()) * drafts * load_assumptions().draft_share
     moved = batch.tokens + batch.prefill_tokens
@@ -152,14 +161,24 @@ def _count_pairs(shape: ReplicaShape, load: Load) -> tuple[float, float]:
 
 def list_first_token_terms(shape: ReplicaShape, load: Load, tpot: float, fitted: SpeedCoefficients) -> dict[str, float]:
     """Return the terms of the time to first token with few requests in flight, before the coefficients."""
+    return list_prompt_terms(shape, load, fitted) | {"step": tpot}
+
+
+def list_prompt_terms(shape: ReplicaShape, load: Load, fitted: SpeedCoefficients) -> dict[str, float]:
+    """Return the same terms without the decode step that the prompt waits for: those that depend on lengths alone."""
     full, windowed = _count_pairs(shape, load)
     batch = StageBatch(0.0, 0.0, 0.0, load.input_tokens - load.cached_tokens, full, windowed)
-    terms = {"step": tpot, "request": 1e-2, "token": load.input_tokens * 1e-6}
-    for gpu in shape.gpus:
-        factor = fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
+    terms = {"step": 0.0, "request": 1e-2, "token": load.input_tokens * 1e-6}
+    for gpu, stages in _count_alike(shape.gpus):
+        factor = stages * fitted.vendor_factor.get(gpu.vendor, 1.0) / shape.share
         for name, value in count_prefill_terms(shape, gpu, batch, fitted).items():
             terms[name] = terms.get(name, 0.0) + value * factor
     return terms
+
+
+def _count_alike(gpus: Sequence[GpuKind]) -> list[tuple[GpuKind, int]]:
+    """Return neighboring stages with the same GPU, which compute the same, and their number."""
+    return [(gpu, len(list(group))) for gpu, group in groupby(gpus)]
 
 
 def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> float:
@@ -168,8 +187,13 @@ def _weigh(coefficients: Mapping[str, float], terms: Mapping[str, float]) -> flo
 
 def compute_growth(shape: ReplicaShape, load: Load, running: float, tpot: float, fitted: SpeedCoefficients) -> float:
     """Return by how much other requests lengthen the time to first token: their bursts, and their share of the GPU."""
+    return _compute_growth_of(list_first_token_terms(shape, load, tpot, fitted), shape, load, running, tpot)
+
+
+def _compute_growth_of(
+    terms: Mapping[str, float], shape: ReplicaShape, load: Load, running: float, tpot: float
+) -> float:
     assumed = load_assumptions()
-    terms = list_first_token_terms(shape, load, tpot, fitted)
     prefill = sum(terms[name] for name in _WORK_TERMS)
     busy = min(_MOST_PREFILL_SHARE, max(running - 1, 0.0) * prefill / shape.pp / (load.output_tokens * tpot))
     burst = (max(running, 2.0) / assumed.ttft_reference) ** assumed.ttft_growth

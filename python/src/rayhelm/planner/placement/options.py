@@ -1,0 +1,175 @@
+"""The splits of a model over all its pools, evaluated on demand: those with the lowest possible cost first.
+
+Pools whose hosts and network are alike have the same splits, so a split is evaluated once for all of them.
+"""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, evaluate_split, find_least_share
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_splits import MOST_HOSTS, ModelSplit, count_pinned_stages, list_splits
+
+__all__ = ["ModelOptions", "PoolSplits"]
+
+Evaluated = tuple[Candidate | RejectedSplit, ...]
+
+
+@dataclass(frozen=True)
+class _PoolSplit:
+    """A split on one pool that is not evaluated yet."""
+
+    cost: float
+    """Lowest cost of one replica on whole GPUs of this split and of those after it in the pool."""
+    is_priced: bool
+    inventory: PoolInventory
+    alike: Hashable
+    """Equal for splits that differ only in the pool."""
+    representative: ModelSplit
+    """The same split on the first pool of its kind."""
+
+    @property
+    def split(self) -> ModelSplit:
+        return _on_pool(self.representative, self.inventory)
+
+
+class PoolSplits:
+    """Lists the splits of models over the pools of a fleet. Models with the same checkpoint and pins have the same."""
+
+    def __init__(self, inventories: Mapping[str, PoolInventory]) -> None:
+        self._inventories = inventories
+        numbers: dict[GpuKind, int] = {}
+        self._gpu_number = {
+            id(host.gpu): numbers.setdefault(host.gpu, len(numbers))
+            for inventory in inventories.values()
+            for host in inventory.hosts
+        }
+        self._lists: dict[Hashable, list[_PoolSplit]] = {}
+        self._splits: dict[Hashable, list[ModelSplit]] = {}
+
+    def list_pools(self, model_spec: ResolvedModelSpec, cluster: str | None) -> list[PoolInventory]:
+        """Return the pools that the pins of the model and the cluster of its service allow."""
+        wanted = model_spec.declared.pool
+        named = self._inventories.items() if wanted is None else [(wanted, self._inventories[wanted])]
+        return [inventory for _, inventory in named if cluster in (None, inventory.pool.cluster)]
+
+    def list_sorted(self, model_spec: ResolvedModelSpec, cluster: str | None, by_price: bool) -> list[_PoolSplit]:
+        """Return the splits of all pools of the model, sorted by cost. Without `by_price` the cost is memory, GiB."""
+        spec = model_spec.declared
+        key = (id(model_spec.model), spec.pool, spec.parallelism, cluster, by_price)
+        if key not in self._lists:
+            pools = self.list_pools(model_spec, cluster)
+            found = [each for pool in pools for each in self._list_on_pool(model_spec, pool, by_price)]
+            self._lists[key] = sorted(found, key=lambda each: each.cost)
+        return self._lists[key]
+
+    def list_unpriced(self, model_spec: ResolvedModelSpec, cluster: str | None) -> list[_PoolSplit]:
+        """Return the splits on GPUs of unknown price."""
+        key = (id(model_spec.model), model_spec.declared.pool, model_spec.declared.parallelism, cluster, None)
+        if key not in self._lists:
+            found = self.list_sorted(model_spec, cluster, False)
+            self._lists[key] = [each for each in found if not each.is_priced]
+        return self._lists[key]
+
+    def _list_on_pool(
+        self, model_spec: ResolvedModelSpec, inventory: PoolInventory, by_price: bool
+    ) -> Iterator[_PoolSplit]:
+        """Yield the splits of a pool in the order of `list_splits`. The cost of each is at most that of the next one,
+        so that sorting by cost keeps their order."""
+        kind = self._describe_kind(model_spec, inventory)
+        key = (id(model_spec.model), model_spec.declared.parallelism, kind)
+        if key not in self._splits:
+            parallelism = model_spec.declared.parallelism
+            self._splits[key] = list(list_splits(model_spec.model, inventory, model_spec.engine, parallelism))
+        least = float("inf")
+        found: list[_PoolSplit] = []
+        for index, representative in reversed(list(enumerate(self._splits[key]))):
+            here = _on_pool(representative, inventory)
+            price = here.price_per_hour
+            least = min(least, (price or 0.0) if by_price else here.memory_gib)
+            found.append(_PoolSplit(least, price is not None, inventory, (kind, index), representative))
+        yield from reversed(found)
+
+    def _describe_kind(self, model_spec: ResolvedModelSpec, inventory: PoolInventory) -> Hashable:
+        """Return what the splits of a pool and their capacity depend on, besides the model."""
+        if not inventory.is_uniform:
+            return inventory.name
+        hosts = inventory.hosts
+        gpus = tuple(dict.fromkeys(self._gpu_number[id(host.gpu)] for host in hosts))
+        count = len(hosts) if count_pinned_stages(model_spec.declared.parallelism) else min(len(hosts), MOST_HOSTS)
+        return gpus, hosts[0].gpu_count, count, inventory.network, inventory.partitioning is not None
+
+
+class ModelOptions:
+    """The candidates of one model, evaluated on demand."""
+
+    def __init__(self, model_spec: ResolvedModelSpec, splits: PoolSplits, cluster: str | None) -> None:
+        """`cluster`: the one that the model has to be on; None for any."""
+        self.model_spec, self._splits, self._cluster = model_spec, splits, cluster
+        self.pools: Sequence[PoolInventory] = splits.list_pools(model_spec, cluster)
+        self._factor = find_least_share(model_spec) * model_spec.replicas(1)
+        self._evaluated: dict[Hashable, Evaluated] = {}
+        self._has_measured_network = any(pool.network.basis for pool in self.pools)
+        self.by_price = self._has_prices()
+
+    def walk(self, is_decided: Callable[[float], bool]) -> Iterator[Candidate | RejectedSplit]:
+        """Yield candidates and refused splits in the order of their lowest possible cost: USD per hour, or GiB without
+        `by_price`. Ends once `is_decided` holds for that cost; splits over hosts with a measured network still follow,
+        because the plan says what the measurement decided.
+
+        Once a pipeline with room fits with certainty, longer ones of the same TP on the pool are left out."""
+        enough: dict[tuple[str, int], int] = {}
+        for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
+            shape, where = each.representative, (each.inventory.name, each.representative.tp)
+            if is_decided(each.cost * self._factor):
+                if not self._has_measured_network:
+                    return
+                if shape.nodes == 1 or not each.inventory.network.basis:
+                    continue
+            if shape.pp > enough.get(where, shape.pp):
+                continue
+            found = self._evaluate(each)
+            yield from found
+            if _is_safe(found[0], self.model_spec) and found[0].split.has_room:
+                enough[where] = shape.pp
+
+    def list_up_to(self, cost: float) -> Iterator[Candidate]:
+        """Yield the candidates that can cost at most `cost`, regardless of free GPUs."""
+        for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
+            if each.cost * self._factor > cost:
+                return
+            for found in self._evaluate(each):
+                if isinstance(found, Candidate) and not found.capacity.misses_alone(self.model_spec.declared.slo):
+                    yield found
+
+    def _evaluate(self, each: _PoolSplit) -> Evaluated:
+        if each.alike not in self._evaluated:
+            self._evaluated[each.alike] = evaluate_split(self.model_spec, each.split)
+        return tuple(_move(found, each.inventory) for found in self._evaluated[each.alike])
+
+    def _has_prices(self) -> bool:
+        """Return whether the prices of all candidates are known. Only then are they compared."""
+        return not any(
+            isinstance(found, Candidate) and not found.capacity.misses_alone(self.model_spec.declared.slo)
+            for each in self._splits.list_unpriced(self.model_spec, self._cluster)
+            for found in self._evaluate(each)
+        )
+
+
+def _is_safe(found: Candidate | RejectedSplit, model_spec: ResolvedModelSpec) -> bool:
+    if isinstance(found, RejectedSplit):
+        return False
+    return not found.tight and not found.eager and found.context == model_spec.context
+
+
+def _move(found: Candidate | RejectedSplit, inventory: PoolInventory) -> Candidate | RejectedSplit:
+    """Return the same split on another pool of its kind."""
+    if found.split.inventory is inventory:
+        return found
+    return replace(found, split=_on_pool(found.split, inventory))
+
+
+def _on_pool(split: ModelSplit, inventory: PoolInventory) -> ModelSplit:
+    return split if split.inventory is inventory else replace(split, inventory=inventory)
