@@ -35,7 +35,7 @@ LOAD = "traffic: {requestsPerSecond: 1, inputTokens: 500, outputTokens: 200}, "
 def render_gateway(text: str) -> GatewayValues:
     loaded = load(text)
     planned = plan(text)
-    (found,) = build_gateways(planned, loaded.fleet, build_ray_service_values(planned, loaded)).values()
+    (found,) = build_gateways(planned, loaded, build_ray_service_values(planned, loaded)).values()
     return found
 
 

@@ -37,7 +37,7 @@ def test_images_without_digest_are_listed_with_their_keys() -> None:
     assert found == {
         ("rayproject/ray-llm", "clusters.main.image.digest"),
         ("registry.example/ray", "pools.own.image.digest"),
-        ("haproxy", "image.digest"),
+        ("haproxy", "clusters.main.gateway.values.image.digest"),
     }
 
 
@@ -46,6 +46,13 @@ def test_images_with_digest_are_not_listed() -> None:
     text = FLEET.replace('tag: "1"', f"digest: '{DIGEST}'").replace("gateway: {", f"{pinned}, gateway: {{")
     loaded = load(text)
     assert [image.repository for image in find_open_images(plan_fleet(loaded), loaded)] == ["haproxy"]
+
+
+def test_image_of_a_gateway_with_a_digest_of_its_own_is_not_listed() -> None:
+    loaded = load(FLEET.replace("gateway: {", f"gateway: {{values: {{image: {{digest: '{DIGEST}'}}}}, "))
+    assert "haproxy" not in [image.repository for image in find_open_images(plan_fleet(loaded), loaded)]
+    loaded = load(FLEET.replace("gateway: {", "gateway: {values: {image: {repository: registry.example/haproxy}}, "))
+    assert "registry.example/haproxy" in [image.repository for image in find_open_images(plan_fleet(loaded), loaded)]
 
 
 def test_gateway_without_host_is_reported_with_a_fix_that_is_accepted() -> None:

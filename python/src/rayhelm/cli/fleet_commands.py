@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, warn
+from rayhelm.cli.overrides_table import build_overrides_table
 from rayhelm.cli.tenant_table import build_tenant_table, joined_names
 
 if TYPE_CHECKING:
@@ -64,6 +65,8 @@ def plan_command(
         console().print(build_tenant_table(plan))
         for text in joined_names(plan):
             console().print(text, soft_wrap=True, highlight=False)
+    if plan.overrides:
+        console().print(build_overrides_table(plan))
     if reasons:
         _print_reasons(plan)
     for text in (*(plan.warnings if reasons else plan.all_warnings), *list_warnings(plan, loaded)):

@@ -1,12 +1,15 @@
 """Find the line of the fleet file that causes a problem of a release."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from rayhelm.errors import Problem
 from rayhelm.render.releases import Release
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.build.planned_values import get_value
+from rayhelm.values.build.release_overrides import list_placed
+from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["locate", "names_in"]
 
@@ -20,6 +23,7 @@ def locate(problem: Problem, release: Release, loaded: LoadedFleet, names: Seque
     """
     parts = list(_list_parts(release, loaded.fleet))
     part = next((part for part in parts if part[1] in names), parts[-1])
+    part = _find_override(problem.path, release, loaded) or part
     return replace(
         problem,
         file=loaded.document.file,
@@ -54,3 +58,34 @@ def _list_parts(release: Release, fleet: Fleet) -> Iterator[FleetPath]:
     yield from (("tenants", tenant) for tenant in fleet.tenants)
     yield from (("models", model) for model in fleet.models)
     yield ("clusters", release.cluster, "gateway")
+
+
+def _find_override(key: str, release: Release, loaded: LoadedFleet) -> FleetPath | None:
+    """Return the override that sets a key of a release, one below or beside it, or a whole value above it. The last
+    one decides."""
+    steps = tuple(step.partition("[")[0] for step in key.split(".")) if key else ()
+    name = release.name if release.chart == "ray-service" else release.cluster
+    found: FleetPath | None = None
+    for placed in list_placed(release.chart, name, _find_pools(release, loaded), loaded):
+        below = steps[len(placed.key) :]
+        if not steps or steps[: len(placed.key)] != placed.key:
+            continue
+        for end in range(len(below), -1, -1):
+            value = get_value(placed.override.values, below[:end])
+            # A rule names a key that is missing beside the one that is wrong: `reason` beside `enabled`.
+            is_near = end >= len(below) - 1 and (end or placed.key)
+            if value is not None and (is_near or not isinstance(value, Mapping)):
+                found = tuple(map(str, (*placed.override.path, *below[:end])))
+                break
+    return found
+
+
+def _find_pools(release: Release, loaded: LoadedFleet) -> dict[str, str]:
+    """Return the pool of each worker group by their names: a group has the name of its pool, and a suffix."""
+    if not isinstance(release.values, RayServiceValues):
+        return {}
+    pools = sorted(loaded.fleet.pools, key=len, reverse=True)
+    return {
+        group: next((pool for pool in pools if group == pool or group.startswith(f"{pool}-")), "")
+        for group in release.values.worker_groups
+    }

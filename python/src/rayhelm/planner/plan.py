@@ -1,5 +1,7 @@
 """The plan: the decisions for every model, with reasons. Its JSON is a contract (`rayhelm plan --format json`)."""
 
+from typing import Any
+
 from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
 
@@ -8,6 +10,7 @@ __all__ = [
     "Estimate",
     "GatewayPlan",
     "ModelPlan",
+    "OverridePlan",
     "Plan",
     "PoolUse",
     "Reason",
@@ -224,6 +227,18 @@ class PoolUse(Closed):
     """Allocatable GPUs by extended resource (`nvidia.com/mig-3g.40gb`)."""
 
 
+class OverridePlan(Closed):
+    """One value of a chart that the fleet file overrides."""
+
+    part: str
+    """Part of the fleet file: `services.chat`."""
+    chart: str
+    key: str
+    """Key of the chart; for a pool below each of its worker groups."""
+    value: Any
+    """Value that the fleet file sets, as JSON; null removes an entry."""
+
+
 class Plan(Closed):
     """The plan of a fleet."""
 
@@ -235,6 +250,8 @@ class Plan(Closed):
     gateways: dict[str, GatewayPlan]
     """By cluster; a cluster without callable models has none."""
     pools: dict[str, PoolUse]
+    overrides: tuple[OverridePlan, ...] = ()
+    """Values of charts that the fleet file overrides. The planner does not know what they change."""
     warnings: tuple[str, ...] = ()
 
     def of_service(self, service: str) -> tuple[ModelPlan, ...]:

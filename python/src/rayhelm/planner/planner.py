@@ -17,6 +17,7 @@ from rayhelm.planner.explain.model_plan import build_model_plan
 from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
 from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
 from rayhelm.planner.memory.parallelism import split_layers
+from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
 from rayhelm.planner.placement.allocate import allocate
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice, choose
@@ -66,12 +67,14 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
         tenants=plan_tenants(loaded.fleet),
         gateways=plan_gateways(plans, loaded.fleet),
         pools={name: _use(inventory) for name, inventory in inventories.items()},
+        overrides=plan_overrides(loaded.fleet),
         warnings=(
             *warn_measurements(loaded, inventories.values()),
             *warn_idle_shares(inventories.values()),
             *warn_missing_images(plans, loaded),
             *warn_gated_models(model_specs, plans, loaded),
             *warn_access(plans, loaded.fleet),
+            *warn_unused_overrides(plans, loaded.fleet),
         ),
     )
     check_rdma_access(plan.models, inventories, loaded)

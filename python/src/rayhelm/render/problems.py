@@ -1,25 +1,35 @@
-"""Find settings that a planned fleet lacks for the values of its charts."""
+"""Find settings that a planned fleet lacks for the values of its charts, and overrides that they refuse."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.load import LoadedFleet
+from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = ["find_problems_of_values"]
 
 
 def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
     """Return the problems of all charts together. The plan does not need these settings."""
+    services: Mapping[str, RayServiceValues] = {}
+    problems: list[Problem] = []
+    try:
+        services = build_ray_service_values(plan, loaded)
+    except FleetError as error:
+        problems += error.problems
     try:
         run_all(
             {
-                "ray-service": lambda: dict[str, Any](build_ray_service_values(plan, loaded)),
-                "platform": lambda: dict[str, Any](build_platform_values(plan, loaded, {})),
+                "platform": lambda: dict[str, Any](build_platform_values(plan, loaded, services)),
+                # The values of a gateway need those of its services.
+                "gateway": lambda: dict[str, Any](build_gateways(plan, loaded, services) if services else {}),
             }
         )
     except FleetError as error:
-        return tuple(sorted(error.problems, key=lambda problem: problem.line or 0))
-    return ()
+        problems += error.problems
+    return tuple(sorted(problems, key=lambda problem: problem.line or 0))

@@ -66,13 +66,17 @@ def _ray_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
 
 
 def _gateway_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
-    """The fleet file has no key for the image of a gateway: it is a value of the chart."""
+    """The fleet file names the image of a gateway by an override of its chart's values."""
     image = versions().images["haproxy"]
     if image.digest:
         return
     for cluster in plan.gateways:
-        where = f"your values of chart gateway, cluster {cluster}"
-        yield OpenImage(image.repository, image.tag, where, "image.digest")
+        declared = loaded.fleet.clusters[cluster].gateway.values.get("image")
+        named = declared if isinstance(declared, dict) else {}
+        if not named.get("digest"):
+            repository, tag = named.get("repository", image.repository), named.get("tag", image.tag)
+            key = f"clusters.{cluster}.gateway.values.image.digest"
+            yield OpenImage(repository, tag, loaded.document.file, key)
 
 
 def find_open_gateways(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:

@@ -9,6 +9,7 @@ from rayhelm.spec.base import ListOf, Record, Refusal
 from rayhelm.spec.labels import LabelKey
 from rayhelm.spec.models import Replicas
 from rayhelm.spec.names import DnsName, Name, SecretName
+from rayhelm.spec.overrides import ChartValues
 
 __all__ = ["Gateway"]
 
@@ -59,6 +60,8 @@ class Gateway(Record):
     requests_in_flight: Annotated[int, Field(ge=1, le=100_000)] | None = Field(default=None, examples=[100])
     """Autoscaling target: requests in flight per pod, in addition to CPU. Needs `prometheus`, and the Prometheus
     adapter with the rules of the chart `platform`."""
+    values: ChartValues = Field(default={}, examples=[{"timeouts": {"serverSeconds": 1800}}])
+    """Overrides: values of the chart `gateway`, merged last. What the plan decides is refused."""
 
     @model_validator(mode="after")
     def _check_route(self) -> Self:

@@ -9,6 +9,7 @@ from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolToleration
 from rayhelm.spec.logs import Logs
 from rayhelm.spec.names import DnsName, Name
+from rayhelm.spec.overrides import ChartValues
 from rayhelm.spec.prometheus import Prometheus
 from rayhelm.spec.redis import Cidr, Redis, SecretKey
 from rayhelm.spec.tracing import Tracing
@@ -91,6 +92,8 @@ class Cluster(Record):
         default=None, examples=[{"repository": "registry.example/team/ray-vllm", "tag": "2.60.0-py312"}]
     )
     """FleetImage of heads, and of workers of pools without `image`; default: the stock image of Ray."""
+    values: ChartValues = Field(default={}, examples=[{"dashboards": {"kind": "ConfigMap"}}])
+    """Overrides: values of the chart `platform` of this cluster, merged last. What the plan decides is refused."""
 
 
 class Network(Record):
@@ -174,3 +177,6 @@ class Pool(Record):
     rdma_resource: ExtendedResource | None = None
     """Extended resource of the RDMA device plugin: `rdma/hca_shared_devices_a`. Required if a replica spans hosts on a
     network with RDMA."""
+    values: ChartValues = Field(default={}, examples=[{"shmSize": "16Gi"}])
+    """Overrides: keys of `workerGroups.*` of the chart `ray-service`, for the worker groups of this pool, merged last.
+    What the plan decides is refused."""

@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field, model_validator
 from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
+from rayhelm.spec.overrides import ChartValues
 from rayhelm.spec.redis import Redis
 from rayhelm.spec.units import Bytes
 
@@ -43,6 +44,9 @@ class Service(Record):
     models."""
     auth_secret: SecretName | None = None
     """Secret with the token of Ray (key `auth_token`); without it each new Ray cluster has a new token."""
+    values: ChartValues = Field(default={}, examples=[{"head": {"shmSize": "2Gi"}}])
+    """Overrides: values of the chart `ray-service`, merged last, after those of the pools. What the plan decides is
+    refused."""
 
 
 def _account(text: str) -> str:

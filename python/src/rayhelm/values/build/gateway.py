@@ -1,12 +1,16 @@
 """Build the values of chart `gateway` from a plan: one release per cluster that has models for tenants. Pure."""
 
 from collections.abc import Mapping
+from functools import partial
 
+from rayhelm.errors import run_all
 from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.gateway import Gateway
+from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.values.build.release_names import GATEWAY
+from rayhelm.values.build.release_overrides import apply_overrides_of_gateway
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_gateway_tracing
 from rayhelm.values.common.network import Peer
@@ -25,12 +29,17 @@ RELEASE = GATEWAY
 """Release name of the gateway of each cluster."""
 
 
-def build_gateways(plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
-    """Build the values by cluster. `values` are those of the services, by name."""
-    return {
-        cluster: _build_values(planned, fleet.clusters[cluster], plan, fleet, values)
-        for cluster, planned in plan.gateways.items()
-    }
+def build_gateways(plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]) -> dict[str, GatewayValues]:
+    """Build the values by cluster. `values` are those of the services, by name. Raises FleetError."""
+    return run_all({cluster: partial(_build_overridden, cluster, plan, loaded, values) for cluster in plan.gateways})
+
+
+def _build_overridden(
+    cluster: str, plan: Plan, loaded: LoadedFleet, values: Mapping[str, RayServiceValues]
+) -> GatewayValues:
+    fleet = loaded.fleet
+    built = _build_values(plan.gateways[cluster], fleet.clusters[cluster], plan, fleet, values)
+    return apply_overrides_of_gateway(built, cluster, loaded)
 
 
 def _build_values(

@@ -1,15 +1,17 @@
 """Build the typed values of the chart `platform` from a plan, one release for each cluster. Pure."""
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from rayhelm.catalog import load_catalog
-from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.errors import Fix, FleetError, Problem, run_all
 from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import GpuOperator, Pool
 from rayhelm.values.build.metrics import metrics_of_plan
 from rayhelm.values.build.policies import build_policies
 from rayhelm.values.build.prometheus_rules import build_prometheus_rules
+from rayhelm.values.build.release_overrides import apply_overrides_of_platform
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.platform.gpus import ClusterPolicy, Intel, IntelPool, Nvidia, NvidiaPool
 from rayhelm.values.platform.probe import Probe, ProbeImage
@@ -27,11 +29,17 @@ def build_platform_values(
     plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
 ) -> dict[str, PlatformValues]:
     """Build values of each cluster that has a pool; `services` are values by name. Raise FleetError if the nodes of a
-    shared pool have no labels that select them."""
+    shared pool have no labels that select them, or if an override is refused."""
     clusters = [name for name in loaded.fleet.clusters if name in {pool.cluster for pool in plan.pools.values()}]
     if problems := list(_find_unlabeled_pools(plan, loaded)):
         raise FleetError(problems)
-    return {cluster: _build_values(cluster, plan, loaded, services) for cluster in clusters}
+    return run_all({cluster: partial(_build_overridden, cluster, plan, loaded, services) for cluster in clusters})
+
+
+def _build_overridden(
+    cluster: str, plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]
+) -> PlatformValues:
+    return apply_overrides_of_platform(_build_values(cluster, plan, loaded, services), cluster, loaded)
 
 
 def _find_unlabeled_pools(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:

@@ -18,6 +18,7 @@ from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
 from rayhelm.values.build.pool_images import find_wrong_images
 from rayhelm.values.build.redis import find_redis, find_shared_redis
+from rayhelm.values.build.release_overrides import apply_overrides_of_service
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
@@ -54,13 +55,18 @@ def build_ray_service_values(
     problems = [*_find_missing(plan, loaded), *find_wrong_images(plan, loaded, known)]
     try:
         values = run_all(
-            {service: partial(_build_values, service, plan, loaded, known) for service in plan.services},
+            {service: partial(_build_overridden, service, plan, loaded, known) for service in plan.services},
         )
     except FleetError as error:
         raise FleetError([*problems, *error.problems]) from None
     if problems:
         raise FleetError(problems)
     return values
+
+
+def _build_overridden(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:
+    values = _build_values(service, plan, loaded, known)
+    return apply_overrides_of_service(values, service, plan, loaded)
 
 
 def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog) -> RayServiceValues:

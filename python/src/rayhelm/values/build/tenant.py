@@ -39,16 +39,16 @@ PER_SERVICE = {
 
 
 def build_tenant_values(
-    plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+    plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues], gateways: Mapping[str, GatewayValues]
 ) -> dict[tuple[str, str], TenantValues]:
-    """Build the values by cluster and tenant. `values` are the values of the services, by name: the quotas count their
-    pods."""
+    """Build the values by cluster and tenant. `values` are those of the services, by name: the quotas count their pods.
+    `gateways` are those of the gateways, by cluster: tenants connect to their ports."""
     owned: dict[tuple[str, str], list[str]] = {}
     for tenant in fleet.tenants:
         for service in fleet.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
     return {
-        (cluster, tenant): _build_values(tenant, cluster, services, plan, fleet, values)
+        (cluster, tenant): _build_values(tenant, cluster, services, plan, fleet, values, gateways)
         for (cluster, tenant), services in owned.items()
     }
 
@@ -60,6 +60,7 @@ def _build_values(
     plan: Plan,
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
+    gateways: Mapping[str, GatewayValues],
 ) -> TenantValues:
     tenant = fleet.tenants[name]
     plans, releases = [plan.services[service] for service in services], [values[service] for service in services]
@@ -70,20 +71,25 @@ def _build_values(
         access=_build_access(tenant),
         quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
         network_policy=TenantNetworkPolicy(
-            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values),
+            egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values, gateways),
             allowed=_build_allowed_peers(releases),
         ),
     )
 
 
 def _build_egress(
-    namespace: str, cluster: str, plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues]
+    namespace: str,
+    cluster: str,
+    plan: Plan,
+    fleet: Fleet,
+    values: Mapping[str, RayServiceValues],
+    gateways: Mapping[str, GatewayValues],
 ) -> dict[str, TenantEgress]:
     """Allow egress to the gateway and to services with aliases that allow the namespace as a client."""
     found: dict[str, TenantEgress] = {}
     if cluster in plan.gateways and namespace in fleet.clusters[cluster].gateway.allowed_clients:
         gateway = Peer(namespace=plan.gateways[cluster].namespace, pod_labels=GATEWAY_PODS)
-        found[RELEASE] = TenantEgress(peer=gateway, ports=[GatewayValues().listen.port])
+        found[RELEASE] = TenantEgress(peer=gateway, ports=[gateways[cluster].listen.port])
     for service, planned in plan.services.items():
         declared = fleet.services.get(service)
         if planned.cluster == cluster and declared and declared.aliases and declared.aliases.namespace == namespace:
