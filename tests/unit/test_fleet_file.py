@@ -237,3 +237,12 @@ models:
   two: {source: x/y, pool: b, service: s}
 """
     assert "a RayService is on one" in the_problem(text).message
+
+
+@pytest.mark.parametrize("key", ["networks", "clusters", "services", "tenants"])
+def test_name_that_is_not_of_the_form_of_names_is_refused_in_each_map(key: str) -> None:
+    """Also in maps whose example is empty."""
+    value = "{bandwidth: 1Gbit/s}" if key == "networks" else "{}"
+    problem = the_problem(f"{SMALL}{key}: {{My_Name: {value}}}\n")
+    assert problem.path == f"{key}.My_Name"
+    assert "cannot be a name" in problem.message

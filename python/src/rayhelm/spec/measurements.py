@@ -109,6 +109,8 @@ class FleetMeasurements(Closed):
 
 def load_measurements(path: Path) -> FleetMeasurements:
     """Read a file of `rayhelm probe -o`, or an exported ConfigMap. Raises FleetError."""
+    if path.is_dir():
+        raise FleetError(Problem("is a folder, not a file of measurements", file=str(path), fix=_MEASURE))
     try:
         text = read_text(path)
     except FleetError as error:

@@ -210,5 +210,10 @@ def _sample(model: type[BaseModel], path: tuple[Step, ...]) -> Fix:
     key, info = found
     value = sample(info)
     if key != path[-1] and isinstance(value, (dict, list)):  # the value of a map, or the item of a list
-        value = next(iter(value.values())) if isinstance(value, dict) else value[0]
-    return Fix("", value, info.description.splitlines()[0] if info.description else "")
+        values = list(value.values()) if isinstance(value, dict) else value
+        value = values[0] if values else {}
+    return Fix("", value, _first_sentence(info.description or ""))
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.)\s", " ".join(text.split()), maxsplit=1)[0]
