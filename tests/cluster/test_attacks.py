@@ -14,7 +14,7 @@ from cluster.kit.wait import eventually
 from rayhelm.charts.helm import template
 
 OFF = "attacks.example.com/off"
-"""Label of a namespace: the rule that is off there."""
+"""Label of a namespace of these tests: the rule that is off there."""
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,8 @@ def asked(cluster: Cluster) -> Iterator[Asked]:
     """The rules, in force."""
     rules = list_single_rules()
     policies = [item for rule, policy, binding in rules for item in (policy, _except_where_off(rule, binding))]
-    namespaces = [_build_namespace(), *(_build_namespace(rule) for rule in RULES)]
+    places = {_get_place(each, off=off): each for each in ATTACKS for off in (False, True)}
+    namespaces = [_build_namespace(place, each) for place, each in places.items()]
     classes = [
         item for item in template("platform", "platform", "rayhelm-system", {}) if item["kind"].endswith("Class")
     ]
@@ -36,40 +37,43 @@ def asked(cluster: Cluster) -> Iterator[Asked]:
     try:
         names = [item["metadata"]["name"] for item in namespaces]
         eventually(lambda: all(cluster.find("ServiceAccount", "default", name) for name in names), "service accounts")
-        cluster.apply(*(_move(each.before, name) for each in ATTACKS if each.before for name in _places(each)))
+        cluster.apply(*(_move(each.before, name) for each in ATTACKS if each.before for name in _list_places(each)))
         cluster.apply(*policies)
         found = Asked(cluster, NAMESPACE)
         for rule in RULES:
             first = next(each for each in ATTACKS if each.rule == rule)
-            eventually(lambda first=first: _try(found, first, NAMESPACE).rules, f"rule {rule} being in force")
+            eventually(lambda first=first: _try(found, first, _get_place(first)).rules, f"rule {rule} being in force")
         yield found
     finally:
         for item in [*policies, *MEMBER_RIGHTS, runtime, *namespaces]:
             cluster.delete(item["kind"], item["metadata"]["name"])
 
 
-def _build_namespace(rule: str = "") -> Object:
-    found = build_namespace(f"{NAMESPACE}-{rule}" if rule else NAMESPACE)
-    return found if not rule else {**found, "metadata": {**found["metadata"], "labels": _label(found, rule)}}
-
-
-def _label(namespace: Object, rule: str) -> dict[str, str]:
-    return {**namespace["metadata"]["labels"], OFF: rule}
+def _build_namespace(place: str, attack: Attack) -> Object:
+    found = build_namespace(place, is_unlabeled=attack.is_unlabeled)
+    off = attack.rule if place == _get_place(attack, off=True) else "none"
+    return {**found, "metadata": {**found["metadata"], "labels": {**found["metadata"]["labels"], OFF: off}}}
 
 
 def _except_where_off(rule: str, binding: Object) -> Object:
     """Bind the rule in the namespaces of these tests only: other tests run beside them."""
     selector = {
         "matchExpressions": [
-            {"key": "rayhelm.dev/tenant", "operator": "In", "values": [NAMESPACE]},
+            {"key": OFF, "operator": "Exists"},
             {"key": OFF, "operator": "NotIn", "values": [rule]},
         ]
     }
     return {**binding, "spec": {**binding["spec"], "matchResources": {"namespaceSelector": selector}}}
 
 
-def _places(attack: Attack) -> tuple[str, str]:
-    return NAMESPACE, f"{NAMESPACE}-{attack.rule}"
+def _get_place(attack: Attack, *, off: bool = False) -> str:
+    """Return the namespace of the attack; with `off` the one where its rule is off."""
+    place = f"{NAMESPACE}-unlabeled" if attack.is_unlabeled else NAMESPACE
+    return f"{place}-{attack.rule}" if off else place
+
+
+def _list_places(attack: Attack) -> list[str]:
+    return [_get_place(attack), _get_place(attack, off=True)]
 
 
 def _move(item: Object, namespace: str) -> Object:
@@ -90,11 +94,11 @@ def _try(asked: Asked, attack: Attack, namespace: str) -> Answer:
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_api_server_refuses_the_attack_by_its_rule(asked: Asked, attack: Attack) -> None:
-    answer = _try(asked, attack, NAMESPACE)
+    answer = _try(asked, attack, _get_place(attack))
     assert answer.rules == {attack.rule}, answer
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
 def test_api_server_accepts_the_attack_where_its_rule_is_off(asked: Asked, attack: Attack) -> None:
-    answer = _try(asked, attack, f"{NAMESPACE}-{attack.rule}")
+    answer = _try(asked, attack, _get_place(attack, off=True))
     assert answer.status < 300, answer

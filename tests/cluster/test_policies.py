@@ -19,6 +19,7 @@ from rayhelm.cluster.kubectl import KubectlError
 
 OPEN: dict[str, str] = {}
 """Labels of a namespace where Pod Security lets everything through, so that policies alone judge."""
+REASON = {"rayhelm.dev/pod-security-reason": "policies alone judge here"}
 BEFORE = "before"
 """A RayCluster that was there before the policies."""
 BAD = [one for one in CASES if not one.good]
@@ -33,6 +34,7 @@ def under(cluster: Cluster) -> Iterator[Asked]:
     """The policies, in a cluster where something that breaks them is there already."""
     with cluster.namespace(OPEN) as name:
         cluster.apply(*_surroundings())
+        cluster.patch("namespace", name, "", {"metadata": {"annotations": REASON}})
         cluster.apply(_broken_already(), namespace=name)
         with in_force(cluster, name) as asked:
             yield asked

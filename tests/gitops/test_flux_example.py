@@ -66,6 +66,9 @@ def test_kustomization_gives_each_release_its_values(tmp_path: Path) -> None:
     values = {item["metadata"]["name"]: item["data"] for item in built if item["kind"] == "ConfigMap"}
     releases = [item for item in built if item["kind"] == "HelmRelease"]
     assert len(releases) == len(RELEASES)
+    levels = {item["metadata"]["name"]: item["metadata"]["labels"] for item in built if item["kind"] == "Namespace"}
+    wanted = {release["spec"]["targetNamespace"] for release in releases}
+    assert levels == dict.fromkeys(wanted, {"pod-security.kubernetes.io/enforce": "restricted"})
     for release in releases:
         (source,) = release["spec"]["valuesFrom"]
         (file,) = FLEET.glob(f"*/{release['metadata']['name']}.yaml")

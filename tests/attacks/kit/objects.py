@@ -76,6 +76,8 @@ class Attack:
     labels: Mapping[str, str] | None
     """Labels of the object that is there already; None if the attack creates it."""
     is_deletion: bool
+    is_unlabeled: bool
+    """The namespace is not of chart `tenant` and has no Pod Security level."""
 
     def __str__(self) -> str:
         return f"{self.finding}-{self.name}"
@@ -113,7 +115,7 @@ def _read(file: Path) -> list[Attack]:
     return [
         Attack(
             name, row["finding"], row["rule"], _OBJECTS[row["of"]], row["over"], row.get("before"),
-            row.get("delete", False),
+            row.get("delete", False), row.get("unlabeled", False),
         )
         for name, row in rows.items()
     ]  # fmt: skip
@@ -123,15 +125,18 @@ ATTACKS = _read(Path(__file__).parents[1] / "attacks.yaml")
 RULES = sorted({attack.rule for attack in ATTACKS})
 
 
-def build_namespace(name: str = NAMESPACE) -> Object:
+def build_namespace(name: str = NAMESPACE, *, is_unlabeled: bool = False) -> Object:
     """Return the namespace of chart `tenant` with its annotations, which the policies read. Pod Security lets every pod
-    through, so that the policies alone judge."""
+    through, so that the policies alone judge. `is_unlabeled`: a namespace that no chart made."""
+    if is_unlabeled:
+        return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, "labels": {}}}
     quota = {"gpus": {"nvidia.com/gpu": {"planned": 1, "upgradeSurge": 0}}}
     objects = template("tenant", NAMESPACE, "tenants", {"quota": quota})
     (found,) = (dict(item) for item in objects if item["kind"] == "Namespace")
     about = found["metadata"]
     labels = {key: value for key, value in about["labels"].items() if not key.startswith("pod-security")}
-    found["metadata"] = {**about, "name": name, "labels": labels}
+    notes = {**about["annotations"], "rayhelm.dev/pod-security-reason": "policies alone judge here"}
+    found["metadata"] = {**about, "name": name, "labels": labels, "annotations": notes}
     return found
 
 

@@ -63,7 +63,9 @@ def rules_of(item: Object) -> set[str]:
 
 
 def namespace(name: str = "anywhere", **metadata: Object) -> Object:
-    labels = {"kubernetes.io/metadata.name": name, **metadata.get("labels", {})}
+    """A namespace with a Pod Security level, if `metadata` has no other."""
+    level = {"pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {"kubernetes.io/metadata.name": name, **level, **metadata.get("labels", {})}
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name, **metadata, "labels": labels}}
 
 

@@ -17,6 +17,7 @@ __all__ = ["PolicyViolation", "evaluate_policies", "find_namespace", "index_name
 INPUTS = ("object", "oldObject", "request", "namespaceObject", "variables")
 AUTHORIZER = "authorizer."
 """The part of an expression that asks the API server what the requester may do."""
+_UNKNOWN: Object = {"metadata": {"labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}
 MESSAGE = re.compile(r"(?P<rule>[a-z][a-z0-9-]*): (?P<what>.*?)\. Write: (?P<fix>.*)", re.DOTALL)
 """Form of the messages of rayhelm's policies."""
 
@@ -83,9 +84,10 @@ def index_namespaces(objects: Iterable[Object]) -> Mapping[str, Object]:
 
 
 def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
-    """Return the namespace of an object. If it is not in `known`, the result has only its name."""
+    """Return the namespace of an object. If it is not in `known`, the result has its name and a Pod Security level: only
+    the cluster knows more."""
     name = str(item["metadata"].get("namespace") or "default")
-    found = known.get(name, {"metadata": {}})["metadata"]
+    found = known.get(name, _UNKNOWN)["metadata"]
     labels = {**(found.get("labels") or {}), "kubernetes.io/metadata.name": name}
     return {"metadata": {**found, "name": name, "labels": labels}}
 
