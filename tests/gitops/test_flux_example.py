@@ -68,7 +68,7 @@ def test_kustomization_gives_each_release_its_values(tmp_path: Path) -> None:
     assert len(releases) == len(RELEASES)
     levels = {item["metadata"]["name"]: item["metadata"]["labels"] for item in built if item["kind"] == "Namespace"}
     wanted = {release["spec"]["targetNamespace"] for release in releases}
-    assert levels == dict.fromkeys(wanted, {"pod-security.kubernetes.io/enforce": "restricted"})
+    assert levels == {name: {"pod-security.kubernetes.io/enforce": "restricted"} for name in wanted}
     for release in releases:
         (source,) = release["spec"]["valuesFrom"]
         (file,) = FLEET.glob(f"*/{release['metadata']['name']}.yaml")
