@@ -84,8 +84,8 @@ def index_namespaces(objects: Iterable[Object]) -> Mapping[str, Object]:
 
 
 def find_namespace(item: Object, known: Mapping[str, Object]) -> Object:
-    """Return the namespace of an object. If it is not in `known`, the result has only its name and a Pod Security level,
-    because the labels are known to the cluster alone."""
+    """Return the namespace of an object. If it is not in `known`, the result has only a name and a Pod Security level,
+    because the cluster alone knows the labels."""
     name = str(item["metadata"].get("namespace") or "default")
     found = known.get(name, _UNKNOWN)["metadata"]
     labels = {**(found.get("labels") or {}), "kubernetes.io/metadata.name": name}
