@@ -6,13 +6,13 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.errors import Fix
+from rayhelm.repository import MAX_REPOSITORY, REPOSITORY
 from rayhelm.spec.base import Record, Refusal, short
 
 __all__ = ["ExtendedResource", "FleetImage", "LabelKey", "Labels", "PoolToleration"]
 
 _PART = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 _DOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
-_REPOSITORY = re.compile(r"([A-Za-z0-9][-A-Za-z0-9.]*(:[0-9]+)?/)?[a-z0-9]+([._/-]+[a-z0-9]+)*")
 
 
 def _key(text: str) -> str:
@@ -55,14 +55,21 @@ def _resource(text: str) -> str:
     return text
 
 
+_EXAMPLE = Fix("", "registry.example/team/ray-vllm")
+
+
 def _repository(text: str) -> str:
-    if _REPOSITORY.fullmatch(text):
+    if len(text) > MAX_REPOSITORY:
+        raise Refusal(
+            f"`{short(text)}` has {len(text)} characters; an image repository has at most {MAX_REPOSITORY}", _EXAMPLE
+        )
+    if re.fullmatch(REPOSITORY, text):
         return text
     before, _, after = text.partition("@") if "@" in text else text.rpartition(":")
-    if _REPOSITORY.fullmatch(before):
+    if re.fullmatch(REPOSITORY, before):
         key = "digest" if "@" in text else "tag"
         raise Refusal(f"`{short(text)}` has a {key}, which has its own key", Fix("", before, f'and {key}: "{after}"'))
-    raise Refusal(f"`{short(text)}` is not an image repository", Fix("", "registry.example/team/ray-vllm"))
+    raise Refusal(f"`{short(text)}` is not an image repository", _EXAMPLE)
 
 
 def _tag(text: str) -> str:

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field, create_model
 
+from rayhelm.repository import MAX_REPOSITORY, REPOSITORY
 from rayhelm.values.common.base import Values
 from rayhelm.values.common.labels import Namespace
 from rayhelm.values.platform.policy_catalog import AboutPolicy, load_policy_catalog
@@ -15,9 +16,7 @@ Reason = Annotated[str, Field(min_length=8)]
 
 Excluded = dict[Namespace, Reason]
 
-Registry = Annotated[
-    str, Field(pattern=r"^[a-z0-9]+([.-][a-z0-9]+)*(:[0-9]+)?(/[a-z0-9]+([._-]+[a-z0-9]+)*)*/?$", max_length=255)
-]
+Registry = Annotated[str, Field(pattern=f"^{REPOSITORY}/?$", max_length=MAX_REPOSITORY)]
 ModelName = Annotated[
     str, Field(pattern=r"^/?[A-Za-z0-9][A-Za-z0-9._+-]*(/[A-Za-z0-9][A-Za-z0-9._+-]*)*$", max_length=255)
 ]
