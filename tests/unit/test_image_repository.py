@@ -13,7 +13,8 @@ LONGEST = "a" * 255
 
 
 def write_fleet(repository: str) -> str:
-    return f'{SMALL}clusters:\n  main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, image: {{repository: {repository}, tag: "1"}}}}\n'
+    image = f'{{repository: {repository}, tag: "1"}}'
+    return f"{SMALL}clusters:\n  main: {{apiServer: {{cidrs: [10.0.0.1/32]}}, image: {image}}}\n"
 
 
 @pytest.mark.parametrize("name", ["a_b/c", "a__b", "Registry.example/x", "reg:5000/x.y", "a---b/c", LONGEST])
