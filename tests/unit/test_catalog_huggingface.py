@@ -110,7 +110,7 @@ def test_missing_key_inside_a_part_is_named_with_the_part() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"architectures": ["MambaForCausalLM"]}, "architectures: 'MambaForCausalLM' is not known"),
+        ({"architectures": ["RwkvForCausalLM"]}, "architectures: 'RwkvForCausalLM' is not known"),
         ({"quantization_config": {"quant_method": "hqq"}}, "quantization_config.quant_method: 'hqq' is not known"),
         ({"layer_types": ["linear_attention"] * 40}, "layer_types: linear_attention is not supported"),
         ({"num_key_value_heads": 7}, "num_attention_heads: kv_heads 7 does not divide heads 40"),

@@ -1,26 +1,29 @@
-"""Read the config.json of decoders: dense, with experts, with windows, with latent attention."""
+"""Read the general keys of a decoder's config.json: sizes, attention, sliding windows."""
 
+from collections.abc import Set
 from typing import Any
 
 from rayhelm.catalog._keys import Config
 from rayhelm.catalog._origin import shown
 from rayhelm.errors import Fix
 
-__all__ = ["decoder", "deepseek", "dtype", "gemma2", "gemma3_text", "gpt_oss", "mixtral", "qwen2", "qwen3", "qwen3_moe"]
+__all__ = ["OTHER_MODEL", "Record", "add_extra", "decoder", "dtype"]
 
 Record = dict[str, Any]
 
 
-def decoder(config: Config) -> Record:
-    """Read a decoder: Llama, and models that differ from it by flags (Mistral, Phi-3, Phi-4). The other readers of
-    this module extend this one."""
+def decoder(config: Config, other_layers: Set[str] = frozenset()) -> Record:
+    """Read a decoder: Llama, and models that differ from it by names of keys, flags and parts. `other_layers`: kinds of
+    layers that a part reader of the architecture knows."""
     hidden = config.count("hidden_size")
     heads = config.count("num_attention_heads", most=hidden)
     bias = config.flag("attention_bias", False)
     return {
-        "layers": config.count("num_hidden_layers"),
+        "layers": _count_layers(config),
         "hidden": hidden,
-        "intermediate": config.count("intermediate_size"),
+        "intermediate": config.count("intermediate_size", 4 * hidden, least=0)
+        if config.flag("is_four_times_wide", False)
+        else config.count("intermediate_size", least=0),
         "vocab": config.count("vocab_size"),
         "max_context": config.count("max_position_embeddings"),
         "dtype": dtype(config),
@@ -32,99 +35,48 @@ def decoder(config: Config) -> Record:
             "head_dim": config.count("head_dim", hidden // heads),
             "qkv_bias": bias,
             "output_bias": bias,
-            **_read_windows(config),
+            **_read_windows(config, other_layers),
         },
     }
 
 
-def qwen2(config: Config) -> Record:
-    record = decoder(config)
-    record["attention"] |= {"qkv_bias": True, "output_bias": False}
-    return record
+def _count_layers(config: Config) -> int:
+    """Return the number of layers; where the key is absent, that of the list of their kinds (Nemotron 3 Ultra)."""
+    return config.count("num_hidden_layers", len(config.texts("layers_block_type")) or None)
 
 
-def qwen3(config: Config) -> Record:
-    record = decoder(config)
-    record["attention"]["qk_norm"] = True
-    return record
+def add_extra(record: Record, parameters: int, source: str) -> None:
+    """Add parameters that no field of the record counts. The sum of all is one field with all sources."""
+    if not parameters:
+        return
+    record["extra_parameters"] = record.get("extra_parameters", 0) + parameters
+    record["extra_source"] = "; ".join(part for part in (record.get("extra_source", ""), source) if part)
 
 
-def qwen3_moe(config: Config) -> Record:
-    if config.count("decoder_sparse_step", 1) != 1:
-        raise config.problem("decoder_sparse_step", _MIXED, _OTHER_MODEL)
-    if config.layers("mlp_only_layers"):
-        raise config.problem("mlp_only_layers", _MIXED, _OTHER_MODEL)
-    return qwen3(config) | {"experts": _read_experts(config, "num_experts", "moe_intermediate_size")}
-
-
-def mixtral(config: Config) -> Record:
-    return decoder(config) | {"experts": _read_experts(config, "num_local_experts", "intermediate_size")}
-
-
-def gpt_oss(config: Config) -> Record:
-    record = mixtral(config)
-    record["attention"]["sinks"] = True
-    record["experts"] |= {"router_bias": True, "expert_bias": True}
-    return record
-
-
-def deepseek(config: Config) -> Record:
-    """Read DeepSeek V2, V3, R1 and Kimi K2, without the layers of multi-token prediction: vLLM loads those only for
-    speculative decoding."""
-    wide = config.count("moe_intermediate_size")
-    record = decoder(config)
-    ranks = ("kv_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "v_head_dim")
-    mla = {key: config.count(key) for key in ranks}
-    record["attention"] |= {
-        "mla": mla | {"q_lora_rank": config.count_or_none("q_lora_rank")},
-        "head_dim": mla["qk_nope_head_dim"] + mla["qk_rope_head_dim"],
-    }
-    record["experts"] = _read_experts(config, "n_routed_experts", "moe_intermediate_size") | {
-        "shared_intermediate": wide * config.count("n_shared_experts", 0, least=0),
-        "dense_layers": config.count("first_k_dense_replace", 0, least=0),
-        "router_bias": config.text("topk_method", "") == "noaux_tc",
-    }
-    return record
-
-
-def gemma2(config: Config) -> Record:
-    record = decoder(config.with_defaults({"tie_word_embeddings": True}))
-    return record | {"norms": {"per_layer": 4}}
-
-
-def gemma3_text(config: Config) -> Record:
-    record = gemma2(config)
-    record["attention"]["qk_norm"] = True
-    return record
-
-
-def _read_experts(config: Config, count: str, width: str) -> Record:
-    """Read the experts. `count` and `width` are the family's keys for the number of experts and the width of one."""
-    experts = config.count(count, least=2)
-    active = config.count("num_experts_per_tok", most=experts)
-    return {"count": experts, "active": active, "intermediate": config.count(width)}
-
-
-def _read_windows(config: Config) -> Record:
+def _read_windows(config: Config, other_layers: Set[str]) -> Record:
     window = config.count_or_none("sliding_window")
-    windowed = _count_windowed_layers(config, window)
+    windowed = _count_windowed_layers(config, window, other_layers)
     return {"sliding_window": window, "windowed_layers": windowed} if windowed else {}
 
 
-def _count_windowed_layers(config: Config, window: int | None) -> int:
+def _count_windowed_layers(config: Config, window: int | None, other_layers: Set[str]) -> int:
     """Return the number of layers with a sliding window. Families use different keys for it."""
-    layers = config.count("num_hidden_layers")
+    layers = _count_layers(config)
     if kinds := config.texts("layer_types"):
-        if unknown := set(kinds) - {"full_attention", "sliding_attention"}:
-            raise config.problem("layer_types", f"{', '.join(sorted(unknown))} is not supported", _OTHER_MODEL)
+        if unknown := set(kinds) - _FULL - {"sliding_attention"} - other_layers:
+            named = ", ".join(shown(kind)[1:-1] for kind in sorted(unknown)[:3])
+            raise config.problem("layer_types", f"{named} is not supported", OTHER_MODEL)
         return kinds.count("sliding_attention")
+    if pattern := config.flags("hybrid_layer_pattern"):
+        return sum(pattern)
     if window is None or window >= config.count("max_position_embeddings"):
         return 0
     if config.has("use_sliding_window"):
         wanted = config.flag("use_sliding_window", False)
         return max(0, layers - config.count("max_window_layers", least=0)) if wanted else 0
     if usual := _WINDOW_PATTERN.get(config.text("model_type", "")):
-        return layers - layers // config.count("sliding_window_pattern", usual)
+        every = usual if config.is_text("sliding_window_pattern") else config.count("sliding_window_pattern", usual)
+        return layers - layers // every
     return layers
 
 
@@ -139,9 +91,12 @@ def dtype(config: Config) -> str:
 
 _DTYPES = ("bfloat16", "float16", "float32")
 
-_MIXED = "dense layers between layers of experts are not supported"
+_FULL = frozenset({"full_attention", "attention", "chunked_attention"})
+"""Kinds of layers whose cache grows with each token. vLLM does so for chunked attention (Llama 4) by default."""
 
-_OTHER_MODEL = Fix.advice("use another model: rayhelm cannot compute the memory of this one")
+OTHER_MODEL = Fix.advice(
+    "use another model: rayhelm cannot compute the memory of this one. Or give its figures as `memory` in the fleet"
+)
 
-_WINDOW_PATTERN = {"gemma2": 2, "gemma3_text": 6, "gpt_oss": 2}
+_WINDOW_PATTERN = {"gemma2": 2, "gemma3_text": 6, "gpt_oss": 2, "cohere2": 4, "exaone4": 4}
 """Every n-th layer has full attention, for families whose config.json does not contain the number."""

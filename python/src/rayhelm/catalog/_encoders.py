@@ -1,38 +1,14 @@
-"""Read the config.json of models with an encoder: BERT and similar models, Whisper, Gemma 3 with its vision tower."""
+"""Read the config.json of encoders (BERT and similar models) and encoder-decoders (Whisper)."""
 
 from collections.abc import Callable
-from typing import Any
 
-from rayhelm.catalog._decoders import decoder, dtype, gemma3_text
+from rayhelm.catalog._decoders import Record, decoder, dtype
 from rayhelm.catalog._keys import Config
 
-__all__ = ["bert", "gemma3", "reranker", "whisper", "xlm_roberta"]
-
-Record = dict[str, Any]
+__all__ = ["READERS"]
 
 
-def gemma3(config: Config) -> Record:
-    text, vision = config.part("text_config", _GEMMA3_TEXT), config.part("vision_config", _SIGLIP)
-    hidden, width = text.count("hidden_size"), vision.count("hidden_size")
-    image = vision.count("image_size")
-    patch = vision.count("patch_size", most=image)
-    return gemma3_text(text) | {
-        "dtype": dtype(config),
-        "encoder": {
-            "kind": "vision",
-            "layers": vision.count("num_hidden_layers"),
-            "hidden": width,
-            "heads": vision.count("num_attention_heads"),
-            "intermediate": vision.count("intermediate_size"),
-            "patch": patch,
-            "positions": (image // patch) ** 2,
-        },
-        "extra_parameters": hidden * width + width,
-        "extra_source": "projector from image to text and its norm: hidden x width + width",
-    }
-
-
-def bert(config: Config) -> Record:
+def _read_bert(config: Config) -> Record:
     record = decoder(config)
     record["attention"] |= {"qkv_bias": True, "output_bias": True}
     return record | {
@@ -47,17 +23,40 @@ def bert(config: Config) -> Record:
     }
 
 
-def xlm_roberta(config: Config) -> Record:
-    """Read XLM-RoBERTa. Positions start after the id of the padding token, so the context is shorter by that id + 1."""
-    record = bert(config)
+def _read_xlm_roberta(config: Config) -> Record:
+    """Read RoBERTa. Positions start after the id of the padding token, so the context is shorter by that id + 1."""
+    record = _read_bert(config)
     return record | {"max_context": record["positions"] - config.count("pad_token_id", 1, least=0) - 1}
 
 
-def reranker(read: Callable[[Config], Record]) -> Callable[[Config], Record]:
-    return lambda config: read(config) | {"tasks": ["rerank"], "output": "classifier"}
+def _read_modern_bert(config: Config) -> Record:
+    """Read ModernBERT. Its first layer has no norm before the attention, and the last norm is counted for it."""
+    record = decoder(config)
+    # Encoders keep no cache, so their local attention does not matter.
+    attention = {key: value for key, value in record["attention"].items() if "window" not in key}
+    return record | {
+        "tasks": ["embed"],
+        "attention": attention,
+        "causal": False,
+        "output": "none",
+        "norms": {"embedding": True, "final": False},
+    }
 
 
-def whisper(config: Config) -> Record:
+def _read_rotary_bert(config: Config) -> Record:
+    """Read BERT with rotary positions and a gated MLP (Nomic, GTE, Snowflake)."""
+    record = decoder(config)
+    record["attention"] |= {"qkv_bias": config.flag("qkv_bias", True), "output_bias": config.flag("output_bias", True)}
+    return record | {
+        "tasks": ["embed"],
+        "token_types": config.count("type_vocab_size", 0, least=0),
+        "causal": False,
+        "output": "none",
+        "norms": {"bias": True, "embedding": True, "final": False},
+    }
+
+
+def _read_whisper(config: Config) -> Record:
     hidden = config.count("d_model")
     heads = config.count("decoder_attention_heads", most=hidden)
     return {
@@ -89,15 +88,10 @@ def whisper(config: Config) -> Record:
     }
 
 
-_GEMMA3_TEXT = {
-    "model_type": "gemma3_text",
-    "vocab_size": 262208,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 4,
-    "head_dim": 256,
-    "max_position_embeddings": 131072,
+READERS: dict[str, Callable[[Config], Record]] = {
+    "bert": _read_bert,
+    "modern_bert": _read_modern_bert,
+    "rotary_bert": _read_rotary_bert,
+    "whisper": _read_whisper,
+    "xlm_roberta": _read_xlm_roberta,
 }
-"""Defaults of transformers' Gemma3TextConfig; Google's files have only the values that differ."""
-
-_SIGLIP = {"num_hidden_layers": 27, "num_attention_heads": 16, "patch_size": 14}
-"""Defaults of the SigLIP vision tower in Gemma 3."""

@@ -19,15 +19,31 @@ _MOST = 2**24
 class Config:
     """Keys of a config.json, or of an object in it, and their source. Null is the same as absent."""
 
-    def __init__(self, keys: Mapping[str, Any], origin: Origin, inside: tuple[str, ...] = ()) -> None:
-        self._keys, self._origin, self._inside = keys, origin, inside
+    def __init__(
+        self,
+        keys: Mapping[str, Any],
+        origin: Origin,
+        inside: tuple[str, ...] = (),
+        names: Mapping[str, str] | None = None,
+    ) -> None:
+        self._keys, self._origin, self._inside, self._names = keys, origin, inside, names or {}
 
     @property
     def empty(self) -> bool:
         return not self._keys
 
     def has(self, key: str) -> bool:
-        return self._keys.get(key) is not None
+        return self._value(key) is not None
+
+    def describe(self, key: str) -> str:
+        """Return the value as text, to look for words in it."""
+        return str(self._value(key))
+
+    def is_text(self, key: str) -> bool:
+        return isinstance(self._value(key), str)
+
+    def is_list(self, key: str) -> bool:
+        return isinstance(self._value(key), list)
 
     def count(self, key: str, default: int | None = None, *, least: int = 1, most: int | None = None) -> int:
         """Return a whole number from `least` to `most`."""
@@ -47,6 +63,13 @@ class Config:
             raise self.problem(key, f"is {shown(value)}, neither true nor false", fix)
         return value
 
+    def number(self, key: str, default: float | None = None) -> float:
+        """Return a number from 0 to 1,000."""
+        value = self._get(key, default)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= 1_000:
+            raise self.problem(key, f"is {shown(value)}, not a number from 0 to 1,000")
+        return float(value)
+
     def text(self, key: str, default: str | None = None) -> str:
         value = self._get(key, default)
         if not isinstance(value, str):
@@ -64,15 +87,29 @@ class Config:
     def layers(self, key: str) -> list[int]:
         """Return a list of layer numbers, counted from 0; empty if the key is absent."""
         value = self._get(key, [])
-        if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
-            raise self.problem(key, f"is {shown(value)}, not a list of whole numbers", Fix(value=[]))
+        if not isinstance(value, list) or not all(isinstance(item, int) and 0 <= item < _MOST_LAYERS for item in value):
+            raise self.problem(key, f"is {shown(value)}, not a list of layer numbers", Fix(value=[]))
         return value
+
+    def edge(self, key: str) -> int:
+        """Return the edge of a square, written as one number or as two equal ones."""
+        value = self._value(key)
+        if isinstance(value, list) and len(value) == 2 and value[0] == value[1]:
+            return Config({key: value[0]}, self._origin, self._inside).count(key)
+        return self.count(key)
+
+    def flags(self, key: str) -> list[bool]:
+        """Return a list of true and false, written as such or as 1 and 0; empty if the key is absent."""
+        value = self._get(key, [])
+        if not isinstance(value, list) or len(value) > _MOST_LAYERS or any(item not in (0, 1) for item in value):
+            raise self.problem(key, f"is {shown(value)}, not a list of 0 and 1")
+        return [bool(item) for item in value]
 
     def pair(self, key: str) -> tuple[int, int] | None:
         """Return two whole numbers, as a list or as `128x128`."""
         if not self.has(key):
             return None
-        value = self._keys[key]
+        value = self._value(key)
         edges = [int(edge) for edge in value.split("x")] if _is_pair(value) else value
         match edges:
             case [int(rows), int(columns)] if 0 < rows <= _MOST and 0 < columns <= _MOST:
@@ -86,6 +123,13 @@ class Config:
             raise self.problem(key, f"is {shown(value)}, not an object")
         return Config(value, self._origin, (*self._inside, key)).with_defaults(defaults or {})
 
+    def parts(self, key: str) -> "list[Config]":
+        """Return a list of nested objects."""
+        value = self._get(key)
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise self.problem(key, f"is {shown(value)}, not a list of objects")
+        return [Config(item, self._origin, (*self._inside, key)) for item in value]
+
     def first_part(self, key: str) -> "Config":
         """Return the first value of a nested object whose values are objects."""
         parts = self.part(key)
@@ -96,13 +140,20 @@ class Config:
 
     def with_defaults(self, defaults: Mapping[str, Any]) -> "Config":
         written = {key: value for key, value in self._keys.items() if value is not None}
-        return Config({**defaults, **written}, self._origin, self._inside)
+        return Config({**defaults, **written}, self._origin, self._inside, self._names)
+
+    def with_names(self, names: Mapping[str, str]) -> "Config":
+        """Return the same keys, read by the general names of `names` as well."""
+        return Config(self._keys, self._origin, self._inside, {**self._names, **names})
 
     def problem(self, key: str, message: str, fix: Fix | None = None) -> FleetError:
-        return self._origin.problem((*self._inside, key), message, fix)
+        return self._origin.problem((*self._inside, self._names.get(key, key)), message, fix)
+
+    def _value(self, key: str) -> Any:
+        return self._keys.get(self._names.get(key, key))
 
     def _get(self, key: str, default: Any = None) -> Any:
-        value = self._keys.get(key)
+        value = self._value(key)
         value = default if value is None else value
         if value is None:
             raise self.problem(key, "is missing")

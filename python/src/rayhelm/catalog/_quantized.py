@@ -26,7 +26,26 @@ def parse_quantization(config: Config, layers: int) -> Quantization | None:
         known = Fix.advice(f"methods that rayhelm can count: {', '.join(sorted(_METHODS))}")
         raise entry.problem("quant_method", f"{shown(method)} is not known", known)
     stored = _METHODS[method](entry)
-    return Quantization.model_validate({"method": method, **stored, **_find_kept_parts(entry, layers, stored)})
+    kept = _find_kept_parts(entry, layers, stored)
+    return Quantization.model_validate({"method": method, **stored, **kept, "kv_bits": _read_kv_bits(entry)})
+
+
+def _read_kv_bits(entry: Config) -> int | None:
+    """Return the bits of a cached key that the checkpoint states; None for 16. vLLM has no caches of 4 bits for it."""
+    named = next((key for key in ("kv_cache_quant_algo", "kv_cache_scheme") if entry.is_text(key)), "")
+    if named:
+        algorithm = entry.text(named)
+        if algorithm.upper() not in _KV_ALGORITHMS:
+            known = Fix.advice(f"vLLM reads {', '.join(_KV_ALGORITHMS)}")
+            raise entry.problem(named, f"{shown(algorithm)} is not known", known)
+        return _KV_ALGORITHMS[algorithm.upper()]
+    if not entry.has("kv_cache_scheme"):
+        return None
+    scheme = entry.part("kv_cache_scheme")
+    bits = scheme.count("num_bits", most=16)
+    if bits not in (8, 16):
+        raise scheme.problem("num_bits", f"is {bits}: vLLM reads caches of 8 and 16 bits", Fix(value=8))
+    return 8 if bits == 8 else None
 
 
 def _read_awq(entry: Config) -> Stored:
@@ -76,9 +95,18 @@ def _read_compressed_tensors(entry: Config) -> Stored:
 
 
 def _read_modelopt(entry: Config) -> Stored:
-    if "FP4" in entry.text("quant_algo", ""):
+    algorithm = entry.text("quant_algo", "")
+    if "FP4" in algorithm or (algorithm == "MIXED_PRECISION" and _names_fp4(entry)):
         return {"bits": 4, "group_size": 16, "scale_bits": 8}
     return {"bits": 8, "scale_bits": 32}
+
+
+def _names_fp4(entry: Config) -> bool:
+    """Return whether a checkpoint of mixed precision has layers in four bits: its experts, nearly all weights."""
+    return entry.has("quantized_layers") and "FP4" in entry.describe("quantized_layers")
+
+
+_KV_ALGORITHMS: dict[str, int | None] = {"FP8": 8, "FP8_E4M3": 8, "INT8": 8, "NONE": None}
 
 
 _METHODS = {
@@ -107,7 +135,11 @@ def _find_kept_parts(entry: Config, layers: int, stored: Stored) -> Stored:
     """Return the parts that stay in the model's dtype, from the modules that the checkpoint excludes."""
     if stored.get("only_experts"):
         return {"attention": False}
-    excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore")
+    excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore") or entry.texts("exclude_modules")
+    if any(name.startswith("re:") and "self_attn" in name for name in excluded) and any(
+        name.startswith("re:") and "shared_experts" in name for name in excluded
+    ):
+        return {"attention": False, "only_experts": True}
     attention = {_parse_layer(name) for name in excluded if "self_attn" in name} - {None}
     pattern = any("self_attn" in name and _parse_layer(name) is None for name in excluded)
     mlp = {

@@ -82,6 +82,8 @@ class EngineConstants(Closed):
     """Kernels for MXFP4 experts pad the hidden size, and an expert's width on one rank, to multiples of these."""
     hybrid_cache: bool
     """Layers with a sliding window cache only the window; if false, they cache all tokens."""
+    recurrent_blocks: int = Field(default=1, gt=0)
+    """Blocks of recurrent state of one request in each group: 2 with prefix caching, the default from 0.29 on."""
     null_block: bool
     """One block is reserved in the start-up check of the context length."""
     batches_in_flight: int = Field(gt=0)

@@ -82,8 +82,29 @@ def _is_path(name: str) -> bool:
 def _read_file(path: Path, base: Path = Path()) -> Checkpoint:
     path, text = _read(path, base)
     keys = _parse(text, str(path))
+    keys = _add_quantization(keys, path)
     name = path.resolve().parent.name if path.name == "config.json" else path.stem
     return parse_model(keys, _name(keys, name), Origin(str(path), text))
+
+
+def _add_quantization(keys: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return the keys with the quantization of `hf_quant_config.json` beside the file, where NVIDIA's ModelOpt writes
+    it. Without it, a checkpoint of 4 bits would be planned with 16."""
+    if keys.get("quantization_config") or keys.get("compression_config") or path.name != "config.json":
+        return keys
+    beside = path.with_name("hf_quant_config.json")
+    if not _exists(beside):
+        return keys
+    beside, text = _read(beside, Path())
+    entry = _parse(text, str(beside)).get("quantization")
+    return keys | {"quantization_config": entry} if isinstance(entry, dict) else keys
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # not a valid file name
+        return False
 
 
 def _read(path: Path, base: Path) -> tuple[Path, str]:
@@ -137,10 +158,7 @@ def _name(keys: Mapping[str, Any], default: str) -> str:
 
 
 def _holds_config(folder: Path) -> bool:
-    try:
-        return (folder / "config.json").is_file()
-    except (OSError, ValueError):  # not a valid file name
-        return False
+    return _exists(folder / "config.json")
 
 
 def _read_hub(name: str, unknown: FleetError, transport: httpx.BaseTransport | None) -> Checkpoint:

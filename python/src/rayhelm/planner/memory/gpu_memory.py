@@ -120,7 +120,8 @@ def _count_forward_bytes(model: Checkpoint, tp: int) -> float:
     product, and the hidden states with residual and norm."""
     hidden = 3 * model.hidden * _ELEMENT
     wide = (3 if model.gated else 2) * model.intermediate / tp * _ELEMENT
-    return hidden + max(wide if _has_dense_layer(model) else 0.0, _count_expert_bytes(model, tp))
+    recurrent = 3 * model.recurrence.heads * model.recurrence.head_dim / tp * _ELEMENT if model.recurrence else 0.0
+    return hidden + max(wide if _has_dense_layer(model) else 0.0, recurrent, _count_expert_bytes(model, tp))
 
 
 def _count_expert_bytes(model: Checkpoint, tp: int) -> float:
@@ -132,7 +133,7 @@ def _count_expert_bytes(model: Checkpoint, tp: int) -> float:
 
 
 def _has_dense_layer(model: Checkpoint) -> bool:
-    return model.experts is None or model.experts.dense_layers > 0
+    return model.experts is None or model.experts.beside_dense or len(model.expert_layers) < model.layers
 
 
 def _pad(size: int, multiple: int) -> int:

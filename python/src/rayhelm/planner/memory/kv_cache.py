@@ -1,10 +1,12 @@
 """Layout of vLLM's KV cache: blocks of tokens, layers in groups that share a block table, one pool of blocks.
 
-The layers of a group hold the same tokens. Layers with full attention, with a sliding window and with cross-attention
-form groups of equal size; a request takes blocks for each group.
+The layers of a group hold the same tokens. Layers with full attention, with a sliding window, with cross-attention and
+with a recurrent state form groups of equal size; a request takes blocks for each group. A block has the same bytes in
+each group: kinds with smaller pages get larger blocks or padding, and a recurrent state takes one page.
 """
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
@@ -13,13 +15,18 @@ from typing import Literal
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
+from rayhelm.planner.memory.recurrent_state import count_state_bytes
 
-__all__ = ["Group", "KvCache", "lay_out_kv_cache"]
+__all__ = ["KV_CACHE_DTYPES", "Group", "KvCache", "lay_out_kv_cache"]
 
-Kind = Literal["full", "window", "cross"]
+Kind = Literal["full", "window", "cross", "recurrent"]
 
-_BYTES = {"auto": 2, "bfloat16": 2, "float16": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
-"""Bytes of an element by kv_cache_dtype. `auto` follows the checkpoint: 16 bits for all in the catalog."""
+KV_CACHE_DTYPES = {"auto": 2, "bfloat16": 2, "float16": 2, "fp8": 1, "fp8_e4m3": 1, "fp8_e5m2": 1}
+"""Bytes of an element by kv_cache_dtype. `auto` follows the checkpoint: `kv_bits` of its quantization, else 16 bits."""
+_LATENT_ALIGNMENT = 128
+"""Tokens. Blocks of latent cache beside recurrent states are multiples of this."""
+_INDEXER_SCALE_BYTES = 4
+"""Of one scale for 128 elements of the indexer's key, which has 8 bits."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,8 @@ class Group:
     kind: Kind
     layers: tuple[int, ...]
     """How many of them lie on each pipeline stage."""
+    block_size: int
+    """Tokens of a block."""
 
 
 @dataclass(frozen=True)
@@ -36,38 +45,49 @@ class KvCache:
     """The cache of one model under one split."""
 
     block_size: int
-    """Tokens of a block."""
+    """Tokens of a block of layers with full attention."""
     page_bytes: int
     """Bytes of one layer's part of a block, on one GPU."""
     groups: tuple[Group, ...]
     window: int
+    indexer_bytes: tuple[int, ...]
+    """Bytes of the indexer's part of a block, per stage; 0 without one."""
+    states: int
+    """Blocks of recurrent state of one request in each group."""
 
     def block_bytes(self, stage: int) -> int:
         """Return the bytes of one block of the pool on a GPU of a stage: those of its largest group."""
-        return max(group.layers[stage] for group in self.groups) * self.page_bytes
+        return max(group.layers[stage] for group in self.groups) * self.page_bytes + self.indexer_bytes[stage]
 
     def token_bytes(self, stage: int) -> int:
         """Return the bytes of one more token on a GPU of a stage, while sliding windows are not full."""
-        return sum(group.layers[stage] for group in self.groups if group.kind != "cross") * (
-            self.page_bytes // self.block_size
-        )
+        growing = (group for group in self.groups if group.kind in ("full", "window"))
+        keys = sum(group.layers[stage] * (self.page_bytes // group.block_size) for group in growing)
+        return keys + self.indexer_bytes[stage] // self.block_size
 
-    def request_blocks(self, context: int, *, in_flight: int, batch: int) -> int:
+    def request_blocks(self, context: int, *, in_flight: int, batch: int, ranks: int = 1) -> int:
         """Return the blocks of one request of `context` tokens at its peak. `in_flight`: tokens scheduled ahead, whose
-        blocks windowed layers keep; `batch`: max_num_batched_tokens, which bounds what an encoder puts in at once."""
-        per_kind = {
-            "full": _count_blocks(context, self.block_size),
-            "window": _count_blocks(min(self.window - 1 + in_flight, context), self.block_size) + 1,
-            "cross": _count_blocks(batch, self.block_size),
-        }
-        return sum(per_kind[group.kind] for group in self.groups)
+        blocks windowed layers keep; `batch`: max_num_batched_tokens, which bounds what an encoder puts in at once;
+        `ranks`: decode context parallel size, over which full attention spreads the tokens."""
+        return sum(self._count_request_blocks(group, context, in_flight, batch, ranks) for group in self.groups)
 
-    def largest_context(self, blocks: int, limit: int, *, in_flight: int, batch: int) -> int:
+    def _count_request_blocks(self, group: Group, context: int, in_flight: int, batch: int, ranks: int) -> int:
+        match group.kind:
+            case "full":
+                return _count_blocks(_count_blocks(context, ranks), group.block_size)
+            case "window":
+                return _count_blocks(min(self.window - 1 + in_flight, context), group.block_size) + 1
+            case "cross":
+                return _count_blocks(batch, group.block_size)
+            case "recurrent":
+                return self.states
+
+    def largest_context(self, blocks: int, limit: int, *, in_flight: int, batch: int, ranks: int = 1) -> int:
         """Return the longest request, up to `limit` tokens, that fits in `blocks`; 0 if no token fits."""
         low, high = 0, limit
         while low < high:
             middle = (low + high + 1) // 2
-            fits = self.request_blocks(middle, in_flight=in_flight, batch=batch) <= blocks
+            fits = self.request_blocks(middle, in_flight=in_flight, batch=batch, ranks=ranks) <= blocks
             low, high = (middle, high) if fits else (low, middle - 1)
         return low
 
@@ -80,58 +100,101 @@ def lay_out_kv_cache(
 
     Raises FleetError for an unknown `kv_cache_dtype`.
     """
-    if kv_cache_dtype not in _BYTES:
-        raise FleetError(
-            Problem(
-                f"unknown kv_cache_dtype {kv_cache_dtype!r}",
-                fix=Fix("kv_cache_dtype", "auto", f"or {', '.join(list(_BYTES)[1:])}"),
-            )
-        )
+    width = _count_element_bytes(model, kv_cache_dtype)
     if not model.causal or model.engine == "custom":
         return None
-    block_size = engine.latent_block_size if model.attention.mla else engine.block_size
+    members = _group_by_kind(model, engine)
+    growing: list[Kind] = [kind for kind in members if kind != "recurrent"]
+    per_token = {kind: _count_elements_per_token(model, tp, kind) * width for kind in growing}
+    state = count_state_bytes(model.recurrence, tp) if model.recurrence else 0
+    block_size = _find_block_size(model, engine, per_token, state)
+    page = max([state, *(block_size * each for each in per_token.values())])
+    sizes = {kind: _enlarge_block(block_size, block_size * each, page) for kind, each in per_token.items()}
     return KvCache(
         block_size=block_size,
-        page_bytes=block_size * _count_elements_per_token(model, tp) * _BYTES[kv_cache_dtype],
-        groups=_build_groups(_group_by_kind(model, engine), partition),
+        page_bytes=page,
+        groups=_build_groups(members, partition, {"recurrent": block_size, **sizes}),
         window=model.attention.sliding_window or model.max_context,
+        indexer_bytes=_count_indexer_bytes(model, partition, block_size),
+        states=engine.recurrent_blocks if per_token else 1,
     )
 
 
-def _count_elements_per_token(model: Checkpoint, tp: int) -> int:
+def _count_element_bytes(model: Checkpoint, kv_cache_dtype: str) -> int:
+    if kv_cache_dtype not in KV_CACHE_DTYPES:
+        raise FleetError(
+            Problem(
+                f"unknown kv_cache_dtype {kv_cache_dtype!r}",
+                fix=Fix("kv_cache_dtype", "auto", f"or {', '.join(list(KV_CACHE_DTYPES)[1:])}"),
+            )
+        )
+    if kv_cache_dtype == "auto" and model.quantization and model.quantization.kv_bits == 8:
+        return 1
+    return KV_CACHE_DTYPES[kv_cache_dtype]
+
+
+def _find_block_size(model: Checkpoint, engine: EngineConstants, per_token: dict[Kind, int], state: int) -> int:
+    """Return the tokens of a block. Beside recurrent states it is enlarged until a block of attention holds one."""
+    size = engine.latent_block_size if model.attention.mla else engine.block_size
+    if not state or not per_token:
+        return size
+    step = max(size, _LATENT_ALIGNMENT) if model.attention.mla else size
+    return max(size, step * _count_blocks(state, step * max(per_token.values())))
+
+
+def _enlarge_block(block_size: int, own_page: int, page: int) -> int:
+    """Return the tokens of a block whose pages are smaller than the largest; it is padded where that is no multiple."""
+    return block_size if page % own_page else block_size * (page // own_page)
+
+
+def _count_elements_per_token(model: Checkpoint, tp: int, kind: Kind) -> int:
     """Return elements per token and layer on one GPU. Every rank holds the whole latent of MLA."""
-    if mla := model.attention.mla:
+    attention = model.attention
+    if mla := attention.mla:
         return mla.kv_lora_rank + mla.qk_rope_head_dim
-    return 2 * max(1, model.attention.kv_heads // tp) * model.attention.head_dim
+    own = attention.full if kind == "full" else None
+    heads, width = (own.kv_heads, own.head_dim) if own else (attention.kv_heads, attention.head_dim)
+    return max(1, heads // tp) * (width + (attention.value_dim or width))
+
+
+def _count_indexer_bytes(model: Checkpoint, partition: tuple[int, ...], block_size: int) -> tuple[int, ...]:
+    indexer = model.attention.mla.indexer if model.attention.mla else None
+    if indexer is None:
+        return (0,) * len(partition)
+    per_token = indexer.head_dim + _count_blocks(indexer.head_dim, 128) * _INDEXER_SCALE_BYTES
+    return tuple(count * per_token * block_size for count in _count_per_stage(range(indexer.layers), partition))
 
 
 def _group_by_kind(model: Checkpoint, engine: EngineConstants) -> dict[Kind, list[int]]:
-    """Return the layers of each kind. Windowed layers are assumed evenly spread: the catalog has only their number, and
-    only the split over pipeline stages depends on their position."""
-    layers = range(model.layers)
-    full = model.layers - (model.attention.windowed_layers if engine.hybrid_cache else 0)
-    sees_all = [(layer + 1) * full // model.layers > layer * full // model.layers for layer in layers]
+    """Return the layers of each kind. Layers that read the cache of another layer have none of their own."""
+    own = [layer for layer in model.attention_layers if layer < model.layers - model.attention.cache_shared_layers]
+    windowed = model.windowed_layers if engine.hybrid_cache else frozenset()
     kinds: dict[Kind, list[int]] = {
-        "full": [layer for layer in layers if sees_all[layer]],
-        "window": [layer for layer in layers if not sees_all[layer]],
+        "full": [layer for layer in own if layer not in windowed],
+        "window": [layer for layer in own if layer in windowed],
+        "recurrent": sorted(model.recurrent_layers),
     }
     if model.encoder and model.encoder.cross_attention:
-        kinds["cross"] = list(layers)
+        kinds["cross"] = own
     return {kind: members for kind, members in kinds.items() if members}
 
 
-def _build_groups(kinds: dict[Kind, list[int]], partition: tuple[int, ...]) -> tuple[Group, ...]:
+def _build_groups(
+    kinds: dict[Kind, list[int]], partition: tuple[int, ...], block_sizes: dict[Kind, int]
+) -> tuple[Group, ...]:
     """Return the groups of the size of the smallest kind, or of the largest one if sizes differ by less than half."""
     counts = [len(members) for members in kinds.values()]
     size = max(counts) if max(counts) < 1.5 * min(counts) else min(counts)
     groups = []
     for kind, members in kinds.items():
         number = _count_blocks(len(members), size)
-        groups += [Group(kind, _count_per_stage(members[i::number], partition)) for i in range(number)]
+        groups += [
+            Group(kind, _count_per_stage(members[i::number], partition), block_sizes[kind]) for i in range(number)
+        ]
     return tuple(groups)
 
 
-def _count_per_stage(members: list[int], partition: tuple[int, ...]) -> tuple[int, ...]:
+def _count_per_stage(members: Sequence[int], partition: tuple[int, ...]) -> tuple[int, ...]:
     ends = [bisect_left(members, end) for end in accumulate(partition)]
     return tuple(end - start for start, end in zip([0, *ends], ends, strict=False))
 

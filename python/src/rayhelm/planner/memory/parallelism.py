@@ -52,6 +52,16 @@ def _list_tensor_errors(model: Checkpoint, tp: int, engine: EngineConstants) -> 
         yield f"{attention.heads} attention heads are not divisible by tensor parallel size {tp}"
     if not attention.mla and attention.kv_heads % tp and tp % attention.kv_heads:
         yield f"{attention.kv_heads} KV heads are neither a multiple nor a divisor of tensor parallel size {tp}"
+    if attention.full and attention.full.kv_heads % tp and tp % attention.full.kv_heads:
+        yield (
+            f"{attention.full.kv_heads} KV heads of layers with full attention are neither a multiple nor a divisor of"
+            f" tensor parallel size {tp}"
+        )
+    if model.recurrence and model.recurrence.heads * model.recurrence.head_dim % tp:
+        width = model.recurrence.heads * model.recurrence.head_dim
+        yield f"the recurrent state of {width} channels is not divisible by tensor parallel size {tp}"
+    if model.recurrence and model.recurrence.heads > 1 and model.recurrence.heads % tp:
+        yield f"{model.recurrence.heads} heads of the recurrent state are not divisible by tensor parallel size {tp}"
     for name, width in _list_widths(model):
         if width % tp:
             yield f"{name} of {width} is not divisible by tensor parallel size {tp}"
@@ -90,7 +100,7 @@ def _list_pipeline_errors(model: Checkpoint, pp: int) -> Iterator[str]:
 
 
 def _list_widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
-    if model.experts is None or model.experts.dense_layers:
+    if model.experts is None or model.experts.beside_dense or len(model.expert_layers) < model.layers:
         yield "the MLP width", model.intermediate
     if model.experts:
         yield "the expert width", model.experts.intermediate

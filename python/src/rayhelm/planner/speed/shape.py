@@ -115,7 +115,7 @@ def count_work(model: Checkpoint) -> ModelWork:
         dense_parameters=dense_parameters,
         expert_bytes=expert_bytes,
         expert_parameters=expert_parameters * experts.active / experts.count if experts else 0.0,
-        expert_layers=model.layers - experts.dense_layers if experts else 0,
+        expert_layers=len(model.expert_layers),
         dense_format="bf16" if quantization and quantization.only_experts else found,
         expert_format=found,
     )

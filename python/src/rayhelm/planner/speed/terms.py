@@ -149,7 +149,7 @@ def _count_attention_layers(shape: ReplicaShape) -> tuple[int, int, int]:
     """Return the layers with full attention, those with a sliding window, and its tokens."""
     attention = shape.model.attention
     windowed = attention.windowed_layers
-    return shape.model.layers - windowed, windowed, attention.sliding_window or shape.model.max_context
+    return len(shape.model.attention_layers) - windowed, windowed, attention.sliding_window or shape.model.max_context
 
 
 def _scale_with_width(shape: ReplicaShape) -> float:
