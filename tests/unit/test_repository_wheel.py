@@ -152,6 +152,10 @@ COMMANDS = {
     "up fleet.yaml --state state": 3,
     "up fleet.yaml --state state --no-gateway": 3,
     "down --state state": 0,
+    "images fleet.yaml": 3,
+    "images broken.yaml": 1,
+    "images fleet.yaml --mirror https://registry.example": 2,
+    "images fleet.yaml --only values": 2,
     "diff fleet.yaml fleet.yaml": 3,
     "diff fleet.yaml changed.yaml": 3,
     "diff fleet.yaml nowhere.yaml": 1,
@@ -193,7 +197,7 @@ COMMANDS = {
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
     "plan", "fit", "estimate", "render", "diff", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts",
-    "dashboards", "schema", "explain",
+    "dashboards", "schema", "explain", "images",
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

@@ -22,6 +22,7 @@ from rayhelm.cli import (
     estimate,
     fit,
     fleet_commands,
+    images,
     probe,
     rehearse,
     render,
@@ -154,6 +155,7 @@ app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
 app.command("probe")(probe.probe_command)
 app.command("render")(render.render_command)
+app.command("images")(images.images_command)
 app.command("diff")(diff.diff_command)
 app.command("lint")(fleet_commands.lint_command)
 app.command("up")(up.up_command)

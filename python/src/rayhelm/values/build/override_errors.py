@@ -1,10 +1,11 @@
 """Messages and fixes for values that the schema of a chart refuses."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from rayhelm.errors import Fix
@@ -73,7 +74,7 @@ def _to_key(step: str | int) -> str | int:
 def _describe(key: Path, detail: ErrorDetails, planned: Mapping[str, Any], model: type[BaseModel]) -> tuple[str, Fix]:
     kind, value = detail["type"], detail.get("input")
     if kind == "extra_forbidden":
-        return _describe_unknown(key, value, planned, model)
+        return _describe_unknown(key, value, model)
     if kind == "missing":
         return "it is required", Fix.removal("", "or complete it")
     if detail["loc"][-1] == "[key]":
@@ -86,16 +87,26 @@ def _describe(key: Path, detail: ErrorDetails, planned: Mapping[str, Any], model
         message = f"`{short(value)}` {describe_type(detail)}"
     before = get_value(planned, tuple(map(str, key)))
     if before is None or isinstance(before, Mapping):
-        return message, Fix.removal("", "the plan has it")
+        return message, Fix.removal("", "" if before is None else "the plan has it")
     return message, Fix("", before, "as in the plan")
 
 
-def _describe_unknown(key: Path, value: Any, planned: Mapping[str, Any], model: type[BaseModel]) -> tuple[str, Fix]:
+def _describe_unknown(key: Path, value: Any, model: type[BaseModel]) -> tuple[str, Fix]:
     parent = model_at(model, key[:-1])
     known = list(fields(parent)) if parent else []
-    near = nearest(str(key[-1]), known)
     hint = did_you_mean(str(key[-1]), known)
     message = f"unknown key `{short(key[-1])}`" + (f"; {hint}" if hint else "")
-    if near and isinstance(value, str | int | float | bool):
-        return message, Fix(f"../{near[0]}", value, replaces="")
+    for near in nearest(str(key[-1]), known):
+        if parent and _takes(fields(parent)[near], value):
+            return message, Fix(f"../{near}", value, replaces="")
     return message, Fix.removal()
+
+
+def _takes(field: FieldInfo, value: Any) -> bool:
+    """Return whether a field takes the value as it is."""
+    annotation: Any = Annotated[field.annotation, *field.metadata] if field.metadata else field.annotation
+    try:
+        accepted = TypeAdapter(annotation).validate_python(value)
+    except ValidationError:
+        return False
+    return isinstance(accepted, BaseModel) or bool(accepted == value)

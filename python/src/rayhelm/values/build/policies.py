@@ -51,6 +51,10 @@ def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str
     for each in values.values():
         named = [(each.image.repository, each.image.digest)]
         named += [(group.image.repository, group.image.digest) for group in each.worker_groups.values()]
+        # The chart requires a tag or a digest.
+        for text in (each.weights.download.image, each.test.image):
+            repository, _, digest = text.partition("@") if "@" in text else (text.rpartition(":")[0], "", "")
+            named.append((repository, digest))
         for repository, digest in named:
             if repository and not digest and not repository.startswith(tuple(allowed)):
                 allowed[repository] = "named by a tag in the fleet file"
