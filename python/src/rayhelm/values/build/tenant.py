@@ -2,7 +2,7 @@
 clusters. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 
 from rayhelm.catalog import load_catalog
@@ -13,7 +13,7 @@ from rayhelm.spec.tenants import Tenant
 from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
 from rayhelm.values.build.worker_groups import get_gpu_resource
-from rayhelm.values.common.network import Dns, Peer
+from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.network import PrometheusEgress, RedisEgress, TracingEgress
@@ -101,22 +101,31 @@ def _build_egress(
 
 def _build_allowed_peers(releases: Sequence[RayServiceValues]) -> AllowedPeers:
     """Return the peers of the NetworkPolicies of these releases, which the tenant's pipeline installs."""
-    namespaces, cidrs = set[str](), set[str]()
-    for release in releases:
-        policy = release.network_policy
-        targets: tuple[RedisEgress | PrometheusEgress | TracingEgress | Dns, ...] = (
-            policy.redis,
-            policy.prometheus_api,
-            policy.tracing,
-            policy.dns,
-        )
-        peers = (policy.operator, policy.prometheus, policy.hub.peer, *policy.allowed_gateways.values())
-        namespaces |= {peer.namespace for peer in (*peers, *(each.peer for each in targets)) if peer.namespace}
-        cidrs |= {cidr for each in targets for cidr in each.cidrs}
-        cidrs |= {*policy.api_server.cidrs, *(cidr for each in policy.egress.values() for cidr in each.cidrs)}
-        if not release.weights.offline:
-            cidrs |= {*policy.hub.cidrs}
+    flows = [flow for release in releases for flow in _list_flows(release)]
+    namespaces = {f"{peer.namespace}:{port}" for peer, _, ports in flows for port in ports if peer.namespace}
+    cidrs = {f"{cidr}:{port}" for _, cidrs, ports in flows for cidr in cidrs for port in ports}
     return AllowedPeers(namespaces=sorted(namespaces), cidrs=sorted(cidrs))
+
+
+def _list_flows(release: RayServiceValues) -> Iterator[tuple[Peer, Sequence[str], Sequence[int]]]:
+    """Yield peers, addresses and ports of the connections that a release allows."""
+    policy = release.network_policy
+    yield policy.operator, [], [8265]
+    yield policy.prometheus, [], [8080, 44217, 44227]
+    yield policy.dns.peer, policy.dns.cidrs, [53]
+    yield Peer(), policy.api_server.cidrs, policy.api_server.ports
+    for gateway in policy.allowed_gateways.values():
+        yield gateway, [], [release.serve.port]
+    targets: tuple[RedisEgress | PrometheusEgress | TracingEgress, ...] = (
+        policy.redis,
+        policy.prometheus_api,
+        policy.tracing,
+    )
+    for target in targets:
+        yield target.peer, target.cidrs, [target.port]
+    yield policy.hub.peer, [] if release.weights.offline else policy.hub.cidrs, policy.hub.ports
+    for egress in policy.egress.values():
+        yield Peer(), egress.cidrs, egress.ports
 
 
 def _list_devices(cluster: str, plan: Plan) -> list[str]:

@@ -62,16 +62,28 @@ class ExtraPolicy(Values):
     """Connections from these pods."""
 
 
+NamespacePort = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(:[0-9]{1,5})?$", max_length=69)]
+CidrPort = Annotated[str, Field(pattern=r"^[0-9A-Fa-f.:]+/[0-9]{1,3}(:[0-9]{1,5})?$", max_length=50)]
+
+
 class AllowedPeers(Values):
     """Peers of NetworkPolicies that members of the tenant install, those of `ray-service` among them. The policy
-    `tenant-network` refuses others."""
+    `tenant-network` refuses others. An entry without a port allows all ports."""
 
-    namespaces: list[Namespace] = ["gateway", "kube-system", "kuberay-system", "monitoring"]
-    """Namespaces, in addition to the tenant's own: of gateways, DNS, the KubeRay operator, Prometheus, and of `egress`
-    and `extraPolicies`."""
-    cidrs: list[Cidr] = []
-    """Addresses: of the API server for the autoscaler, and of what workers connect to. Pods that download weights may
-    connect to any."""
+    namespaces: list[NamespacePort] = [
+        "gateway:8000",
+        "kube-system:53",
+        "kuberay-system:8265",
+        "monitoring:44217",
+        "monitoring:44227",
+        "monitoring:8080",
+        "monitoring:9090",
+    ]
+    """Namespaces with a port, in addition to the tenant's own: of gateways, DNS, the KubeRay operator, Prometheus, and of
+    `egress` and `extraPolicies`. The port is that of the pods that accept the connection."""
+    cidrs: list[CidrPort] = []
+    """Addresses with a port (`10.0.0.1/32:443`): of the API server for the autoscaler, and of what workers connect to.
+    Pods that download weights may connect to any."""
 
 
 class TenantNetworkPolicy(Values):
