@@ -18,7 +18,7 @@ __all__ = ["ATTACKS", "NAMESPACE", "RULES", "Attack", "Object", "build_namespace
 Object = dict[str, Any]
 
 NAMESPACE = "attacks"
-IMAGE = "x@sha256:" + "4f" * 32
+IMAGE = "rayproject/ray@sha256:" + "4f" * 32
 
 
 def _build_pod(container: str) -> Object:

@@ -46,7 +46,7 @@ def _list_unpinned(values: Mapping[str, RayServiceValues], fleet: Fleet) -> Iter
 
 
 def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str]:
-    """Return the repositories of images that the fleet file names by a tag, with a reason."""
+    """Return the repositories of images that the fleet file names, with a reason. Tenants may use no others."""
     allowed = dict(load_policy_catalog()["image-source"].lists["registries"].default)
     for each in values.values():
         named = [(each.image.repository, each.image.digest)]
@@ -56,6 +56,6 @@ def _collect_registries(values: Mapping[str, RayServiceValues]) -> dict[str, str
             repository, _, digest = text.partition("@") if "@" in text else (text.rpartition(":")[0], "", "")
             named.append((repository, digest))
         for repository, digest in named:
-            if repository and not digest and not repository.startswith(tuple(allowed)):
-                allowed[repository] = "named by a tag in the fleet file"
+            if repository and not repository.startswith(tuple(each for each in allowed if each.endswith("/"))):
+                allowed.setdefault(repository, f"named by a {'digest' if digest else 'tag'} in the fleet file")
     return allowed
