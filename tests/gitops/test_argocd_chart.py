@@ -107,6 +107,16 @@ def test_services_may_install_only_namespaces_for_the_whole_cluster() -> None:
     assert {place["namespace"] for place in project["spec"]["destinations"]} == {"search", "ai-ml", "models", "gateway"}
 
 
+def test_namespaces_that_argocd_creates_have_a_pod_security_level() -> None:
+    for name, item in of_kind("Application").items():
+        options = item["spec"]["syncPolicy"]
+        if "CreateNamespace=true" in options["syncOptions"] and "managedNamespaceMetadata" not in options:
+            assert name.startswith(("acme-cert-manager", "acme-kuberay")), "operators need more rights"
+        elif "managedNamespaceMetadata" in options:
+            labels = options["managedNamespaceMetadata"]["labels"]
+            assert labels["pod-security.kubernetes.io/enforce"] == "restricted"
+
+
 def test_waves_are_operators_platform_tenants_services_gateway() -> None:
     waves = {name: int(item["metadata"]["annotations"][WAVE]) for name, item in of_kind("Application").items()}
     order = ["acme-cert-manager", "acme-kuberay", "acme-platform", "acme-tenant-search", "acme-audio", "acme-gateway"]

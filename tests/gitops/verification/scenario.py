@@ -153,6 +153,10 @@ class Scenario:
         assert created == sorted(set(created)), created
         assert condition(self.service("chat"), "Ready") == "True"
         self.record("waves are in order, and the fleet is Healthy", order=names)
+        level = "pod-security.kubernetes.io/enforce"
+        spaces = {name: self.cluster.one("Namespace", name)["metadata"]["labels"] for name in ("gateway", "apps")}
+        assert {name: labels.get(level) for name, labels in spaces.items()} == dict.fromkeys(spaces, "restricted")
+        self.record("the namespaces have a Pod Security level", namespaces=sorted(spaces))
 
     def smoke_test(self) -> None:
         hooks = self.app("service-chat")["status"]["operationState"]["syncResult"]["resources"]

@@ -13,6 +13,15 @@ retry:
     duration: {{ $sync.retry.delay }}
     factor: 2
     maxDuration: {{ $sync.retry.maxDelay }}
+{{- if not .operator }}
+# Labels of a namespace that Argo CD creates. Without a Pod Security level it would accept privileged pods.
+managedNamespaceMetadata:
+  labels:
+    {{- range list "enforce" "warn" "audit" }}
+    pod-security.kubernetes.io/{{ . }}: restricted
+    pod-security.kubernetes.io/{{ . }}-version: latest
+    {{- end }}
+{{- end }}
 syncOptions:
   # CRDs of KubeRay are larger than the annotation of a client-side apply.
   - ServerSideApply=true
