@@ -1,13 +1,21 @@
 """The rendered serveConfigV2, checked by Ray Serve, Ray Serve LLM and vLLM."""
 
+import importlib.util
 import json
+from pathlib import Path
 from typing import get_args
 
 import pytest
+import yaml
 
 from charts.kit import EXAMPLES, ray_service, serve_config
+from rayhelm.catalog.engine_arguments import load_argument_schema
+from rayhelm.charts.helm import template
 from rayhelm.local.serve_config import check_serve_config
+from rayhelm.render.files import render_fleet
+from rayhelm.values.emit import select_changed
 from rayhelm.values.ray_service.accelerators import AcceleratorType
+from shared.vllm_examples import EXAMPLES as VLLM_EXAMPLES
 
 pytestmark = pytest.mark.serve
 
@@ -15,6 +23,27 @@ pytestmark = pytest.mark.serve
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_ray_and_vllm_accept_the_serve_config(example):
     assert check_serve_config(ray_service(base=example)["spec"]["serveConfigV2"]) == []
+
+
+@pytest.mark.parametrize("name", VLLM_EXAMPLES)
+def test_vllm_accepts_the_examples_of_the_documentation(name, tmp_path):
+    fleet = tmp_path / "fleet.yaml"
+    fleet.write_text(VLLM_EXAMPLES[name])
+    (release,) = (release for release in render_fleet(fleet).releases if release.chart == "ray-service")
+    objects = template(release.chart, release.name, release.namespace, select_changed(release.values))
+    (config,) = (item["spec"]["serveConfigV2"] for item in objects if item["kind"] == "RayService")
+    assert check_serve_config(config) == []
+    (model,) = json.loads(config)["applications"][0]["args"]["llm_configs"]
+    written = yaml.safe_load(VLLM_EXAMPLES[name])["models"][name]["engine"]
+    assert {key: model["engine_kwargs"][key] for key in written} == written
+
+
+def test_engine_arguments_of_the_package_are_the_ones_of_vllm():
+    path = Path(__file__).parents[2] / "ci/engine_arguments.py"
+    spec = importlib.util.spec_from_file_location("engine_arguments", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert module.describe_arguments() == load_argument_schema(), "run ci/engine_arguments.py"
 
 
 def test_accelerator_types_are_the_ones_of_ray():

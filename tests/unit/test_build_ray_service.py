@@ -127,9 +127,9 @@ def test_no_volume_for_weights_outside_the_hub() -> None:
 
 
 def test_other_engine_arguments_are_in_extra() -> None:
-    model = f"{{source: {LLAMA}, context: 4096, engine: {{swap_space: 4, dtype: half}}}}"
+    model = f"{{source: {LLAMA}, context: 4096, engine: {{cpu_offload_gb: 4, dtype: half}}}}"
     engine = one("{gpu: L4-24GB, nodes: 1}", model).serve.applications["model"].models["model"].engine
-    assert engine.extra == {"swap_space": 4}
+    assert engine.extra == {"cpu_offload_gb": 4}
     assert engine.dtype == "float16"
 
 

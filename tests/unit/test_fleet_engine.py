@@ -1,8 +1,28 @@
 """Pinned arguments of vLLM: accepted ones, and the message for each wrong one."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from rayhelm.catalog.engine_arguments import (
+    load_argument_schema,
+    load_owned_arguments,
+    load_uncounted_arguments,
+)
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.argument_types import build_argument_record
+from rayhelm.spec.load import load_fleet
 from unit.small_fleet import SMALL, read, the_problem
+
+BLOCKS = """\
+fleet: small
+pools: {gpu: {gpu: L4-24GB, nodes: 2}}
+clusters: {main: {apiServer: {cidrs: [10.0.0.1/32]}}}
+models:
+  chat:
+    source: Qwen/Qwen2.5-7B-Instruct
+"""
 
 
 @pytest.mark.parametrize(
@@ -16,16 +36,16 @@ from unit.small_fleet import SMALL, read, the_problem
         ("gpu_memory_utilization: 90", "less than or equal to 1", "gpu_memory_utilization: 0.9"),
         ("enforce_eager: yes", "true or false, not `yes`", "enforce_eager: true"),
         ("enable_prefix_caching: 1", "true or false", "enable_prefix_caching: true"),
-        ("kv_cache_dtype: int2", "is not one of", "known: auto"),
+        ("kv_cache_dtype: int2", "is not one of", "kv_cache_dtype: "),
         ("kv_cache_dtype: fp8_e4m4", "is not one of", "kv_cache_dtype: fp8_e4m3"),
         ("dtype: bf16", "is not one of", "dtype: bfloat16"),
         ("quantization: 4", "YAML does not read `4` as text", "quantization: '4'"),
-        (
-            "limit_mm_per_prompt: {image: 1}",
-            "takes a number, text, true or false; write it like on the command line of vLLM",
-            "",
-        ),
-        ("maxNumSeqs: 4", "not a vLLM argument", "max_num_seqs"),
+        ("limit_mm_per_prompt: '{\"image\": 1}'", "takes a map", "limit_mm_per_prompt: {image: 1}"),
+        ("limit_mm_per_prompt: 1", "a mapping, not `1`", "limit_mm_per_prompt: {image: 1}"),
+        ("max_lora_rank: 17", "is not one of 1, 8, 16", "max_lora_rank: 16"),
+        ("tool_call_parser: hermess", "is not one of 49 values", "tool_call_parser: hermes"),
+        ("maxNumSeqs: 4", "vLLM 0.29.0 has no argument `maxNumSeqs`; did you mean `max_num_seqs`?", "max_num_seqs: 4"),
+        ("swap_space: 4", "vLLM 0.29.0 has no argument `swap_space`", "# remove `swap_space`"),
         ("tensor_parallel_size: 2", "the fleet file has a key for it", "parallelism: {tensor: 2}"),
         ("pipeline_parallel_size: 2", "the fleet file has a key for it", "parallelism: {pipeline: 2}"),
         ("max_model_len: 8192", "the fleet file has a key for it", "context: 8192"),
@@ -45,16 +65,82 @@ def test_fleet_refuses_each_wrong_engine_argument_with_a_fix(pin: str, says: str
 
 
 def test_engine_arguments_keep_only_written_keys() -> None:
-    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, swap_space: 2.5, enable_lora: true, other: null"
+    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, cpu_offload_gb: 2.5, enable_lora: true"
     engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
     assert engine == {
         "gpu_memory_utilization": 1,
         "dtype": "half",
         "max_num_seqs": 8,
-        "swap_space": 2.5,
+        "cpu_offload_gb": 2.5,
         "enable_lora": True,
-        "other": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("pin", "key", "says", "fix"),
+    [
+        ("speculative_config: {method: ngra}", "method", "is not one of 38 values", "method: ngram"),
+        (
+            "speculative_config: {num_speculative_token: 3}",
+            "num_speculative_token",
+            "did you mean",
+            "num_speculative_tok",
+        ),
+        ("speculative_config: {num_speculative_tokens: 0}", "num_speculative_tokens", "greater than 0", "_tokens: 1"),
+        ("kv_transfer_config: {kv_role: kv_bot}", "kv_role", "is not one of 'kv_", "kv_role: kv_both"),
+        ("structured_outputs_config: {backend: xgrammer}", "backend", "is not one of", "backend: xgrammar"),
+        ("limit_mm_per_prompt: {image: many}", "image", "a whole number", "image: 1"),
+    ],
+)
+def test_fleet_refuses_a_wrong_key_inside_an_engine_argument(pin: str, key: str, says: str, fix: str) -> None:
+    argument, inner = pin.rstrip("}").split(": {")
+    problem = the_problem(BLOCKS + f"    engine:\n      {argument}:\n        {inner}\n")
+    assert problem.path == f"models.chat.engine.{argument}.{key}"
+    assert problem.line == 9
+    assert says in problem.message
+    assert fix in str(problem.fix)
+
+
+@pytest.mark.parametrize("argument", sorted(load_owned_arguments()))
+def test_fleet_refuses_an_argument_that_something_else_sets(argument: str) -> None:
+    value = _example(load_argument_schema()["properties"][argument])
+    problem = the_problem(SMALL.replace("context: 4096", f"engine: {{{argument}: {value}}}"))
+    assert problem.path == f"models.chat.engine.{argument}"
+    assert "not allowed" in problem.message
+
+
+def test_fleet_accepts_an_owned_argument_with_its_harmless_value() -> None:
+    rows = {name: row.harmless for name, row in load_owned_arguments().items() if row.harmless is not None}
+    pins = ", ".join(f"{name}: {str(value).lower()}" for name, value in rows.items())
+    assert read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine == rows
+
+
+def test_every_owned_and_uncounted_argument_is_one_of_vllm() -> None:
+    known = load_argument_schema()["properties"]
+    assert {*load_owned_arguments(), *load_uncounted_arguments()} <= {*known}
+
+
+def test_every_argument_type_of_vllm_becomes_a_type_of_the_fleet_file() -> None:
+    assert {*build_argument_record().model_fields} == {*load_argument_schema()["properties"]}
+
+
+def test_plan_lists_what_it_does_not_count_of_engine_arguments(tmp_path: Path) -> None:
+    fleet = tmp_path / "fleet.yaml"
+    pins = "speculative_config: {method: ngram, num_speculative_tokens: 3}, enable_lora: true, kv_cache_dtype: nvfp4"
+    fleet.write_text(BLOCKS + f"    engine: {{{pins}}}\n    context: 4096\n")
+    unknown = " ".join(plan_fleet(load_fleet(fleet)).models["chat"].unknown)
+    assert "`speculative_config`: weights and KV cache of the draft model" in unknown
+    assert "`enable_lora`: memory of `max_loras` adapters" in unknown
+    assert "`kv_cache_dtype: nvfp4`: the estimate counts 16 bits" in unknown
+
+
+def _example(schema: dict[str, Any]) -> str:
+    if "enum" in schema:
+        return str(schema["enum"][0])
+    kind = schema.get("type") or schema["anyOf"][0]["type"]
+    if kind == "array":
+        return "[text]" if schema["items"] == {"type": "string"} else "[1]"
+    return {"boolean": "true", "integer": "2", "number": "2", "string": "text"}[kind]
 
 
 def test_layers_are_accepted_with_and_without_pipeline() -> None:

@@ -236,7 +236,7 @@ def test_engine_arguments_can_be_pinned() -> None:
     )
     assert model.max_num_seqs == 24
     assert model.engine["enforce_eager"] is True
-    assert model.pinned == ("engine.max_num_seqs", "engine.enforce_eager")
+    assert model.pinned == ("engine.enforce_eager", "engine.max_num_seqs")
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,13 @@
 {{- if regexMatch "^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9._-]+)?$" . }}true{{ end }}
 {{- end }}
 
-{{- /* Engine arguments: the typed ones, those of the task, and `extra`. */ -}}
+{{- /* Engine arguments: the typed ones, those of the task, `extra` and `unchecked`. */ -}}
 {{- define "ray-service.engineKwargs" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.engineKwargs" "given" . "names" (list "v" "model" "root")) -}}
 {{- $values := .v }}
 {{- $model := .model }}
 {{- $kwargs := dict }}
-{{- range $key, $value := omit $model.engine "extra" }}
+{{- range $key, $value := omit $model.engine "extra" "unchecked" }}
 {{- $_ := set $kwargs (snakecase $key) $value }}
 {{- end }}
 {{- $kwargs = merge $kwargs (get (.root.Files.Get "files/tasks.json" | fromJson) $model.task).engine_arguments }}
@@ -65,5 +65,5 @@
 {{- if $values.tracing.enabled }}
 {{- $_ := set $kwargs "otlp_traces_endpoint" (include "ray-service.tracesUrl" $values.tracing) }}
 {{- end }}
-{{- mergeOverwrite $kwargs $model.engine.extra | toJson }}
+{{- mergeOverwrite $kwargs $model.engine.extra $model.engine.unchecked | toJson }}
 {{- end }}

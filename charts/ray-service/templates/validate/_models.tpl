@@ -27,21 +27,22 @@
 {{- if and (not (get ($v.root.Files.Get "files/tasks.json" | fromJson) $model.task).has_shared_prefix) (eq $model.router.kind "PrefixAffinity") }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "router-task" "words" (dict "path" $path "task" $model.task)) }}
 {{- end }}
-{{- $others := dict "model" "source sets it" "served_model_name" "the key of the model is the served name"
-      "distributed_executor_backend" "Ray Serve LLM sets it" "disable_log_stats" "it turns the metrics off"
-      "runner" "task sets it" "otlp_traces_endpoint" "tracing sets it" "revision" "revision sets it" "tokenizer_revision" "tokenizerRevision sets it" }}
-{{- range $key := list "tensorParallelSize" "pipelineParallelSize" "maxModelLen" "maxNumSeqs" "maxNumBatchedTokens" "gpuMemoryUtilization" "dtype" "quantization" "kvCacheDtype" "enforceEager" "enablePrefixCaching" "loadFormat" "disableCustomAllReduce" "trustRemoteCode" "seed" }}
-{{- $_ := set $others (snakecase $key) (printf "engine.%s sets it" $key) }}
+{{- include "ray-service.validateArguments" . }}
 {{- end }}
-{{- if gt (get $engine.extra "data_parallel_size" | default 1 | float64) 1.0 }}
-{{- $_ := set $others "data_parallel_size" "Ray Serve LLM runs one data-parallel rank in each replica, so add replicas instead" }}
+
+{{- /* Engine arguments that have a key of the chart, or that something else sets. */ -}}
+{{- define "ray-service.validateArguments" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateArguments" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $owned := .v.root.Files.Get "files/engine-arguments.json" | fromJson }}
+{{- range $section := list "extra" "unchecked" }}
+{{- $given := get $.model.engine $section }}
+{{- range $key, $value := $given }}
+{{- $row := get $owned $key }}
+{{- if and $row (not (and (hasKey $row "harmless") (eq (toJson $row.harmless) (toJson $value)))) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "section" $section "key" $key "why" $row.why "others" (omit $given $key))) }}
 {{- end }}
-{{- if get $engine.extra "enable_log_requests" }}
-{{- $_ := set $others "enable_log_requests" "vLLM then logs parameters of requests, with text of the client; serve.logging.accessLog logs requests without text" }}
-{{- end }}
-{{- range $key, $_ := $engine.extra }}
-{{- with get $others $key }}
-{{- include "ray-service.refuse" (dict "v" $v "id" "engine-extra" "words" (dict "path" $path "key" $key "why" . "others" (omit $engine.extra $key))) }}
 {{- end }}
 {{- end }}
 {{- end }}

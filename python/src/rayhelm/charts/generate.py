@@ -29,6 +29,7 @@ from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.engine import list_refused_arguments
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["CHARTS", "generated", "stale"]
@@ -51,6 +52,7 @@ DATA: dict[tuple[str, str], Callable[[], object]] = {
     ("platform", "metric-catalog"): as_chart_data,
     ("platform", "prometheus-rules"): as_rules_data,
     ("platform", "scaling-queries"): as_platform_queries,
+    ("ray-service", "engine-arguments"): list_refused_arguments,
     ("ray-service", "tasks"): ray_service_data,
 }
 """Data of the catalog for templates, by chart and name of the JSON file."""

@@ -133,7 +133,7 @@ class ModelPlan(Closed):
     """Target of autoscaling: requests in flight per replica."""
     max_ongoing_requests: int
     scaling: AutoscalingPlan
-    engine: dict[str, bool | int | float | str | None] = {}
+    engine: dict[str, Any] = {}
     """Further engine arguments, chosen or pinned."""
     kv_cache_tokens: int | None = None
     tight: bool = False

@@ -1,15 +1,13 @@
 """Rules between records of the fleet file: references and sums. The planner has more."""
 
-import re
 from collections.abc import Iterator
 
+from rayhelm.catalog.engine_arguments import load_owned_arguments
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
-from rayhelm.spec.base import short
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
-from rayhelm.spec.engine import ELSEWHERE, REFUSED
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Parallelism
 from rayhelm.spec.names import MAX_LABEL
@@ -141,21 +139,19 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
 
 
 def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+    """Arguments that something else sets."""
+    owned = load_owned_arguments() if model.engine else {}
     for key, value in model.engine.items():
-        if key in REFUSED:
-            yield document.problem((*path, key), f"not allowed: {REFUSED[key]}", Fix.removal())
-        elif key in ELSEWHERE:
-            first, *rest = ELSEWHERE[key]
-            new = {**(_keys(document, (*path[:-1], first)) if rest else {}), rest[0]: value} if rest else value
-            message = f"not allowed below `engine`: the fleet file has a key for it, `{'.'.join(ELSEWHERE[key])}`"
-            yield document.problem((*path, key), message, Fix(f"../../{first}", new, replaces=""))
-        elif not re.fullmatch("[a-z][a-z0-9_]*", key):
-            spelled = re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", key).lower().replace("-", "_").strip("_ ")
-            yield document.problem(
-                (*path, key),
-                f"`{short(key)}` is not a vLLM argument, which are in snake case",
-                Fix(f"../{spelled}", value, replaces="") if re.fullmatch("[a-z][a-z0-9_]*", spelled) else Fix.removal(),
-            )
+        row = owned.get(key)
+        if not row or (row.harmless is not None and row.harmless == value):
+            continue
+        if not row.fleet:
+            yield document.problem((*path, key), f"not allowed: {row.why}", Fix.removal())
+            continue
+        first, *rest = row.fleet.split(".")
+        new = {**(_keys(document, (*path[:-1], first)) if rest else {}), rest[0]: value} if rest else value
+        message = f"not allowed below `engine`: {row.why}; the fleet file has a key for it, `{row.fleet}`"
+        yield document.problem((*path, key), message, Fix(f"../../{first}", new, replaces=""))
 
 
 def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:

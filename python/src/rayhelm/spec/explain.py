@@ -11,6 +11,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from rayhelm.errors import UsageError
+from rayhelm.lazy_record import type_of
 from rayhelm.renamed import renamed
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.nearest import did_you_mean, nearest
@@ -60,7 +61,7 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
         if record is None and not may_be_name:
             raise UsageError(f"`{_spell(walked, where)}` has no fields below it")
         known = fields(record) if record else {}
-        if may_be_name and step in known and below and not _record(known[step].annotation):
+        if may_be_name and step in known and below and not _record(type_of(known[step])):
             may_be_name = False  # `pools.gpu.nodes`: a pool that is called like a key
             continue
         if step not in known:
@@ -71,7 +72,7 @@ def _explain(steps: list[str], root: type[BaseModel], where: str) -> Explanation
             may_be_name = False
             continue
         info = known[step]
-        here = info.annotation
+        here = type_of(info)
         walked.append(step)
         may_be_name = _is_map(here)
     record = _record(here)
@@ -167,9 +168,9 @@ def _default(info: FieldInfo | None) -> str:
 
 
 def _bounds(info: FieldInfo) -> dict[str, Any]:
-    if _record(info.annotation):
+    if _record(type_of(info)):
         return {}
-    bounded: Any = Annotated[info.annotation, *info.metadata] if info.metadata else info.annotation
+    bounded: Any = Annotated[type_of(info), *info.metadata] if info.metadata else type_of(info)
     schema = TypeAdapter(bounded).json_schema()
     keys = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "minLength", "maxLength", "pattern")
     options = [schema, *schema.get("anyOf", [])]
@@ -180,7 +181,7 @@ def _meaning(info: FieldInfo) -> str:
     """Description of the field, else of the record in it."""
     if info.description:
         return info.description
-    record = _record(info.annotation)
+    record = _record(type_of(info))
     return _doc(record) if record else ""
 
 

@@ -7,8 +7,8 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.catalog.tasks import Task
 from rayhelm.errors import Fix
+from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.spec.base import ListOf, Record, Refusal, short
-from rayhelm.spec.engine import EngineArguments
 from rayhelm.spec.names import Name
 from rayhelm.spec.units import Duration
 

@@ -18,6 +18,9 @@ from rayhelm.spec.walk import Step, field_at, fields, model_at
 
 __all__ = ["describe_type", "translate_errors"]
 
+_MANY = 24
+"""Choices or keys above which a message does not list them."""
+
 
 def translate_errors(error: ValidationError, document: Document, model: type[BaseModel]) -> list[Problem]:
     """One problem per key: a union reports an error for each member, and only the one for the type of the input is
@@ -88,9 +91,11 @@ def _unknown_key(
         return describe_renamed(key, new), Fix(f"../{new}", value, replaces="")
     parent = model_at(model, path[:-1])
     known = list(fields(parent)) if parent else []
-    near = nearest(key, [name for name in known if name not in document.value(path[:-1])])
-    hint = did_you_mean(key, known)
-    message = f"unknown key `{short(key)}`" + (f"; {hint}" if hint else "")
+    # Of hundreds of engine arguments many are a little like a word.
+    cutoff = 0.5 if len(known) <= _MANY else 0.75
+    near = nearest(key, [name for name in known if name not in document.value(path[:-1])], cutoff=cutoff)
+    hint = did_you_mean(key, near if len(known) > _MANY else known)
+    message = f"{getattr(parent, 'UNKNOWN', 'unknown key')} `{short(key)}`" + (f"; {hint}" if hint else "")
     if not near:
         return message, Fix.removal("", "" if hint else "`rayhelm explain` lists the keys")
     first, *rest = (Fix(f"../{name}", value, replaces="") for name in near)
@@ -98,10 +103,13 @@ def _unknown_key(
 
 
 def _not_a_choice(value: object, expected: str) -> tuple[str, Fix, *tuple[Fix, ...]]:
-    choices = [word.strip("'") for word in expected.replace(" or ", ", ").split(", ")]
-    message = f"`{short(value)}` is not one of {expected}"
+    words = expected.replace(" or ", ", ").split(", ")
+    choices = [word.strip("'") for word in words]
+    message = f"`{short(value)}` is not one of {expected if len(words) <= _MANY else f'{len(words)} values'}"
     if isinstance(value, float) and str(value) in choices:
         return message, Fix("", str(value), "in quotes: YAML reads it as a number without them")
+    if isinstance(value, (int, float)) and all(word.isdecimal() for word in words):
+        return message, Fix("", min(map(int, words), key=lambda number: abs(number - value)))
     near: Sequence[str] = nearest(short(value), choices)
     if not near:
         return message, Fix("", choices[0], list_known(choices))

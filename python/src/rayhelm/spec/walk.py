@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from rayhelm.closed import fields_of
+from rayhelm.lazy_record import type_of
 
 __all__ = ["Step", "alternatives", "field_at", "fields", "model_at", "unwrap"]
 
@@ -70,5 +71,5 @@ def _down(annotation: Any, step: Step) -> tuple[Any, FieldInfo | None] | None:
         if origin is Literal or not isinstance(item, type) or not issubclass(item, BaseModel):
             continue
         if info := fields(item).get(str(step)):
-            return info.annotation, info
+            return type_of(info), info
     return None

@@ -1,6 +1,7 @@
 """Build the plan of a model from the chosen candidate."""
 
 from math import ceil
+from typing import Any
 
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings
@@ -111,7 +112,7 @@ def _compute_cache_gib(result: MemoryResult, block: int) -> float:
     return result.blocks * block / 2**30
 
 
-def _collect_engine_arguments(chosen: Candidate) -> dict[str, bool | int | float | str | None]:
+def _collect_engine_arguments(chosen: Candidate) -> dict[str, Any]:
     """Return engine arguments without a field of their own: pinned ones, and those that the GPU needs."""
     own = {"max_num_seqs", "max_num_batched_tokens", "gpu_memory_utilization", "max_model_len"}
     arguments = {key: value for key, value in chosen.model_spec.declared.engine.items() if key not in own}

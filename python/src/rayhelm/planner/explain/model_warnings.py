@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from rayhelm.catalog.engine_arguments import load_uncounted_arguments
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.speed.terms import list_missing_figures
 
@@ -52,6 +53,7 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
     for key in _MEMORY_PINS:
         if key in model_spec.declared.engine:
             yield f"memory with the pinned `{key}`: the estimate uses the published checkpoint"
+    yield from _list_uncounted_memory(chosen)
     if chosen.eager:
         yield "decode speed without CUDA graphs: the estimate assumes that they are on"
     if chosen.price_per_hour is None:
@@ -64,6 +66,18 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         )
     elif model_spec.lengths.assumed:
         yield "traffic: one replica is planned, and there is no price per token"
+
+
+def _list_uncounted_memory(chosen: Candidate) -> Iterator[str]:
+    model, engine = chosen.model_spec.model, chosen.model_spec.declared.engine
+    is_in_vllm = not chosen.model_spec.has_own_engine and model.encoder and model.encoder.kind != "text"
+    if model.encoder and is_in_vllm and not engine.get("language_model_only"):
+        yield f"memory of the {model.encoder.kind} encoder in vLLM's profile run, and of its cache of outputs"
+    for key, what in load_uncounted_arguments().items() if engine else ():
+        if engine.get(key):  # false, 0 and an empty map change nothing
+            yield f"`{key}`: {what}"
+    if chosen.model_spec.kv_cache_dtype != (pinned := engine.get("kv_cache_dtype", "auto")):
+        yield f"`kv_cache_dtype: {pinned}`: the estimate counts 16 bits"
 
 
 def _list_missed_objectives(chosen: Candidate) -> Iterator[str]:

@@ -7,6 +7,7 @@ from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import TaskKind, get_task
+from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
 from rayhelm.spec.models import ModelSpec, Replicas
 
 __all__ = ["Lengths", "ResolvedModelSpec"]
@@ -64,6 +65,12 @@ class ResolvedModelSpec:
             shared = traffic.shared_prefix if cached else 0.0
             return Lengths(traffic.input_tokens, traffic.output_tokens or _USUAL_OUTPUT, False, shared)
         return Lengths(min(_USUAL_INPUT, self.context * 3 // 4), min(_USUAL_OUTPUT, self.context // 4), True, 0.0)
+
+    @property
+    def kv_cache_dtype(self) -> str:
+        """Type of the KV cache as the plan counts it: 16 bits where the size of the type is not known."""
+        pinned = str(self.declared.engine.get("kv_cache_dtype") or "auto")
+        return pinned if pinned in KV_CACHE_DTYPES else "bfloat16"
 
     def pinned_int(self, key: str) -> int | None:
         value = self.declared.engine.get(key)

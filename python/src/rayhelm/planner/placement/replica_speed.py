@@ -120,7 +120,7 @@ class ReplicaSpeed:
 
     @property
     def _kv_cache_dtype(self) -> str:
-        return str(self._model_spec.declared.engine.get("kv_cache_dtype") or "auto")
+        return self._model_spec.kv_cache_dtype
 
     def _find_link(self) -> StageLink | None:
         """Return the network between the hosts of a replica. One without a known rate delays nothing."""

@@ -53,7 +53,7 @@ def _build_config(
         context=model_spec.context,
         seqs=seqs,
         tokens=model_spec.batched_tokens(split.gpu),
-        kv_cache_dtype=str(model_spec.declared.engine.get("kv_cache_dtype") or "auto"),
+        kv_cache_dtype=model_spec.kv_cache_dtype,
         eager=eager,
         engine=model_spec.engine,
         partition=split.partition,

@@ -121,5 +121,5 @@ def _build_engine(plan: ModelPlan) -> Engine:
     extra: dict[str, Any] = {}
     for key, value in plan.engine.items():
         known = key in Engine.model_fields and key != "extra"
-        (arguments if known else extra)[key] = _SPELLINGS.get(value, value) if key == "dtype" else value  # type: ignore[arg-type]
+        (arguments if known else extra)[key] = _SPELLINGS.get(value, value) if key == "dtype" else value
     return Engine(**arguments, extra=extra)

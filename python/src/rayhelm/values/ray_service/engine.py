@@ -1,13 +1,14 @@
-"""Engine arguments of vLLM. Common ones are typed; `extra` takes the others, and `rayhelm lint` checks them with
-vLLM."""
+"""Engine arguments of vLLM. Those that the chart reads have keys; `extra` takes the others, with vLLM's types."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from rayhelm.catalog.engine_arguments import load_owned_arguments
+from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.values.common.base import Values
 
-__all__ = ["Engine"]
+__all__ = ["Engine", "list_refused_arguments"]
 
 Count = Annotated[int, Field(ge=1)]
 
@@ -46,6 +47,21 @@ class Engine(Values):
     """Run code from the model's repository in the server. Requires `trustRemoteCodeReason` on the model."""
     seed: int | None = None
     """Seed of sampling and of dummy weights."""
-    extra: dict[str, Any] = {}
-    """Other engine arguments in vLLM's own spelling (`snake_case`). The chart refuses arguments that have a key
-    above."""
+    extra: EngineArguments = {}
+    """Other engine arguments in vLLM's own spelling (`snake_case`), with maps as maps, for example
+    `speculative_config: {method: ngram}`. The chart refuses arguments that have a key above, and names that the pinned
+    vLLM does not have."""
+    unchecked: dict[str, Any] = {}
+    """Engine arguments that the pinned vLLM does not have, for an image with another version. Their names and types are
+    not checked."""
+
+
+def list_refused_arguments() -> dict[str, dict[str, Any]]:
+    """Return the arguments that `extra` and `unchecked` refuse, by name: those with a key of their own, and those that
+    something else sets."""
+    typed = {name: field.alias for name, field in Engine.model_fields.items() if name not in ("extra", "unchecked")}
+    owned = {
+        name: row.model_dump(include={"why", "harmless"}, exclude_none=True)
+        for name, row in load_owned_arguments().items()
+    }
+    return owned | {name: {"why": f"engine.{alias} sets it"} for name, alias in typed.items()}
