@@ -18,6 +18,7 @@ from rayhelm.charts.shape import keys
 from rayhelm.closed import Closed
 from rayhelm.errors import FleetError, Problem
 from rayhelm.values.platform.policy_catalog import load_policy_catalog
+from rayhelm.values.ray_service.engine import Engine
 
 __all__ = ["CHARTS", "Chart", "Values", "chart_of", "named", "replaced"]
 
@@ -139,6 +140,7 @@ CHARTS = [
             "workerGroups.gpu.gpu.count=2",
             "upgrade.deletionDelaySeconds=900",
         ),
+        walked=frozenset(field.alias or name for name, field in Engine.model_fields.items()),
         needs_a_choice=frozenset(
             {
                 *REMOVED,
