@@ -1,6 +1,6 @@
-"""Plan a fleet: places the models one by one, the largest first, each on the GPUs that are left."""
+"""Plan a fleet: resolve its models, place them, and describe the result with its reasons."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, load_catalog
@@ -8,27 +8,21 @@ from rayhelm.catalog.engines import find_engine
 from rayhelm.catalog.huggingface import resolve_online
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
-from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_access
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
 from rayhelm.planner.explain.model_plan import build_model_plan
-from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
-from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
-from rayhelm.planner.placement.allocate import allocate
-from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.choose import Choice, choose
+from rayhelm.planner.place import Placement, list_placements
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
 from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
-from rayhelm.planner.placement.options import ModelOptions, PoolSplits
 from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
-from rayhelm.planner.plan import ModelPlan, Plan, PoolUse
+from rayhelm.planner.plan import Plan, PoolUse
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import ModelSpec
 from rayhelm.versions import versions
@@ -40,25 +34,30 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     """Plan every model. Raises FleetError with all problems."""
     known = known or load_catalog()
     inventories = build_inventories(loaded, known)
-    splits = PoolSplits(inventories)
-    problems: list[Problem] = []
-    plans: dict[str, ModelPlan] = {}
-    chosen: dict[str, Candidate] = {}
-    clusters: dict[frozenset[str], str] = {}
     model_specs = resolve_model_specs(loaded, known)
-    for model_spec in _sort_largest_first(model_specs):
+    problems: Sequence[Problem] = ()
+    for placement in list_placements(model_specs, inventories, loaded, known):
         try:
-            home = loaded.fleet.on_one_cluster_with(model_spec.name)
-            choice = _choose(model_spec, splits, clusters.get(home), loaded, known)
+            return _build_plan(placement, model_specs, inventories, loaded)
         except FleetError as error:
-            problems += error.problems
-            continue
-        hosts = allocate(choice.candidate)
-        chosen[model_spec.name] = choice.candidate
-        clusters[home] = cluster = choice.candidate.split.inventory.pool.cluster
-        plans[model_spec.name] = build_model_plan(choice, hosts, _read_speed(cluster, loaded))
-    if problems:
-        raise FleetError(sorted(problems, key=lambda problem: problem.line or 0))
+            problems = error.problems
+    raise FleetError(problems)
+
+
+def _build_plan(
+    placement: Placement,
+    model_specs: Sequence[ResolvedModelSpec],
+    inventories: dict[str, PoolInventory],
+    loaded: LoadedFleet,
+) -> Plan:
+    """Build the plan of a placement whose GPUs are allocated. Raises FleetError if it breaks a rule of the fleet."""
+    chosen = {name: choice.candidate for name, choice in placement.choices.items()}
+    plans = {
+        name: build_model_plan(
+            choice, placement.hosts[name], _read_speed(choice.candidate.split.inventory.pool.cluster, loaded)
+        )
+        for name, choice in placement.choices.items()
+    }
     plan = Plan(
         fleet=loaded.fleet.fleet,
         vllm_version=versions().vllm,
@@ -165,28 +164,6 @@ def _check_model(name: str, spec: ModelSpec, model: Checkpoint, loaded: LoadedFl
             f"{'+'.join(map(str, layers))} are {sum(layers)} layers, and {model.id} has {model.layers}",
             Fix(value=list(even)),
         )
-
-
-def _sort_largest_first(model_specs: list[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
-    """Return models with a pinned pool first, then large models before small ones: those with the least choice
-    first."""
-    return sorted(
-        model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
-    )
-
-
-def _choose(
-    model_spec: ResolvedModelSpec, splits: PoolSplits, cluster: str | None, loaded: LoadedFleet, known: Catalog
-) -> Choice:
-    options = ModelOptions(model_spec, splits, cluster)
-    compared = choose(options)
-    if not compared.reachable and not compared.missing_slo:
-        raise FleetError(report_no_fit(model_spec, options.pools, compared.refused, loaded, known))
-    if not compared.reachable:
-        raise FleetError(report_unreachable_slo(model_spec, compared.missing_slo, loaded))
-    if compared.choice is None:
-        raise FleetError(report_no_room(model_spec, compared.reachable, loaded))
-    return compared.choice
 
 
 def _use(inventory: PoolInventory) -> PoolUse:

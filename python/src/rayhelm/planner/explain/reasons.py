@@ -50,6 +50,8 @@ def _explain_pool(choice: Choice) -> Reason:
     pool = chosen.split.inventory
     if chosen.model_spec.declared.pool:
         because = "pinned in the fleet file"
+    elif choice.moved:
+        because = choice.moved
     elif other is None:
         because = "the model fits in no other pool or split"
     else:

@@ -8,9 +8,9 @@ from rayhelm.planner.placement.allocate import count_possible_replicas
 from rayhelm.planner.placement.candidates import Candidate, RejectedSplit
 from rayhelm.planner.placement.options import ModelOptions
 
-__all__ = ["Choice", "Comparison", "choose", "rank"]
+__all__ = ["FLAGS", "Choice", "Comparison", "choose", "rank"]
 
-_FLAGS = 5
+FLAGS = 5
 """Criteria before the cost. All of them are 0 for a candidate without a fault."""
 _ROUNDING = 1e-3
 """Costs that differ by less can be equal after rounding."""
@@ -28,6 +28,8 @@ class Choice:
     """Candidates that rank higher but need more GPUs than are free."""
     missing_slo: tuple[Candidate, ...] = ()
     """Candidates that were not compared, because even a request alone misses an objective on them."""
+    moved: str = ""
+    """Why it is not the best one that was left when the model was placed; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class _Ranked:
 
     def is_decided(self, cost: float) -> bool:
         """Return whether no candidate that costs at least `cost` ranks before this one."""
-        return not any(self.rank[:_FLAGS]) and self.rank[_FLAGS] < cost - _ROUNDING
+        return not any(self.rank[:FLAGS]) and self.rank[FLAGS] < cost - _ROUNDING
 
 
 def choose(options: ModelOptions) -> Comparison:

@@ -36,6 +36,11 @@ class HostInventory:
         self.owners = self.owners or [""] * self.gpu_count
         self.free_gpu_count = sum(share == 1.0 for share in self.free)
 
+    def clear(self) -> None:
+        """Free all GPUs."""
+        self.free, self.owners = [1.0] * self.gpu_count, [""] * self.gpu_count
+        self.free_gpu_count = self.gpu_count
+
     def take_whole(self, count: int, service: str) -> None:
         for index in [index for index, free in enumerate(self.free) if free == 1.0][:count]:
             self.take(index, 1.0, service)

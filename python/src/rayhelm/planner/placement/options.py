@@ -137,12 +137,17 @@ class ModelOptions:
 
     def list_up_to(self, cost: float) -> Iterator[Candidate]:
         """Yield the candidates that can cost at most `cost`, regardless of free GPUs."""
-        for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
-            if each.cost * self._factor > cost:
+        for least, found in self.list_with_least_cost():
+            if least > cost:
                 return
+            yield found
+
+    def list_with_least_cost(self) -> Iterator[tuple[float, Candidate]]:
+        """Yield all candidates in the order of their lowest possible cost, which comes with them."""
+        for each in self._splits.list_sorted(self.model_spec, self._cluster, self.by_price):
             for found in self._evaluate(each):
                 if isinstance(found, Candidate) and not found.capacity.misses_alone(self.model_spec.declared.slo):
-                    yield found
+                    yield each.cost * self._factor, found
 
     def _evaluate(self, each: _PoolSplit) -> Evaluated:
         if each.alike not in self._evaluated:

@@ -1,0 +1,133 @@
+"""Place the models of a fleet: one by one, the largest first, then together where GPUs are scarce."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from rayhelm.catalog import Catalog
+from rayhelm.catalog.tensors import count_weights
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.explain.moves import explain_moves
+from rayhelm.planner.explain.refusals import report_no_fit, report_no_room
+from rayhelm.planner.explain.unreachable_slo import report_unreachable_slo
+from rayhelm.planner.placement.allocate import allocate
+from rayhelm.planner.placement.assignment import Assignment, Hosts
+from rayhelm.planner.placement.choose import Choice, Comparison, choose
+from rayhelm.planner.placement.improve import improve
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.options import ModelOptions, PoolSplits
+from rayhelm.spec.load import LoadedFleet
+
+__all__ = ["Placement", "list_placements"]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the models run."""
+
+    choices: Mapping[str, Choice]
+    hosts: Mapping[str, Hosts]
+    """Hosts of the first replica."""
+
+
+def list_placements(
+    model_specs: Sequence[ResolvedModelSpec],
+    inventories: Mapping[str, PoolInventory],
+    loaded: LoadedFleet,
+    known: Catalog,
+) -> Iterator[Placement]:
+    """Yield the best placement found, then the one that places the models one by one, if that is another one: a limit
+    of a tenant or a label can forbid the first. The GPUs are allocated as in the placement that was yielded last.
+
+    Raises FleetError with the problems of all models without a place."""
+    first = _OneByOne(model_specs, inventories, loaded, known)
+    if first.problems:
+        raise FleetError(_sort([*first.problems, *first.without_room.values()]))
+    improvable = {name for name, compared in first.compared.items() if _may_improve(compared)}
+    if not improvable:
+        yield Placement(first.choices, first.hosts)
+        return
+    chosen = {name: compared.choice.candidate if compared.choice else None for name, compared in first.compared.items()}
+    is_priced = any(each.by_price for each in first.options.values())
+    assignment = Assignment(inventories, chosen, first.hosts, is_priced)
+    moves = improve(assignment, first.options, first.groups, improvable)
+    if unplaced := [name for name, candidate in assignment.candidates.items() if candidate is None]:
+        raise FleetError(_sort(first.without_room[name] for name in unplaced))
+    if moves:
+        choices = explain_moves(first.choices, assignment.candidates, moves)
+        yield Placement(choices, dict(assignment.hosts))
+    if not first.without_room:
+        assignment.restore()
+        yield Placement(first.choices, first.hosts)
+
+
+def _may_improve(compared: Comparison) -> bool:
+    """Return whether a model may have a better candidate: one without room, or one that shares a GPU elsewhere."""
+    choice = compared.choice
+    return choice is None or bool(choice.cramped) or choice.candidate.share < 1
+
+
+def _sort(problems: Iterable[Problem]) -> list[Problem]:
+    return sorted(problems, key=lambda problem: problem.line or 0)
+
+
+class _OneByOne:
+    """The placement of the models one by one: each takes the best candidate that the free GPUs hold."""
+
+    def __init__(
+        self,
+        model_specs: Sequence[ResolvedModelSpec],
+        inventories: Mapping[str, PoolInventory],
+        loaded: LoadedFleet,
+        known: Catalog,
+    ) -> None:
+        self.problems: list[Problem] = []
+        """Problems of models that fit nowhere."""
+        self.without_room: dict[str, Problem] = {}
+        """Problems of models that others leave no room for."""
+        self.compared: dict[str, Comparison] = {}
+        self.options: dict[str, ModelOptions] = {}
+        self.groups: dict[str, frozenset[str]] = {}
+        self.hosts: dict[str, Hosts] = {}
+        self.choices: dict[str, Choice] = {}
+        splits, clusters = PoolSplits(inventories), dict[frozenset[str], str]()
+        for model_spec in _sort_largest_first(model_specs):
+            name = model_spec.name
+            home = self.groups[name] = loaded.fleet.on_one_cluster_with(name)
+            options = self.options[name] = ModelOptions(model_spec, splits, clusters.get(home))
+            compared = self.compared[name] = choose(options)
+            if compared.choice:
+                candidate = compared.choice.candidate
+                self.choices[name] = compared.choice
+                self.hosts[name] = allocate(candidate)
+                clusters[home] = candidate.split.inventory.pool.cluster
+            else:
+                self._report(model_spec, options, compared, loaded, known)
+
+    def _report(
+        self,
+        model_spec: ResolvedModelSpec,
+        options: ModelOptions,
+        compared: Comparison,
+        loaded: LoadedFleet,
+        known: Catalog,
+    ) -> None:
+        if compared.reachable:
+            self.without_room[model_spec.name] = report_no_room(model_spec, compared.reachable, loaded)
+            return
+        try:
+            if compared.missing_slo:
+                problems = report_unreachable_slo(model_spec, compared.missing_slo, loaded)
+            else:
+                problems = [report_no_fit(model_spec, options.pools, compared.refused, loaded, known)]
+        except FleetError as error:
+            problems = list(error.problems)
+        self.problems += problems
+
+
+def _sort_largest_first(model_specs: Sequence[ResolvedModelSpec]) -> list[ResolvedModelSpec]:
+    """Return models with a pinned pool first, then large models before small ones: those with the least choice
+    first."""
+    return sorted(
+        model_specs, key=lambda model_spec: (model_spec.declared.pool is None, -count_weights(model_spec.model).bytes)
+    )

@@ -1,0 +1,242 @@
+"""Improve a placement: models that were placed first may give up GPUs that others need more.
+
+A deterministic local search. Its start is the placement of the models one by one. A model that has a better candidate
+without room takes it, and the models in its way move. A change is kept only if the whole fleet gets better, so fleets
+without scarce GPUs keep the first placement.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import combinations, takewhile
+
+from rayhelm.planner.placement.assignment import Assignment, Value
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.choose import FLAGS, rank
+from rayhelm.planner.placement.inventory import PoolInventory
+from rayhelm.planner.placement.options import ModelOptions
+
+__all__ = ["Move", "improve"]
+
+Rank = tuple[float, ...]
+
+_ROUNDS = 8
+_TRIALS = 1000
+"""Changes that are tried at most: it bounds the time on large fleets."""
+_MOST_BETTER = 12
+"""Better candidates of a model that are tried, the best first."""
+_MOST_GROWTH = 4.0
+"""Factor on the first cost from which all candidates are evaluated."""
+_MOST_IN_PAIRS = 5
+_NEVER = float("inf")
+_MOST_VICTIMS = 8
+"""Models of a pool that may move for another one, those that lose least first."""
+_LEAST_GAIN = 0.01
+"""Part of the cost of the models that move which a change must save: a smaller gain is not worth other pools."""
+
+
+@dataclass(frozen=True)
+class Move:
+    """A change that was kept: its models have another candidate than before, the one that gained first."""
+
+    models: tuple[str, ...]
+
+
+def improve(
+    assignment: Assignment,
+    options: Mapping[str, ModelOptions],
+    groups: Mapping[str, frozenset[str]],
+    improvable: set[str],
+) -> list[Move]:
+    """Improve an assignment, and return the changes. `groups`: by model, the models that are on its cluster.
+    `improvable`: models that may have a better candidate."""
+    search = _Search(assignment, options, groups)
+    moves: list[Move] = []
+    for _ in range(_ROUNDS):
+        found = [move for name in _sort_by_need(assignment, improvable) if (move := search.improve_model(name))]
+        moves += found
+        improvable = improvable | {name for move in found for name in move.models}
+        if not found:
+            break
+    return moves
+
+
+def _sort_by_need(assignment: Assignment, names: set[str]) -> list[str]:
+    """Return models without room first, then the expensive ones."""
+
+    def sort_key(name: str) -> tuple[bool, float, str]:
+        candidate = assignment.candidates[name]
+        return candidate is not None, -((candidate.price_per_hour or 0.0) if candidate else 0.0), name
+
+    return sorted(names, key=sort_key)
+
+
+class _RankedCandidates:
+    """The candidates of each model, the best first, regardless of room. Expensive ones are evaluated on demand."""
+
+    def __init__(self, options: Mapping[str, ModelOptions]) -> None:
+        self._options = options
+        self._found: dict[str, tuple[float, list[tuple[Rank, Candidate]]]] = {}
+
+    def iterate(self, name: str, most: float, first: float = 0.0) -> Iterator[tuple[Rank, Candidate]]:
+        """Yield candidates with their rank: those without a fault that cost at most `most`, and all if it is infinite.
+        `first`: cost up to which they are evaluated at once; more are evaluated when they are asked for."""
+        known, limit = 0, min(most, first or most)
+        while True:
+            found = self._list(name, limit)
+            yield from found[known:]
+            if limit >= most:
+                return
+            known, limit = len(found), _NEVER if limit > first * _MOST_GROWTH else min(most, limit * 2)
+
+    def _list(self, name: str, most: float) -> list[tuple[Rank, Candidate]]:
+        """List candidates, the best first. Below an infinite cost only those without a fault are complete, so others
+        are left out."""
+        listed, found = self._found.get(name, (0.0, []))
+        if most > listed:
+            options = self._options[name]
+            found = [(rank(each, options.by_price), each) for each in options.list_up_to(most)]
+            found.sort(key=lambda pair: (pair[0], pair[1].split.inventory.name))
+            self._found[name] = (most, found)
+        if most == _NEVER:
+            return found
+        return list(takewhile(lambda pair: not any(pair[0][:FLAGS]) and pair[0][FLAGS] <= most, found))
+
+
+class _Search:
+    def __init__(
+        self, assignment: Assignment, options: Mapping[str, ModelOptions], groups: Mapping[str, frozenset[str]]
+    ) -> None:
+        self._assignment, self._options, self._groups = assignment, options, groups
+        self._ranked = _RankedCandidates(options)
+        self._moving: dict[str, Candidate | None] = {}
+        """Candidates before the change that is tried."""
+        self._trials = 0
+
+    def improve_model(self, name: str) -> Move | None:
+        """Give a model a better candidate if the fleet gets better by it."""
+        if self._trials >= _TRIALS or not self._is_comparable(name):
+            return None
+        for better in self._list_better(name):
+            for victims in self._list_victims(name, better):
+                if self._trials >= _TRIALS:
+                    return None
+                self._trials += 1
+                if self._try(name, better, victims):
+                    return Move((name, *victims))
+        return None
+
+    def _try(self, name: str, better: Candidate, victims: tuple[str, ...]) -> bool:
+        """Place a model in the room of others, and those where they cost least. Undo it if the fleet is not better."""
+        state, names = self._assignment, (name, *victims)
+        self._moving = {each: state.candidates[each] for each in names}
+        before, moved = state.value, sum(self._get_cost_of(each, now) for each, now in self._moving.items())
+        state.begin()
+        is_done = (
+            state.remove(names)
+            and state.add(name, better)
+            and all(self._place_again(victim, before) for victim in victims)
+            and _is_better(state.value, before, moved)
+        )
+        if not is_done:
+            state.undo()
+        return is_done
+
+    def _place_again(self, victim: str, before: Value) -> bool:
+        """Place a model on the best candidate with room; False if none costs less than the change saves."""
+        state = self._assignment
+        is_about_cost = None not in self._moving.values() and state.value[1:-1] == before[1:-1]
+        spare = before[-1] - state.value[-1] if is_about_cost else _NEVER
+        now = self._moving[victim]
+        most = _NEVER if now is None or now.share < 1 else spare
+        for _, candidate in self._ranked.iterate(victim, most, self._get_cost_of(victim, now)):
+            if self._is_allowed(victim, candidate) and state.add(victim, candidate):
+                return True
+        return False
+
+    def _list_better(self, name: str) -> list[Candidate]:
+        """Return candidates that rank before the current one, the best first."""
+        now, by_price = self._assignment.candidates[name], self._options[name].by_price
+        current = rank(now, by_price)[: FLAGS + 1] if now else None
+        most = _limit_cost(now, by_price=by_price)
+        found: list[Candidate] = []
+        for key, each in self._ranked.iterate(name, most):
+            is_better = now is None or current is None or key[: FLAGS + 1] < current or _may_join(now, each)
+            if is_better and self._is_allowed(name, each):
+                found.append(each)
+            if len(found) == _MOST_BETTER:
+                break
+        return found
+
+    def _list_victims(self, name: str, better: Candidate) -> Iterator[tuple[str, ...]]:
+        """Yield sets of models of the wanted pool that may move for a model: none, one, two, then more. Those that lose
+        more than the model gains are left out."""
+        yield ()
+        inventory, gain = better.split.inventory, self._estimate_gain(name, better)
+        losses = {
+            each: loss
+            for each in self._assignment.get_members(inventory.name)
+            if each != name
+            and self._is_comparable(each)
+            and (loss := self._estimate_loss(each, inventory, gain)) < gain
+        }
+        others = sorted(losses, key=lambda each: losses[each])[:_MOST_VICTIMS]
+        sets = [
+            *((each,) for each in others),
+            *combinations(others[:_MOST_IN_PAIRS], 2),
+            *(tuple(others[:count]) for count in range(3, len(others) + 1)),
+        ]
+        yield from (victims for victims in sets if sum(losses[each] for each in victims) < gain)
+
+    def _estimate_gain(self, name: str, better: Candidate) -> float:
+        """Return what a model saves with a candidate; infinite if more than the cost gets better."""
+        now, by_price = self._assignment.candidates[name], self._options[name].by_price
+        if now is None or now.share < 1:
+            return _NEVER
+        before, after = rank(now, by_price), rank(better, by_price)
+        return before[FLAGS] - after[FLAGS] if before[:FLAGS] == after[:FLAGS] else _NEVER
+
+    def _estimate_loss(self, name: str, inventory: PoolInventory, most: float) -> float:
+        """Return how much a model loses at least if it leaves a pool, without regard to room; infinite if that is more
+        than `most`."""
+        now = self._assignment.candidates[name]
+        cost = self._get_cost_of(name, now)
+        if now is not None and now.share < 1:
+            return 0.0
+        for key, each in self._ranked.iterate(name, cost + most, cost):
+            if each.split.inventory is not inventory and self._is_allowed(name, each):
+                return max(0.0, key[FLAGS] - cost)
+        return _NEVER
+
+    def _is_comparable(self, name: str) -> bool:
+        """Return whether the cost of a model is part of the cost of the fleet, and not of another kind."""
+        return self._options[name].by_price == self._assignment.by_price
+
+    def _is_allowed(self, name: str, candidate: Candidate) -> bool:
+        """Return whether a candidate is on the cluster of the models that belong to this one."""
+        others = (self._assignment.candidates[each] for each in self._groups[name] if each != name)
+        cluster = candidate.split.inventory.pool.cluster
+        return all(other is None or other.split.inventory.pool.cluster == cluster for other in others)
+
+    def _get_cost_of(self, name: str, candidate: Candidate | None) -> float:
+        return rank(candidate, self._options[name].by_price)[FLAGS] if candidate else 0.0
+
+
+def _limit_cost(now: Candidate | None, *, by_price: bool) -> float:
+    """Return what a better candidate may cost: as much as now; for a fraction, as much as its whole GPU."""
+    if now is None:
+        return _NEVER
+    if now.share == 1:
+        return rank(now, by_price)[FLAGS]
+    return now.replicas * ((now.split.price_per_hour or 0.0) if by_price else now.split.memory_gib)
+
+
+def _may_join(now: Candidate, other: Candidate) -> bool:
+    """Return whether a model on a fraction could take the rest of a GPU that its service holds on another pool."""
+    return now.share < 1 and other.share < 1 and other.split.inventory is not now.split.inventory
+
+
+def _is_better(after: Value, before: Value, moved: float) -> bool:
+    """Return whether models get room, lose a fault, or save enough."""
+    if after[:-1] != before[:-1]:
+        return after[:-1] < before[:-1]
+    return before[-1] - after[-1] > max(_LEAST_GAIN * moved, 1e-6)
