@@ -4,10 +4,11 @@ A new entry is one new file: `data/gpus/<id>.yaml`, `data/mig/<id>.yaml`, `data/
 `data/networks/<id>.yaml`, `data/tasks/<id>.yaml`.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from rayhelm.catalog._load import CatalogFolder
+from rayhelm.catalog._load import CatalogFolder, stem
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.mig import MigTable
 from rayhelm.catalog.model import Checkpoint
@@ -42,6 +43,18 @@ class Catalog:
             return make_mig_instance(gpu, table, part)
         raise FleetError(Problem(f"{gpu.id} has no MIG", fix=Fix(value=f"{gpu.id}/2", why="one of two time slices")))
 
+    def explain_gpu_name(self, name: str) -> str:
+        """Return which GPU a name that several boards have is read as, and the other boards; empty for an id.
+
+        `H100` is the SXM board, and PCIe and NVL boards exist."""
+        whole = name.partition("/")[0]
+        found, wanted = self._gpus.get(whole), stem(whole)
+        words = wanted.split("-")
+        others = [gpu.id for gpu in self.gpus() if gpu.id != found.id and _can_mean(words, stem(gpu.id).split("-"))]
+        if stem(found.id) == wanted or not others:
+            return ""
+        return f"GPU {whole} is read as {found.id}; it could also be {', '.join(others)}"
+
     def mig(self, gpu: GpuKind) -> MigTable | None:
         """Return the MIG profiles of a GPU; None if it has no MIG."""
         return self._mig.get(gpu.mig) if gpu.mig else None
@@ -63,6 +76,11 @@ class Catalog:
 
     def networks(self) -> tuple[NetworkKind, ...]:
         return self._networks.all()
+
+
+def _can_mean(wanted: Sequence[str], parts: Sequence[str]) -> bool:
+    """Return whether each word of a name begins a word of an id, and the first word is the same."""
+    return wanted[0] == parts[0] and all(any(part.startswith(word) for part in parts) for word in wanted)
 
 
 @cache

@@ -16,7 +16,16 @@ from rayhelm.catalog.gpu import GpuKind
 from rayhelm.closed import Closed
 from rayhelm.errors import Fix, FleetError, Problem
 
-__all__ = ["Activation", "Constant", "EngineConstants", "EngineDefaults", "NonTorch", "find_engine"]
+__all__ = [
+    "Activation",
+    "Constant",
+    "EngineConstants",
+    "EngineDefaults",
+    "NonTorch",
+    "find_engine",
+    "is_older_than_measured",
+    "list_engines",
+]
 
 _FOLDER = Path(__file__).parent.parent / "data" / "engines"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -38,6 +47,8 @@ class EngineDefaults(Closed):
     """For GPUs with at least this much memory, GiB."""
     except_gpu: str | None = None
     """Not for GPUs whose id contains this."""
+    unified_memory: bool = False
+    """Only for GPUs that share their memory with the CPU."""
     max_num_seqs: int = Field(gt=0)
     max_num_batched_tokens: int = Field(gt=0)
 
@@ -99,7 +110,13 @@ class EngineConstants(Closed):
 
     def defaults_for(self, gpu: GpuKind) -> EngineDefaults:
         memory = gpu.usable_gib or gpu.memory_gb or 0.0
-        return next(d for d in self.defaults if memory >= d.memory_gib and not _is_excepted(gpu, d.except_gpu))
+        return next(
+            d
+            for d in self.defaults
+            if memory >= d.memory_gib
+            and not _is_excepted(gpu, d.except_gpu)
+            and (gpu.unified_memory or not d.unified_memory)
+        )
 
 
 def find_engine(version: str) -> tuple[EngineConstants, str]:
@@ -115,6 +132,16 @@ def find_engine(version: str) -> tuple[EngineConstants, str]:
         chosen,
         f"no constants were measured for vLLM {version}: planned with those of {chosen.version}, the {side} version",
     )
+
+
+def is_older_than_measured(version: str) -> bool:
+    """Return whether a version is older than each version with measured constants. Nothing is known of its memory."""
+    return _parse(version) < _list_files()[0][0]
+
+
+def list_engines() -> tuple[EngineConstants, ...]:
+    """Return the constants of each version, the oldest first."""
+    return tuple(_read(path) for _, path in _list_files())
 
 
 @cache

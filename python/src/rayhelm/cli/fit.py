@@ -44,6 +44,9 @@ def fit_command(
         int | None, typer.Option(min=1, max=MOST_TOKENS, help="Tokens of one engine step; default: the one of vLLM.")
     ] = None,
     kv_cache_dtype: Annotated[str, typer.Option(help="auto, bfloat16, float16 or fp8.")] = "auto",
+    decode_context_parallel_size: Annotated[
+        int, typer.Option(min=1, max=MOST_RANKS, help="TP ranks over which the cache of a request is spread.")
+    ] = 1,
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
     vllm_version: Annotated[
         str | None, typer.Option(help="Version of vLLM whose accounting is used; default: the pinned one.")
@@ -73,6 +76,7 @@ def fit_command(
             max_num_seqs=max_num_seqs,
             max_num_batched_tokens=max_num_batched_tokens,
             kv_cache_dtype=kv_cache_dtype,
+            decode_context_parallel_size=decode_context_parallel_size,
             enforce_eager=enforce_eager,
             vllm_version=vllm_version,
             share=gpu_fraction,
@@ -81,6 +85,8 @@ def fit_command(
         )
     except FleetError as error:
         raise UsageError("\n".join(map(_as_option, error.problems))) from None
+    named = tuple(explained for name in dict.fromkeys(gpu) if (explained := load_catalog().explain_gpu_name(name)))
+    answer = answer.model_copy(update={"notes": (*named, *answer.notes)})
     if format is Format.json:
         print(answer.model_dump_json(indent=2))
         return
@@ -138,8 +144,7 @@ def _show(answer: "Fit") -> None:
     from rich.text import Text
 
     out = console()
-    verdict = ("tight", "yellow") if answer.tight else ("fits", "green") if answer.fits else ("does not fit", "red")
-    out.print(Text.assemble((answer.model, "bold"), " on ", (answer.gpu, "bold"), ": ", verdict))
+    out.print(Text.assemble((answer.model, "bold"), " on ", (answer.gpu, "bold"), ": ", _verdict(answer)))
     table = Table(show_header=False)
     table.add_column(style="dim")
     table.add_column(justify="right")
@@ -157,6 +162,12 @@ def _show(answer: "Fit") -> None:
             out.print(heading)
         for line in lines:
             out.print(Text(f"  {line}"))
+
+
+def _verdict(answer: "Fit") -> tuple[str, str]:
+    if not answer.is_measured_version:
+        return "not safe to call", "red"
+    return ("tight", "yellow") if answer.tight else ("fits", "green") if answer.fits else ("does not fit", "red")
 
 
 def _rows(answer: "Fit") -> list[tuple[str, str]]:

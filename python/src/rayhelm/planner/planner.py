@@ -16,7 +16,7 @@ from rayhelm.planner.explain.model_plan import build_model_plan
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
 from rayhelm.planner.place import Placement, list_placements
-from rayhelm.planner.placement.inventory import PoolInventory, build_inventories
+from rayhelm.planner.placement.inventory import PoolInventory, build_inventories, warn_ambiguous_gpus
 from rayhelm.planner.placement.measured import warn_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.pool_labels import check_pool_labels
@@ -68,6 +68,7 @@ def _build_plan(
         pools={name: _use(inventory) for name, inventory in inventories.items()},
         overrides=plan_overrides(loaded.fleet),
         warnings=(
+            *warn_ambiguous_gpus(loaded, known),
             *warn_measurements(loaded, inventories.values()),
             *warn_idle_shares(inventories.values()),
             *warn_missing_images(plans, loaded),

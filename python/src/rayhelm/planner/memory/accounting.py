@@ -42,6 +42,8 @@ class EngineConfig:
     eager: bool
     engine: EngineConstants
     partition: tuple[int, ...] | None = None
+    dcp: int = 1
+    """Decode context parallel size: TP ranks over which the tokens of a request are spread."""
 
     @property
     def pp(self) -> int:
@@ -62,7 +64,7 @@ class EngineConfig:
     def blocks_of_a_request(self) -> int:
         if self.cache is None:
             return 0
-        return self.cache.request_blocks(self.context, in_flight=self.in_flight, batch=self.tokens)
+        return self.cache.request_blocks(self.context, in_flight=self.in_flight, batch=self.tokens, ranks=self.dcp)
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,11 @@ class MemoryResult:
             return config.model.max_context if self.fits else 0
         usable = self.blocks - config.engine.null_block
         return config.cache.largest_context(
-            max(0, usable), config.model.max_context, in_flight=config.in_flight, batch=config.tokens
+            max(0, usable),
+            config.model.max_context,
+            in_flight=config.in_flight,
+            batch=config.tokens,
+            ranks=config.dcp,
         )
 
     def _holds(self, stage: StageMemory, less: float = 0.0) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from rayhelm.catalog import Catalog
-from rayhelm.catalog.engines import find_engine
+from rayhelm.catalog.engines import find_engine, is_older_than_measured, list_engines
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.closed import Closed
@@ -13,7 +13,7 @@ from rayhelm.planner.memory.engine_defaults import assign_gpus_to_stages, build_
 from rayhelm.planner.memory.fit_fixes import FitFix, list_fixes, list_split_fixes
 from rayhelm.planner.memory.fit_messages import explain_custom_engine, explain_fit, list_notes, list_unknown_figures
 from rayhelm.planner.memory.gpu_memory import GIB
-from rayhelm.planner.memory.parallelism import list_split_errors
+from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.versions import versions
 
 __all__ = ["Fit", "FitStage", "fit"]
@@ -37,7 +37,11 @@ class Fit(Closed):
     """The answer. Figures per GPU are those of the weakest stage; None if a fact is missing (see `unknown`)."""
 
     fits: bool
-    """vLLM would start with these settings."""
+    """vLLM would start with these settings. False if that cannot be said (`is_measured_version`)."""
+    is_measured_version: bool = True
+    """False for a version of vLLM older than each version with measured constants: no fit is stated for it."""
+    kv_available_range_gib: tuple[float, float] | None = None
+    """For such a version: least and most cache, GiB per GPU, by the constants of all known versions."""
     tight: bool
     """It fits, but the error of the estimate is larger than the margin, or less than 15 % of the budget is left for the
     KV cache, or the cache holds fewer than two requests of full context."""
@@ -93,6 +97,7 @@ def fit(
     max_num_seqs: int | None = None,
     max_num_batched_tokens: int | None = None,
     kv_cache_dtype: str = "auto",
+    decode_context_parallel_size: int = 1,
     enforce_eager: bool = False,
     vllm_version: str | None = None,
     share: float = 1.0,
@@ -116,15 +121,53 @@ def fit(
         tokens=max_num_batched_tokens,
         fraction=share,
     )
-    config = replace(config, kv_cache_dtype=kv_cache_dtype, eager=enforce_eager, partition=partition)
+    config = replace(
+        config,
+        kv_cache_dtype=kv_cache_dtype,
+        eager=enforce_eager,
+        partition=partition,
+        dcp=decode_context_parallel_size,
+    )
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
+    if refused := list_context_errors(model, tp, config.dcp):
+        fixes = (FitFix(settings={"decode_context_parallel_size": 1}, why="each rank holds all tokens"),)
+        return _build_bare_fit(config, f"vLLM refuses this split: {refused[0]}", fixes, unknown)
     if refused := list_split_errors(model, tp, config.pp, constants):
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )
     if any(gpu.usable_gib is None or gpu.engine == "none" for gpu in stage_gpus):
         return _build_bare_fit(config, unknown[0], list_split_fixes(config), unknown)
-    return _answer(evaluate(config), unknown, catalog)
+    answer = _answer(evaluate(config), unknown, catalog)
+    return _withdraw(answer, config, vllm_version) if vllm_version and is_older_than_measured(vllm_version) else answer
+
+
+def _withdraw(answer: Fit, config: EngineConfig, version: str) -> Fit:
+    """Return the answer for a version without constants: a range by those of all known versions, and no fit."""
+    caches = [evaluate(replace(config, engine=engine)).weakest for engine in list_engines()]
+    least, most = min(c.cache - c.error for c in caches) / GIB, max(c.cache + c.error for c in caches) / GIB
+    oldest = list_engines()[0].version
+    return answer.model_copy(
+        update={
+            "fits": False,
+            "tight": False,
+            "is_measured_version": False,
+            "kv_available_range_gib": (least, most),
+            "fits_every_order": False,
+            "kv_available_gib_per_gpu": None,
+            "kv_cache_tokens": None,
+            "max_concurrency": None,
+            "largest_context": None,
+            "stages": (),
+            "reason": (
+                f"not safe to call: vLLM {version} is older than {oldest}, the oldest version with measured constants."
+                f" By the constants of all known versions {least:.1f} to {most:.1f} GiB are left for the KV cache"
+            ),
+            "fixes": (
+                FitFix(settings={"vllm_version": versions().vllm}, why="the pinned version, whose memory is known"),
+            ),
+        }
+    )
 
 
 def _answer(result: MemoryResult, unknown: tuple[str, ...], catalog: Catalog | None) -> Fit:

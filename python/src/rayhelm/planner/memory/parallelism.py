@@ -6,7 +6,7 @@ from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import Fix, FleetError, Problem
 
-__all__ = ["find_partition", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
+__all__ = ["find_partition", "list_context_errors", "list_split_errors", "list_tensor_parallel_sizes", "split_layers"]
 
 _SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 24, 32)
 _FREE_OF_GROUPS = ("mxfp4", "bitsandbytes")
@@ -38,6 +38,23 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
 def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
     """Return reasons why vLLM would refuse this split; empty if it accepts it."""
     return (*_list_tensor_errors(model, tp, engine), *_list_pipeline_errors(model, pp))
+
+
+def list_context_errors(model: Checkpoint, tp: int, dcp: int) -> tuple[str, ...]:
+    """Return reasons why vLLM would refuse a decode context parallel size: it spreads the tokens over ranks that would
+    hold the same KV heads otherwise."""
+    if dcp == 1:
+        return ()
+    heads = 1 if model.attention.mla else model.attention.kv_heads
+    copies = max(1, tp // heads)
+    if model.attention.windowed_layers or model.recurrence or not model.causal:
+        return (f"decode_context_parallel_size {dcp} needs full attention in all layers of {model.id}",)
+    if tp % dcp or copies % dcp:
+        return (
+            f"decode_context_parallel_size {dcp} does not divide the {copies} ranks that hold the same KV heads"
+            f" ({heads} KV heads, tensor parallel size {tp})",
+        )
+    return ()
 
 
 def list_tensor_parallel_sizes(model: Checkpoint, engine: EngineConstants, limit: int = 32) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.memory.accounting import MemoryResult
-from rayhelm.planner.memory.parallelism import list_split_errors
+from rayhelm.planner.memory.parallelism import list_context_errors, list_split_errors
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
@@ -128,6 +128,10 @@ def _evaluate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) ->
         return RejectedSplit(split, f"gpu_memory_utilization {used:g} exceeds the engine's part of the GPU, {seen:.2g}")
     if against := list_split_errors(model_spec.model, split.tp, split.pp, model_spec.engine):
         return RejectedSplit(split, "; ".join(against))
+    if against := list_context_errors(
+        model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1
+    ):
+        return RejectedSplit(split, against[0])
     if reason := _find_unknown(model_spec, split):
         return (
             _accept_unknown_memory(model_spec, split, share)

@@ -1,5 +1,6 @@
 """Hosts and GPUs of each pool, and which of them are free."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -13,7 +14,7 @@ from rayhelm.planner.placement.pool_network import PoolNetwork, measure_network
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Pool
 
-__all__ = ["HostInventory", "PoolInventory", "build_inventories"]
+__all__ = ["HostInventory", "PoolInventory", "build_inventories", "warn_ambiguous_gpus"]
 
 
 @dataclass(eq=False)
@@ -131,6 +132,14 @@ def build_inventories(loaded: LoadedFleet, catalog: Catalog) -> dict[str, PoolIn
     if problems:
         raise FleetError(problems)
     return inventories
+
+
+def warn_ambiguous_gpus(loaded: LoadedFleet, catalog: Catalog) -> Iterator[str]:
+    """Yield warnings: names of GPUs that several boards have, with the board that the plan counts with."""
+    for name, pool in loaded.fleet.pools.items():
+        for written in dict.fromkeys([pool.gpu, *(host.gpu for host in pool.hosts)]):
+            if written and (explained := catalog.explain_gpu_name(written)):
+                yield f"pool `{name}`: {explained}"
 
 
 def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalog) -> PoolInventory:

@@ -57,6 +57,7 @@ def _build_config(
         eager=eager,
         engine=model_spec.engine,
         partition=split.partition,
+        dcp=model_spec.pinned_int("decode_context_parallel_size") or 1,
     )
 
 

@@ -5,7 +5,6 @@ from typing import Annotated
 from pydantic import Field
 
 from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
-from rayhelm.values.common.labels import Namespace
 from rayhelm.values.common.network import Dns, Peer
 
 __all__ = ["AllowedPeers", "ExtraPolicy", "TenantEgress", "TenantNetworkPolicy"]

@@ -1,0 +1,179 @@
+"""No fit is stated where the memory is not known: versions older than the constants, names that several GPUs have."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rayhelm.catalog import load_catalog
+from rayhelm.catalog.engines import find_engine, is_older_than_measured, list_engines
+from rayhelm.catalog.huggingface import read_config
+from rayhelm.errors import FleetError
+from rayhelm.planner.memory.fit import Fit, fit
+from unit.command import run
+
+GPUS = load_catalog()
+
+
+def fit_old(version: str, tp: int = 8, model: str = "RedHatAI/Meta-Llama-3.1-405B-Instruct-FP8-dynamic") -> Fit:
+    return fit(GPUS.model(model), [GPUS.gpu("H100-SXM-80GB")], tp, max_model_len=8192, vllm_version=version)
+
+
+@pytest.mark.parametrize("version", ["0.2.7", "0.4.2", "0.5.3", "0.6.4"])
+def test_version_before_the_oldest_constants_is_never_called_a_fit(version: str) -> None:
+    answer = fit_old(version)
+    assert not answer.fits
+    assert not answer.is_measured_version
+    assert answer.reason.startswith(f"not safe to call: vLLM {version} is older than 0.6.5")
+    assert answer.kv_cache_tokens is None
+    assert answer.fixes
+
+
+def test_range_for_an_old_version_covers_all_known_versions() -> None:
+    least, most = fit_old("0.5.3").kv_available_range_gib or (0.0, 0.0)
+    known = [fit_old(engine.version).kv_available_gib_per_gpu or 0.0 for engine in list_engines()]
+    assert least < min(known) <= max(known) < most
+
+
+def test_measured_version_states_its_fit() -> None:
+    assert fit_old("0.6.5").fits
+    assert fit_old("0.6.5").is_measured_version
+    assert fit_old("0.6.5").kv_available_range_gib is None
+    assert not is_older_than_measured("0.6.5")
+
+
+def test_small_model_on_an_old_version_is_not_called_a_fit_either() -> None:
+    assert not fit_old("0.5.3", 1, "meta-llama/Llama-3.2-1B-Instruct").fits
+
+
+def test_fit_command_says_that_an_old_version_is_not_safe_to_call(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = run(capsys, monkeypatch, "fit", "--model", "Qwen/Qwen3-8B", "--gpu", "H100", "--vllm-version", "0.5.3")
+    assert "not safe to call" in said.out.splitlines()[0]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"),
+    [
+        ({"kv_cache_scheme": {"num_bits": 8, "type": "float"}}, 1),
+        ({"kv_cache_scheme": "FP8"}, 1),
+        ({"kv_cache_quant_algo": "FP8"}, 1),
+        ({"kv_cache_scheme": None}, 2),
+        ({}, 2),
+    ],
+)
+def test_cache_of_a_checkpoint_has_the_bits_that_it_states(scheme: dict[str, Any], width: int) -> None:
+    keys = {
+        "architectures": ["LlamaForCausalLM"], "hidden_size": 4096, "intermediate_size": 14336,
+        "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 128256,
+        "max_position_embeddings": 8192,
+    }  # fmt: skip
+    plain = fit(read_config(keys), [GPUS.gpu("H100-SXM-80GB")])
+    model = read_config(keys | {"quantization_config": {"quant_method": "fp8", **scheme}})
+    found = fit(model, [GPUS.gpu("H100-SXM-80GB")])
+    assert plain.kv_available_gib_per_gpu is not None
+    assert found.kv_available_gib_per_gpu is not None
+    assert plain.kv_cache_tokens is not None
+    assert found.kv_cache_tokens is not None
+    per_token = found.kv_available_gib_per_gpu / found.kv_cache_tokens
+    assert per_token * 2 / width == pytest.approx(plain.kv_available_gib_per_gpu / plain.kv_cache_tokens, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "message"),
+    [
+        ({"kv_cache_scheme": {"num_bits": 4}}, "kv_cache_scheme.num_bits: is 4: vLLM reads caches of 8 and 16 bits"),
+        ({"kv_cache_scheme": {"num_bits": "8"}}, "kv_cache_scheme.num_bits: is '8', not a whole number"),
+        ({"kv_cache_scheme": 8}, "kv_cache_scheme: is 8, not an object"),
+        ({"kv_cache_quant_algo": "NF3"}, "kv_cache_quant_algo: 'NF3' is not known"),
+    ],
+)
+def test_unknown_cache_scheme_is_refused(scheme: dict[str, Any], message: str) -> None:
+    keys = {"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "vocab_size": 99, "max_position_embeddings": 99}  # fmt: skip
+    with pytest.raises(FleetError) as error:
+        read_config(keys | {"quantization_config": {"quant_method": "fp8", **scheme}})
+    assert message in str(error.value)
+
+
+def test_quantization_beside_the_config_is_read(tmp_path: Any) -> None:
+    keys = {"architectures": ["LlamaForCausalLM"], "hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 2, "vocab_size": 99, "max_position_embeddings": 99}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(keys))
+    assert read_config(tmp_path / "config.json").quantization is None
+    beside = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "exclude_modules": ["lm_head"]}}
+    (tmp_path / "hf_quant_config.json").write_text(json.dumps(beside))
+    found = read_config(tmp_path / "config.json").quantization
+    assert found is not None
+    assert (found.bits, found.group_size, found.kv_bits) == (4, 16, 8)
+
+
+def test_context_parallelism_spreads_the_latent_of_a_request() -> None:
+    model, gpu = GPUS.model("deepseek-ai/DeepSeek-V3"), [GPUS.gpu("H200-SXM-141GB")]
+    one, four = (fit(model, gpu, 8, max_model_len=65536, decode_context_parallel_size=ranks) for ranks in (1, 4))
+    assert one.max_concurrency is not None
+    assert four.max_concurrency == pytest.approx(4 * one.max_concurrency, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("model", "tp", "ranks"),
+    [("meta-llama/Llama-3.1-8B-Instruct", 8, 2), ("deepseek-ai/DeepSeek-V3", 8, 3), ("openai/gpt-oss-20b", 8, 2)],
+)
+def test_context_parallelism_without_copies_of_heads_is_refused(model: str, tp: int, ranks: int) -> None:
+    answer = fit(GPUS.model(model), [GPUS.gpu("H200-SXM-141GB")], tp, decode_context_parallel_size=ranks)
+    assert not answer.fits
+    assert "decode_context_parallel_size" in answer.reason
+    assert answer.fixes[0].settings == {"decode_context_parallel_size": 1}
+
+
+@pytest.mark.parametrize("version", ["0.8.0", "0.11.0", "0.17.0"])
+def test_unified_memory_is_not_charged_for_unstated_sequences(version: str) -> None:
+    spark, h100 = GPUS.gpu("GB10"), GPUS.gpu("H200")
+    assert find_engine(version)[0].defaults_for(spark).max_num_seqs == 256
+    assert find_engine(version)[0].defaults_for(h100).max_num_seqs == 1024
+    model = GPUS.model("openai/gpt-oss-120b")
+    assert fit(model, [spark], max_num_seqs=1024, vllm_version=version).max_num_seqs == 1024
+
+
+@pytest.mark.parametrize(
+    ("name", "taken", "others"),
+    [
+        ("H100", "H100-SXM-80GB", {"H100-PCIe-80GB", "H100-NVL-94GB"}),
+        ("A100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-80GB"}),
+        ("A100-80", "A100-SXM-80GB", {"A100-PCIe-80GB"}),
+        ("a100", "A100-SXM-80GB", {"A100-SXM-40GB", "A100-PCIe-80GB"}),
+    ],
+)
+def test_ambiguous_gpu_name_says_what_was_taken(name: str, taken: str, others: set[str]) -> None:
+    said = GPUS.explain_gpu_name(name)
+    assert f"is read as {taken}; it could also be " in said
+    assert set(said.partition("could also be ")[2].split(", ")) == others
+
+
+@pytest.mark.parametrize("name", ["H100-SXM-80GB", "B200", "L4", "A10", "RTX 4090", "H20", "H100-SXM-80GB/3g.40gb"])
+def test_name_of_one_gpu_needs_no_explanation(name: str) -> None:
+    assert GPUS.explain_gpu_name(name) == ""
+
+
+def test_fit_command_says_which_gpu_was_taken(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = run(capsys, monkeypatch, "fit", "--model", "Qwen/Qwen3-8B", "--gpu", "A100", "--format", "json")
+    assert json.loads(said.out)["notes"] == [GPUS.explain_gpu_name("A100")]
+
+
+@pytest.mark.parametrize(
+    ("name", "gib", "fast"),
+    [("B300", 268.59, True), ("GB300", 277.54, True), ("H20", 95.0, True), ("L20", 44.53, False), ("L2", 22.35, False)],
+)
+def test_added_gpu_can_be_planned_with(name: str, gib: float, fast: bool) -> None:
+    gpu = GPUS.gpu(name)
+    assert (gpu.usable_gib, gpu.link.fast) == (gib, fast)
+    assert fit(GPUS.model("Qwen/Qwen3-8B"), [gpu], max_model_len=4096).fits
+
+
+def test_gpu_without_known_memory_is_not_called_a_fit() -> None:
+    answer = fit(GPUS.model("Qwen/Qwen3-8B"), [GPUS.gpu("MI350X")])
+    assert not answer.fits
+    assert "the usable memory of MI350X-288GB is not known" in answer.unknown
