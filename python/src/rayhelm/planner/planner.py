@@ -38,7 +38,7 @@ def plan_fleet(loaded: LoadedFleet, known: Catalog | None = None) -> Plan:
     problems: Sequence[Problem] = ()
     for placement in list_placements(model_specs, inventories, loaded, known):
         try:
-            return _build_plan(placement, model_specs, inventories, loaded)
+            return _build_plan(placement, model_specs, inventories, loaded, known)
         except FleetError as error:
             problems = error.problems
     raise FleetError(problems)
@@ -49,6 +49,7 @@ def _build_plan(
     model_specs: Sequence[ResolvedModelSpec],
     inventories: dict[str, PoolInventory],
     loaded: LoadedFleet,
+    known: Catalog,
 ) -> Plan:
     """Build the plan of a placement whose GPUs are allocated. Raises FleetError if it breaks a rule of the fleet."""
     chosen = {name: choice.candidate for name, choice in placement.choices.items()}
