@@ -19,6 +19,8 @@ from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
 from rayhelm.processes import wait_until
+from rayhelm.traffic.records import read_lines
+from rayhelm.traffic.summary import TrafficLog
 from shared.dashboard_queries import fill_variables, queries_of
 from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
@@ -332,6 +334,14 @@ def test_request_has_one_id_and_its_tenant_in_all_logs(logs: Logs, name: str) ->
     assert (engine["finish_reason"] == "abort") == (name == ABORTED)
     assert int(str(engine["prompt_tokens"])) > 0
     assert engine["model"] == gateway["model"]
+
+
+def test_traffic_is_read_from_both_logs(logs: Logs) -> None:
+    found = TrafficLog()
+    found.add(read_lines([*logs.haproxy, *logs.logs]))
+    read = {name: request for (_, name), request in found.requests.items()}
+    assert {name: read[name].status for name in SERVED} == {name: logs.statuses[name] for name in SERVED}
+    assert all(read[name].prompt for name in SERVED)
 
 
 def test_logs_have_no_text_of_clients_and_no_key(run: Run, logs: Logs) -> None:

@@ -134,6 +134,7 @@ COMMANDS = {
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L4-24GB": 0,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 2,
     "discover --kubeconfig nowhere": 3,
+    "traffic fleet.yaml": 2,
     "probe fleet.yaml --kubeconfig nowhere": 3,
     "probe --setup": 0,
     "probe": 2,

@@ -28,6 +28,7 @@ from rayhelm.cli import (
     render,
     rules,
     schema_commands,
+    traffic,
     up,
 )
 from rayhelm.cli.output import Format, format_of
@@ -154,6 +155,7 @@ app.command("estimate")(estimate.estimate_command)
 app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
 app.command("probe")(probe.probe_command)
+app.command("traffic")(traffic.traffic_command)
 app.command("render")(render.render_command)
 app.command("images")(images.images_command)
 app.command("diff")(diff.diff_command)
