@@ -117,9 +117,8 @@ def _build_error(log: "TrafficLog", model: str) -> UsageError:
     if names:
         return UsageError("every request was rejected with 4xx, so there is no load to plan for")
     return UsageError(
-        f"{log.skipped} lines, and none is about a request of a model. Give the container logs of the gateway"
-        " (`kubectl logs -n gateway deploy/gateway`) or of the heads and workers (`-c logs`), one JSON object per line:"
-        " docs/tasks/collect-logs.md"
+        f"{log.skipped} lines, and none is about a request of a model. Give container logs, one JSON object per line: of the"
+        " gateway (`haproxy`), or of heads and workers (`logs`; clusters: {main: {logs: {requests: true, stdout: true}}})"
     )
 
 
