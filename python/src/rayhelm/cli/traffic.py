@@ -117,8 +117,9 @@ def _build_error(log: "TrafficLog", model: str) -> UsageError:
     if names:
         return UsageError("every request was rejected with 4xx, so there is no load to plan for")
     return UsageError(
-        f"{log.skipped} lines, and none is about a request of a model. Give container logs, one JSON object per line: of the"
-        " gateway (`haproxy`), or of heads and workers (`logs`; clusters: {main: {logs: {requests: true, stdout: true}}})"
+        f"{log.skipped} lines, and none is about a request of a model. Give container logs, one JSON object per line:"
+        " of the gateway (`haproxy`), or of heads and workers (`logs`; clusters: {main: {logs: {requests: true, stdout:"
+        " true}}})"
     )
 
 
