@@ -148,7 +148,7 @@ def test_digest_overrides_the_tag() -> None:
     ],
 )
 def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str) -> None:
-    """Requests per minute and in flight, rounded up, and the seconds until one more may pass."""
+    """Requests per minute and in flight, rounded up."""
     assert table("limits.map", overlay) == {"acme": limits}
 
 

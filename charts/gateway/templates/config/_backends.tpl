@@ -13,8 +13,8 @@
 {{- $several := gt (len $version.endpoints) 1 }}
 backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if and $several (get $data.tasks $model.task).has_shared_prefix (eq $model.loadBalancing.kind "PrefixHash") }}
-  # `ok MODEL PREFIX`
-  balance hash var(txn.parsed),bytes(0,{{ add 4 (len $id) (int $model.loadBalancing.prefixBytes) }})
+  # `MODEL PREFIX` of `ok OUTPUT MODEL PREFIX`
+  balance hash var(txn.parsed),bytes(14,{{ add 1 (len $id) (int $model.loadBalancing.prefixBytes) }})
   hash-type consistent
   hash-balance-factor {{ int $model.loadBalancing.loadPercent }}
   {{- else }}

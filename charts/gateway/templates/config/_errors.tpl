@@ -11,7 +11,7 @@
 {{- $error := get .errors.gateway .id -}}
 status {{ int $error.status }} content-type application/json hdr x-rayhelm-reason {{ $error.code }}
 {{- with $error.header }} hdr {{ join " " . }}{{ end }}
-{{- with get . "header" }} hdr {{ . }}{{ end }} string '{{ include "gateway.errorBody" $error }}'
+{{- with get . "header" }} hdr {{ . }}{{ end }} {{ contains "%[" $error.message | ternary "lf-string" "string" }} '{{ include "gateway.errorBody" $error }}'
 {{- end }}
 
 {{- /* Errors that HAProxy generates by itself, in the same shape. */ -}}

@@ -11,10 +11,10 @@
 {{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}
 {{- end }}
 {{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}
-{{- range list "keys.lua" "body.lua" "metrics.lua" }}
+{{- range list "keys.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
-{{- range list "routes" "operations" "objects" "lists" "access" "limits" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
+{{- range list "routes" "operations" "objects" "lists" "access" "limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}
 {{- end }}

@@ -43,16 +43,22 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "leng
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "length-required") }} if is_stream { req.fhdr_cnt(transfer-encoding) gt 0 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_stream { req.fhdr(content-length) -m int gt {{ int $limits.uploadBytes }} }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.fhdr(content-length) -m int gt {{ int $limits.bodyBytes }} }
+{{- include "gateway.frontendContentType" . | trim | nindent 0 }}
 http-request wait-for-body time {{ int .v.timeouts.bodySeconds }}s if is_json
 {{- include "gateway.frontendUpload" .v | trim | nindent 0 }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-too-large") }} if is_json { req.body_len gt {{ int $limits.bodyBytes }} }
-# The result is `ok MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
+# The result is `ok OUTPUT MODEL PREFIX` or the name of an error. The converter is fast for small bodies; the action reads all others.
 http-request set-var(txn.length) req.body_size if is_json { req.fhdr_cnt(content-length) eq 1 }
-http-request set-var(txn.parsed) req.body,lua.parse_body if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
+http-request set-var(txn.small) bool(true) if { var(txn.length) -m int le 4096 } { req.body_len,sub(txn.length) eq 0 }
+acl is_small var(txn.small) -m found
+{{- range $path, $_ := include "gateway.jsonOperations" . | fromJson }}
+http-request set-var(txn.parsed) req.body,lua.parse_body({{ $path }}) if is_small { var(txn.operation) -m str {{ $path }} }
+{{- end }}
 acl is_parsed var(txn.parsed) -m found
 http-request lua.parse_body if is_json !is_parsed
-http-request set-var(txn.requested_model) var(txn.parsed),word(2,' ') if is_json { var(txn.parsed) -m beg "ok " }
+http-request set-var(txn.requested_model) var(txn.parsed),word(3,' ') if is_json { var(txn.parsed) -m beg "ok " }
 acl has_requested_model var(txn.requested_model) -m found
+{{- include "gateway.frontendFields" . | trim | nindent 0 }}
 {{- range list "body-not-json" "body-too-complex" "model-missing" "model-not-string" "model-duplicate" "model-unknown" }}
 http-request return {{ include "gateway.error" (dict "errors" $.errors "id" .) }} if !has_requested_model is_json { var(txn.parsed) -m str {{ . }} }
 {{- end }}
@@ -68,6 +74,9 @@ http-request set-var(txn.fixed_version) var(txn.tenant),concat(:,txn.requested_m
 acl is_allowed var(txn.fixed_version) -m found
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} unless is_allowed
 http-request set-var(txn.model) var(txn.requested_model)
+{{- with include "gateway.frontendBounds" . | trim }}
+{{- . | nindent 0 }}
+{{- end }}
 http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
 http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }

@@ -5,6 +5,7 @@
 {{- include "gateway.validateTenants" . }}
 {{- include "gateway.validateModels" . }}
 {{- include "gateway.validateEndpoints" . }}
+{{- include "gateway.validateBounds" . }}
 {{- include "gateway.validateRoutes" . }}
 {{- include "gateway.validateSizes" . }}
 {{- include "gateway.validateScaling" . }}

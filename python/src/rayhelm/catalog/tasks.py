@@ -18,6 +18,20 @@ _FOLDER = Path(__file__).parent.parent / "data" / "tasks"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+JsonKind = Literal["string", "array", "object"]
+
+
+class TaskOutput(Closed):
+    """Fields of a JSON body that decide how many output tokens a request may get: tokens times copies times batches."""
+
+    tokens: list[str] = Field(min_length=1)
+    """Fields with the largest number of output tokens. The gateway takes the largest of them."""
+    copies: str | None = None
+    """Field with the number of answers to a prompt."""
+    batches: list[str] = []
+    """Fields with a prompt, or with a list of prompts that are each answered."""
+
+
 class TaskOperation(Closed):
     """A path that clients may call."""
 
@@ -25,6 +39,10 @@ class TaskOperation(Closed):
     body: Literal["json", "stream"]
     """How the gateway finds the model: `json` reads it from the body, `stream` takes it from the path and does not read
     the body."""
+    required: list[dict[str, list[JsonKind]]] = []
+    """Fields that a JSON body must have beside `model`, with their kinds: all of one of these sets."""
+    output: TaskOutput | None = None
+    """None: the operation generates no tokens, or they have no bound."""
 
 
 class TaskRequest(Closed):

@@ -103,6 +103,15 @@ class Tenant(Record):
     """Requests per minute, in each cluster; above it the gateway returns 429."""
     concurrency: int = Field(default=64, ge=1, le=1_000_000, examples=[64])
     """Requests in flight, in each cluster; above it the gateway returns 429."""
+    max_output_tokens: dict[Name, Annotated[int, Field(ge=1, le=999_999_999)]] = Field(
+        default={}, examples=[{"chat": 4096}]
+    )
+    """Output tokens that a request may ask for, by model; above it, or without `max_tokens`, the gateway returns
+    400."""
+    max_body_bytes: dict[Name, Annotated[int, Field(ge=1, le=1_000_000_000)]] = Field(
+        default={}, examples=[{"chat": 65536}]
+    )
+    """Bytes of a request, by model, which bound its prompt; above it the gateway returns 413."""
     redis: Redis | None = None
     """Redis for the fault tolerance of the heads of its services, instead of the one of the cluster. No other owner may
     use it: with its password, code can run in every Ray cluster that stores its state there."""
@@ -112,3 +121,11 @@ class Tenant(Record):
     """Access rights in its namespace."""
     namespace: Name | None = None
     """Namespace of its services; default: the name of the tenant."""
+
+    @model_validator(mode="after")
+    def _check_bounds(self) -> Self:
+        for key, bounds in (("maxOutputTokens", self.max_output_tokens), ("maxBodyBytes", self.max_body_bytes)):
+            if unknown := sorted(bounds.keys() - {*self.models}):
+                rest = {model: bound for model, bound in bounds.items() if model in self.models}
+                raise Refusal(f"{unknown[0]!r} is not one of the tenant's models", Fix(key, rest))
+        return self

@@ -73,6 +73,10 @@ def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenan
         pinned_versions={
             model: version for model, version in tenant.pinned_versions.items() if model in planned.models
         },
+        max_output_tokens={
+            model: bound for model, bound in tenant.max_output_tokens.items() if model in planned.models
+        },
+        max_body_bytes={model: bound for model, bound in tenant.max_body_bytes.items() if model in planned.models},
     )
 
 

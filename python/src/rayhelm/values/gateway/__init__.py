@@ -14,7 +14,7 @@ from rayhelm.values.common.labels import Labels, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.values.common.scraping import Scraping
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
-from rayhelm.values.gateway.limits import Limits, Retries, Timeouts
+from rayhelm.values.gateway.limits import Limits, RequestValidation, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
 from rayhelm.values.gateway.operations import (
@@ -50,6 +50,8 @@ class GatewayValues(PodSettings):
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
     limits: Limits = Limits()
     """Maximum sizes."""
+    validation: RequestValidation = RequestValidation()
+    """Checks of requests."""
     timeouts: Timeouts = Timeouts()
     """Timeouts, in seconds."""
     retries: Retries = Retries()

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rayhelm.values.common.base import Values
 
-__all__ = ["Limits", "Retries", "Timeouts"]
+__all__ = ["Limits", "RequestValidation", "Retries", "Timeouts"]
 
 Count = Annotated[int, Field(ge=1)]
 Seconds = Annotated[int, Field(ge=1, le=2_000_000)]
@@ -66,3 +66,11 @@ class Retries(Values):
     request that crashes a replica can crash two. HAProxy keeps a copy of each request: from 3.4.5 on a small one
     for requests of up to 64 KiB; before, a buffer of `limits.bodyBytes` for each, with which a core handles a fifth
     of the requests. `false`: the client gets the 502 or the 500."""
+
+
+class RequestValidation(Values):
+    """Checks of JSON requests before a model server gets them, beside those of the field `model`."""
+
+    enabled: bool = True
+    """`true`: a request needs `Content-Type: application/json` and the fields that its operation requires: `messages`,
+    `prompt`, `input`, or the two texts of a score. `false`: the model server checks them."""

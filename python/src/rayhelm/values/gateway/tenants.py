@@ -37,3 +37,12 @@ class GatewayTenant(Values):
     """Requests in flight over all pods. Further requests get 429 with Retry-After."""
     pinned_versions: dict[ModelId, Name] = {}
     """Version of a model that this tenant gets, by model. It overrides the weights."""
+    max_output_tokens: dict[ModelId, Annotated[int, Field(ge=0, le=999_999_999)]] = {}
+    """Largest number of output tokens of a request, by model: `max_tokens` or `max_completion_tokens`, times `n`, times
+    the number of prompts. A request for more gets 400."""
+    without_max_tokens: Literal["Refuse", "Forward"] = "Refuse"
+    """Requests without `max_tokens` to a model with a bound in `maxOutputTokens`. `Refuse`: 400. `Forward`: the model
+    server decides. vLLM then generates up to the rest of the context, and 16 tokens for `/v1/completions`."""
+    max_body_bytes: dict[ModelId, Annotated[int, Field(ge=0, le=1_000_000_000)]] = {}
+    """Largest JSON body of a request, by model, below `limits.bodyBytes`. It bounds the prompt, which is a part of the
+    body, but not media that the body names by URL. A larger body gets 413."""

@@ -1,0 +1,201 @@
+-- Required fields of JSON bodies, and the output tokens that a body asks for. body.lua calls these functions.
+-- fields.map has a line for each operation: OPERATION REQUIRED TOKENS COPIES BATCHES, with `-` for what is not checked.
+-- REQUIRED has sets of fields: `a:KINDS,b:KINDS|c:KINDS`, where a kind is the first letter of string, array or object.
+-- The functions find the fields that Python's parser finds: those of the outermost object, the last one of each name.
+local byte, find, match = string.byte, string.find, string.match
+local floor, format, max, min = math.floor, string.format, math.max, math.min
+
+local QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT = 34, 92, 44, 91, 123
+local KIND_OF = { [QUOTE] = "s", [OPEN_LIST] = "a", [OPEN_OBJECT] = "o" }
+local MOST = 9999999999
+-- Ten characters, like a number of tokens.
+local UNCHECKED, MISSING, INVALID = "unchecked_", "missing___", "invalid___"
+
+local function split(text, separator)
+  local parts = {}
+  for part in text:gmatch("[^" .. separator .. "]+") do parts[#parts + 1] = part end
+  return parts
+end
+
+local function read_list(text, wanted)
+  if text == "-" then return {} end
+  local names = split(text, ",")
+  for _, name in ipairs(names) do wanted[name] = true end
+  return names
+end
+
+local operations = {}
+for line in io.lines("fields.map") do
+  local name, required, tokens, copies, batches = line:match("^(%S+) (%S+) (%S+) (%S+) (%S+)$")
+  if name then
+    local wanted, sets = {}, {}
+    for _, set in ipairs(required == "-" and {} or split(required, "|")) do
+      local fields = {}
+      for field, kinds in set:gmatch("([%w_]+):(%a+)") do
+        fields[#fields + 1] = { name = field, kinds = kinds }
+        wanted[field] = true
+      end
+      sets[#sets + 1] = fields
+    end
+    operations[name] = {
+      wanted = wanted,
+      sets = sets,
+      tokens = read_list(tokens, wanted),
+      copies = read_list(copies, wanted),
+      batches = read_list(batches, wanted),
+    }
+  end
+end
+
+-- Position after the string that starts at `from`, or nil.
+local function find_string_end(body, from)
+  local at = from + 1
+  while true do
+    local quote = find(body, '"', at, true)
+    if not quote then return nil end
+    local before = quote - 1
+    while byte(body, before) == BACKSLASH do before = before - 1 end
+    if (quote - before) % 2 == 1 then return quote + 1 end
+    at = quote + 1
+  end
+end
+
+-- Whether a value of one of these kinds, which is not empty, begins at a position.
+local function has_value(body, at, kinds)
+  local kind = KIND_OF[byte(body, at)]
+  return kind and find(kinds, kind, 1, true) and not find(body, '^""', at) and not find(body, "^[%[{][ \t\r\n]*[%]}]", at)
+end
+
+-- The name of the error, or nil. It is that of the set with the most fields. `found` has the positions of the values by name.
+local function find_fault(body, sets, found)
+  local nearest, most = nil, -1
+  for _, fields in ipairs(sets) do
+    local fault, count = nil, 0
+    for _, field in ipairs(fields) do
+      local at = found[field.name]
+      if not at or find(body, "^null", at) then
+        fault = fault or "field-missing " .. field.name
+      else
+        count = count + 1
+        if not has_value(body, at, field.kinds) then fault = fault or "field-invalid " .. field.name end
+      end
+    end
+    if not fault then return nil end
+    if count > most then nearest, most = fault, count end
+  end
+  return nearest
+end
+
+-- Number of elements of the list that begins at a position, and 1 for another value. A list of numbers is one prompt.
+local function count_prompts(body, from)
+  local first = match(body, '^%[[ \t\r\n]*(["%[])', from)
+  if not first then return 1 end
+  local depth, at, count = 1, from + 1, 1
+  while true do
+    local mark_at = find(body, depth == 1 and '["%[%]{},]' or '["%[%]{}]', at)
+    if not mark_at then return MOST end
+    local mark = byte(body, mark_at)
+    at = mark_at + 1
+    if mark == QUOTE then
+      at = find_string_end(body, mark_at)
+      if not at then return MOST end
+    elseif mark == COMMA then
+      count = count + 1
+    elseif mark == OPEN_LIST or mark == OPEN_OBJECT then
+      depth = depth + 1
+    else
+      depth = depth - 1
+      if depth == 0 then return count end
+    end
+  end
+end
+
+-- The largest number of these fields, or nil; and whether one of them is no natural number or occurs twice.
+local function find_number(body, names, found, repeated)
+  local largest
+  for _, name in ipairs(names) do
+    local at = found[name]
+    if at and not (find(body, "^null", at) and not repeated[name]) then
+      local digits = match(body, "^(%d+)[ \t\r\n]*[,}]", at)
+      if not digits or repeated[name] then return nil, true end
+      largest = max(largest or 0, #digits > 10 and MOST or tonumber(digits))
+    end
+  end
+  return largest, false
+end
+
+local function find_output(body, operation, found, repeated)
+  if #operation.tokens == 0 then return UNCHECKED end
+  local tokens, is_invalid = find_number(body, operation.tokens, found, repeated)
+  if is_invalid then return INVALID end
+  local copies, is_bad = find_number(body, operation.copies, found, repeated)
+  if is_bad then return INVALID end
+  if not tokens then return MISSING end
+  local prompts = 0
+  for _, name in ipairs(operation.batches) do
+    if repeated[name] then return INVALID end
+    if found[name] and not find(body, "^null", found[name]) then prompts = prompts + count_prompts(body, found[name]) end
+  end
+  return format("%010d", floor(min(MOST, 1.0 * tokens * max(1, copies or 1) * max(1, prompts))))
+end
+
+-- Position of the value of a field that is certainly in the outermost object, because no bracket is before it.
+local function find_first_field(body, name, inner)
+  local key = '"' .. name .. '"'
+  local from, after = find(body, key, 1, true)
+  if not from or from > inner or byte(body, from - 1) == BACKSLASH then return nil end
+  return match(body, "^[ \t\r\n]*:[ \t\r\n]*()", after + 1)
+end
+
+-- The same as find_output, from raw bytes that are unambiguous; nil where they are not. All names begin with `max_`, but
+-- the one of the copies.
+local function find_output_fast(body, operation, inner)
+  if #operation.tokens == 0 then return UNCHECKED end
+  for _, name in ipairs(operation.copies) do
+    if find(body, '"' .. name .. '"', 1, true) then return nil end
+  end
+  for _, name in ipairs(operation.batches) do
+    local from, after = find(body, '"' .. name, 1, true)
+    if from and (find(body, '"' .. name, after, true) or not find(body, '^"[ \t\r\n]*:[ \t\r\n]*"', after + 1)) then return nil end
+  end
+  if find(body, "\\u00", 1, true) and find(body, "\\u00[567]") then return nil end
+  local from = find(body, '"max_', 1, true)
+  if not from then return MISSING end
+  if find(body, '"max_', from + 1, true) or byte(body, from - 1) == BACKSLASH then return nil end
+  local name, digits, after = match(body, '^"([%l_]+)"[ \t\r\n]*:[ \t\r\n]*(%d+)()[ \t\r\n]*[,}]', from)
+  if not name or #digits > 9 or not (from < inner or match(body, "^[^{}%[%]]*}[ \t\r\n]*$", after)) then return nil end
+  for _, each in ipairs(operation.tokens) do
+    if each == name then return format("%010d", digits) end
+  end
+  return nil
+end
+
+-- The output tokens of a body in which body.lua found the model without reading it, or nil if that is not possible here.
+local function check_fast(body, name)
+  local operation = operations[name]
+  if not operation then return UNCHECKED end
+  local set = operation.sets[1]
+  local inner = find(body, "[{%[%]}]", 2) or #body
+  if set then
+    local at = not set[2] and find_first_field(body, set[1].name, inner)
+    if not at or not has_value(body, at, set[1].kinds) then return nil end
+  end
+  return find_output_fast(body, operation, inner)
+end
+
+-- Names of the fields whose positions `check` needs.
+local function wanted(name)
+  return operations[name] and operations[name].wanted or {}
+end
+
+-- The output tokens of a body, or nil and the name of an error. `found` has the positions of the values of the outermost
+-- fields, `repeated` those names that occur twice.
+local function check(body, name, found, repeated)
+  local operation = operations[name]
+  if not operation then return UNCHECKED end
+  local fault = find_fault(body, operation.sets, found)
+  if fault then return nil, fault end
+  return find_output(body, operation, found, repeated)
+end
+
+fields = { find_string_end = find_string_end, wanted = wanted, check_fast = check_fast, check = check }

@@ -1,0 +1,53 @@
+{{- /* Checks of JSON bodies before a model server gets them. files/tasks.json has the fields of each operation, and fields.lua
+       finds them. */ -}}
+
+{{- /* Operations with a JSON body, by path. */ -}}
+{{- define "gateway.jsonOperations" -}}
+{{- $found := dict }}
+{{- range $id, $model := .v.models }}
+{{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- if eq $operation.body "json" }}
+{{- $_ := set $found $path $operation }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $found | toJson }}
+{{- end }}
+
+{{- /* PATH REQUIRED TOKENS COPIES BATCHES, as fields.lua reads it. */ -}}
+{{- define "gateway.mapFields" -}}
+{{- $hasBounds := include "gateway.hasBound" (dict "v" .v "bound" "maxOutputTokens") | trim }}
+{{- range $path, $operation := include "gateway.jsonOperations" . | fromJson }}
+{{- $sets := list }}
+{{- range $.v.validation.enabled | ternary $operation.required list }}
+{{- $fields := list }}
+{{- range $name, $kinds := . }}
+{{- $letters := "" }}
+{{- range $kinds }}
+{{- $letters = printf "%s%s" $letters (trunc 1 .) }}
+{{- end }}
+{{- $fields = append $fields (printf "%s:%s" $name $letters) }}
+{{- end }}
+{{- $sets = append $sets (join "," $fields) }}
+{{- end }}
+{{- $output := and $hasBounds $operation.output | default dict }}
+{{ $path }} {{ join "|" $sets | default "-" }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.frontendContentType" -}}
+{{- if .v.validation.enabled }}
+acl is_json_type req.fhdr(content-type) -m str -i application/json
+acl is_json_type req.fhdr(content-type) -m reg -i ^application/json[\ \t]*;
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "content-type") }} if is_json !is_json_type
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "content-type") }} if is_json { req.fhdr_cnt(content-type) gt 1 }
+{{- end }}
+{{- end }}
+
+{{- define "gateway.frontendFields" -}}
+{{- if .v.validation.enabled }}
+http-request set-var(txn.field) var(txn.parsed),word(2,' ') if !has_requested_model { var(txn.parsed) -m beg field- }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-missing") }} if !has_requested_model { var(txn.parsed) -m beg "field-missing " }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-invalid") }} if !has_requested_model { var(txn.parsed) -m beg "field-invalid " }
+{{- end }}
+{{- end }}
