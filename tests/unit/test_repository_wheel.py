@@ -131,6 +131,12 @@ COMMANDS = {
     "plan old.yaml": 1,
     "plan nowhere.yaml": 1,
     "plan": 2,
+    "init --yes -o new/fleet.yaml": 0,
+    "init --yes -o fleet.yaml": 2,
+    "init -o new/asked.yaml": 2,
+    "init --yes --gpu L5-24GB -o new/wrong.yaml": 2,
+    "init --yes --model Qwen/Qwen3-235B-A22B -o new/large.yaml": 1,
+    "init --yes --from nowhere.yaml -o new/found.yaml": 1,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L4-24GB": 0,
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 2,
     "discover --kubeconfig nowhere": 3,
@@ -198,7 +204,7 @@ COMMANDS = {
     "up fleet.yaml --state state --service nothing": 2,
 } | {f"{command} --help": 0 for command in (
     "plan", "fit", "estimate", "render", "diff", "lint", "up", "down", "rehearse", "doctor", "catalog", "charts",
-    "dashboards", "schema", "explain", "images",
+    "dashboards", "schema", "explain", "images", "init",
 )}  # fmt: skip
 """Each command, and how it ends without helm, kubectl, HAProxy, Ray and vLLM."""
 BEFORE = {"render fleet.yaml -o out --check": "render fleet.yaml -o out"}

@@ -23,6 +23,7 @@ from rayhelm.cli import (
     fit,
     fleet_commands,
     images,
+    init,
     probe,
     rehearse,
     render,
@@ -149,6 +150,7 @@ def _root(
 ) -> None: ...
 
 
+app.command("init")(init.init_command)
 app.command("plan")(fleet_commands.plan_command)
 app.command("fit")(fit.fit_command)
 app.command("estimate")(estimate.estimate_command)
