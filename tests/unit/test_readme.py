@@ -27,6 +27,11 @@ exec "$HELM" template "${args[@]}"
 """
 KUBECTL_WITHOUT_CLUSTER = """#!/usr/bin/env bash
 set -euo pipefail
+if [ "$1 $2" = "label namespace" ]; then  # without a cluster, a label needs the object
+    "$KUBECTL" create namespace "$3" --dry-run=client --output=yaml |
+        "$KUBECTL" label --local --filename=- --output=name "${@:4}"
+    exit
+fi
 exec "$KUBECTL" "$@" --dry-run=client --output=name
 """
 
