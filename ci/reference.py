@@ -8,6 +8,7 @@ docs/reference/metrics.md        every metric that queries may use, from data/me
 docs/reference/queries.md        every query with its PromQL, from rayhelm.observability.queries
 docs/reference/renamed-keys.md   old names and new ones, from data/renamed
 docs/reference/replaced-metrics.md   metric names that do not exist, from data/metrics
+docs/explanation/sharing-a-gpu.md   copies of a model on one GPU, from the planner
 docs/runbooks/*.md               a page for each alert and an index, from data/alerts
 """
 
@@ -23,6 +24,7 @@ from rayhelm.observability.rules.runbooks import build_runbooks
 from rayhelm.renamed import renamed
 from rayhelm.spec.explain import Explanation, explain
 from reference_metrics import cell, metrics_page, queries_page, replaced_page
+from reference_sharing import sharing_page
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -43,6 +45,7 @@ def main(arguments: list[str]) -> int:
         "replaced-metrics.md": replaced_page(),
     }
     pages = {f"reference/{name}": text for name, text in reference.items()}
+    pages["explanation/sharing-a-gpu.md"] = sharing_page()
     pages |= {f"runbooks/{name}": text for name, text in build_runbooks().items()}
     stale = [name for name, text in pages.items() if read(DOCS / name) != HEADER + text]
     removed = [path for path in sorted((DOCS / "runbooks").glob("*.md")) if f"runbooks/{path.name}" not in pages]
