@@ -52,15 +52,15 @@ def one(lines: Iterable[str], **settings: float) -> ModelTraffic:
     return found
 
 
-def test_steady_arrivals_have_the_same_mean_and_peak_rate() -> None:
+def test_even_arrivals_have_the_same_mean_and_peak_rate() -> None:
     found = one([engine(at) for at in range(0, 600, 2)])
     assert (found.requests, found.mean_rate, found.peak_rate, found.dispersion) == (300, 0.5, 0.5, 0)
     assert found.first.timestamp() == START
 
 
 def test_burst_raises_peak_rate_and_dispersion_but_not_the_mean() -> None:
-    steady = [engine(at) for at in range(0, 6000, 60)]
-    found = one([*steady, *(engine(3000 + part / 100) for part in range(1, 600))], percentile=100)
+    baseline = [engine(at) for at in range(0, 6000, 60)]
+    found = one([*baseline, *(engine(3000 + part / 100) for part in range(1, 600))], percentile=100)
     assert found.peak_rate == pytest.approx(10)
     assert found.mean_rate == pytest.approx((98 + 599) / 98 / 60)
     assert found.dispersion > 100
