@@ -24,6 +24,7 @@ __all__ = [
     "Published",
     "Quantization",
     "Recurrence",
+    "StatedMemory",
 ]
 
 
@@ -233,6 +234,15 @@ class Companion(Closed):
     """Hub id."""
 
 
+class StatedMemory(Closed):
+    """Memory of a model whose architecture cannot be read, as its user states it. It replaces the formulas."""
+
+    weights: float = Field(gt=0)
+    """Bytes of all weights."""
+    kv_per_token: float = Field(ge=0)
+    """Bytes of the cache of one token, over all layers."""
+
+
 class Published(Closed):
     """Figures of the publisher, for a test of the computed weights."""
 
@@ -289,6 +299,7 @@ class Checkpoint(Closed):
     """Gated: the hub requires a token of an account that accepted the license."""
     companions: tuple[Companion, ...] = ()
     """Other repositories that the model needs."""
+    stated: StatedMemory | None = None
     published: Published | None = None
     source: str
     """Source of the architecture: repository and file."""

@@ -43,7 +43,11 @@ class ModelWeights:
 
 @lru_cache(maxsize=1024)
 def count_weights(model: Checkpoint) -> ModelWeights:
-    """Compute a model's weights from its architecture."""
+    """Compute a model's weights from its architecture, or spread the stated weights over its layers."""
+    if model.stated:
+        part = model.stated.weights / model.layers
+        layer = (Tensor("stated", round(part / 2), part, "split"),)
+        return ModelWeights(embedding=(), layers=(layer,) * model.layers, final=())
     return ModelWeights(embedding=_build_embedding(model), layers=_build_layers(model), final=_build_final(model))
 
 

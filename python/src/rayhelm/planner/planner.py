@@ -23,6 +23,7 @@ from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
 from rayhelm.planner.placement.replica_limits import check_replica_limits
 from rayhelm.planner.plan import Plan, PoolUse
+from rayhelm.planner.stated_model import check_architecture, find_stated_model
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.models import ModelSpec
 from rayhelm.versions import versions
@@ -103,6 +104,7 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
             problems += error.problems
             continue
         problems += _check_model(name, spec, model, loaded)
+        problems += check_architecture(name, spec, model, loaded, known)
         service = loaded.fleet.service_of(name)
         model_specs.append(
             ResolvedModelSpec(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1)
@@ -113,6 +115,8 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
 
 
 def _find_model(name: str, spec: ModelSpec, loaded: LoadedFleet, known: Catalog) -> Checkpoint:
+    if spec.memory:
+        return find_stated_model(name, spec, loaded, known)
     key = "architecture" if spec.architecture else "source"
     path = ("models", name, key)
     wanted = spec.architecture or spec.source

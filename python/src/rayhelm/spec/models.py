@@ -10,9 +10,9 @@ from rayhelm.errors import Fix
 from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name
-from rayhelm.spec.units import Duration
+from rayhelm.spec.units import Bytes, Duration
 
-__all__ = ["STABLE", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", "Traffic"]
+__all__ = ["STABLE", "GivenMemory", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", "Traffic"]
 
 
 STABLE = "stable"
@@ -48,6 +48,17 @@ class Slo(Record):
     """Share of the responses that are no server error, for alerts; 0: no objective."""
     window_days: int = Field(default=30, ge=1, le=30, examples=[7])
     """Days over which these shares hold."""
+
+
+class GivenMemory(Record):
+    """Memory of a model whose architecture rayhelm cannot read. The plan counts with it and marks it as unchecked."""
+
+    weights: Bytes = Field(examples=["64GiB"])
+    """All weights of one replica; the files of the checkpoint have this size."""
+    kv_per_token: Bytes = Field(examples=["160KiB"])
+    """KV cache of one token, over all layers. vLLM's start-up log has it: the GiB of the cache by its tokens."""
+    kv_heads: int = Field(default=1, ge=1, le=1024, examples=[8])
+    """KV heads, over which tensor parallelism divides the cache; 1: each GPU holds the whole cache of a token."""
 
 
 class Parallelism(Record):
@@ -130,6 +141,8 @@ class ModelSpec(Record):
     """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
     """Catalog entry or path of a `config.json` that describes the weights, if `source` is a path or a bucket."""
+    memory: GivenMemory | None = Field(default=None, examples=[{"weights": "64GiB", "kvPerToken": "160KiB"}])
+    """Memory of a model that rayhelm cannot read, instead of `architecture`; needs `context`."""
     task: Task = "chat"
     """Task of the model; it decides the API."""
     application: OwnApplication | None = None

@@ -50,6 +50,12 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         yield "speed and working memory of the application: only the size of the weights was compared with the GPU"
     elif chosen.memory is None:
         yield f"usable memory of {chosen.split.gpu.id}, or a vLLM build for it: whether the model fits was not checked"
+    if stated := model_spec.model.stated:
+        yield (
+            f"memory, unchecked: `memory` of the fleet file states {stated.weights / 2**30:.1f} GiB of weights and"
+            f" {stated.kv_per_token / 2**10:.1f} KiB of cache per token; working memory and speed are those of a dense"
+            " model of this size"
+        )
     for key in _MEMORY_PINS:
         if key in model_spec.declared.engine:
             yield f"memory with the pinned `{key}`: the estimate uses the published checkpoint"

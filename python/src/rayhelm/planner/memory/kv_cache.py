@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from math import ceil
 from typing import Literal
 
 from rayhelm.catalog.engines import EngineConstants
@@ -105,7 +106,7 @@ def lay_out_kv_cache(
         return None
     members = _group_by_kind(model, engine)
     growing: list[Kind] = [kind for kind in members if kind != "recurrent"]
-    per_token = {kind: _count_elements_per_token(model, tp, kind) * width for kind in growing}
+    per_token = {kind: _count_token_bytes(model, tp, kind, width) for kind in growing}
     state = count_state_bytes(model.recurrence, tp) if model.recurrence else 0
     block_size = _find_block_size(model, engine, per_token, state)
     page = max([state, *(block_size * each for each in per_token.values())])
@@ -145,6 +146,14 @@ def _find_block_size(model: Checkpoint, engine: EngineConstants, per_token: dict
 def _enlarge_block(block_size: int, own_page: int, page: int) -> int:
     """Return the tokens of a block whose pages are smaller than the largest; it is padded where that is no multiple."""
     return block_size if page % own_page else block_size * (page // own_page)
+
+
+def _count_token_bytes(model: Checkpoint, tp: int, kind: Kind, width: int) -> int:
+    """Return bytes per token and layer on one GPU. Stated ones do not depend on kv_cache_dtype."""
+    if model.stated:
+        parts = model.layers * min(tp, model.attention.kv_heads)
+        return max(1, ceil(model.stated.kv_per_token / parts))
+    return _count_elements_per_token(model, tp, kind) * width
 
 
 def _count_elements_per_token(model: Checkpoint, tp: int, kind: Kind) -> int:
