@@ -152,7 +152,8 @@ def test_group_resource_never_ends_in_gpu():
     ],
 )
 def test_gpu_vendor_sets_resource_toleration_and_label(gpu, resource, label):
-    spec = worker({"workerGroups": {"gpu": {"gpu": gpu}}})["template"]["spec"]
+    image = {"repository": "registry.example/ray-vllm", "tag": "2.60.0-py312"}
+    spec = worker({"workerGroups": {"gpu": {"gpu": gpu, "image": image}}})["template"]["spec"]
     assert spec["containers"][0]["resources"]["limits"][resource] == "1"
     assert spec["nodeSelector"] == {label: gpu["product"]}
     assert resource in {toleration["key"] for toleration in spec["tolerations"]}
@@ -293,9 +294,9 @@ def test_digest_takes_precedence_over_the_tag():
 def test_group_image_does_not_take_the_common_digest():
     images = {
         "image": {"digest": "sha256:" + "0" * 64},
-        "workerGroups": {"gpu": {"image": {"repository": "rocm/ray", "tag": "1"}}},
+        "workerGroups": {"gpu": {"image": {"repository": "other/ray", "tag": "1"}}},
     }
-    assert ray(worker(images))["image"] == "rocm/ray:1"
+    assert ray(worker(images))["image"] == "other/ray:1"
 
 
 def test_pod_templates_do_not_depend_on_the_chart_version():

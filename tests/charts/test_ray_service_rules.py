@@ -7,6 +7,8 @@ from charts.each_chart import chart_of
 from charts.kit import HELMS, chat, over
 
 CHART = chart_of("ray-service")
+XPU = {"repository": "registry.example/ray-vllm", "tag": "2.60.0-xpu"}
+UNNAMED = {"repository": "registry.example/ray-vllm", "tag": "2.60.0"}
 SPLIT = {"tensorParallelSize": 2, "pipelineParallelSize": 2}
 
 
@@ -39,7 +41,8 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"head": {"tolerations": [{"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 0}]}},
         {"annotations": {"Example.com/team": "any text: at all"}},
         {"workerGroups": {"gpu": {"gpu": {"resource": "nvidia.com/mig-1g.5gb", "product": "NVIDIA-H100-80GB-HBM3"}}}},
-        {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}}}},
+        {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}, "image": XPU}}},
+        {"workerGroups": {"gpu": {"gpu": {"vendor": "amd", "product": ""}, "image": UNNAMED}}},
         {"imagePullSecrets": [{"name": "registry.example"}, {"name": "1st"}]},
         {"networkPolicy": {"allowedGateways": {"gateway": {"namespace": "1st"}}}},
     ],

@@ -24,7 +24,8 @@ def _machines(cluster: Cluster) -> Iterator[None]:
 
 
 def values(cluster: Cluster, group: dict[str, Any]) -> dict[str, Any]:
-    arc = over({"gpu": {"count": 1, "vendor": "intel", "resource": "gpu.intel.com/i915"}}, group)
+    gpu = {"count": 1, "vendor": "intel", "resource": "gpu.intel.com/i915"}
+    arc = over({"gpu": gpu, "image": {"repository": "registry.example/ray-vllm", "tag": "2.60.0-xpu"}}, group)
     on_it = {"applications": {"chat": {"models": {"llama-8b": {"accelerator": {"kind": "gpu"}}}}}}
     ours = {"kuberay": {"version": cluster.place.kuberay}, "workerGroups": {"cpu": arc}, "serve": on_it}
     return dict(over(example("stand-in"), ours))

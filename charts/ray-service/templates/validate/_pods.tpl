@@ -1,5 +1,8 @@
 {{- define "ray-service.validateImages" -}}
 {{- $v := . }}
+{{- range $name, $group := .workerGroups }}
+{{- include "ray-service.validateVendor" (dict "v" $v "name" $name "group" $group) }}
+{{- end }}
 {{- $images := list (dict "path" (list "image") "image" (include "ray-service.image" .image)) }}
 {{- range $name, $group := .workerGroups }}
 {{- $images = append $images (dict "path" (list "workerGroups" $name "image") "image" (include "ray-service.groupImage" (dict "image" $v.image "override" $group.image))) }}
@@ -18,6 +21,25 @@
 {{- $fix := has (first $path) (list "weights" "test") | ternary "registry.example/tools:1.2.3" "{tag: 2.60.0-py312-cu130}" }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "image-latest" "words" (dict "path" $path "image" $image "fix" $fix)) }}
 {{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* The build of an image, by its name: the stock image is for CUDA, and tags like cu130, rocm7 and xpu name theirs. */ -}}
+{{- define "ray-service.validateVendor" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateVendor" "given" . "names" (list "v" "name" "group")) -}}
+{{- $builds := dict "nvidia" "CUDA" "amd" "ROCm" "intel" "XPU" }}
+{{- $image := include "ray-service.groupImage" (dict "image" .v.image "override" .group.image) }}
+{{- $vendor := "" }}
+{{- if regexMatch "(^|/)rayproject/ray-llm[:@]|[-_.]cu[0-9]{2,3}([-_.]|$)|cuda" $image }}
+{{- $vendor = "nvidia" }}
+{{- else if contains "rocm" $image }}
+{{- $vendor = "amd" }}
+{{- else if regexMatch "[-_.]xpu([-_.:]|$)" $image }}
+{{- $vendor = "intel" }}
+{{- end }}
+{{- if and $vendor (ne $vendor .group.gpu.vendor) }}
+{{- $build := get $builds .group.gpu.vendor }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "image-vendor" "words" (dict "name" .name "image" $image "has" (get $builds $vendor) "vendor" .group.gpu.vendor "build" $build "suffix" (lower $build))) }}
 {{- end }}
 {{- end }}
 

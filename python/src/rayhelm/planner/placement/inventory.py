@@ -156,6 +156,7 @@ def _build_inventory(name: str, pool: Pool, loaded: LoadedFleet, catalog: Catalo
     for index, host in enumerate(pool.hosts):
         gpu = _find_gpu(host.gpu, (*path, "hosts", index, "gpu"), loaded, catalog)
         hosts.append(HostInventory(host.name or f"{name}-{index}", gpu, host.gpus))
+    _check_vendors(path, pool, hosts, loaded)
     prices = {find_gpu_price(host.gpu, pool) for host in hosts}
     price, source = prices.pop() if len(prices) == 1 else (None, "the hosts have different prices")
     network = _find_network(pool.network, (*path, "network"), loaded, catalog)
@@ -194,3 +195,16 @@ def _find_network(name: str, path: tuple[str | int, ...], loaded: LoadedFleet, c
 
 def _locate(problem: Problem, path: tuple[str | int, ...], loaded: LoadedFleet) -> Problem:
     return loaded.document.problem(path, problem.message, problem.fix, alternatives=problem.alternatives)
+
+
+def _check_vendors(path: tuple[str, ...], pool: Pool, hosts: list[HostInventory], loaded: LoadedFleet) -> None:
+    """Raise FleetError if the hosts have GPUs of several vendors: a pool has one image, which is for one of them."""
+    vendors = list(dict.fromkeys(host.gpu.vendor for host in hosts))
+    if len(vendors) < 2:
+        return
+    first, *others = vendors
+    listed = loaded.document.value((*path, "hosts"))
+    kept = [item for item, host in zip(listed, hosts, strict=True) if host.gpu.vendor == first]
+    message = f"the hosts have GPUs of {' and '.join(vendors)}, and a pool has one image, which is for one vendor"
+    fix = Fix("", kept, f"and a pool of its own for the hosts with GPUs of {' and of '.join(others)}")
+    raise FleetError(loaded.document.problem((*path, "hosts"), message, fix))
