@@ -15,7 +15,6 @@ ISOLATION = {
     ("ServiceAccount", "default"),
     ("ResourceQuota", "research"),
     ("ResourceQuota", "research-denied"),
-    ("ResourceQuota", "research-denied-priority"),
     ("ResourceQuota", "research-other-priority"),
     ("LimitRange", "research"),
     ("NetworkPolicy", "research-default-deny"),
@@ -183,10 +182,12 @@ def test_priority_classes_are_limited_by_name() -> None:
     assert scope == {"scopeName": "PriorityClass", "operator": "In", "values": ["high"]}
 
 
-def test_quota_denies_system_priority_classes() -> None:
-    spec = only(rendered(), "ResourceQuota", "research-denied-priority")["spec"]
+def test_quota_denies_every_priority_class_that_is_not_allowed() -> None:
+    spec = only(rendered(), "ResourceQuota", "research-other-priority")["spec"]
     assert spec["hard"] == {"pods": "0"}
-    assert spec["scopeSelector"]["matchExpressions"][0]["values"] == ["system-cluster-critical", "system-node-critical"]
+    exists, others = spec["scopeSelector"]["matchExpressions"]
+    assert (exists["operator"], others["operator"]) == ("Exists", "NotIn")
+    assert others["values"] == ["rayhelm-head", "rayhelm-workers", "rayhelm-batch"]
 
 
 # -- limits ----------------------------------------------------------------------------------------------------------

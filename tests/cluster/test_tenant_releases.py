@@ -19,7 +19,6 @@ WALLS = {
     "NetworkPolicy {}-dns",
     "ResourceQuota {}",
     "ResourceQuota {}-denied",
-    "ResourceQuota {}-denied-priority",
     "ResourceQuota {}-other-priority",
 }
 RIGHTS = {f"{kind} {{}}-{role}" for kind in ("Role", "RoleBinding") for role in ("viewer", "editor", "deployer")}

@@ -342,7 +342,7 @@ BY_THE_OPERATOR = {
         head(enableIngress=True),
         "exceeded quota: {ns}-denied, requested: count/ingresses.networking.k8s.io=1",
     ),
-    "priority": (head_pod(priorityClassName="system-node-critical"), "exceeded quota: {ns}-denied-priority, "),
+    "priority": (head_pod(priorityClassName="system-node-critical"), "exceeded quota: {ns}-other-priority, "),
 }
 """RayServices of an editor, and what the operator gets as an answer."""
 

@@ -51,6 +51,16 @@ _OBJECTS: dict[str, Object] = {
     },
     "network-policy": {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "spec": {"podSelector": {}}},
     "ray-cluster": {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {**_RAY, "suspend": True}},
+    "route": {
+        "apiVersion": "gateway.networking.k8s.io/v1",
+        "kind": "HTTPRoute",
+        "spec": {"rules": [{"backendRefs": [{"name": "gateway", "port": 80}]}]},
+    },
+    "job-on-a-cluster": {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayJob",
+        "spec": {"entrypoint": "python work.py"},
+    },
     "ray-job": {
         "apiVersion": "ray.io/v1",
         "kind": "RayJob",
@@ -145,14 +155,15 @@ def list_single_rules() -> list[tuple[str, Object, Object]]:
     found = []
     for file in sorted(FOLDER.glob("*/policy.yaml")):
         policy, binding = documents(file)
+        parts: dict[str, list[Object]] = {}
         for validation in policy["spec"]["validations"]:
             matched = MESSAGE.fullmatch(validation["message"])
             assert matched
-            rule = matched["rule"]
-            if rule in RULES:
-                single, bound = copy.deepcopy(policy), copy.deepcopy(binding)
-                single["metadata"]["name"] = bound["metadata"]["name"] = f"attacks-{rule}"
-                single["spec"]["validations"] = [validation]
-                bound["spec"]["policyName"] = f"attacks-{rule}"
-                found.append((rule, single, bound))
+            parts.setdefault(matched["rule"], []).append(validation)
+        for rule in sorted(parts.keys() & set(RULES)):
+            single, bound = copy.deepcopy(policy), copy.deepcopy(binding)
+            single["metadata"]["name"] = bound["metadata"]["name"] = f"attacks-{rule}"
+            single["spec"]["validations"] = parts[rule]
+            bound["spec"]["policyName"] = f"attacks-{rule}"
+            found.append((rule, single, bound))
     return found

@@ -47,7 +47,6 @@ TENANT = Chart(
         "NetworkPolicy chat-dns",
         "ResourceQuota chat",
         "ResourceQuota chat-denied",
-        "ResourceQuota chat-denied-priority",
         "ResourceQuota chat-other-priority",
     ),
 )

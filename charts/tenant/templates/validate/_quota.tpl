@@ -31,6 +31,11 @@
 {{- $v := . }}
 {{- $quota := .quota }}
 {{- include "tenant.validateOnce" (dict "v" $v "path" "quota.deniedPriorityClasses" "names" $quota.deniedPriorityClasses) }}
+{{- range $name := $quota.allowedPriorityClasses }}
+{{- if has $name $quota.deniedPriorityClasses }}
+{{- include "tenant.refuse" (dict "v" $v "id" "priority-denied" "words" (dict "path" (list "quota" "allowedPriorityClasses") "name" $name "denied" (without $quota.deniedPriorityClasses $name | toJson))) }}
+{{- end }}
+{{- end }}
 {{- range $name, $class := $quota.priorityClasses }}
 {{- $path := list "quota" "priorityClasses" $name }}
 {{- if has $name $quota.deniedPriorityClasses }}

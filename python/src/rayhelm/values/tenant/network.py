@@ -78,8 +78,8 @@ class AllowedPeers(Values):
         "monitoring:8080",
         "monitoring:9090",
     ]
-    """Namespaces with a port, in addition to the tenant's own: of gateways, DNS, the KubeRay operator, Prometheus, and of
-    `egress` and `extraPolicies`. The port is that of the pods that accept the connection."""
+    """Namespaces with a port, in addition to the tenant's own: of gateways, DNS, the KubeRay operator, Prometheus, and
+    of `egress` and `extraPolicies`. The port is that of the pods that accept the connection."""
     cidrs: list[CidrPort] = []
     """Addresses with a port (`10.0.0.1/32:443`): of the API server for the autoscaler, and of what workers connect to.
     Pods that download weights may connect to any."""

@@ -141,4 +141,5 @@ class Quota(Values):
         "system-cluster-critical",
         "system-node-critical",
     ]
-    """PriorityClasses that no pod may have. Those of Kubernetes itself would preempt the pods of all other tenants."""
+    """PriorityClasses that neither list above may have. Those of Kubernetes itself would preempt the pods of all other
+    tenants."""
