@@ -114,6 +114,7 @@ LISTS: list[Any] = [
     [{"key": "added", "operator": "Exists"}],
     ["10.9.0.0/16"],
     ["10.9.0.1:53"],
+    ["RS256"],
     [],
 ]
 TEXTS = [
@@ -160,7 +161,7 @@ def known(chart: Chart, path: Path) -> tuple[str, tuple[Any, ...]]:
         if not model:
             break
     types = [each for each in get_args(annotation) if each is not type(None)]
-    annotation = types[0] if len(types) == 1 and get_origin(annotation) is not Literal else annotation
+    annotation = types[0] if len(types) == 1 and get_origin(annotation) not in (Literal, list) else annotation
     return ".".join(found), get_args(annotation) if get_origin(annotation) is Literal else ()
 
 

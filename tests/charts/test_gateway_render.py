@@ -91,15 +91,41 @@ def test_init_container_checks_the_configuration() -> None:
 def test_keys_are_mounted_as_a_projected_volume() -> None:
     """A subPath is never updated, and a missing Secret stops the pod unless it is optional."""
     volume, *_ = pod(base="gateway/everything")["volumes"]
-    first, *secrets = volume["projected"]["sources"]
+    first, *secrets, jwks = volume["projected"]["sources"]
     assert first == {"configMap": {"name": "main-gateway"}}
     assert [source["secret"] for source in secrets] == [
         {"name": "acme-keys", "optional": True, "items": [{"key": "hashes", "path": "keys/acme/keys"}]},
         {"name": "search-keys", "optional": True, "items": [{"key": "keys", "path": "keys/search/keys"}]},
     ]
+    items = [{"key": "keys.json", "path": "jwks.json"}]
+    assert jwks == {"configMap": {"name": "idp-jwks", "optional": True, "items": items}}
     assert volume["projected"]["defaultMode"] == 0o440
     for part in (*pod()["initContainers"], *pod()["containers"]):
         assert not any("subPath" in mount for mount in part["volumeMounts"])
+
+
+def test_jwks_is_mounted_from_a_secret() -> None:
+    volume, *_ = pod({"oidc": {"jwks": {"configMapName": "", "secretName": "idp"}}}, base="gateway/everything")[
+        "volumes"
+    ]
+    assert volume["projected"]["sources"][-1]["secret"]["name"] == "idp"
+
+
+def test_keys_of_tokens_are_written_to_memory_only() -> None:
+    changed = pod(base="gateway/everything")
+    (volume,) = [volume for volume in changed["volumes"] if volume["name"] == "token-keys"]
+    assert volume["emptyDir"]["medium"] == "Memory"
+    (mount,) = [mount for mount in changed["containers"][0]["volumeMounts"] if mount["name"] == "token-keys"]
+    assert {"name": "TOKEN_KEYS_FOLDER", "value": mount["mountPath"]} in changed["containers"][0]["env"]
+    assert [volume["name"] for volume in pod()["volumes"]] == ["config"]
+
+
+def test_tenant_without_a_secret_mounts_no_keys() -> None:
+    values = {"tenants": {"acme": {"keys": {"secretName": ""}}}}
+    volume, *_ = pod(values, base="gateway/everything")["volumes"]
+    assert [source["secret"]["name"] for source in volume["projected"]["sources"] if "secret" in source] == [
+        "search-keys"
+    ]
 
 
 def test_chart_renders_no_secret() -> None:

@@ -170,18 +170,29 @@ def render_files(values: Values) -> dict[str, str]:
 def write_keys(folder: Path, tenant: str, *lines: str) -> None:
     target = folder / "keys" / tenant
     target.mkdir(parents=True, exist_ok=True)
-    new = target / "new"
-    new.write_text("".join(f"{line}\n" for line in lines))
-    new.replace(target / "keys")
+    replace_file(target / "keys", "".join(f"{line}\n" for line in lines))
+
+
+def replace_file(file: Path, text: str) -> None:
+    """Replace a file atomically, as the kubelet does."""
+    new = file.with_name("new")
+    new.write_text(text)
+    new.replace(file)
 
 
 @contextmanager
 def start_gateway(
-    values: Values, *, keys: bool = True, edit: Mapping[str, Callable[[str], str]] | None = None
+    values: Values,
+    *,
+    keys: bool = True,
+    edit: Mapping[str, Callable[[str], str]] | None = None,
+    mounted: Mapping[str, str] | None = None,
+    is_ready: bool = True,
 ) -> Iterator[GatewayProcess]:
-    """Start a gateway with these values. Each tenant has the key `<tenant>-key` unless `keys` is false.
+    """Start a gateway with these values and wait until it is ready, or only alive without `keys` or `is_ready`.
 
-    `edit` changes the text of files, by name: for constants that are too long for a test.
+    Each tenant has the key `<tenant>-key` unless `keys` is false. `edit` changes the text of files, by name: for
+    constants that are too long for a test. `mounted` are other files of the pod, by name.
     """
     run = create_run_id()
     with (
@@ -193,13 +204,15 @@ def start_gateway(
         folder = Path(name)
         for file, text in render_files(over(over(LOCAL, values), listen)).items():
             (folder / file).write_text(edit[file](text) if edit and file in edit else text)
+        for file, text in (mounted or {}).items():
+            replace_file(folder / file, text)
         for tenant in values["tenants"] if keys else ():
             write_keys(folder, tenant, f"{hash_key(f'{tenant}-key')} main")
         command = [str(find_haproxy()), "-C", name, "-db", "-f", "haproxy.cfg"]
         process = start(command, run=run, log=folder / "haproxy.log")
         gateway = GatewayProcess(folder, port, metrics_port, process)
         try:
-            wait_for(lambda: _is_up(gateway, keys), "the gateway is up")
+            wait_for(lambda: _is_up(gateway, keys and is_ready), "the gateway is up")
             yield gateway
         finally:
             stop_run(run, grace=1)
@@ -210,6 +223,6 @@ LOCAL: Values = {"autoscaling": {"kind": "None"}, "replicas": 1, "validation": {
 them."""
 
 
-def _is_up(gateway: GatewayProcess, keys: bool) -> bool:
+def _is_up(gateway: GatewayProcess, is_ready: bool) -> bool:
     assert gateway.process.is_alive, gateway.output
-    return gateway.request_metrics_port("/readyz" if keys else "/livez")[0] == 200
+    return gateway.request_metrics_port("/readyz" if is_ready else "/livez")[0] == 200

@@ -14,6 +14,12 @@
 {{- range list "keys.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
+{{- if .v.oidc.enabled }}
+{{- range list "tokens.lua" "jwks.lua" "json.lua" }}
+{{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
+{{- end }}
+{{- $_ := set $files "oidc.json" (include "gateway.oidcFile" $data) }}
+{{- end }}
 {{- range list "routes" "operations" "objects" "lists" "access" "limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}

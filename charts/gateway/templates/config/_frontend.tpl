@@ -40,7 +40,9 @@ http-after-response set-header x-request-id %[var(txn.id)]
 # A client without a valid key keeps no connection.
 http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
+{{- include "gateway.frontendTokens" . }}
 http-request track-sc0 str(-) table tenants unless { var(txn.key) -m found }
+{{- include "gateway.refuseTokens" . }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "key-invalid") }} unless { var(txn.key) -m found }
 http-request set-var(txn.tenant) var(txn.key),word(1,/)
 {{- if include "gateway.limitsSources" .v }}

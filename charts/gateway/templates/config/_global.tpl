@@ -63,6 +63,7 @@ global
   tune.lua.bool-sample-conversion normal
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
+  {{- include "gateway.configOidc" . }}
   lua-load-per-thread fields.lua
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
   lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}

@@ -19,6 +19,9 @@ volumeMounts:
   - name: config
     mountPath: /etc/gateway
     readOnly: true
+  {{- with include "gateway.oidcVolumeMount" $v | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with $v.extraVolumeMounts }}
   {{- toYaml . | nindent 2 }}
   {{- end }}

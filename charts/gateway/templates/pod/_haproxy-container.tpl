@@ -3,7 +3,7 @@
 {{- $v := . }}
 {{- include "gateway.container" (dict "v" $v "name" "haproxy") | trim }}
 command: [haproxy, -C, /etc/gateway, -db, -f, haproxy.cfg]
-{{- with include "gateway.extraEnv" $v | trim }}
+{{- with printf "%s%s" (include "gateway.oidcEnv" $v) (include "gateway.extraEnv" $v) | trim }}
 env:
   {{- . | nindent 2 }}
 {{- end }}

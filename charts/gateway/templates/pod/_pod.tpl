@@ -18,12 +18,17 @@ projected:
     - configMap:
         name: {{ include "gateway.name" .root }}
     {{- range $name, $tenant := .v.tenants }}
+    {{- if $tenant.keys.secretName }}
     - secret:
         name: {{ $tenant.keys.secretName }}
         optional: true
         items:
           - key: {{ $tenant.keys.secretKey | quote }}
             path: keys/{{ $name }}/keys
+    {{- end }}
+    {{- end }}
+    {{- with include "gateway.oidcSource" .v | trim }}
+    {{- . | nindent 4 }}
     {{- end }}
 {{- end }}
 

@@ -37,7 +37,7 @@
 {{- include "gateway.refuse" (dict "v" $v "id" "scrape-annotation" "words" (dict "path" $given.path "annotation" . "others" (omit $given.all .))) }}
 {{- end }}
 {{- end }}
-{{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "env" dict "volumes" (list "config") "mounts" (list "/dev" "/proc" "/sys" "/etc/gateway" "/var/run/secrets")) }}
+{{- include "gateway.validatePod" (dict "v" . "path" "" "pod" . "env" (dict "TOKEN_KEYS_FOLDER" "the chart sets this variable") "volumes" (list "config" "token-keys") "mounts" (list "/dev" "/proc" "/sys" "/etc/gateway" (include "gateway.tokenKeysFolder" .) "/var/run/secrets")) }}
 {{- end }}
 
 {{- define "gateway.validateScaling" -}}

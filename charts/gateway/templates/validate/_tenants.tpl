@@ -3,6 +3,7 @@
 {{- define "gateway.validate" -}}
 {{- include "gateway.validateNames" . }}
 {{- include "gateway.validateTenants" . }}
+{{- include "gateway.validateOidc" . }}
 {{- include "gateway.validateModels" . }}
 {{- include "gateway.validateEndpoints" . }}
 {{- include "gateway.validateBounds" . }}
@@ -38,11 +39,11 @@
 {{- end }}
 {{- $secrets := dict }}
 {{- range $name, $tenant := .tenants }}
-{{- if not $tenant.keys.secretName }}
+{{- if not (or $tenant.keys.secretName $tenant.claimValues) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "tenant-key-secret" "words" (dict "tenant" $name)) }}
 {{- end }}
 {{- $secret := printf "%s/%s" $tenant.keys.secretName $tenant.keys.secretKey }}
-{{- with get $secrets $secret }}
+{{- with and $tenant.keys.secretName (get $secrets $secret) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "tenant-keys-shared" "words" (dict "tenant" $name "other" . "secret" $secret)) }}
 {{- end }}
 {{- $_ := set $secrets $secret $name }}

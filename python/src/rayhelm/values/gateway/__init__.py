@@ -17,6 +17,7 @@ from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, RequestValidation, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
+from rayhelm.values.gateway.oidc import Oidc
 from rayhelm.values.gateway.operations import (
     Drain,
     GatewayAutoscaling,
@@ -48,6 +49,8 @@ class GatewayValues(PodSettings):
     """Tenants by name: API keys, allowed models and limits."""
     models: dict[ModelId, Model] = {}
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
+    oidc: Oidc = Oidc()
+    """JSON Web Tokens of an identity provider (OpenID Connect), beside API keys."""
     limits: Limits = Limits()
     """Maximum sizes."""
     validation: RequestValidation = RequestValidation()

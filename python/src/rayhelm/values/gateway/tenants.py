@@ -7,9 +7,10 @@ from pydantic import Field
 from rayhelm.values.common.base import Name, Values
 from rayhelm.values.gateway.models import ModelId
 
-__all__ = ["GatewayTenant"]
+__all__ = ["ClaimValue", "GatewayTenant", "SecretKey", "SecretName"]
 
 SecretName = Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$", max_length=253)]
+ClaimValue = Annotated[str, Field(pattern=r"^[!-~]([ -~]*[!-~])?$", max_length=253)]
 SecretKey = Annotated[str, Field(pattern=r"^[-._a-zA-Z0-9]+$", max_length=253)]
 
 
@@ -17,8 +18,8 @@ class KeysSecret(Values):
     """Secret with the hashes of a tenant's API keys. The keys themselves are not stored."""
 
     secret_name: SecretName | Literal[""] = ""
-    """Name of the Secret in the gateway's namespace; required. Pods start without it; the tenant gets 401 until it
-    exists."""
+    """Name of the Secret in the gateway's namespace; required without `claimValues`. Pods start without it; its
+    keys get 401 until it exists."""
     secret_key: SecretKey = "keys"
     """Key in the Secret's data. Its value has one line per API key: `<SHA-256 of the API key, hex> <name> [<expiry,
     RFC 3339>]`."""
@@ -29,6 +30,9 @@ class GatewayTenant(Values):
 
     keys: KeysSecret = KeysSecret()
     """Secret with the hashes of its API keys."""
+    claim_values: list[ClaimValue] = []
+    """Values of the claim `oidc.tenantClaim` whose tokens belong to this tenant. A tenant with values may have no
+    `keys`. A token that has values of two tenants is refused."""
     models: list[ModelId] = []
     """Models that it may use, by their names in `models`."""
     requests_per_minute: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
