@@ -17,6 +17,7 @@ from rayhelm.catalog.huggingface import read_config
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.errors import FleetError, Problem
 from rayhelm.planner.memory.fit import fit
+from rayhelm.planner.memory.gpu_memory import GIB
 from rayhelm.planner.memory.kv_cache import KvCache, lay_out_kv_cache
 
 FOLDER = Path(__file__).parent / "architecture_configs"
@@ -106,6 +107,31 @@ def test_recurrent_state_enlarges_the_blocks_of_attention() -> None:
     assert cache.page_bytes == cache.block_size * 2048
     assert [len(group.layers) for group in cache.groups] == [1] * 4
     assert cache.request_blocks(1, in_flight=0, batch=0) == 1 + 3 * 2
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "change", "tp", "dtype", "version", "gib", "context", "logged"),
+    [
+        ("41", "Qwen3.5-35B-A3B", {}, 1, "fp8", "0.24.0", 5.98, 131_072, 4.33),
+        ("56", "Qwen3.5-27B", {}, 2, "fp8", "0.25.0", 4.99, 131_072, 2.31),
+        ("73", "Qwen3.5-35B-A3B", {"linear_num_value_heads": 64, "num_attention_heads": 32, "num_hidden_layers": 48,
+                                   "layer_types": None}, 1, "fp8", "0.25.0", 21.43, 131_072, 11.79),
+        ("71", "Qwen3.5-27B", {"linear_num_value_heads": 32, "num_attention_heads": 16, "num_hidden_layers": 32,
+                               "layer_types": None}, 1, "auto", "0.17.0", 10.78, 65_536, 342_528 / 65_536),
+    ],
+)  # fmt: skip
+def test_logged_concurrency_of_hybrid_models_follows_from_the_gib(
+    case: str, name: str, change: dict[str, Any], tp: int, dtype: str, version: str, gib: float, context: int,
+    logged: float,
+) -> None:  # fmt: skip
+    """Start-up logs of vLLM on RTX 5090, RTX 3090 and Jetson Thor. The published logs round to 0.01 GiB."""
+    keys = keys_of(name)
+    model = read_config(keys | {"text_config": keys["text_config"] | change})
+    cache = lay_out_kv_cache(model, tp, (model.layers,), dtype, find_engine(version)[0])
+    assert cache is not None, case
+    blocks = int(gib * GIB // cache.block_bytes(0))
+    found = blocks / cache.request_blocks(context, in_flight=0, batch=2048)
+    assert found == pytest.approx(logged, rel=0.003), case
 
 
 def test_state_alone_is_the_whole_cache_of_mamba() -> None:

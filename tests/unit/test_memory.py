@@ -172,8 +172,8 @@ def test_cuda_graphs_count_since_0_21_and_not_with_eager() -> None:
 
 def test_eager_has_no_memory_of_torch_compile() -> None:
     assert (
-        estimate_non_torch(1, 1, eager=True, engine=ENGINE).bytes
-        < estimate_non_torch(1, 1, eager=False, engine=ENGINE).bytes
+        estimate_non_torch(1, 1, eager=True, is_unified=False, engine=ENGINE).bytes
+        < estimate_non_torch(1, 1, eager=False, is_unified=False, engine=ENGINE).bytes
     )
 
 

@@ -1,6 +1,7 @@
 """No fit is stated where the memory is not known: versions older than the constants, names that several GPUs have."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from rayhelm.catalog import load_catalog
 from rayhelm.catalog.engines import find_engine, is_older_than_measured, list_engines
 from rayhelm.catalog.huggingface import read_config
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.errors import FleetError
 from rayhelm.planner.memory.fit import Fit, fit
 from unit.command import run
@@ -134,6 +136,57 @@ def test_unified_memory_is_not_charged_for_unstated_sequences(version: str) -> N
     assert find_engine(version)[0].defaults_for(h100).max_num_seqs == 1024
     model = GPUS.model("openai/gpt-oss-120b")
     assert fit(model, [spark], max_num_seqs=1024, vllm_version=version).max_num_seqs == 1024
+
+
+def glm_47_fp8() -> Checkpoint:
+    keys = json.loads((Path(__file__).parent / "architecture_configs/zai-org--GLM-4.5.json").read_text())
+    return read_config(keys | {"max_position_embeddings": 202752, "quantization_config": {"quant_method": "fp8"}})
+
+
+def test_check_of_015_counts_the_layers_of_all_stages_as_logged() -> None:
+    """vllm-project/vllm#32105: GLM-4.7-FP8 over 8 stages, 71.16 GiB needed, 28.57 GiB left, 81,392 tokens allowed."""
+    answer = fit(
+        glm_47_fp8(), [GPUS.gpu("A100-SXM-80GB")], pp=8, gpu_memory_utilization=0.925, max_num_seqs=128,
+        max_model_len=202752, vllm_version="0.15.0",
+    )  # fmt: skip
+    assert not answer.fits
+    assert answer.kv_available_gib_per_gpu == pytest.approx(28.57, rel=0.01)
+    assert "needs 71.2 GiB of KV cache in the layers of all stages" in answer.reason
+    assert answer.largest_context == pytest.approx(81_392, rel=0.01)
+
+
+@pytest.mark.parametrize("version", ["0.13.0", "0.16.0", "0.29.0"])
+def test_check_of_other_versions_counts_the_layers_of_one_stage(version: str) -> None:
+    answer = fit(
+        glm_47_fp8(), [GPUS.gpu("A100-SXM-80GB")], pp=8, gpu_memory_utilization=0.925, max_num_seqs=128,
+        max_model_len=202752, vllm_version=version,
+    )  # fmt: skip
+    assert answer.fits
+
+
+@pytest.mark.parametrize(("share", "logged", "fits"), [(0.80, 22.5, False), (0.85, 28.74, True)])
+def test_unified_memory_leaves_the_cache_that_was_logged(share: float, logged: float, fits: bool) -> None:
+    """eugr/spark-vllm-docker#396: MiniMax-M2.7-AWQ on two GB10, which started with 0.85 and failed with 0.80."""
+    keys = json.loads((Path(__file__).parent / "architecture_configs/MiniMaxAI--MiniMax-M2.5.json").read_text())
+    awq = {"quant_method": "awq", "bits": 4, "group_size": 128}
+    answer = fit(
+        read_config(keys | {"quantization_config": awq}), [GPUS.gpu("GB10")], tp=2, gpu_memory_utilization=share,
+        max_model_len=196_608, vllm_version="0.29.0",
+    )  # fmt: skip
+    assert answer.fits is fits
+    assert answer.kv_available_gib_per_gpu == pytest.approx(logged, rel=0.02)
+
+
+def test_published_failures_are_not_called_a_fit() -> None:
+    """Start-up failures of the shared cases whose set-up is known: 16 and 27 of vLLM 0.7 and 0.14, 31 of 0.15."""
+    qwen = json.loads((Path(__file__).parent / "architecture_configs/Qwen--Qwen2.5-32B-Instruct.json").read_text())
+    small = read_config(qwen | {"intermediate_size": 13824, "num_hidden_layers": 48, "max_position_embeddings": 131072})
+    rtx = GPUS.gpu("RTX-4090-24GB").model_copy(update={"usable_gib": 23.64})
+    assert not fit(small, [rtx], 2, gpu_memory_utilization=0.98, vllm_version="0.7.0").fits
+    assert not fit(GPUS.model("gpt-oss-120b"), [GPUS.gpu("H100-SXM-80GB")], vllm_version="0.14.1").fits
+    coder = GPUS.model("Qwen/Qwen3-30B-A3B-FP8").model_copy(update={"max_context": 262_144})
+    unlike = [GPUS.gpu("RTX-5090-32GB").model_copy(update={"usable_gib": gib}) for gib in (15.5, 31.4)]
+    assert not fit(coder, unlike, partition=(16, 32), vllm_version="0.15.2").fits
 
 
 @pytest.mark.parametrize(

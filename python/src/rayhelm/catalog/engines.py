@@ -31,6 +31,10 @@ _FOLDER = Path(__file__).parent.parent / "data" / "engines"
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
+_CHECKS_ALL_LAYERS = (0, 14, 0), (0, 16, 0)
+"""First version with this check, and the first without it."""
+
+
 class Constant(Closed):
     """A figure with its error and its source."""
 
@@ -94,7 +98,7 @@ class EngineConstants(Closed):
     hybrid_cache: bool
     """Layers with a sliding window cache only the window; if false, they cache all tokens."""
     recurrent_blocks: int = Field(default=1, gt=0)
-    """Blocks of recurrent state of one request in each group: 2 with prefix caching, the default from 0.29 on."""
+    """Blocks of recurrent state of one request in each group: 2 with prefix caching, the default from 0.21 on."""
     null_block: bool
     """One block is reserved in the start-up check of the context length."""
     batches_in_flight: int = Field(gt=0)
@@ -105,6 +109,11 @@ class EngineConstants(Closed):
     non_torch: NonTorch
     compile_gib: Constant
     """Memory that torch.compile holds when vLLM measures, after a cold start; 0 with enforce_eager."""
+    unified_gib: Constant | None = None
+    """Memory that vLLM counts as used on GPUs that share it with the CPU, besides the other terms; None: not known."""
+    checks_all_layers: bool = False
+    """The start-up check compares the memory of one pipeline stage with the need of the layers of all stages: versions
+    0.14 and 0.15 (vllm-project/vllm#29431, fixed by #33698)."""
     cuda_graph_gib: Constant | None
     """Memory for CUDA graphs that vLLM subtracts from the cache; None: vLLM allocates it outside the budget."""
 
@@ -125,6 +134,8 @@ def find_engine(version: str) -> tuple[EngineConstants, str]:
     wanted = _parse(version)
     lower = [path for parsed, path in _list_files() if parsed <= wanted]
     chosen = _read(lower[-1] if lower else _list_files()[0][1])
+    if _CHECKS_ALL_LAYERS[0] <= wanted < _CHECKS_ALL_LAYERS[1]:
+        chosen = chosen.model_copy(update={"checks_all_layers": True})
     if _parse(chosen.version) == wanted:
         return chosen, ""
     side = "nearest lower" if lower else "oldest known"

@@ -124,7 +124,12 @@ class MemoryResult:
     def missing(self) -> float:
         """Bytes that the weakest GPU lacks for one request of full context besides the null block; 0 if it fits."""
         stage = self.weakest
-        return max(0.0, (self.request_blocks + self.config.engine.null_block) * stage.block - stage.cache)
+        return max(0.0, self.needed - stage.cache)
+
+    @property
+    def needed(self) -> float:
+        """Bytes that the start-up check asks of the weakest GPU for one request of full context."""
+        return self._count_needed(self.weakest)
 
     @property
     def concurrency(self) -> float:
@@ -144,7 +149,7 @@ class MemoryResult:
         config = self.config
         if config.cache is None:
             return config.model.max_context if self.fits else 0
-        usable = self.blocks - config.engine.null_block
+        usable = int(self.weakest.cache // self._count_block(self.weakest)) - config.engine.null_block
         return config.cache.largest_context(
             max(0, usable),
             config.model.max_context,
@@ -155,7 +160,15 @@ class MemoryResult:
 
     def _holds(self, stage: StageMemory, less: float = 0.0) -> bool:
         cache = stage.cache - less
-        return cache > 0 and cache >= (self.request_blocks + self.config.engine.null_block) * stage.block
+        return cache > 0 and cache >= self._count_needed(stage)
+
+    def _count_needed(self, stage: StageMemory) -> float:
+        """Return the bytes that the start-up check asks of a stage for one request of full context."""
+        return (self.request_blocks + self.config.engine.null_block) * self._count_block(stage)
+
+    def _count_block(self, stage: StageMemory) -> int:
+        """Return the bytes of one block in the start-up check."""
+        return sum(each.block for each in self.stages) if self.config.engine.checks_all_layers else stage.block
 
 
 def evaluate(config: EngineConfig) -> MemoryResult:
@@ -189,7 +202,13 @@ def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]
         estimate_activation(
             config.model, config.tp, seqs=config.seqs, tokens=config.tokens, last_stage=last, engine=config.engine
         ),
-        estimate_non_torch(config.tp, config.pp, eager=config.eager, engine=config.engine),
+        estimate_non_torch(
+            config.tp,
+            config.pp,
+            eager=config.eager,
+            is_unified=config.gpus[stage].unified_memory,
+            engine=config.engine,
+        ),
         estimate_cuda_graphs(eager=config.eager, engine=config.engine),
     )
 

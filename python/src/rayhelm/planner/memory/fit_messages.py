@@ -62,13 +62,17 @@ def _explain_failure(result: MemoryResult) -> str:
             f" {_gib(rest)}: {_gib(-stage.cache)} too much; with one request of {config.context:,} tokens,"
             f" {_gib(result.missing)} are missing{_describe_stage(result)}"
         )
-    needed = (result.request_blocks + config.engine.null_block) * stage.block
+    check = " in the layers of all stages, which the check of vLLM 0.14 and 0.15 counts" if _counts_all(config) else ""
     return (
-        f"does not fit: one request of {config.context:,} tokens needs {_gib(needed)} of KV cache, and"
+        f"does not fit: one request of {config.context:,} tokens needs {_gib(result.needed)} of KV cache{check}, and"
         f" {_gib(stage.cache)} ±{_error(stage)} are left: {_gib(result.missing)} are missing;"
         f" {_describe_weights(stage, config)}. The longest context that fits"
         f" is {result.largest_context:,} tokens{_describe_stage(result)}"
     )
+
+
+def _counts_all(config: EngineConfig) -> bool:
+    return config.engine.checks_all_layers and config.pp > 1
 
 
 def _describe_weights(stage: StageMemory, config: EngineConfig) -> str:

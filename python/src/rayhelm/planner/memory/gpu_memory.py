@@ -99,13 +99,17 @@ def estimate_activation(
     return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)
 
 
-def estimate_non_torch(tp: int, pp: int, *, eager: bool, engine: EngineConstants) -> Term:
-    """Return the memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start."""
+def estimate_non_torch(tp: int, pp: int, *, eager: bool, is_unified: bool, engine: EngineConstants) -> Term:
+    """Return the memory outside PyTorch's allocator, and memory that torch.compile still holds after a cold start.
+
+    `is_unified`: the GPU shares its memory with the CPU, whose page cache vLLM counts as used."""
     kinds = engine.non_torch
-    constant = kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single
-    if eager:
-        return Term(constant.value * GIB, constant.error * GIB)
-    return Term((constant.value + engine.compile_gib.value) * GIB, (constant.error + engine.compile_gib.error) * GIB)
+    constants = [kinds.tensor if tp > 1 else kinds.pipeline if pp > 1 else kinds.single]
+    if not eager:
+        constants.append(engine.compile_gib)
+    if is_unified and engine.unified_gib:
+        constants.append(engine.unified_gib)
+    return Term(sum(each.value for each in constants) * GIB, sum(each.error for each in constants) * GIB)
 
 
 def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
