@@ -13,7 +13,17 @@ from rayhelm.admission.evaluate import MESSAGE
 from rayhelm.charts.helm import template
 from rayhelm.spec.yaml_nodes import Loader
 
-__all__ = ["ATTACKS", "NAMESPACE", "RULES", "Attack", "Object", "build_namespace", "list_single_rules"]
+__all__ = [
+    "ATTACKS",
+    "NAMESPACE",
+    "OBJECTS",
+    "RULES",
+    "Attack",
+    "Object",
+    "build_namespace",
+    "lay_over",
+    "list_single_rules",
+]
 
 Object = dict[str, Any]
 
@@ -35,7 +45,7 @@ _RAY: Object = {
     "headGroupSpec": {"rayStartParams": {}, "template": {"spec": _build_pod("ray-head")}},
 }
 _SERVE = '{\n  "applications": [],\n  "http_options": {\n    "request_timeout_s": 1200\n  }\n}\n'
-_OBJECTS: dict[str, Object] = {
+OBJECTS: dict[str, Object] = {
     "pod": {"apiVersion": "v1", "kind": "Pod", "spec": _build_pod("main")},
     "service": {"apiVersion": "v1", "kind": "Service", "spec": {"ports": [{"port": 80}], "selector": {"app": "mine"}}},
     "alias": {"apiVersion": "v1", "kind": "Service", "spec": {"type": "ExternalName", "externalName": "a.b.svc"}},
@@ -104,7 +114,7 @@ class Attack:
     @property
     def item(self) -> Object | None:
         """The object that the member sends; None for a deletion."""
-        return None if self.is_deletion else _lay_over(_name(self.base, self.name), self.changes)
+        return None if self.is_deletion else lay_over(_name(self.base, self.name), self.changes)
 
 
 def _name(item: Object, name: str) -> Object:
@@ -113,10 +123,11 @@ def _name(item: Object, name: str) -> Object:
     return found
 
 
-def _lay_over(item: Object, changes: Mapping[str, Any]) -> Object:
+def lay_over(item: Object, changes: Mapping[str, Any]) -> Object:
+    """Lay changes over an object; lists are replaced."""
     for key, value in changes.items():
         both = isinstance(value, dict) and isinstance(item.get(key), dict)
-        item[key] = _lay_over(item[key], value) if both else copy.deepcopy(value)
+        item[key] = lay_over(item[key], value) if both else copy.deepcopy(value)
     return item
 
 
@@ -124,7 +135,7 @@ def _read(file: Path) -> list[Attack]:
     rows = yaml.load(file.read_text(), Loader=Loader)
     return [
         Attack(
-            name, row["finding"], row["rule"], _OBJECTS[row["of"]], row["over"], row.get("before"),
+            name, row["finding"], row["rule"], OBJECTS[row["of"]], row["over"], row.get("before"),
             row.get("delete", False), row.get("unlabeled", False),
         )
         for name, row in rows.items()

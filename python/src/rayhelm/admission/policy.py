@@ -32,6 +32,7 @@ PLURALS = {
     "EndpointSlice": "endpointslices",
     "PodMonitor": "podmonitors",
     "ServiceMonitor": "servicemonitors",
+    "ScrapeConfig": "scrapeconfigs",
     "HTTPRoute": "httproutes",
     "GRPCRoute": "grpcroutes",
     "TCPRoute": "tcproutes",
