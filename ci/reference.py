@@ -9,6 +9,7 @@ docs/reference/queries.md        every query with its PromQL, from rayhelm.obser
 docs/reference/renamed-keys.md   old names and new ones, from data/renamed
 docs/reference/replaced-metrics.md   metric names that do not exist, from data/metrics
 docs/explanation/sharing-a-gpu.md   copies of a model on one GPU, from the planner
+docs/explanation/isolation.md    what a tenant can try against another, from ci/isolation.yaml
 docs/runbooks/*.md               a page for each alert and an index, from data/alerts
 """
 
@@ -23,6 +24,7 @@ from rayhelm.doctor.check import load_checks
 from rayhelm.observability.rules.runbooks import build_runbooks
 from rayhelm.renamed import renamed
 from rayhelm.spec.explain import Explanation, explain
+from reference_isolation import isolation_page
 from reference_metrics import cell, metrics_page, queries_page, replaced_page
 from reference_sharing import sharing_page
 
@@ -46,6 +48,7 @@ def main(arguments: list[str]) -> int:
     }
     pages = {f"reference/{name}": text for name, text in reference.items()}
     pages["explanation/sharing-a-gpu.md"] = sharing_page()
+    pages["explanation/isolation.md"] = isolation_page()
     pages |= {f"runbooks/{name}": text for name, text in build_runbooks().items()}
     stale = [name for name, text in pages.items() if read(DOCS / name) != HEADER + text]
     removed = [path for path in sorted((DOCS / "runbooks").glob("*.md")) if f"runbooks/{path.name}" not in pages]
