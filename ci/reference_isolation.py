@@ -11,36 +11,37 @@ __all__ = ["IsolationPart", "isolation_page", "load_isolation"]
 
 FILE = Path(__file__).with_name("isolation.yaml")
 INTRO = """\
-What a tenant can try against another tenant of the same cluster, what stops it, and the tests that show it. The tenant is
-a client with a valid key, a member with one of the roles of chart `tenant`, or code in a Ray worker.
-[SECURITY.md](../../SECURITY.md) says who is trusted with what. The rows hold for namespaces of chart `tenant`, with the
-policies of chart `platform` on `Deny` and a network plugin that enforces NetworkPolicies.
+What a tenant can try against another tenant of the same cluster, what stops it, and the tests that show it. The
+tenant is a client with a valid key, a member with one of the roles of chart `tenant`, or code in a Ray worker.
+[SECURITY.md](../../SECURITY.md) says who is trusted with what. The rows hold for namespaces of chart `tenant`, with
+the policies of chart `platform` on `Deny` and a network plugin that enforces NetworkPolicies.
 
-Tests in `tests/cluster` use a real API server with the real KubeRay operator, tests in `tests/live` real pods and packets, tests in
-`tests/network` an analyzer of the rendered NetworkPolicies. `test_second_round.py` has
-[165 attempts](../../tests/attacks/README.md#second-round), one row each.
+Tests in `tests/cluster` use a real API server with the real KubeRay operator, tests in `tests/live` real pods and
+packets, tests in `tests/network` an analyzer of the rendered NetworkPolicies. `test_second_round.py` has [165
+attempts](../../tests/attacks/README.md#second-round), one row each.
 """
 NOTES = """\
 ## DNS
 
-Every pod may query the cluster's DNS, and a resolver that forwards queries carries data out of the cluster in their names.
-`networkPolicy.dns` of the charts `ray-service` and `tenant` selects the resolver: pods by `peer`, addresses by `cidrs`. To
-allow only some names, run a resolver that answers only these (for CoreDNS: `forward` blocks for the allowed zones, no block
-for `.`), name it there, and have the nodes of the tenants use it (`clusterDNS` of the kubelet). Workers need names of the
-cluster only; the pod that downloads weights needs the names of the hub. This was not run.
+Every pod may query the cluster's DNS, and a resolver that forwards queries carries data out of the cluster in their
+names. `networkPolicy.dns` of the charts `ray-service` and `tenant` selects the resolver: pods by `peer`, addresses by
+`cidrs`. To allow only some names, run a resolver that answers only these (for CoreDNS: `forward` blocks for the
+allowed zones, no block for `.`), name it there, and have the nodes of the tenants use it (`clusterDNS` of the
+kubelet). Workers need names of the cluster only; the pod that downloads weights needs the names of the hub. This was
+not run.
 
 ## The operator's namespace
 
-The Ray dashboard accepts connections from the pods of the operator only: `networkPolicy.operator` of chart `ray-service` has its
-namespace and its pod labels, and the default is the labels of KubeRay's chart. A user who may create pods in that namespace
-can give a pod these labels, and with the token of a Ray cluster run jobs on it. So only cluster administrators may create
-pods and read Secrets there.
+The Ray dashboard accepts connections from the pods of the operator only: `networkPolicy.operator` of chart
+`ray-service` has its namespace and its pod labels, and the default is the labels of KubeRay's chart. A user who may
+create pods in that namespace can give a pod these labels, and with the token of a Ray cluster run jobs on it. So only
+cluster administrators may create pods and read Secrets there.
 
 ## Encryption
 
-Traffic between the gateway and the Serve port is not encrypted by the charts, and neither is Ray's own traffic. A node that
-reads packets of others reads prompts. A mesh or the encryption of the network plugin (WireGuard in Cilium and Calico)
-protects both without a value of the charts. It was not run.
+Traffic between the gateway and the Serve port is not encrypted by the charts, and neither is Ray's own traffic. A
+node that reads packets of others reads prompts. A mesh or the encryption of the network plugin (WireGuard in Cilium
+and Calico) protects both without a value of the charts. It was not run.
 """
 
 
@@ -72,7 +73,12 @@ def isolation_page() -> str:
     """Return the page: one table for each part."""
     lines = ["# Isolation of tenants", "", INTRO]
     for part in load_isolation():
-        lines += [f"## {part.title}", "", "| a tenant tries to | stopped by | what is left | tests |", "|---|---|---|---|"]
+        lines += [
+            f"## {part.title}",
+            "",
+            "| a tenant tries to | stopped by | what is left | tests |",
+            "|---|---|---|---|",
+        ]
         for row in part.rows:
             tests = "<br>".join(f"[`{name.partition('::')[2]}`](../../{name.partition('::')[0]})" for name in row.tests)
             attempt = row.attempt[0].lower() + row.attempt[1:]
