@@ -82,7 +82,7 @@ def test_wrong_memory_is_refused_with_a_fix(model: str, message: str) -> None:
     assert "fix:" in said
 
 
-def test_unknown_model_is_told_of_memory(tmp_path: Path) -> None:
+def test_unknown_model_is_refused_with_memory_as_a_fix(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"architectures": ["DeepseekV4ForCausalLM"]}')
     assert "`memory` give its figures" in refusal_of(f"source: {tmp_path}")
 

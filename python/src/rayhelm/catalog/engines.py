@@ -110,7 +110,8 @@ class EngineConstants(Closed):
     compile_gib: Constant
     """Memory that torch.compile holds when vLLM measures, after a cold start; 0 with enforce_eager."""
     unified_gib: Constant | None = None
-    """Memory that vLLM counts as used on GPUs that share it with the CPU, besides the other terms; None: not known."""
+    """Memory that vLLM counts as used on NVIDIA GPUs that share it with the CPU, besides the other terms; None: not
+    known."""
     checks_all_layers: bool = False
     """The start-up check compares the memory of one pipeline stage with the need of the layers of all stages: versions
     0.14 and 0.15 (vllm-project/vllm#29431, fixed by #33698)."""

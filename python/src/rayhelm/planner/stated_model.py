@@ -44,12 +44,12 @@ def check_architecture(
         return
     ours, theirs = count_weights(model), count_weights(source)
     if abs(ours.parameters - theirs.parameters) > _SAME * theirs.parameters:
-        told = f"{_billions(ours.parameters)} parameters, and `source` {source.id} has {_billions(theirs.parameters)}"
+        said = f"{_billions(ours.parameters)} parameters, and `source` {source.id} has {_billions(theirs.parameters)}"
     elif abs(ours.bytes - theirs.bytes) > _SAME * theirs.bytes:
-        told = f"weights of {ours.bytes / 2**30:.1f} GiB, and `source` {source.id} of {theirs.bytes / 2**30:.1f} GiB"
+        said = f"weights of {ours.bytes / 2**30:.1f} GiB, and `source` {source.id} of {theirs.bytes / 2**30:.1f} GiB"
     else:
         return
-    message = f"{model.id} has {told}"
+    message = f"{model.id} has {said}"
     yield loaded.document.problem(("models", name, "architecture"), message, Fix(value=source.id))
 
 

@@ -206,7 +206,8 @@ def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]
             config.tp,
             config.pp,
             eager=config.eager,
-            is_unified=config.gpus[stage].unified_memory,
+            # vLLM reads the memory of the whole computer on integrated GPUs of NVIDIA only.
+            is_unified=config.gpus[stage].unified_memory and config.gpus[stage].vendor == "nvidia",
             engine=config.engine,
         ),
         estimate_cuda_graphs(eager=config.eager, engine=config.engine),
