@@ -37,6 +37,23 @@ def plan_command(
         bool,
         typer.Option("--reasons/--no-reasons", help="Print the reason of each decision; warnings are always printed."),
     ] = True,
+    what_if: Annotated[
+        str | None,
+        typer.Option(
+            "--what-if",
+            metavar="CHANGES",
+            help="Compare the plan with one of a changed fleet, in one table: `traffic=2x,gpu=H200-SXM-141GB`. Keys:"
+            " traffic, source, maxNumSeqs, gpu, nodes, price; NAME.KEY changes one model or pool.",
+        ),
+    ] = None,
+    alternatives: Annotated[
+        bool,
+        typer.Option(
+            "--alternatives",
+            help="List cheaper and safer shapes of each model, with price and saving: a quantized checkpoint, more"
+            " sequences, another GPU, one more replica.",
+        ),
+    ] = False,
 ) -> None:
     """Plan a fleet: where each model runs, how it is split over GPUs, what it costs, and why.
 
@@ -44,23 +61,35 @@ def plan_command(
     """
     import json
 
+    from rayhelm.cli.plan_comparison import build_alternatives_table, print_comparison
     from rayhelm.lint.preview import preview_problems
+    from rayhelm.planner.alternatives import list_alternatives
     from rayhelm.planner.planner import plan_fleet
     from rayhelm.render.warnings import find_open_gateways, find_open_images, list_warnings
     from rayhelm.spec.load import load_fleet
 
     loaded = load_fleet(fleet_file(fleet), measured)
+    if what_if is not None:
+        print_comparison(loaded, what_if, format)
+        return
     plan = plan_fleet(loaded)
+    found = list_alternatives(loaded, plan) if alternatives else {}
     problems = preview_problems(plan, loaded)
     if format is Format.json:
-        previewed = {
+        previewed: dict[str, object] = {
             "problems": [problem.as_dict() for problem in problems],
             "images_without_digest": [image.as_dict() for image in find_open_images(plan, loaded)],
             "gateways_without_host": [problem.as_dict() for problem in find_open_gateways(plan, loaded)],
         }
+        if alternatives:
+            previewed["alternatives"] = {
+                name: [each.model_dump(mode="json") for each in shapes] for name, shapes in found.items()
+            }
         print(json.dumps(plan.model_dump(mode="json") | previewed, indent=2))
         return
     console().print(build_plan_table(plan))
+    if alternatives:
+        console().print(build_alternatives_table(plan, found))
     if plan.tenants:
         console().print(build_tenant_table(plan))
         for text in joined_names(plan):

@@ -1,0 +1,216 @@
+"""Cheaper and safer shapes of each model than the planned one, with their price: a person decides on them.
+
+Each is planned alone, with the GPUs that the plan leaves free and those of the model itself.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Literal
+
+from rayhelm.catalog import Catalog, load_catalog
+from rayhelm.catalog.gpu import GpuKind
+from rayhelm.catalog.model import Checkpoint
+from rayhelm.catalog.tensors import count_weights
+from rayhelm.closed import Closed
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.choose import FLAGS, rank
+from rayhelm.planner.placement.inventory import HostInventory, PoolInventory, build_inventories
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.options import ModelOptions, PoolSplits
+from rayhelm.planner.placement.pool_network import PoolNetwork
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.planner.planner import resolve_model_specs
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.models import Parallelism
+from rayhelm.spec.pools import Pool
+
+__all__ = ["Alternative", "list_alternatives"]
+
+Kind = Literal["checkpoint", "sequences", "gpu", "spare replica"]
+
+_SEQUENCES = (512, 1024)
+_GPUS_PER_NODE = 8
+_NODES = 64
+"""Size of the pool that another GPU is tried on: as large as any replica needs."""
+_LEAST_SAVING = 0.01
+"""Part of the price from which an alternative is listed."""
+_NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gptq|w8a8|w4a16|int8|int4|nvfp4|bf16)$")
+
+
+class Alternative(Closed):
+    """Another shape of a model."""
+
+    kind: Kind
+    what: str
+    """What is different, as the key of the fleet file that sets it."""
+    pool: str
+    """Empty for a GPU that no pool has."""
+    gpu: str
+    gpus: float
+    tensor_parallel_size: int
+    pipeline_parallel_size: int
+    replicas: int
+    price_per_hour: float
+    """USD for all replicas."""
+    saving_per_hour: float
+    """USD less than the plan; negative if it costs more."""
+    ttft_s: float | None
+    tpot_s: float | None
+    note: str = ""
+
+
+def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = None) -> dict[str, list[Alternative]]:
+    """Return the alternatives of each model with a known price, the largest saving first."""
+    known = known or load_catalog()
+    inventories = build_inventories(loaded, known)
+    found: dict[str, list[Alternative]] = {}
+    for model_spec in resolve_model_specs(loaded, known):
+        now = plan.models[model_spec.name]
+        if now.price_per_hour is None:
+            continue
+        search = _Search(model_spec, now, plan, inventories, known)
+        listed = sorted(search.list_all(), key=lambda each: (-each.saving_per_hour, each.what))
+        if listed:
+            found[model_spec.name] = listed
+    return found
+
+
+class _Search:
+    def __init__(
+        self,
+        model_spec: ResolvedModelSpec,
+        now: ModelPlan,
+        plan: Plan,
+        inventories: Mapping[str, PoolInventory],
+        known: Catalog,
+    ) -> None:
+        self._spec, self._now, self._plan, self._known = model_spec, now, plan, known
+        self._inventories = {name: pool for name, pool in inventories.items() if pool.pool.cluster == now.cluster}
+
+    def list_all(self) -> Iterator[Alternative]:
+        yield from self._list_checkpoints()
+        yield from self._list_sequences()
+        yield from self._list_gpus()
+        yield from self._list_spare_replica()
+
+    def _list_checkpoints(self) -> Iterator[Alternative]:
+        """Yield the cheapest smaller checkpoint of the same model."""
+        size = count_weights(self._spec.model).bytes
+        for model in self._known.models():
+            if count_weights(model).bytes < size and _is_same_model(model, self._spec.model):
+                declared = self._spec.declared.model_copy(update={"source": model.id, "revision": None})
+                best = self._find_best(replace(self._spec, model=model, declared=declared))
+                note = "another checkpoint of the same model: check the quality of its answers"
+                yield from self._compare("checkpoint", f"source: {model.id}", best, note)
+
+    def _list_sequences(self) -> Iterator[Alternative]:
+        if not self._spec.generates or "max_num_seqs" in self._spec.declared.engine:
+            return
+        for count in _SEQUENCES:
+            best = self._find_best(self._with(engine={**self._spec.declared.engine, "max_num_seqs": count}))
+            yield from self._compare("sequences", f"engine: {{max_num_seqs: {count}}}", best)
+
+    def _list_gpus(self) -> Iterator[Alternative]:
+        """Yield the cheapest GPU that no pool has, at its price in the catalog."""
+        there = {host.gpu.of or host.gpu.id for pool in self._inventories.values() for host in pool.hosts}
+        pools = {
+            gpu.id: _build_pool(gpu)
+            for gpu in self._known.gpus()
+            if gpu.id not in there and gpu.engine == "vllm" and gpu.price.on_demand is not None
+        }
+        spec = self._with(pool=None)
+        options = ModelOptions(spec, PoolSplits(pools), None)
+        best = _find_cheapest(spec, options, lambda candidate: True)
+        note = "on demand, at the price of the catalog; a pool with it has to be added"
+        what = f"pools: {{NAME: {{gpu: {best.split.gpu.id}}}}}" if best else ""
+        yield from self._compare("gpu", what, best, note, is_new_pool=True)
+
+    def _list_spare_replica(self) -> Iterator[Alternative]:
+        """Yield one replica more at the same split: the load still fits when one is lost."""
+        if self._spec.declared.replicas is not None:
+            return
+        now, count = self._now, self._now.replicas + 1
+        pin = Parallelism(tensor=now.tensor_parallel_size, pipeline=now.pipeline_parallel_size)
+        best = self._find_best(self._with(replicas=count, pool=now.pool, parallelism=pin))
+        note = "N+1: the load still fits when a replica or its node is lost"
+        yield from self._compare("spare replica", f"replicas: {count}", best, note, is_any_price=True)
+
+    def _with(self, **update: object) -> ResolvedModelSpec:
+        return replace(self._spec, declared=self._spec.declared.model_copy(update=update))
+
+    def _find_best(self, spec: ResolvedModelSpec) -> Candidate | None:
+        options = ModelOptions(spec, PoolSplits(self._inventories), None)
+        return _find_cheapest(spec, options, self._has_room) if options.by_price else None
+
+    def _has_room(self, candidate: Candidate) -> bool:
+        """Return whether the pool has enough GPUs that no other model uses."""
+        pool = self._plan.pools[candidate.split.inventory.name]
+        own = self._now.gpus if self._now.pool == candidate.split.inventory.name else 0.0
+        return candidate.gpus <= pool.gpus - pool.used + own + 1e-6
+
+    def _compare(
+        self,
+        kind: Kind,
+        what: str,
+        best: Candidate | None,
+        note: str = "",
+        *,
+        is_new_pool: bool = False,
+        is_any_price: bool = False,
+    ) -> Iterator[Alternative]:
+        price, now = best.price_per_hour if best else None, self._now.price_per_hour
+        if best is None or price is None or now is None:
+            return
+        if not is_any_price and now - price <= _LEAST_SAVING * now:
+            return
+        yield Alternative(
+            kind=kind,
+            what=what,
+            pool="" if is_new_pool else best.split.inventory.name,
+            gpu=best.split.gpu_name,
+            gpus=round(best.gpus, 4),
+            tensor_parallel_size=best.split.tp,
+            pipeline_parallel_size=best.split.pp,
+            replicas=best.replicas,
+            price_per_hour=round(price, 4),
+            saving_per_hour=round(now - price, 4),
+            ttft_s=best.capacity.ttft_s,
+            tpot_s=best.capacity.tpot_s,
+            note=note,
+        )
+
+
+def _find_cheapest(
+    spec: ResolvedModelSpec, options: ModelOptions, is_possible: Callable[[Candidate], bool]
+) -> Candidate | None:
+    """Return the best candidate without a fault."""
+    best: tuple[tuple[float, ...], Candidate] | None = None
+    for cost, candidate in options.list_with_least_cost():
+        if best and best[0][FLAGS] < cost:
+            break
+        key = rank(candidate, options.by_price)
+        if not any(key[:FLAGS]) and (best is None or key < best[0]) and is_possible(candidate):
+            best = (key, candidate)
+    return best[1] if best else None
+
+
+def _build_pool(gpu: GpuKind) -> PoolInventory:
+    pool = Pool(gpu=gpu.id, nodes=_NODES, gpus_per_node=_GPUS_PER_NODE, network="internet")
+    hosts = [HostInventory(f"{gpu.id}-{index}", gpu, _GPUS_PER_NODE) for index in range(_NODES)]
+    network = PoolNetwork("internet", None, rdma=False, spans_hosts=False)
+    return PoolInventory(gpu.id, pool, hosts, network, gpu.price.on_demand, gpu.price.on_demand_source)
+
+
+def _is_same_model(one: Checkpoint, other: Checkpoint) -> bool:
+    """Return whether two checkpoints are one model in different formats: by their names, and by their layers."""
+    shapes = [(model.layers, model.hidden, model.intermediate, model.vocab) for model in (one, other)]
+    return shapes[0] == shapes[1] and _strip(one.id) == _strip(other.id)
+
+
+def _strip(name: str) -> str:
+    """Return the name without its owner and its format."""
+    plain = name.rpartition("/")[2].lower()
+    while (shorter := _NAME_PARTS.sub("", plain)) != plain:
+        plain = shorter
+    return plain
