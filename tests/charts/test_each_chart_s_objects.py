@@ -21,9 +21,10 @@ each_example = pytest.mark.parametrize(
 
 
 def kubernetes_versions(chart: Chart) -> list[str]:
-    """Versions that the project supports, and the oldest that the chart names."""
+    """Versions that a fleet file may name, and the oldest that the chart names."""
     about = yaml.safe_load((chart.folder / "Chart.yaml").read_text())
-    return [about["kubeVersion"].removeprefix(">=").removesuffix(".0-0"), *versions().kubernetes.supported]
+    oldest = about["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
+    return list(dict.fromkeys([oldest, *versions().kubernetes.accepted]))
 
 
 def objects(chart: Chart, example: str, helm: str = "4") -> list[Object]:

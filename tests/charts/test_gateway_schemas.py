@@ -18,7 +18,7 @@ from testbed.tools.crds import crd_files
 EXAMPLES = sorted(f"gateway/{path.stem}" for path in (VALUES / "gateway").glob("*.yaml"))
 ABOUT = yaml.safe_load((charts_dir() / "gateway/Chart.yaml").read_text())
 OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
-KUBERNETES = [OLDEST, *versions().kubernetes.supported]
+KUBERNETES = list(dict.fromkeys([OLDEST, *versions().kubernetes.accepted]))
 CRDS = {
     "HTTPRoute": ("gateway-api", "gateway.networking.k8s.io_httproutes.yaml", "v1"),
     "ScaledObject": ("keda", "keda.sh_scaledobjects.yaml", "v1alpha1"),

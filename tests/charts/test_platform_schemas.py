@@ -11,7 +11,7 @@ from rayhelm.versions import versions
 EXAMPLES = sorted(f"platform/{path.stem}" for path in (VALUES / "platform").glob("*.yaml"))
 ABOUT = yaml.safe_load((charts_dir() / "platform/Chart.yaml").read_text())
 OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
-KUBERNETES = [OLDEST, *versions().kubernetes.supported]
+KUBERNETES = list(dict.fromkeys([OLDEST, *versions().kubernetes.accepted]))
 BUILT_IN = {
     *("PriorityClass", "RuntimeClass"),
     *("APIService", "ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Service", "ServiceAccount"),

@@ -14,7 +14,7 @@ from rayhelm.versions import versions
 EXAMPLES = sorted(f"tenant/{path.stem}" for path in (VALUES / "tenant").glob("*.yaml"))
 ABOUT = yaml.safe_load((charts_dir() / "tenant/Chart.yaml").read_text())
 OLDEST = ABOUT["kubeVersion"].removeprefix(">=").removesuffix(".0-0")
-KUBERNETES = [OLDEST, *versions().kubernetes.supported]
+KUBERNETES = list(dict.fromkeys([OLDEST, *versions().kubernetes.accepted]))
 SCHEMAS = {"ExternalSecret": "external-secrets.io_externalsecret_v1", "LocalQueue": "kueue.x-k8s.io_localqueue_v1beta2"}
 Object = dict[str, Any]
 

@@ -95,7 +95,7 @@ def test_gated_model_gets_the_secret_of_its_token(init: Command) -> None:
 
 def test_questions_are_asked_again_after_a_wrong_answer(init: Command) -> None:
     first = ["mine", "L5-24GB", "L4-24GB", "none", "2", "1", "not an address", "192.0.2.7", "On", "team", ""]
-    model = ["sing", "chat", "Nobody/nothing-7b", "Qwen/Qwen3-4B", "", "main", "", "0", "4096", "-1", "0"]
+    model = ["sing", "chat", "unknown/nothing-7b", "Qwen/Qwen3-4B", "", "main", "", "0", "4096", "-1", "0"]
     answer = init(answers="\n".join([*first, *model]) + "\n")
     assert answer.code == 0, answer.err
     fleet = init.read().fleet

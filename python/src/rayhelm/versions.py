@@ -31,6 +31,13 @@ class Supported(Closed):
     """Default version."""
     supported: tuple[Version, ...]
     """Every version that the tests render and validate for."""
+    rendered: tuple[Version, ...] = ()
+    """Older versions for which the tests validate what is rendered, and on which nothing ran."""
+
+    @property
+    def accepted(self) -> tuple[str, ...]:
+        """Every version that a fleet file may name, the oldest first."""
+        return (*self.rendered, *self.supported)
 
     @model_validator(mode="after")
     def _default_is_supported(self) -> Self:

@@ -13,6 +13,7 @@ from rayhelm.planner.access.gateways import plan_gateways, plan_tenants, warn_ac
 from rayhelm.planner.access.services import plan_services, warn_gated_models, warn_missing_images
 from rayhelm.planner.access.tenant_limits import check_tenant_limits, warn_idle_shares
 from rayhelm.planner.explain.model_plan import build_model_plan
+from rayhelm.planner.kubernetes import warn_old_kubernetes
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
 from rayhelm.planner.place import Placement, list_placements
@@ -77,6 +78,7 @@ def _build_plan(
             *warn_gated_models(model_specs, plans, loaded),
             *warn_access(plans, loaded.fleet),
             *warn_unused_overrides(plans, loaded.fleet),
+            *warn_old_kubernetes(loaded.fleet),
         ),
     )
     check_rdma_access(plan.models, inventories, loaded)

@@ -70,8 +70,9 @@ class Cluster(Record):
 
     kuberay: Literal["1.7.0", "1.6.2"] = "1.7.0"
     """Version of the KubeRay operator; it decides rules, fields and forecasts."""
-    kubernetes: Literal["1.34", "1.35", "1.36"] = "1.36"
-    """Minor version of Kubernetes."""
+    kubernetes: Literal["1.31", "1.32", "1.33", "1.34", "1.35", "1.36"] = "1.36"
+    """Minor version of Kubernetes. Before 1.34, objects are checked against its schemas, and nothing was run; the plan
+    says what has no effect there."""
     api_server: ApiServer = ApiServer()
     gateway: Gateway = Gateway()
     gpu_operator: GpuOperator | None = None

@@ -11,12 +11,13 @@ from rayhelm.versions import versions
 def _find(facts: Facts) -> Iterator[Finding]:
     answer = facts.reader.get_path("/version")
     version = f"{answer['major']}.{answer['minor'].rstrip('+')}"
-    supported = versions().kubernetes.supported
+    supported, rendered = versions().kubernetes.supported, versions().kubernetes.rendered
     if version not in supported:
+        checked = "rayhelm ran on no cluster of this version; its objects were checked against the version's schemas"
         yield Finding(
             object="API server",
             evidence=f"version {version}; tested: {', '.join(supported)}",
-            cause="rayhelm was not tested with this version of Kubernetes",
+            cause=checked if version in rendered else "rayhelm was not tested with this version of Kubernetes",
             fix="kubectl version    # then upgrade the control plane, or rayhelm",
         )
     if not facts.rendered:
