@@ -24,6 +24,7 @@ FIELDS = {
     "total_ms",
     "retries",
     "termination_state",
+    "circuit",
 }
 
 

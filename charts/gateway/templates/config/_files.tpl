@@ -11,7 +11,7 @@
 {{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}
 {{- end }}
 {{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}
-{{- range list "keys.lua" "fields.lua" "body.lua" "metrics.lua" }}
+{{- range list "keys.lua" "circuit.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
 {{- if .v.oidc.enabled }}
@@ -24,8 +24,8 @@
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}
 {{- end }}
-{{- /* keys.lua fills these two while HAProxy runs. */ -}}
-{{- range list "keys" "state" }}
+{{- /* keys.lua fills the first two while HAProxy runs, circuit.lua the third. */ -}}
+{{- range list "keys" "state" "circuit" }}
 {{- $_ := set $files (printf "%s.map" .) "" }}
 {{- end }}
 {{- $files | toJson }}

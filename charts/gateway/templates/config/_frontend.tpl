@@ -15,6 +15,9 @@ frontend http
   {{- include "gateway.frontendRoute" . | nindent 2 }}
   {{- include "gateway.frontendBody" . | nindent 2 }}
   {{- include "gateway.frontendModel" . | nindent 2 }}
+  {{- with include "gateway.frontendCircuit" . }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
   {{- with include "gateway.frontendTrace" .v }}
   {{- . | trim | nindent 2 }}
   {{- end }}
@@ -29,7 +32,7 @@ frontend http
 {{- define "gateway.frontendLog" -}}
 # Requests are logged on stdout, everything else on stderr.
 log stdout format raw local0 info
-log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}}'
+log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}{{ include "gateway.logCircuit" .v | trim }}}'
 {{- end }}
 
 {{- /* A key is looked up by its hash. keys.map has TENANT/NAME for each hash; keys.lua keeps it equal to the Secrets. */ -}}

@@ -64,6 +64,9 @@ global
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   {{- include "gateway.configOidc" . }}
+  {{- with include "gateway.loadCircuit" . | trim }}
+  {{ . }}
+  {{- end }}
   lua-load-per-thread fields.lua
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}
   lua-load-per-thread metrics.lua {{ include "gateway.reasons" $ | fromJsonArray | join " " }}

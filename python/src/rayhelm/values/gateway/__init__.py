@@ -13,6 +13,7 @@ from rayhelm.values.common.base import Name, Text
 from rayhelm.values.common.labels import Labels, Toleration
 from rayhelm.values.common.pods import ImagePullSecret, PodSettings
 from rayhelm.values.common.scraping import Scraping
+from rayhelm.values.gateway.circuit import Circuit
 from rayhelm.values.gateway.exposure import Exposure, GatewayService
 from rayhelm.values.gateway.limits import Limits, RequestValidation, Retries, Timeouts
 from rayhelm.values.gateway.models import Health, Model, ModelId
@@ -59,6 +60,8 @@ class GatewayValues(PodSettings):
     """Timeouts, in seconds."""
     retries: Retries = Retries()
     """Retries of requests: one, on another endpoint if there is one."""
+    circuit: Circuit = Circuit()
+    """Stops a request that ends its servers."""
     health: Health = Health()
     """Health checks of the endpoints."""
     listen: Listen = Listen()
