@@ -61,7 +61,7 @@ def test_unknown_key_names_the_nearest_key_and_line() -> None:
         ("source: Qwen/Qwen2.5-7B-Instruct", "source: null", "models.chat.source", "has no value"),
         ("context: 4096", "task: chatt", "models.chat.task", "is not one of"),
         ("context: 4096", "revision: main", "models.chat.revision", "is not a commit"),
-        ("chat:", "Chat_A:", "models.Chat_A", "cannot be a name"),
+        ("chat:", "Chat A:", "models.Chat A", "cannot be a name"),
         ("chat:", "n:", "models.n", "YAML reads it as true, false or null"),
         ("fleet: small", f"fleet: {'x' * 48}", "fleet", "KubeRay allows 47"),
         ("nodes: 2", "nodes: 2, cluster: edge", "pools.gpu.cluster", "there is no cluster `edge`"),
@@ -201,9 +201,9 @@ def test_problems_are_reported_together_by_line() -> None:
 
 
 def test_name_above_47_characters_is_refused() -> None:
-    problem = the_problem(SMALL.replace("chat:", f"{'c' * 48}:"))
+    problem = the_problem(SMALL.replace("gpu: {gpu", f"{'c' * 48}: {{gpu"))
     assert "48 characters" in problem.message
-    assert str(problem.fix).startswith(f"{'c' * 47}: {{source: ")
+    assert str(problem.fix).startswith(f"{'c' * 47}: {{gpu: ")
 
 
 def test_tenants_with_more_gpus_than_the_pools_are_refused() -> None:

@@ -7,7 +7,7 @@ RayhelmError
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 __all__ = ["Fix", "FleetError", "MissingError", "Problem", "RayhelmError", "UsageError", "run_all"]
@@ -36,6 +36,8 @@ class Fix:
     """The key at `path` has to be removed."""
     replaces: str | None = None
     """Key to remove, because the one at `path` replaces it; a path like `path`."""
+    steps: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """Names in `path`, where one of them may have dots; without the indexes of list items."""
 
     @classmethod
     def removal(cls, path: str = "", why: str = "") -> "Fix":
@@ -52,7 +54,7 @@ class Fix:
     @property
     def key(self) -> str:
         """Last name in `path`, without the indexes of list items."""
-        return self.path.rpartition(".")[2].partition("[")[0]
+        return self.steps[-1] if self.steps else self.path.rpartition(".")[2].partition("[")[0]
 
     def __str__(self) -> str:
         """YAML that can be pasted beside the keys of the same level, or a command. Advice is a comment."""
@@ -83,15 +85,15 @@ class Fix:
 
     def text_for(self, path: str) -> str:
         """The text in a message about the key at `path`: with the keys above, where it belongs to another part."""
-        above = self.path.rpartition(".")[0]
+        above = self.path.removesuffix(self.key).rstrip(".") if self.steps else self.path.rpartition(".")[0]
         near = (path, path.rpartition(".")[0])
         if self.command or self.is_removal or not above or not path or path in (self.path, self.replaces):
             return str(self)
         if above in near:
             return str(self)
         lines = str(self)
-        for step in reversed(above.split(".")):
-            lines = f"{step.partition('[')[0]}:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
+        for step in reversed(self.steps[:-1] or [step.partition("[")[0] for step in above.split(".")]):
+            lines = f"{step}:\n" + "\n".join(f"  {line}" for line in lines.splitlines())
         return lines
 
     def as_dict(self) -> dict[str, Any]:

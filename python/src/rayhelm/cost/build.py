@@ -68,7 +68,7 @@ def _build_missing(model: PlannedModel, service: PlannedService, usage: Usage) -
 
 
 def _build_model(model: PlannedModel, service: PlannedService, key: Key, usage: Usage) -> CostRow:
-    deployment, label = (*key, model.name, model.deployment), (*key, model.served_as)
+    deployment, label = (*key, model.application, model.deployment), (*key, model.served_as)
     replica_hours = usage.replica_hours.get(deployment, 0.0)
     busy_hours = min(usage.busy_replica_hours.get(deployment, 0.0), replica_hours)
     of_replica = None if model.price_per_hour is None else model.price_per_hour / model.replicas

@@ -19,7 +19,9 @@ class PlannedModel:
     """One model of a service at the planned load."""
 
     name: str
-    """Key in the fleet file, and name of its Serve application."""
+    """Key in the fleet file."""
+    application: str
+    """Name of its Serve application."""
     served_as: str
     """Label `model_name` of the engine's metrics."""
     deployment: str
@@ -68,6 +70,7 @@ def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Planne
     traffic = loaded.fleet.models[plan.model].traffic
     return PlannedModel(
         name=plan.model,
+        application=plan.application,
         served_as=plan.served_as,
         deployment=_name_deployment(plan, loaded),
         replicas=plan.replicas,

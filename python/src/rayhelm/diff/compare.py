@@ -288,7 +288,7 @@ def _index_plans(side: Side, service: str) -> dict[str, ModelPlan]:
     if side.rendered is None:
         return {}
     found = side.rendered.plan.of_service(service)
-    return {name: plan for plan in found for name in (plan.served_as, plan.model)}
+    return {name: plan for plan in found for name in (plan.application, plan.served_as, plan.model)}
 
 
 def _find_traffic(plan: ModelPlan | None, side: Side) -> float | None:

@@ -97,6 +97,8 @@ class ModelPlan(Closed):
     """Name that clients send: its own, or the served model name that it shares with another model."""
     version: str
     """Version of the served model."""
+    application: str
+    """Name of its Serve application, a Kubernetes name derived from the served name."""
     service: str
     source: str
     revision: str | None

@@ -6,6 +6,7 @@ from rayhelm.errors import Fix, Problem
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import STABLE, ServedAs
+from rayhelm.spec.names import derive_kubernetes_name
 from rayhelm.spec.references import reference
 
 __all__ = ["check_served_as"]
@@ -79,7 +80,7 @@ def _check_name(name: str, fleet: Fleet, document: Document) -> Iterator[Problem
             yield document.problem(
                 (*path, "service") if spec.service else path,
                 f"`{first}` already serves `{name}` in service `{service}`; a service has each name once",
-                Fix("../service" if spec.service else "service", model),
+                Fix("../service" if spec.service else "service", derive_kubernetes_name(model)),
             )
         weight = spec.served_as.weight if spec.served_as else None
         if weight is not None and weights.setdefault(version, weight) != weight:

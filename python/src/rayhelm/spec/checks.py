@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from rayhelm.catalog.engine_arguments import load_owned_arguments
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
+from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.models import ModelSpec, Parallelism
-from rayhelm.spec.names import MAX_LABEL
+from rayhelm.spec.names import MAX_LABEL, derive_kubernetes_name
 from rayhelm.spec.nearest import nearest
 from rayhelm.spec.pools import Pool
 from rayhelm.spec.references import reference
@@ -26,6 +27,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_pools(fleet, document),
         *_models(fleet, document),
         *_services(fleet, document),
+        *check_derived_names(fleet, document),
         *check_served_as(fleet, document),
         *check_tenants(fleet, document),
     ]
@@ -172,7 +174,8 @@ def _services(fleet: Fleet, document: Document) -> Iterator[Problem]:
         }
         if len(clusters) > 1:
             last = fleet.models_of(name)[-1]
-            own = last if last != name else f"{last}-2"
+            derived = derive_kubernetes_name(last)
+            own = derived if derived != name else f"{derived}-2"
             both = " and ".join(f"`{cluster}`" for cluster in sorted(clusters))
             yield document.problem(
                 ("models", last),

@@ -63,13 +63,23 @@ class Document:
         if not fix.path and path and isinstance(path[-1], int):
             return self._complete_list(path[:-1], path[-1], fix)
         old = None if fix.replaces is None else _absolute(path, fix.replaces)
-        return replace(fix, path=_absolute(path, fix.path), replaces=old)
+        absolute = _absolute(path, fix.path)
+        return replace(fix, path=absolute, replaces=old, steps=_list_steps(path, fix.path))
 
     def _complete_list(self, path: yaml_nodes.Path, index: int, fix: Fix) -> Fix:
         """The whole list, because an item alone cannot be pasted behind the key."""
         items = list(self.value(path))
         items[index : index + 1] = [] if fix.is_removal else [fix.value]
         return Fix(dotted(path), items, fix.why)
+
+
+def _list_steps(path: yaml_nodes.Path, relative: str) -> tuple[str, ...]:
+    """Return the names on the way to `relative` below `path`, if a name of `path` has dots."""
+    if relative.startswith("/") or not any("." in str(step) for step in path):
+        return ()
+    while relative == ".." or relative.startswith("../"):
+        path, relative = path[:-1], relative[3:]
+    return (*(str(step) for step in path if not isinstance(step, int)), *(relative.split(".") if relative else ()))
 
 
 def _absolute(path: yaml_nodes.Path, relative: str) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field
 from rayhelm.spec.base import Record
 from rayhelm.spec.gitops import Gitops
 from rayhelm.spec.models import STABLE, ModelSpec
-from rayhelm.spec.names import Name
+from rayhelm.spec.names import ModelName, Name, derive_kubernetes_name
 from rayhelm.spec.pools import Cluster, Network, Pool
 from rayhelm.spec.tenants import Service, Tenant
 
@@ -34,10 +34,10 @@ class Fleet(Record):
     their pools."""
     pools: dict[Name, Pool] = Field(min_length=1, examples=[{"gpu": {"gpu": "L4-24GB", "nodes": 1}}])
     """Pools of hosts with GPUs."""
-    models: dict[Name, ModelSpec] = Field(
+    models: dict[ModelName, ModelSpec] = Field(
         min_length=1, examples=[{"chat": {"source": "Qwen/Qwen2.5-7B-Instruct", "context": 8192}}]
     )
-    """Models, by the name that clients send."""
+    """Models, by the name that clients send, such as `Qwen/Qwen3-32B-AWQ`. Kubernetes names are derived from it."""
     services: dict[Name, Service] = {}
     """Services with an owner, aliases or other settings; a service without settings needs no entry."""
     tenants: dict[Name, Tenant] = {}
@@ -47,7 +47,11 @@ class Fleet(Record):
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""
-        return self.models[model].service or model
+        return self.models[model].service or derive_kubernetes_name(model)
+
+    def application_of(self, model: str) -> str:
+        """Name of the Serve application of `model`: derived from the served name."""
+        return derive_kubernetes_name(self.served_name(model))
 
     def models_of(self, service: str) -> tuple[str, ...]:
         return self._by_service.get(service, ())

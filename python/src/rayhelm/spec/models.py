@@ -9,7 +9,7 @@ from rayhelm.catalog.tasks import Task
 from rayhelm.errors import Fix
 from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.spec.base import ListOf, Record, Refusal, short
-from rayhelm.spec.names import Name
+from rayhelm.spec.names import ModelName, Name
 from rayhelm.spec.units import Bytes, Duration
 
 __all__ = ["STABLE", "GivenMemory", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", "Traffic"]
@@ -118,7 +118,7 @@ class OwnApplication(Record):
 class ServedAs(Record):
     """The model whose name this one serves too. The gateway distributes the requests between them."""
 
-    model: Name
+    model: ModelName
     """Name that clients send. They cannot use the name of this model itself."""
     version: Name | None = None
     """Name of another version, which clients can request in the header `x-model-version`. Default: the same version,
@@ -155,7 +155,8 @@ class ModelSpec(Record):
     served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
     """Serve the name of another model: as further replicas of it, or as another version."""
     service: Name | None = None
-    """Service that the model belongs to; default: a service with the name of the model."""
+    """Service that the model belongs to; default: a service with the Kubernetes name that is derived
+    from the name of the model."""
     pool: Name | None = None
     """Pin: the pool."""
     parallelism: Parallelism | None = None

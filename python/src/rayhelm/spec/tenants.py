@@ -7,7 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
-from rayhelm.spec.names import Name, SecretName
+from rayhelm.spec.names import ModelName, Name, SecretName
 from rayhelm.spec.overrides import ChartValues
 from rayhelm.spec.redis import Redis
 from rayhelm.spec.units import Bytes
@@ -95,9 +95,9 @@ class Tenant(Record):
     gpus: Annotated[float, Field(ge=0, le=100_000)] | None = None
     """Limit of the GPUs that the plan gives to its services, without upgrades. Its quota is what the plan gives plus
     the upgrade surge."""
-    models: ListOf[Name] = ()
+    models: ListOf[ModelName] = ()
     """Models that it may call; for others the gateway returns 404."""
-    pinned_versions: dict[Name, Name] = Field(default={}, examples=[{"chat": "next"}])
+    pinned_versions: dict[ModelName, Name] = Field(default={}, examples=[{"chat": "next"}])
     """Version of a model that its requests get, independent of the weights."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000, examples=[600])
     """Requests per minute, in each cluster; above it the gateway returns 429."""

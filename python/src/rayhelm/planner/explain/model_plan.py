@@ -17,6 +17,7 @@ from rayhelm.planner.plan import Estimate, ModelPlan, StagePlan
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval
 from rayhelm.spec.models import STABLE, Replicas
+from rayhelm.spec.names import derive_kubernetes_name
 
 __all__ = ["build_model_plan"]
 
@@ -35,6 +36,7 @@ def build_model_plan(
         model=model_spec.name,
         served_as=spec.served_as.model if spec.served_as else model_spec.name,
         version=(spec.served_as.version if spec.served_as else None) or STABLE,
+        application=derive_kubernetes_name(spec.served_as.model if spec.served_as else model_spec.name),
         service=model_spec.service,
         source=spec.source,
         revision=spec.revision,

@@ -10,6 +10,7 @@ from rayhelm.planner.placement.resolve import SEQUENCES
 from rayhelm.planner.plan import Reason
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.spec.models import Replicas
+from rayhelm.spec.names import derive_kubernetes_name
 
 __all__ = ["choose_routing", "explain_choice"]
 
@@ -20,6 +21,7 @@ PREFIX_PAYS_FROM = 0.2
 def explain_choice(choice: Choice) -> tuple[Reason, ...]:
     chosen = choice.candidate
     return (
+        *_explain_name(chosen),
         _explain_pool(choice),
         *_explain_network(choice),
         *_explain_sharing(chosen),
@@ -34,6 +36,16 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         _explain_routing(chosen),
         *_explain_price(chosen),
     )
+
+
+def _explain_name(chosen: Candidate) -> Iterator[Reason]:
+    """Yield the Kubernetes name, if it is not the name that clients send."""
+    model_spec = chosen.model_spec
+    name = derive_kubernetes_name(model_spec.name)
+    if name != model_spec.name:
+        shown = model_spec.service if model_spec.service == name else f"{name} in service {model_spec.service}"
+        because = f"derived from `{model_spec.name}`, the name that clients send"
+        yield Reason(decision="kubernetes_name", chosen=shown, because=because)
 
 
 def choose_routing(chosen: Candidate) -> str:

@@ -87,7 +87,7 @@ def _build_model(
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
 ) -> Model:
-    prefix = _find_route_prefix(model, values[plan.models[model].service])
+    prefix = _find_route_prefix(plan.models[model].application, values[plan.models[model].service])
     return Model(
         task=plan.models[model].task,
         versions={
@@ -118,11 +118,11 @@ def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:
     return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 
-def _find_route_prefix(model: str, release: RayServiceValues) -> str:
-    """Return the path of the application of a model. It has the served name in every service of the model."""
-    own = release.serve.custom_applications.get(model)
-    application = own or release.serve.applications[model]
-    return application.route_prefix or f"/{model}"
+def _find_route_prefix(name: str, release: RayServiceValues) -> str:
+    """Return the path of an application. The application of a model has the same name in every service of the model."""
+    own = release.serve.custom_applications.get(name)
+    application = own or release.serve.applications[name]
+    return application.route_prefix or f"/{name}"
 
 
 def _build_autoscaling(declared: Gateway) -> GatewayAutoscaling:

@@ -58,9 +58,10 @@ def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, Ra
     slo = fleet.models[model.model].slo
     price = None if model.price_per_hour is None else round(model.price_per_hour / model.replicas, 6)
     is_other = model.served_as != model.model
+    is_derived = model.application != model.model
     return RuledModel(
         service=model.service,
-        application=model.served_as if is_other else "",
+        application=model.application if is_derived else "",
         served_as=model.served_as if is_other else "",
         deployment=_deployment(model, services[model.service]),
         gateway=GATEWAY if gateway and model.served_as in gateway.models else "",
@@ -78,7 +79,7 @@ def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, Ra
 
 def _deployment(model: ModelPlan, values: RayServiceValues) -> str:
     """Deployment of a custom application; empty for one of Ray Serve LLM."""
-    custom = values.serve.custom_applications.get(model.served_as)
+    custom = values.serve.custom_applications.get(model.application)
     return next(iter(custom.deployments)) if custom else ""
 
 

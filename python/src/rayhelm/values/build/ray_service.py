@@ -85,12 +85,12 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         upgrade=Upgrade(strategy=planned.upgrade),
         serve=Serve(
             applications={
-                one.served_as: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
+                one.application: build_application(one, stages[one.model]) for one in models if not _is_custom(one)
             },
             logging=Logging(access_log=cluster.logs.requests),
             prometheus=build_prometheus_source(models, cluster),
             custom_applications={
-                one.served_as: build_custom_application(
+                one.application: build_custom_application(
                     one, _find_architecture(one, loaded, known), fleet.models[one.model].application, stages[one.model]
                 )
                 for one in models

@@ -29,7 +29,7 @@ def apply_overrides_of_service(
     pools = {name: kind.pool for kind, name in name_pod_kinds(models, loaded).items()}
 
     def name(key: Key) -> Mapping[str, str]:
-        model = next((each.model for each in models if each.served_as in key), models[0].model)
+        model = next((each.model for each in models if {each.served_as, each.application} & set(key)), models[0].model)
         names = {"service": service, "cluster": plan.services[service].cluster, "model": model}
         return names | ({"pool": pools[key[1]]} if len(key) > 1 and key[1] in pools else {})
 
