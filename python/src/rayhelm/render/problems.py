@@ -6,7 +6,6 @@ from typing import Any
 from rayhelm.errors import FleetError, Problem, run_all
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.load import LoadedFleet
-from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.platform import build_platform_values
 from rayhelm.values.build.ray_service import build_ray_service_values
 from rayhelm.values.ray_service import RayServiceValues
@@ -22,14 +21,14 @@ def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, .
         services = build_ray_service_values(plan, loaded)
     except FleetError as error:
         problems += error.problems
+    steps = {"platform": lambda: dict[str, Any](build_platform_values(plan, loaded, services))}
+    # Only overrides can make the values of a gateway wrong; its types take long to import.
+    if services and any(cluster.gateway.values for cluster in loaded.fleet.clusters.values()):
+        from rayhelm.values.build.gateway import build_gateways
+
+        steps["gateway"] = lambda: dict[str, Any](build_gateways(plan, loaded, services))
     try:
-        run_all(
-            {
-                "platform": lambda: dict[str, Any](build_platform_values(plan, loaded, services)),
-                # The values of a gateway need those of its services.
-                "gateway": lambda: dict[str, Any](build_gateways(plan, loaded, services) if services else {}),
-            }
-        )
+        run_all(steps)
     except FleetError as error:
         problems += error.problems
     return tuple(sorted(problems, key=lambda problem: problem.line or 0))

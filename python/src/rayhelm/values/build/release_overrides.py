@@ -1,15 +1,18 @@
 """Overrides of each release: which parts of the fleet file it has, and the names for the advice."""
 
 from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.overrides import list_overrides
 from rayhelm.values.build.overrides import Placed, apply_overrides
 from rayhelm.values.build.pod_kinds import name_pod_kinds
-from rayhelm.values.gateway import GatewayValues
-from rayhelm.values.platform import PlatformValues
-from rayhelm.values.ray_service import RayServiceValues
+
+if TYPE_CHECKING:
+    from rayhelm.values.gateway import GatewayValues
+    from rayhelm.values.platform import PlatformValues
+    from rayhelm.values.ray_service import RayServiceValues
 
 __all__ = [
     "apply_overrides_of_gateway",
@@ -22,8 +25,8 @@ Key = tuple[str, ...]
 
 
 def apply_overrides_of_service(
-    values: RayServiceValues, service: str, plan: Plan, loaded: LoadedFleet
-) -> RayServiceValues:
+    values: "RayServiceValues", service: str, plan: Plan, loaded: LoadedFleet
+) -> "RayServiceValues":
     """Merge the `values` of the pools of a service, then its own. Raises FleetError."""
     models = plan.of_service(service)
     pools = {name: kind.pool for kind, name in name_pod_kinds(models, loaded).items()}
@@ -37,7 +40,7 @@ def apply_overrides_of_service(
     return apply_overrides(values, placed, "ray-service", loaded.document, name)
 
 
-def apply_overrides_of_gateway(values: GatewayValues, cluster: str, loaded: LoadedFleet) -> GatewayValues:
+def apply_overrides_of_gateway(values: "GatewayValues", cluster: str, loaded: LoadedFleet) -> "GatewayValues":
     """Merge the `values` of the gateway of a cluster. Raises FleetError."""
 
     def name(key: Key) -> Mapping[str, str]:
@@ -47,7 +50,7 @@ def apply_overrides_of_gateway(values: GatewayValues, cluster: str, loaded: Load
     return apply_overrides(values, list_placed("gateway", cluster, {}, loaded), "gateway", loaded.document, name)
 
 
-def apply_overrides_of_platform(values: PlatformValues, cluster: str, loaded: LoadedFleet) -> PlatformValues:
+def apply_overrides_of_platform(values: "PlatformValues", cluster: str, loaded: LoadedFleet) -> "PlatformValues":
     """Merge the `values` of a cluster. Raises FleetError."""
 
     def name(key: Key) -> Mapping[str, str]:
