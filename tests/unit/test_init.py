@@ -39,6 +39,7 @@ class Command:
 
 @pytest.fixture
 def init(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")  # an unknown model is not looked up
     return Command(tmp_path, capsys, monkeypatch)
 
 
