@@ -9,7 +9,7 @@ from rayhelm.planner.memory.parallelism import list_context_errors, list_split_e
 from rayhelm.planner.placement.capacity import ReplicaCapacity, estimate_capacity
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
-from rayhelm.planner.placement.resolve import resolve_settings
+from rayhelm.planner.placement.resolve import ResolvedMemory
 
 __all__ = ["Candidate", "RejectedSplit", "evaluate_split", "find_least_share"]
 
@@ -75,13 +75,15 @@ class RejectedSplit:
     """Missing memory on the weakest GPU, GiB; 0 if memory is not the reason."""
 
 
-def evaluate_split(model_spec: ResolvedModelSpec, split: ModelSplit) -> tuple[Candidate | RejectedSplit, ...]:
+def evaluate_split(
+    model_spec: ResolvedModelSpec, split: ModelSplit, memory: ResolvedMemory
+) -> tuple[Candidate | RejectedSplit, ...]:
     """Return the candidate of a split, and the one on the smallest sufficient fraction of its GPU if the model may
     share it."""
-    found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0)
+    found = _evaluate(model_spec, split, model_spec.declared.gpu_fraction or 1.0, memory)
     if isinstance(found, RejectedSplit) or split.gpu_count > 1 or not _may_share(model_spec):
         return (found,)
-    return (found, *_list_shared(model_spec, split, found))
+    return (found, *_list_shared(model_spec, split, found, memory))
 
 
 def find_least_share(model_spec: ResolvedModelSpec) -> float:
@@ -96,10 +98,12 @@ def _may_share(model_spec: ResolvedModelSpec) -> bool:
     return model_spec.has_shared_service and not is_pinned and not model_spec.has_own_engine
 
 
-def _list_shared(model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate) -> Iterator[Candidate]:
+def _list_shared(
+    model_spec: ResolvedModelSpec, split: ModelSplit, whole: Candidate, memory: ResolvedMemory
+) -> Iterator[Candidate]:
     """Yield the smallest fraction of the GPU that serves the load with as many replicas as the whole GPU."""
     for share in SHARES:
-        found = _evaluate(model_spec, split, share)
+        found = _evaluate(model_spec, split, share, memory)
         if isinstance(found, Candidate) and _is_as_good(found, whole):
             yield found
             return
@@ -117,7 +121,9 @@ def _is_as_good(part: Candidate, whole: Candidate) -> bool:
     )
 
 
-def _evaluate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+def _evaluate(
+    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, memory: ResolvedMemory
+) -> Candidate | RejectedSplit:
     if share < 1 and split.gpu_count > 1:
         return RejectedSplit(split, "a fraction of one GPU cannot be split over several GPUs")
     if model_spec.has_own_engine and split.gpu.memory_seen < 1:
@@ -141,7 +147,7 @@ def _evaluate(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) ->
     return (
         _evaluate_weights(model_spec, split, share)
         if model_spec.has_own_engine
-        else _evaluate_engine(model_spec, split, share)
+        else _evaluate_engine(model_spec, split, share, memory)
     )
 
 
@@ -155,9 +161,11 @@ def _find_unknown(model_spec: ResolvedModelSpec, split: ModelSplit) -> str:
     return ""
 
 
-def _evaluate_engine(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> Candidate | RejectedSplit:
+def _evaluate_engine(
+    model_spec: ResolvedModelSpec, split: ModelSplit, share: float, memory: ResolvedMemory
+) -> Candidate | RejectedSplit:
     """Evaluate a split with vLLM's own memory accounting."""
-    result = resolve_settings(model_spec, split, share)
+    result = memory.resolve(model_spec, split, share)
     if not result.fits:
         short = result.missing / 2**30
         return RejectedSplit(split, f"{short:.1f} GiB of memory are missing per GPU", short)

@@ -11,6 +11,7 @@ from rayhelm.planner.placement.candidates import Candidate, RejectedSplit, evalu
 from rayhelm.planner.placement.inventory import PoolInventory
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import MOST_HOSTS, ModelSplit, count_pinned_stages, list_splits
+from rayhelm.planner.placement.resolve import ResolvedMemory
 
 __all__ = ["ModelOptions", "PoolSplits"]
 
@@ -40,6 +41,7 @@ class PoolSplits:
 
     def __init__(self, inventories: Mapping[str, PoolInventory]) -> None:
         self._inventories = inventories
+        self.memory = ResolvedMemory()
         numbers: dict[GpuKind, int] = {}
         self._gpu_number = {
             id(host.gpu): numbers.setdefault(host.gpu, len(numbers))
@@ -151,7 +153,7 @@ class ModelOptions:
 
     def _evaluate(self, each: _PoolSplit) -> Evaluated:
         if each.alike not in self._evaluated:
-            self._evaluated[each.alike] = evaluate_split(self.model_spec, each.split)
+            self._evaluated[each.alike] = evaluate_split(self.model_spec, each.split, self._splits.memory)
         return tuple(_move(found, each.inventory) for found in self._evaluated[each.alike])
 
     def _has_prices(self) -> bool:

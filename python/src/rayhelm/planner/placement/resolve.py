@@ -1,6 +1,6 @@
 """Resolve the engine settings of a split: the first of a list of settings with which the model fits."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from math import floor
 
@@ -8,13 +8,33 @@ from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, evalua
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 
-__all__ = ["SEQUENCES", "resolve_settings"]
+__all__ = ["SEQUENCES", "ResolvedMemory", "resolve_settings"]
 
 SEQUENCES = (256, 128, 64, 32, 16)
 """Values of max_num_seqs, tried in order until the model fits with certainty: fewer sequences need less memory in the
 sampler. Then the list is tried again without CUDA graphs, down to single requests."""
 _FEW_SEQUENCES = (8, 4, 2, 1)
 _CONTEXT_STEP = 256
+
+
+class ResolvedMemory:
+    """Results of `resolve_settings` of one plan. Many models of a fleet have the same checkpoint and settings."""
+
+    def __init__(self) -> None:
+        self._found: dict[Hashable, MemoryResult] = {}
+
+    def resolve(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
+        spec = model_spec.declared
+        key = (
+            id(model_spec.model),
+            tuple(id(gpu) for gpu in split.gpus),
+            (split.tp, split.partition, share),
+            (spec.context, None if spec.context else model_spec.lengths, model_spec.generates),
+            repr(sorted(spec.engine.items())),
+        )
+        if key not in self._found:
+            self._found[key] = resolve_settings(model_spec, split, share)
+        return self._found[key]
 
 
 def resolve_settings(model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> MemoryResult:
