@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-autoscaling bench-tokens bench-failures clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-autoscaling bench-tokens bench-failures bench-plan clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -111,6 +111,9 @@ bench: setup ## measure the speed of the commands on this computer
 
 fit-performance: setup ## fit the speed model to the measured rows, and write coefficients, intervals and errors
 	@PYTHONPATH=benchmarks $(bin)/python -m performance
+
+bench-plan: setup ## measure the planner on large fleets, its gap to the optimum, and what small edits move (10 minutes)
+	@PYTHONPATH=benchmarks $(bin)/python -m planning --write benchmarks/planning/result.json
 
 bench-gateway: setup ## compare the gateway with vllm-router and LiteLLM (15 minutes)
 	@$(testbed) bombardier

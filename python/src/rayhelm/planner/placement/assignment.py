@@ -67,6 +67,9 @@ class Assignment:
         """Return the models on a pool, in the order of placement."""
         return sorted(self._members[pool], key=lambda name: self._position[name])
 
+    def count_members(self, pool: str) -> int:
+        return len(self._members[pool])
+
     def begin(self) -> None:
         """Begin a change that `undo` takes back."""
         self._undo = _Undo()

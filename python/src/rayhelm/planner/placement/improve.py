@@ -20,8 +20,9 @@ __all__ = ["Move", "improve"]
 Rank = tuple[float, ...]
 
 _ROUNDS = 8
-_TRIALS = 1000
-"""Changes that are tried at most: it bounds the time on large fleets."""
+_MOST_WORK = 20_000
+"""Bounds the time on large fleets: each change that is tried counts as `_WORK_OF_TRIAL` and the models of its pool."""
+_WORK_OF_TRIAL = 10
 _MOST_BETTER = 12
 """Better candidates of a model that are tried, the best first."""
 _MOST_GROWTH = 4.0
@@ -110,17 +111,18 @@ class _Search:
         self._ranked = _RankedCandidates(options)
         self._moving: dict[str, Candidate | None] = {}
         """Candidates before the change that is tried."""
-        self._trials = 0
+        self._work = 0
 
     def improve_model(self, name: str) -> Move | None:
         """Give a model a better candidate if the fleet gets better by it."""
-        if self._trials >= _TRIALS or not self._is_comparable(name):
+        if self._work >= _MOST_WORK or not self._is_comparable(name):
             return None
         for better in self._list_better(name):
             for victims in self._list_victims(name, better):
-                if self._trials >= _TRIALS:
+                if self._work >= _MOST_WORK:
                     return None
-                self._trials += 1
+                pool = better.split.inventory.name
+                self._work += _WORK_OF_TRIAL + self._assignment.count_members(pool)
                 if self._try(name, better, victims):
                     return Move((name, *victims))
         return None
