@@ -1,4 +1,4 @@
-"""What the rendered values leave open: images without digest, and gateways without host.
+"""What the rendered values leave open: images without digest, claims without storage class, gateways without host.
 
 `plan`, `render` and `lint` report these alike. Values that were not read from a registry stay empty, so a person has to
 write them.
@@ -13,9 +13,11 @@ from rayhelm.planner.plan import Plan
 from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.yaml_nodes import Path
+from rayhelm.values.build.applications import is_hub_id
+from rayhelm.values.build.weights_claim import choose_access_mode
 from rayhelm.versions import PinnedImage, versions
 
-__all__ = ["OpenImage", "find_open_gateways", "find_open_images", "list_warnings"]
+__all__ = ["OpenImage", "find_assumed_storage", "find_open_gateways", "find_open_images", "list_warnings"]
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,10 @@ class OpenImage:
 
 
 def list_warnings(plan: Plan, loaded: LoadedFleet) -> tuple[str, ...]:
-    """All of them as texts: one table of images, and one text for each gateway."""
+    """All of them as texts: one table of images, and one text for each cluster with such claims and each gateway."""
     images = find_open_images(plan, loaded)
-    gateways = (str(problem) for problem in find_open_gateways(plan, loaded))
-    return (*([_table(images)] if images else []), *gateways)
+    problems = (*find_assumed_storage(plan, loaded), *find_open_gateways(plan, loaded))
+    return (*([_table(images)] if images else []), *map(str, problems))
 
 
 def find_open_images(plan: Plan, loaded: LoadedFleet) -> tuple[OpenImage, ...]:
@@ -79,6 +81,42 @@ def _gateway_images(plan: Plan, loaded: LoadedFleet) -> Iterator[OpenImage]:
             yield OpenImage(repository, tag, loaded.document.file, key)
 
 
+def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Yield each cluster whose default storage class has to offer ReadWriteMany, which no one stated."""
+    for name, cluster in loaded.fleet.clusters.items():
+        if cluster.weights.storage_class or cluster.weights.access_mode:
+            continue
+        services = [
+            service
+            for service, planned in plan.services.items()
+            if planned.cluster == name
+            and any(is_hub_id(model.source) for model in plan.of_service(service))
+            and choose_access_mode(service, plan, loaded.fleet) == "ReadWriteMany"
+            and not _has_own_claim(service, loaded)
+        ]
+        if not services:
+            continue
+        named = " and ".join(f"`{service}`" for service in services)
+        message = (
+            f"pods on several nodes read the weights of {named}, so the claim is ReadWriteMany, and cluster `{name}`"
+            " names no storage class: it is the default one, which on most clouds is block storage without this mode."
+            " The workers would wait for the volume"
+        )
+        path: Path = ("clusters", name)
+        declared = _read(loaded, (*path, "weights"))
+        fix = Fix("weights", {**declared, "storageClass": "shared-nvme"}, "with your name: kubectl get storageclass")
+        states = Fix("weights", {**declared, "accessMode": "ReadWriteMany"}, "if the default class has this mode")
+        yield loaded.document.problem(path, message, fix, alternatives=[states])
+
+
+def _has_own_claim(service: str, loaded: LoadedFleet) -> bool:
+    """Return whether an override of the service names an existing claim."""
+    declared = loaded.fleet.services.get(service)
+    weights = declared.values.get("weights") if declared else None
+    claim = weights.get("claim") if isinstance(weights, dict) else None
+    return isinstance(claim, dict) and bool(claim.get("existingClaim"))
+
+
 def find_open_gateways(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, ...]:
     """Gateways that only pods of their cluster can reach."""
     return tuple(_find_open_gateways(plan, loaded))
@@ -89,7 +127,7 @@ def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
         if loaded.fleet.clusters[cluster].gateway.host:
             continue
         path: Path = ("clusters", cluster, "gateway")
-        declared = _read_gateway(loaded, path)
+        declared = _read(loaded, path)
         exposed = {
             **declared,
             "host": "ai.example.com",
@@ -104,7 +142,7 @@ def _find_open_gateways(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
         yield loaded.document.problem(path, message, fix)
 
 
-def _read_gateway(loaded: LoadedFleet, path: Path) -> dict[str, Any]:
+def _read(loaded: LoadedFleet, path: Path) -> dict[str, Any]:
     try:
         return dict(loaded.document.value(path))
     except (KeyError, TypeError):

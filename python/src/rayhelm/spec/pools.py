@@ -33,8 +33,8 @@ class Weights(Record):
     storage_class: DnsName | None = Field(default=None, examples=["shared-nvme"])
     """Storage class of the volume; default: the one of the cluster."""
     access_mode: Literal["ReadWriteMany", "ReadWriteOnce"] | None = None
-    """Pin: `ReadWriteMany` needs a storage class with this mode. Default: `ReadWriteOnce` for a service with one pod
-    that has no second cluster during upgrades, else `ReadWriteMany`."""
+    """Pin: `ReadWriteMany` needs a storage class with this mode. Default: `ReadWriteOnce` for a service on a pool
+    of one node, or with one pod and no second cluster during upgrades, else `ReadWriteMany`."""
     read_speed: Bandwidth | None = Field(default=None, examples=["2GB/s"])
     """Speed at which one node reads the volume. It decides the load time of a replica and the delays of autoscaling;
     default: an assumption that the plan states."""

@@ -22,6 +22,7 @@ from rayhelm.values.build.release_overrides import apply_overrides_of_service
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
+from rayhelm.values.build.weights_claim import AccessMode, choose_access_mode
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
 from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
@@ -75,7 +76,6 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
     declared = fleet.services.get(service)
     aliases = declared.aliases if declared else None
     stages, groups = name_groups_by_model(models, loaded), build_worker_groups(models, loaded, known)
-    alone = planned.upgrade == "None" and sum(group.max_replicas for group in groups.values()) == 1
     usual = RayNetworkPolicy()
     return RayServiceValues(
         tenant=planned.tenant or "",
@@ -108,7 +108,12 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         worker_groups=groups,
         gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
-        weights=_build_weights(models, cluster, declared.weights_size if declared else None, alone),
+        weights=_build_weights(
+            models,
+            cluster,
+            declared.weights_size if declared else None,
+            choose_access_mode(service, plan, fleet),
+        ),
         network_policy=RayNetworkPolicy(
             api_server=ApiServerEgress(cidrs=list(cluster.api_server.cidrs)),
             allowed_gateways=_build_allowed_gateways(cluster, aliases, ours=planned.cluster in plan.gateways),
@@ -191,7 +196,9 @@ def _build_redis_egress(redis: Redis | None) -> RedisEgress:
     return RedisEgress(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
 
 
-def _build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | None, alone: bool) -> WeightsVolume:
+def _build_weights(
+    models: Sequence[ModelPlan], cluster: Cluster, size: float | None, mode: AccessMode
+) -> WeightsVolume:
     """Return the volume for hub models: with the pinned size, or room for the current and the next revision."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
     if not from_hub:
@@ -202,7 +209,7 @@ def _build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | 
         claim=WeightsClaim(
             size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
             storage_class=cluster.weights.storage_class or "",
-            access_mode=cluster.weights.access_mode or ("ReadWriteOnce" if alone else "ReadWriteMany"),
+            access_mode=mode,
         ),
         download=WeightsDownload(
             token_secret=SecretKeyRef(name=token.name, key=token.key) if token else SecretKeyRef()

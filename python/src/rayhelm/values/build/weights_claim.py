@@ -1,0 +1,38 @@
+"""Access mode of the claim with the weights of a service."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+from rayhelm.planner.plan import ModelPlan, Plan
+from rayhelm.spec.fleet import Fleet
+
+__all__ = ["AccessMode", "choose_access_mode"]
+
+AccessMode = Literal["ReadWriteOnce", "ReadWriteMany"]
+
+
+def choose_access_mode(service: str, plan: Plan, fleet: Fleet) -> AccessMode:
+    """Return the pinned mode, else `ReadWriteOnce` if one node has all pods with the volume."""
+    planned, models = plan.services[service], plan.of_service(service)
+    if pinned := fleet.clusters[planned.cluster].weights.access_mode:
+        return pinned
+    is_single = planned.upgrade == "None" and _has_one_pod(models)
+    return "ReadWriteOnce" if is_single or _is_on_one_node(models, fleet) else "ReadWriteMany"
+
+
+def _is_on_one_node(models: Sequence[ModelPlan], fleet: Fleet) -> bool:
+    """Return whether the models are on the only node of one pool. Pods of an upgrade are there too."""
+    names = {model.pool for model in models}
+    pools = [fleet.pools[name] for name in names if name in fleet.pools]
+    return len(names) == len(pools) == 1 and (len(pools[0].hosts) or pools[0].nodes) == 1
+
+
+def _has_one_pod(models: Sequence[ModelPlan]) -> bool:
+    """Return whether the largest number of replicas is in one pod: one replica, or shares of one GPU."""
+    if len({(model.pool, model.hosts) for model in models}) > 1:
+        return False
+    whole = [model for model in models if model.gpu_fraction == 1]
+    shares = sum(model.gpu_fraction * model.max_replicas for model in models if model.gpu_fraction < 1)
+    if whole:
+        return not shares and sum(model.max_replicas * model.nodes_per_replica for model in whole) == 1
+    return shares <= 1 + 1e-9
