@@ -11,10 +11,10 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-autoscaling bench-tokens bench-failures bench-plan clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan clean
 
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: ## plan, render and serve one fleet on this computer; leaves .venv/bin/rayhelm
 	@ci/set-up demo
@@ -119,6 +119,10 @@ bench-gateway: setup ## compare the gateway with vllm-router and LiteLLM (15 min
 	@$(testbed) bombardier
 	@benchmarks/gateway/peers
 	@PYTHONPATH=benchmarks:. $(bin)/python -m gateway --write benchmarks/gateway/result.json
+
+bench-gateway-tokens: setup ## compare tokens of an identity provider with API keys at the gateway (3 minutes)
+	@$(testbed) bombardier
+	@PYTHONPATH=benchmarks:. $(bin)/python -m gateway.beside_keys --write benchmarks/gateway/result-tokens.json
 
 bench-autoscaling: setup ## compare Ray's scaling rule with ours on a simulated hour of arrivals (5 minutes)
 	@PYTHONPATH=benchmarks $(bin)/python -m autoscaling --write benchmarks/autoscaling/result.json

@@ -18,7 +18,7 @@ from gateway.upstream import Upstream, find_haproxy
 from rayhelm.charts.helm import template
 from rayhelm.processes import Process, find_free_port, start, wait_until
 
-__all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "vllm_router"]
+__all__ = ["KEY", "OURS", "Contender", "bare", "gateway", "lite_llm", "round_robin", "start_gateway", "vllm_router"]
 
 PEERS = Path(".cache/bench")
 """Python environment of the peers, created by benchmarks/gateway/peers."""
@@ -37,6 +37,8 @@ class Contender:
     """What it does with a request, in addition to forwarding it."""
     port: int
     processes: tuple[Process, ...] = ()
+    key: str = KEY
+    """Bearer token of the requests."""
 
     @property
     def url(self) -> str:
@@ -62,9 +64,23 @@ def bare(upstream: Upstream) -> Contender:
 
 def gateway(name: str, upstream: Upstream, run: str, home: Path, cores: set[int], taken: set[int]) -> Contender:
     """Return the chart with its defaults and OURS[name]; its CPU is the number of its cores."""
+    return start_gateway(name, OURS[name], {}, upstream, run, home, cores, taken)
+
+
+def start_gateway(
+    name: str,
+    own: dict[str, Any],
+    mounted: dict[str, str],
+    upstream: Upstream,
+    run: str,
+    home: Path,
+    cores: set[int],
+    taken: set[int],
+) -> Contender:
+    """Start the chart with its defaults and `own`. `mounted` are other files of the pod, by name."""
     port, metrics_port = find_free_port(taken), find_free_port(taken)
     home.mkdir(parents=True)
-    for file, text in files(upstream, port, metrics_port, len(cores), OURS[name]).items():
+    for file, text in {**files(upstream, port, metrics_port, len(cores), own), **mounted}.items():
         (home / file).write_text(text)
     keys = home / "keys" / "bench" / "keys"
     keys.parent.mkdir(parents=True)

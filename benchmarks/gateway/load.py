@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from gateway.contenders import KEY, Contender
+from gateway.contenders import Contender
 from gateway.cores import pin_to
 from gateway.plan import Load
 from testbed.tools import program
@@ -38,7 +38,7 @@ def bombard(contender: Contender, load: Load, seconds: float, cores: set[int]) -
         Path(body.name).write_bytes(load.body)
         command = [program("bombardier"), "-c", str(load.connections), "-d", f"{seconds}s", "-t", "60s", "-l"]
         command += ["-m", "POST", "-f", body.name, "-H", "Content-Type: application/json"]
-        command += ["-H", f"Authorization: Bearer {KEY}", "-o", "json", "-p", "r", contender.url]
+        command += ["-H", f"Authorization: Bearer {contender.key}", "-o", "json", "-p", "r", contender.url]
         done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == 0, f"{contender.name}, {load.name}: {done.stdout}{done.stderr}"
     result: dict[str, Any] = json.loads(done.stdout)["result"]

@@ -31,7 +31,7 @@ def environment():
     with start_upstreams("one") as (one,):
         more = {
             "tenants": {"search": {**tenant("search", ["llama"]), "claimValues": ["finders"]}},
-            "oidc": {"nameClaim": "sub"},
+            "oidc": {"nameClaim": "sub", "clockSkewSeconds": 300},
         }
         with start_gateway(values_with_tokens(one, more), mounted={"jwks.json": KEYS}) as gateway:
             yield gateway, one
@@ -78,7 +78,7 @@ def test_token_is_accepted_with_one_of_its_audiences(gateway):
 def test_token_is_accepted_within_the_clock_skew(gateway):
     now = int(time.time())
     assert gateway.chat(key=rs256(exp=now - 1)).status == 200
-    assert gateway.chat(key=rs256(nbf=now + 20)).status == 200
+    assert gateway.chat(key=rs256(nbf=now + 299)).status == 200
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,17 @@ def test_token_is_refused_when_its_claims_were_changed(gateway):
 
 
 def test_expired_token_is_refused(gateway):
-    assert_refused(gateway, rs256(exp=int(time.time()) - 31), "token_expired")
+    assert_refused(gateway, rs256(exp=int(time.time()) - 301), "token_expired")
+
+
+def test_token_is_refused_when_it_expires_after_it_was_accepted(gateway):
+    def accept():
+        created = rs256(exp=int(time.time()) - 297)
+        return created if gateway.chat(key=created).status == 200 else None
+
+    token = wait_for(accept, "a token that expires within 3 s is accepted")
+    wait_for(lambda: gateway.chat(key=token).status == 401, "the token has expired")
+    assert_refused(gateway, token, "token_expired")
 
 
 def test_token_that_is_not_yet_valid_is_refused(gateway):
