@@ -14,6 +14,10 @@
 {{- range list "keys.lua" "circuit.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
 {{- end }}
+{{- if ne .v.openapi.access "None" }}
+{{- $_ := set $files "openapi.json" (include "gateway.openapiFile" $data) }}
+{{- $_ := set $files "docs.html" (include "gateway.openapiPage" $data) }}
+{{- end }}
 {{- if .v.oidc.enabled }}
 {{- range list "tokens.lua" "jwks.lua" "json.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}

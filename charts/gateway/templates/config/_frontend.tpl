@@ -12,6 +12,9 @@ frontend http
   {{- include "gateway.countResponses" . | nindent 2 }}
   {{- include "gateway.frontendIdentity" . | nindent 2 }}
   {{- include "gateway.frontendLimits" . | nindent 2 }}
+  {{- with include "gateway.frontendOpenapi" (merge (dict "access" "Key") .) }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
   {{- include "gateway.frontendRoute" . | nindent 2 }}
   {{- include "gateway.frontendBody" . | nindent 2 }}
   {{- include "gateway.frontendModel" . | nindent 2 }}
@@ -42,6 +45,7 @@ http-request set-var(txn.id) uuid unless { var(txn.id) -m found }
 http-after-response set-header x-request-id %[var(txn.id)]
 # A client without a valid key keeps no connection.
 http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
+{{- include "gateway.frontendOpenapi" (merge (dict "access" "Public") .) }}
 http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
 {{- include "gateway.frontendTokens" . }}
 http-request track-sc0 str(-) table tenants unless { var(txn.key) -m found }

@@ -5,6 +5,7 @@
 {{- include "gateway.validateTenants" . }}
 {{- include "gateway.validateOidc" . }}
 {{- include "gateway.validateModels" . }}
+{{- include "gateway.validateOpenapi" . }}
 {{- include "gateway.validateEndpoints" . }}
 {{- include "gateway.validateBounds" . }}
 {{- include "gateway.validateRoutes" . }}

@@ -19,6 +19,7 @@ from rayhelm.values.gateway.limits import Limits, RequestValidation, Retries, Ti
 from rayhelm.values.gateway.models import Health, Model, ModelId
 from rayhelm.values.gateway.network import NetworkPolicy, Resolvers
 from rayhelm.values.gateway.oidc import Oidc
+from rayhelm.values.gateway.openapi import OpenApi
 from rayhelm.values.gateway.operations import (
     Drain,
     GatewayAutoscaling,
@@ -52,6 +53,8 @@ class GatewayValues(PodSettings):
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
     oidc: Oidc = Oidc()
     """JSON Web Tokens of an identity provider (OpenID Connect), beside API keys."""
+    openapi: OpenApi = OpenApi()
+    """The OpenAPI document of the gateway, at `/openapi.json` and `/docs`."""
     limits: Limits = Limits()
     """Maximum sizes."""
     validation: RequestValidation = RequestValidation()

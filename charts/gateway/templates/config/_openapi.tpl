@@ -1,0 +1,110 @@
+{{- /* The OpenAPI document of the operations that the gateway allows, from the same data as routes.map. It has no name of a
+       model, because a tenant must not learn which models others use: `{model}` stands for the path of one. */ -}}
+
+{{- define "gateway.openapiFile" -}}
+{{- $paths := dict }}
+{{- $list := dict "get" (include "gateway.openapiOperation" (dict "summary" "List the models of the tenant" "parameters" list) | fromJson) }}
+{{- $object := dict "get" (include "gateway.openapiOperation" (dict "summary" "Show a model" "parameters" (list "model")) | fromJson) }}
+{{- $_ := set $paths "/v1/models" $list }}
+{{- $_ := set $paths "/v1/models/{model}" $object }}
+{{- $_ := set $paths "/{model}/v1/models" $object }}
+{{- $again := dict "get" (include "gateway.openapiOperation" (dict "summary" "Show a model" "parameters" (list "model" "name")) | fromJson) }}
+{{- $_ := set $paths "/{model}/v1/models/{name}" $again }}
+{{- range $id, $model := .v.models }}
+{{- range $path, $operation := include "gateway.operationsOf" (dict "data" $ "model" $model) | fromJson }}
+{{- $common := dict "operation" $operation "summary" (printf "%s of a model with the task %s" $path $model.task) }}
+{{- $methods := get $paths (printf "/{model}%s" $path) | default dict }}
+{{- $_ := set $methods (lower $operation.method) (include "gateway.openapiOperation" (merge (dict "parameters" (list "model")) $common) | fromJson) }}
+{{- $_ := set $paths (printf "/{model}%s" $path) $methods }}
+{{- if eq $operation.body "json" }}
+{{- $_ := set $paths $path (dict (lower $operation.method) (include "gateway.openapiOperation" (merge (dict "parameters" list) $common) | fromJson)) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $error := dict "type" "object" "required" (list "error") "properties" (dict "error" (dict "type" "object" "required" (list "message" "type" "param" "code"))) }}
+{{- $parameter := dict "name" "model" "in" "path" "required" true "schema" (dict "type" "string") "description" "Name of the model, with its slashes. GET /v1/models lists them. A model may have another path, which the operator of the gateway sets." }}
+{{- $name := dict "name" "name" "in" "path" "required" true "schema" (dict "type" "string") "description" "Name of the same model." }}
+{{- $version := dict "name" "x-model-version" "in" "header" "schema" (dict "type" "string") "description" "Version of the model. Without it the gateway selects one." }}
+{{- $statuses := keys .errors.haproxy }}
+{{- range .errors.gateway }}
+{{- $statuses = append $statuses (toString .status) }}
+{{- end }}
+{{- $refused := dict "description" (printf "An error in OpenAI's shape: %s" ($statuses | uniq | sortAlpha | join ", ")) "content" (dict "application/json" (dict "schema" (dict "$ref" "#/components/schemas/Error"))) }}
+{{- $components := dict "responses" (dict "Error" $refused) "schemas" (dict "Error" $error) "parameters" (dict "model" $parameter "name" $name "version" $version) "securitySchemes" (dict "bearer" (dict "type" "http" "scheme" "bearer")) }}
+{{- dict "openapi" "3.1.0" "info" (dict "title" "Models behind the gateway" "version" .root.Chart.Version) "security" (list (dict "bearer" list)) "paths" $paths "components" $components | toJson }}
+{{- end }}
+
+{{- /* Takes a dict: summary, parameters (names), and operation of files/tasks.json unless it is a GET. */ -}}
+{{- define "gateway.openapiOperation" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.openapiOperation" "given" . "names" (list "summary" "parameters")) -}}
+{{- $parameters := list }}
+{{- range .parameters }}
+{{- $parameters = append $parameters (dict "$ref" (printf "#/components/parameters/%s" .)) }}
+{{- end }}
+{{- $responses := dict "200" (dict "description" "The response of the model server, or the models") "default" (dict "$ref" "#/components/responses/Error") }}
+{{- $found := dict "summary" .summary "responses" $responses }}
+{{- with get . "operation" }}
+{{- $parameters = append $parameters (dict "$ref" "#/components/parameters/version") }}
+{{- if eq .method "POST" }}
+{{- $type := ternary "application/json" "*/*" (eq .body "json") }}
+{{- $_ := set $found "requestBody" (dict "required" true "content" (dict $type (dict "schema" (include "gateway.openapiBody" . | fromJson)))) }}
+{{- end }}
+{{- end }}
+{{- set $found "parameters" $parameters | toJson }}
+{{- end }}
+
+{{- /* Fields that the gateway requires. */ -}}
+{{- define "gateway.openapiBody" -}}
+{{- if ne .body "json" -}}
+{}
+{{- else }}
+{{- $choices := list }}
+{{- range get . "required" | default list }}
+{{- $properties := dict }}
+{{- range $name, $kinds := . }}
+{{- $_ := set $properties $name (dict "type" $kinds) }}
+{{- end }}
+{{- $choices = append $choices (dict "required" (keys . | sortAlpha) "properties" $properties) }}
+{{- end }}
+{{- $schema := dict "type" "object" "required" (list "model") "properties" (dict "model" (dict "type" "string")) }}
+{{- if $choices }}
+{{- $_ := set $schema "anyOf" $choices }}
+{{- end }}
+{{- $schema | toJson }}
+{{- end }}
+{{- end }}
+
+{{- /* A page with the same operations, for people. It needs no script. */ -}}
+{{- define "gateway.openapiPage" -}}
+{{- $document := include "gateway.openapiFile" . | fromJson -}}
+<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{{ $document.info.title }}</title></head><body>
+<h1>{{ $document.info.title }}</h1>
+<p>Send the header <code>Authorization: Bearer KEY</code>. Errors have OpenAI's shape. <a href="/openapi.json">OpenAPI document</a></p>
+<table><tr><th>Method</th><th>Path</th><th>Operation</th></tr>
+{{- range $path, $methods := $document.paths }}
+{{- range $method, $operation := $methods }}
+<tr><td>{{ upper $method }}</td><td><code>{{ $path }}</code></td><td>{{ $operation.summary }}</td></tr>
+{{- end }}
+{{- end }}
+</table></body></html>
+{{- end }}
+
+{{- /* HAProxy serves a file from one buffer. */ -}}
+{{- define "gateway.validateOpenapi" -}}
+{{- if ne .openapi.access "None" }}
+{{- $data := dict "root" .root "v" . "errors" (.root.Files.Get "files/errors.yaml" | fromYaml) "tasks" (.root.Files.Get "files/tasks.json" | fromJson) }}
+{{- $size := add (include "gateway.openapiFile" $data | len) 16384 }}
+{{- if gt $size (include "gateway.bufferBytes" . | int64) }}
+{{- include "gateway.refuse" (dict "v" . "id" "openapi-size" "words" (dict "size" $size "buffer" (include "gateway.bufferBytes" .))) }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Takes the data of gateway.configFrontend, with `access`: where the rules stand. */ -}}
+{{- define "gateway.frontendOpenapi" -}}
+{{- if eq .v.openapi.access .access }}
+http-request return status 200 content-type application/json hdr cache-control no-cache file openapi.json if { path /openapi.json } { method GET }
+http-request return status 200 content-type "text/html; charset=utf-8" hdr cache-control no-cache hdr content-security-policy "default-src 'none'" file docs.html if { path /docs } { method GET }
+{{- end }}
+{{- end }}
