@@ -92,6 +92,31 @@ def test_each_quantization_is_read(quantization: dict[str, Any], expected: dict[
     assert {key: getattr(found, key) for key in expected} == expected
 
 
+@pytest.mark.parametrize(
+    ("layers", "expected"),
+    [
+        ({"layers.0.mlp.experts": {"quant_algo": "W4A16_NVFP4"}, "lm_head": {"quant_algo": "FP8"}}, (4, True)),
+        ({"layers.0.mlp.gate_proj": {"quant_algo": "W4A16_NVFP4"}, "q_proj": {"quant_algo": "FP8"}}, (8, False)),
+        ({}, (8, False)),
+    ],
+)
+def test_mixed_precision_never_counts_fewer_bits_than_stored(layers: Any, expected: tuple[int, bool]) -> None:
+    entry = {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": layers}
+    found = read_config(config("phi-4") | {"quantization_config": entry}).quantization
+    assert found is not None
+    assert (found.bits, found.only_experts) == expected
+
+
+@pytest.mark.parametrize("prefix", ["re:.*", "model.layers.%d."])
+def test_parts_that_most_layers_keep_are_not_counted_as_quantized(prefix: str) -> None:
+    names = [f"{prefix % layer if '%' in prefix else prefix}{part}*" for layer in range(61)
+             for part in ("self_attn", "mlp.shared_experts")]  # fmt: skip
+    entry = {"quant_method": "modelopt", "quant_algo": "NVFP4", "ignore": names}
+    found = read_config(config("DeepSeek-V3") | {"quantization_config": entry}).quantization
+    assert found is not None
+    assert found.only_experts
+
+
 @pytest.mark.parametrize("key", ["hidden_size", "num_hidden_layers", "vocab_size", "architectures"])
 def test_missing_key_is_named(key: str) -> None:
     keys = config("phi-4")
@@ -160,7 +185,7 @@ def test_unsupported_config_is_refused_with_a_message(change: dict[str, Any], me
         ("", "is not JSON"),
         ("[" * 5000 + "]" * 5000, "nested too deeply"),
         ('{"hidden_size": ' + "9" * 5000 + "}", "too many digits"),
-        (" " * 2_000_000, "larger than 1 MiB"),
+        (" " * 5_000_000, "larger than 4 MiB"),
     ],
 )
 def test_file_without_a_config_is_refused_with_its_path(tmp_path: Path, text: str, message: str) -> None:

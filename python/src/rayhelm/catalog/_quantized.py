@@ -96,14 +96,12 @@ def _read_compressed_tensors(entry: Config) -> Stored:
 
 def _read_modelopt(entry: Config) -> Stored:
     algorithm = entry.text("quant_algo", "")
-    if "FP4" in algorithm or (algorithm == "MIXED_PRECISION" and _names_fp4(entry)):
+    if "FP4" in algorithm:
         return {"bits": 4, "group_size": 16, "scale_bits": 8}
+    if algorithm == "MIXED_PRECISION" and re.search(r"experts'[^}]*FP4", entry.describe("quantized_layers")):
+        return {"bits": 4, "group_size": 16, "scale_bits": 8, "only_experts": True}
+    # Mixed precision of other layers counts 8 bits, the most of them.
     return {"bits": 8, "scale_bits": 32}
-
-
-def _names_fp4(entry: Config) -> bool:
-    """Return whether a checkpoint of mixed precision has layers in four bits: its experts, nearly all weights."""
-    return entry.has("quantized_layers") and "FP4" in entry.describe("quantized_layers")
 
 
 _KV_ALGORITHMS: dict[str, int | None] = {"FP8": 8, "FP8_E4M3": 8, "INT8": 8, "NONE": None}
@@ -136,9 +134,7 @@ def _find_kept_parts(entry: Config, layers: int, stored: Stored) -> Stored:
     if stored.get("only_experts"):
         return {"attention": False}
     excluded = entry.texts("modules_to_not_convert") or entry.texts("ignore") or entry.texts("exclude_modules")
-    if any(name.startswith("re:") and "self_attn" in name for name in excluded) and any(
-        name.startswith("re:") and "shared_experts" in name for name in excluded
-    ):
+    if _covers(excluded, "self_attn", layers) and _covers(excluded, "shared_expert", layers):
         return {"attention": False, "only_experts": True}
     attention = {_parse_layer(name) for name in excluded if "self_attn" in name} - {None}
     pattern = any("self_attn" in name and _parse_layer(name) is None for name in excluded)
@@ -151,6 +147,12 @@ def _find_kept_parts(entry: Config, layers: int, stored: Stored) -> Stored:
         "attention": not pattern and len(attention) < layers,
         "skip_layers": sorted(layer for layer in mlp if layer is not None),
     }
+
+
+def _covers(excluded: list[str], part: str, layers: int) -> bool:
+    """Return whether a part stays in the model's dtype in most layers, by a pattern or layer by layer."""
+    found = [_parse_layer(name) for name in excluded if part in name]
+    return None in found or 2 * len(set(found)) > layers
 
 
 def _parse_layer(module: str) -> int | None:
