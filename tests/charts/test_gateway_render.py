@@ -179,6 +179,19 @@ def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str)
 
 
 @pytest.mark.parametrize(
+    ("bounds", "line"),
+    [
+        ({"maxOutputTokens": {"llama-8b": 999_999_999}}, "999999999 none Refuse"),
+        ({"maxBodyBytes": {"llama-8b": 1_000_000}, "withoutMaxTokens": "Forward"}, "none 1000000 Forward"),
+        ({"maxOutputTokens": {"llama-8b": 1}, "maxBodyBytes": {"llama-8b": 2}}, "1 2 Refuse"),
+    ],
+)
+def test_bounds_are_whole_numbers(bounds: Object, line: str) -> None:
+    """Helm reads large numbers as floats."""
+    assert table("bounds.map", {"tenants": {"acme": bounds}}) == {"acme:llama-8b": line}
+
+
+@pytest.mark.parametrize(
     ("weights", "slots"),
     [
         ([100], 1),

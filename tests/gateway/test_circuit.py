@@ -37,6 +37,7 @@ def values(one, two, **more):
             "tenants": {"acme": {"models": both}, "beta": tenant("beta", both)},
             "models": {name: model(one, two) for name in both},
             **more,
+            "circuit": {"enabled": True, **more.get("circuit", {})},
         },
     )
 

@@ -31,7 +31,10 @@ FIELDS = {
 @pytest.fixture(scope="module")
 def gateway():
     with start_upstreams("one") as (one,):
-        other = {"tenants": {"slow": tenant("slow", ["llama"], requestsPerMinute=1)}}
+        other = {
+            "tenants": {"slow": tenant("slow", ["llama"], requestsPerMinute=1)},
+            "circuit": {"enabled": True},
+        }
         with start_gateway(minimal_values(one, other)) as gateway:
             yield gateway
 

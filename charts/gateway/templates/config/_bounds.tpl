@@ -13,7 +13,7 @@
 {{- define "gateway.mapBounds" -}}
 {{- range $name, $tenant := .v.tenants }}
 {{- range concat (keys $tenant.maxOutputTokens) (keys $tenant.maxBodyBytes) | uniq | sortAlpha }}
-{{ $name }}:{{ . }} {{ get $tenant.maxOutputTokens . | default "none" }} {{ get $tenant.maxBodyBytes . | default "none" }} {{ $tenant.withoutMaxTokens }}
+{{ $name }}:{{ . }} {{ hasKey $tenant.maxOutputTokens . | ternary (get $tenant.maxOutputTokens . | int64) "none" }} {{ hasKey $tenant.maxBodyBytes . | ternary (get $tenant.maxBodyBytes . | int64) "none" }} {{ $tenant.withoutMaxTokens }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import httpx
 
@@ -165,7 +166,7 @@ def _split_lines(body: bytes) -> list[str]:
 
 
 def _request_embedding(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
-    answer = client.post("/v1/embeddings", json={"model": target.model, "input": "hello"})
+    answer = client.post("/v1/embeddings", json={"model": target.model, "input": "hello", "user": _create_user()})
     if error := _describe_status(answer):
         return error, _read_version(answer)
     (entry,) = answer.json()["data"]
@@ -173,7 +174,8 @@ def _request_embedding(client: httpx.Client, target: LoadTarget) -> tuple[str, s
 
 
 def _request_score(client: httpx.Client, target: LoadTarget) -> tuple[str, str]:
-    answer = client.post("/v1/score", json={"model": target.model, "text_1": "hello", "text_2": "world"})
+    body = {"model": target.model, "text_1": "hello", "text_2": "world"}
+    answer = client.post("/v1/score", json={**body, "user": _create_user()})
     if error := _describe_status(answer):
         return error, _read_version(answer)
     (entry,) = answer.json()["data"]
@@ -189,7 +191,13 @@ _REQUESTS: Mapping[str, Callable[[httpx.Client, LoadTarget], tuple[str, str]]] =
 
 def _build_body(target: LoadTarget) -> dict[str, Any]:
     messages = [{"role": "user", "content": "hi"}]
-    return {"model": target.model, "messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
+    content = {"messages": messages, "max_tokens": target.tokens, "ignore_eos": True}
+    return {"model": target.model, **content, "user": _create_user()}
+
+
+def _create_user() -> str:
+    """Make the bodies differ: the gateway stops a body whose connections closed twice without a response."""
+    return uuid4().hex
 
 
 def _describe_status(answer: httpx.Response) -> str:

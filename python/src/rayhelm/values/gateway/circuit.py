@@ -16,7 +16,7 @@ class Circuit(Values):
     """`false`: such a request is forwarded each time that a client sends it."""
     lost_connections: Annotated[int, Field(ge=1, le=1000)] = 2
     """Closed connections after which a body is refused for its tenant and model, with 503 and Retry-After. With
-    `retries.emptyResponse` a lost request has closed two. Each pod counts on its own, for an hour."""
+    `retries.emptyResponse` a lost request counts as two. Each pod counts on its own, for an hour."""
     server_errors: bool = False
     """`true`: a response 500 counts as well. Serve sends it when a replica dies during a request, and for each error in
     the code of an application."""
