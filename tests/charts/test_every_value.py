@@ -69,7 +69,10 @@ NEEDED: dict[str, dict[str, Values]] = {
         },
     },
     "argocd": {},
-    "tenant": {"podSecurity.reason": {"podSecurity": {"level": "baseline"}}},
+    "tenant": {
+        "podSecurity.reason": {"podSecurity": {"level": "baseline"}},
+        "quota.deniedPriorityClasses": {"quota": {"allowedPriorityClasses": ["rayhelm-workers", "added"]}},
+    },
     "platform": {
         **{f"prometheusRules.alerts.GpuXidError.{key}": ENABLED for key in ("severity", "for")},
         **{f"nvidia.pools.{name}.gpu": {"nvidia": {"pools": {name: MIG}}} for name in ("sliced", "bounded")},

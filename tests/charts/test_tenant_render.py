@@ -190,6 +190,27 @@ def test_quota_denies_every_priority_class_that_is_not_allowed() -> None:
     assert others["values"] == ["rayhelm-head", "rayhelm-workers", "rayhelm-batch"]
 
 
+def test_only_heads_of_the_tenant_reach_its_redis() -> None:
+    pods = {"app": "redis"}
+    peer = {"namespace": "research-state", "podLabels": pods}
+    overlay = {"networkPolicy": {"redis": {"peer": peer, "port": 6380}}}
+    policy = only(rendered(overlay), "NetworkPolicy", "research-redis")
+    assert policy["metadata"]["namespace"] == "research-state"
+    assert policy["spec"]["podSelector"] == {"matchLabels": pods}
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    heads, replicas = policy["spec"]["ingress"]
+    assert heads == {
+        "from": [
+            {
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "research"}},
+                "podSelector": {"matchLabels": {"rayhelm.dev/role": "head"}},
+            }
+        ],
+        "ports": [{"port": 6380, "protocol": "TCP"}],
+    }
+    assert replicas == {"from": [{"podSelector": {"matchLabels": pods}}]}
+
+
 # -- limits ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,11 +1,15 @@
 """Connections that no cluster allows, tested without the list of flows."""
 
+from pathlib import Path
+
 import pytest
 
-from network.kit.analyzer import Block
+from network.kit.analyzer import Block, list_connections
 from network.kit.compare import find_allowed
-from network.kit.releases import FLEETS, Fleet, fleet_world, render_one
+from network.kit.releases import FLEETS, Fleet, fleet_world, render_one, render_release
 from network.kit.world import Pod, World, world_of
+from rayhelm.charts.helm import charts_dir
+from rayhelm.render.files import render_fleet
 
 TENANTS = [
     fleet
@@ -55,6 +59,22 @@ def test_only_prometheus_reads_metrics(fleet: Fleet) -> None:
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
 def test_no_address_outside_the_cluster_reaches_a_pod(fleet: Fleet) -> None:
     assert not [connection for connection in find_allowed(fleet_world(fleet)) if isinstance(connection.source, Block)]
+
+
+def test_only_heads_of_the_owner_reach_its_redis(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.yaml"
+    text = (charts_dir().parent / "values/multi-node/fleet.yaml").read_text()
+    file.write_text(text.replace("passwordSecret:", "podLabels: {app: redis}, passwordSecret:"))
+    world = world_of(each for release in render_fleet(file).releases for each in render_release(release))
+    pods = {pod.key: pod for pod in world.pods}
+    redis = {key for key, pod in pods.items() if pod.labels.get("app") == "redis" and pod.namespace.endswith("-state")}
+    assert len(redis) == 2
+    found = {(each.source, each.target) for each in list_connections(world) if each.target in redis - {each.source}}
+    assert {target for _, target in found} == redis
+    for source, target in found:
+        client = pods[source]
+        assert client.role in ("head", "redis-cleanup"), client
+        assert f"{client.namespace}-state" == pods[target].namespace
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)

@@ -4,6 +4,10 @@
 {{- if .gcsFaultTolerance.enabled }}
 gcsFaultToleranceOptions:
   redisAddress: {{ .gcsFaultTolerance.redisAddress | quote }}
+  {{- with .gcsFaultTolerance.username }}
+  redisUsername:
+    value: {{ . | quote }}
+  {{- end }}
   {{- with .gcsFaultTolerance.passwordSecret }}
   {{- if .name }}
   redisPassword:

@@ -9,6 +9,11 @@
 {{- include "tenant.refuse" (dict "v" $v "id" "egress-target" "words" (dict "name" $name)) }}
 {{- end }}
 {{- end }}
+{{- with $network.redis.peer }}
+{{- if ne (empty .namespace) (empty .podLabels) }}
+{{- include "tenant.refuse" (dict "v" $v "id" "redis-pods" "words" (dict "missing" (ternary "namespace" "podLabels" (empty .namespace)) "fix" (ternary .namespace "redis" (not (empty .namespace))))) }}
+{{- end }}
+{{- end }}
 {{- range $name, $policy := $network.extraPolicies }}
 {{- $words := dict "name" $name }}
 {{- if not $policy.podLabels }}

@@ -13,6 +13,8 @@ from rayhelm.values.platform.prometheus_rules import PrometheusRules
 from rayhelm.values.platform.scraping import PlatformScraping
 from rayhelm.values.ray_service import RayServiceValues
 from rayhelm.values.ray_service.cluster import GcsFaultTolerance, Ray
+from rayhelm.values.tenant import TenantValues
+from rayhelm.values.tenant.network import TenantRedis
 
 __all__ = ["remove_external"]
 
@@ -43,6 +45,10 @@ def _remove_from(release: Release, removals: _Removals) -> Release:
             return replace(release, values=_remove_from_gateway(values, removals))
         case PlatformValues() as values:
             return replace(release, values=_remove_from_platform(values, removals))
+        case TenantValues() as values:
+            # The namespace of Redis is not there.
+            network = values.network_policy.model_copy(update={"redis": TenantRedis()})
+            return replace(release, values=values.model_copy(update={"network_policy": network}))
     return release
 
 

@@ -63,6 +63,11 @@ class Redis(Record):
     """Namespace of a Redis in this cluster. For a Redis outside the cluster use `cidrs` instead."""
     cidrs: ListOf[Cidr] = ()
     """CIDRs of a Redis outside the cluster, if `address` is a host name; the Ray head may reach these."""
+    pod_labels: dict[str, str] = Field(default={}, examples=[{"app": "redis"}])
+    """Labels of the pods of a Redis in this cluster. With them chart `tenant` lets only heads of its tenant connect to
+    Redis, by a NetworkPolicy in the namespace of Redis, which has to exist."""
+    username: str | None = Field(default=None, pattern=r"^[^\s]+$", max_length=253, examples=["ray"])
+    """User of Redis, if its access control list has one for this owner."""
     password_secret: SecretKey | None = None
     """Secret that holds its password."""
 

@@ -186,14 +186,17 @@ def _build_fault_tolerance(redis: Redis | None) -> GcsFaultTolerance:
         return GcsFaultTolerance()
     secret = redis.password_secret
     password = SecretKeyRef(name=secret.name, key=secret.key) if secret else SecretKeyRef(key="password")
-    return GcsFaultTolerance(enabled=True, redis_address=redis.address, password_secret=password)
+    return GcsFaultTolerance(
+        enabled=True, redis_address=redis.address, username=redis.username or "", password_secret=password
+    )
 
 
 def _build_redis_egress(redis: Redis | None) -> RedisEgress:
     """Return the egress of the head to its Redis."""
     if not redis:
         return RedisEgress()
-    return RedisEgress(peer=Peer(namespace=redis.peer_namespace), cidrs=list(redis.blocks), port=redis.port)
+    peer = Peer(namespace=redis.peer_namespace, pod_labels=redis.pod_labels if redis.peer_namespace else {})
+    return RedisEgress(peer=peer, cidrs=list(redis.blocks), port=redis.port)
 
 
 def _build_weights(

@@ -20,7 +20,7 @@ from rayhelm.values.ray_service.network import PrometheusEgress, RedisEgress, Tr
 from rayhelm.values.tenant import TenantValues
 from rayhelm.values.tenant.access import NamespaceAccess, RoleSubjects
 from rayhelm.values.tenant.namespace import TenantNamespace
-from rayhelm.values.tenant.network import AllowedPeers, TenantEgress, TenantNetworkPolicy
+from rayhelm.values.tenant.network import AllowedPeers, TenantEgress, TenantNetworkPolicy, TenantRedis
 from rayhelm.values.tenant.quota import GPU_RESOURCES, GpuQuota, ObjectQuota, PodQuota, Quota, Storage
 
 __all__ = ["build_tenant_values"]
@@ -72,6 +72,7 @@ def _build_values(
         quota=_build_quota(plans, releases, free, _list_devices(cluster, plan), _map_parts(plan)),
         network_policy=TenantNetworkPolicy(
             egress=_build_egress(tenant.namespace or name, cluster, plan, fleet, values, gateways),
+            redis=_build_redis(releases),
             allowed=_build_allowed_peers(releases),
         ),
     )
@@ -97,6 +98,12 @@ def _build_egress(
             peer = Peer(namespace=planned.namespace, pod_labels=workers)
             found[service] = TenantEgress(peer=peer, ports=[values[service].serve.port])
     return found
+
+
+def _build_redis(releases: Sequence[RayServiceValues]) -> TenantRedis:
+    """Return the pods of the Redis that these releases use, if the fleet file has their labels."""
+    peers = [release.network_policy.redis for release in releases if release.network_policy.redis.peer.pod_labels]
+    return TenantRedis(peer=peers[0].peer, port=peers[0].port) if peers else TenantRedis()
 
 
 def _build_allowed_peers(releases: Sequence[RayServiceValues]) -> AllowedPeers:

@@ -116,5 +116,7 @@ class GcsFaultTolerance(Values):
     """Store the state in Redis. Requires a Redis that survives the loss of the head."""
     redis_address: str = ""
     """Address of Redis: `redis:6379` or `rediss://host:6380`."""
+    username: str = ""
+    """User of Redis, if its access control list has one for this service. Empty: the user `default`."""
     password_secret: SecretKeyRef = SecretKeyRef(key="password")
     """Password of Redis."""

@@ -7,7 +7,7 @@ from pydantic import Field
 from rayhelm.values.common.base import Cidr, Name, Port, Text, Values
 from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["AllowedPeers", "ExtraPolicy", "TenantEgress", "TenantNetworkPolicy"]
+__all__ = ["AllowedPeers", "ExtraPolicy", "TenantEgress", "TenantNetworkPolicy", "TenantRedis"]
 
 
 class TenantEgress(Values):
@@ -85,6 +85,15 @@ class AllowedPeers(Values):
     Pods that download weights may connect to any."""
 
 
+class TenantRedis(Values):
+    """Redis of the tenant's Ray clusters. With its password code can run in all of them."""
+
+    peer: Peer = Peer()
+    """Pods of Redis, with labels, because the policy isolates them. The namespace has to exist. Empty: no policy."""
+    port: Port = 6379
+    """Port of these pods."""
+
+
 class TenantNetworkPolicy(Values):
     """NetworkPolicies. One denies all traffic of every pod in the namespace; the others allow what is listed here."""
 
@@ -95,6 +104,9 @@ class TenantNetworkPolicy(Values):
     RayService: `ray-service` makes the policies for those."""
     extra_policies: dict[Name, ExtraPolicy] = {}
     """Further NetworkPolicies for some pods of the namespace, by name."""
+    redis: TenantRedis = TenantRedis()
+    """Pods of the tenant's Redis in this cluster: only heads of the tenant's Ray clusters may connect to them, and pods
+    with the same labels. Other clients, such as an exporter of metrics, need a NetworkPolicy of their own."""
     allowed: AllowedPeers = AllowedPeers()
     """Connections that NetworkPolicies of members may open."""
     pod_networks: list[Text] = []
