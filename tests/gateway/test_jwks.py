@@ -145,6 +145,17 @@ def new_lines(gateway):
     return lines[read[-1] :]
 
 
+def test_number_of_token_keys_is_shown(gateway):
+    def read():
+        lines = gateway.request_metrics_port("/metrics/tenants")[1].splitlines()
+        return dict(line.split(" ") for line in lines if line.startswith("rayhelm_gateway_token_keys"))
+
+    wait_for(lambda: read()["rayhelm_gateway_token_keys"] == "1", "one key")
+    assert int(read()["rayhelm_gateway_token_keys_read_timestamp_seconds"]) > 0
+    (gateway.folder / "jwks.json").unlink()
+    wait_for(lambda: read()["rayhelm_gateway_token_keys"] == "0", "no key")
+
+
 def test_other_keys_of_the_jwks_are_ignored(gateway):
     other = [
         {"kty": "OKP", "crv": "Ed25519", "x": "AA", "kid": "ed"},

@@ -34,7 +34,7 @@ local function sorted_keys(entries)
   return keys
 end
 
--- keys.lua writes this map.
+-- keys.lua and tokens.lua write this map.
 local state = Map.new("state.map", Map._str)
 
 local function build_page(converters)
@@ -71,6 +71,14 @@ local function build_page(converters)
   page.sample("rayhelm_gateway_keys", {}, state:lookup("keys") or 0)
   page.metric("rayhelm_gateway_keys_read_timestamp_seconds", "gauge", "When all key files were last read.")
   page.sample("rayhelm_gateway_keys_read_timestamp_seconds", {}, state:lookup("refreshed") or 0)
+
+  local token_keys = state:lookup("token_keys")
+  if token_keys then
+    page.metric("rayhelm_gateway_token_keys", "gauge", "Keys of tokens that are valid.")
+    page.sample("rayhelm_gateway_token_keys", {}, token_keys)
+    page.metric("rayhelm_gateway_token_keys_read_timestamp_seconds", "gauge", "When a valid JWKS was last read.")
+    page.sample("rayhelm_gateway_token_keys_read_timestamp_seconds", {}, state:lookup("token_keys_read") or 0)
+  end
 
   page.metric("rayhelm_gateway_limit", "gauge", "Limit of a tenant in this pod.")
   for _, limit in ipairs(limits) do

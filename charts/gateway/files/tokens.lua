@@ -61,6 +61,7 @@ local function refresh()
   local text, is_missing = read_file()
   if not text and not is_missing then return log(core.alert, "it cannot be read, so the keys stay as they were") end
   if is_missing then
+    if last_text then core.set_map(STATE, "token_keys", "0") end
     keys, last_text = {}, nil
     return log(core.alert, "it does not exist, so every token gets 401. " .. settings.fix)
   end
