@@ -17,7 +17,7 @@ _GAP_FLEETS = 200
 _PARTS: dict[str, Callable[[], Any]] = {
     "growth": measure_growth,
     "gap": lambda: measure_gap(_GAP_FLEETS),
-    "edits": lambda: measure_edits(100, 10, 10),
+    "edits": lambda: measure_edits(100, 10, 5),
 }
 
 

@@ -146,8 +146,7 @@ class _Enumeration:
                 continue
             self.nodes += 1
             self._state.begin()
-            # Larger parts of a host are packed first only within one try, so all models of the pool are packed again.
             if self._state.add(self._names[position], candidate):
                 self.run(position + 1, after)
-                self._state.begin()
                 self._state.remove([self._names[position]])
+            self._state.commit()

@@ -45,6 +45,6 @@ def _run(file: Path) -> dict[str, float]:
         raise SystemExit(f"rayhelm plan {file.name} ended with {process.returncode}")
     return {
         "cpu_s": round(used.ru_utime + used.ru_stime, 2),
-        "wall_s": round(time.monotonic() - begun, 2),
+        "elapsed_s": round(time.monotonic() - begun, 2),
         "memory_mib": round(used.ru_maxrss / 1024),
     }

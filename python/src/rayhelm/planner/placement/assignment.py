@@ -55,7 +55,7 @@ class Assignment:
             self._count(candidate, 1)
         self._costs = {name: self._compute_cost(inventory) for name, inventory in inventories.items()}
         self._total = sum(self._costs.values())
-        self._undo = _Undo()
+        self._changes: list[_Undo] = []
         self._allocated = {name: _copy_hosts(inventory) for name, inventory in inventories.items()}
 
     @property
@@ -71,19 +71,30 @@ class Assignment:
         return len(self._members[pool])
 
     def begin(self) -> None:
-        """Begin a change that `undo` takes back."""
-        self._undo = _Undo()
+        """Begin a change that `undo` takes back; changes within it can be taken back alone."""
+        self._changes.append(_Undo())
+
+    def commit(self) -> None:
+        """Keep the last change; a change around it still takes it back."""
+        done = self._changes.pop()
+        if not self._changes:
+            return
+        around = self._changes[-1]
+        for mine, theirs in zip(vars(done).values(), vars(around).values(), strict=True):
+            for key, value in mine.items():
+                theirs.setdefault(key, value)
 
     def undo(self) -> None:
-        for name, candidate in self._undo.candidates.items():
+        """Take the last change back."""
+        undone = self._changes.pop()
+        for name, candidate in undone.candidates.items():
             self._set(name, candidate)
-        self.hosts.update(self._undo.hosts)
-        for pool, saved in self._undo.pools.items():
+        self.hosts.update(undone.hosts)
+        for pool, saved in undone.pools.items():
             _restore_hosts(self._inventories[pool], saved)
-        for pool, cost in self._undo.costs.items():
+        for pool, cost in undone.costs.items():
             self._total += cost - self._costs[pool]
             self._costs[pool] = cost
-        self._undo = _Undo()
 
     def restore(self) -> None:
         """Allocate the GPUs as they were at first, after the last change."""
@@ -123,7 +134,7 @@ class Assignment:
             candidate = self._get(name)
             if not self.has_room(candidate):
                 return False
-            self._undo.hosts.setdefault(name, self.hosts[name])
+            self._changes[-1].hosts.setdefault(name, self.hosts[name])
             self.hosts[name] = allocate(candidate)
         self._update_cost(pool)
         return True
@@ -139,11 +150,12 @@ class Assignment:
         return candidate
 
     def _save(self, name: str, pool: str) -> None:
-        self._undo.candidates.setdefault(name, self.candidates[name])
-        self._undo.hosts.setdefault(name, self.hosts.get(name, ()))
-        if pool not in self._undo.pools:
-            self._undo.pools[pool] = _copy_hosts(self._inventories[pool])
-            self._undo.costs[pool] = self._costs[pool]
+        change = self._changes[-1]
+        change.candidates.setdefault(name, self.candidates[name])
+        change.hosts.setdefault(name, self.hosts.get(name, ()))
+        if pool not in change.pools:
+            change.pools[pool] = _copy_hosts(self._inventories[pool])
+            change.costs[pool] = self._costs[pool]
 
     def _set(self, name: str, candidate: Candidate | None) -> None:
         before = self.candidates[name]

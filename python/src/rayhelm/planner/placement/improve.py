@@ -5,9 +5,9 @@ without room takes it, and the models in its way move. A change is kept only if 
 without scarce GPUs keep the first placement.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, takewhile
+from itertools import combinations, islice, takewhile
 
 from rayhelm.planner.placement.assignment import Assignment, Value
 from rayhelm.planner.placement.candidates import Candidate
@@ -20,7 +20,7 @@ __all__ = ["Move", "improve"]
 Rank = tuple[float, ...]
 
 _ROUNDS = 8
-_MOST_WORK = 20_000
+_MOST_WORK = 60_000
 """Bounds the time on large fleets: each change that is tried counts as `_WORK_OF_TRIAL` and the models of its pool."""
 _WORK_OF_TRIAL = 10
 _MOST_BETTER = 12
@@ -31,6 +31,10 @@ _MOST_IN_PAIRS = 5
 _NEVER = float("inf")
 _MOST_VICTIMS = 8
 """Models of a pool that may move for another one, those that lose least first."""
+_MOST_CHAINED = 1
+"""Models that move for a model that moves."""
+_MOST_PUSHED = 4
+"""Candidates that such a model tries."""
 _LEAST_GAIN = 0.01
 """Part of the cost of the models that move which a change must save: a smaller gain is not worth other pools."""
 
@@ -54,6 +58,7 @@ def improve(
     moves: list[Move] = []
     for _ in range(_ROUNDS):
         found = [move for name in _sort_by_need(assignment, improvable) if (move := search.improve_model(name))]
+        found += search.relocate_models(_sort_by_need(assignment, improvable))
         moves += found
         improvable = improvable | {name for move in found for name in move.models}
         if not found:
@@ -124,8 +129,58 @@ class _Search:
                 pool = better.split.inventory.name
                 self._work += _WORK_OF_TRIAL + self._assignment.count_members(pool)
                 if self._try(name, better, victims):
-                    return Move((name, *victims))
+                    return Move(tuple(self._moving))
         return None
+
+    def relocate_models(self, improvable: Sequence[str]) -> list[Move]:
+        """Move single models to more expensive GPUs where several others gain more together by their room."""
+        interested: dict[str, dict[str, Candidate]] = {}
+        for name in improvable:
+            if self._work < _MOST_WORK and self._is_comparable(name) and self._assignment.candidates[name]:
+                for better in self._list_better(name):
+                    interested.setdefault(better.split.inventory.name, {}).setdefault(name, better)
+        return [
+            move
+            for pool, others in sorted(interested.items())
+            for name in self._assignment.get_members(pool)
+            if len(others) > 1 and self._work < _MOST_WORK and (move := self._relocate(name, others))
+        ]
+
+    def _relocate(self, name: str, others: Mapping[str, Candidate]) -> Move | None:
+        """Give the room of a model to others, and place it again. Undo it if the fleet is not better."""
+        state, now = self._assignment, self._assignment.candidates[name]
+        if now is None or now.share < 1 or not self._is_comparable(name):
+            return None
+        before, self._moving = state.value, {name: now}
+        self._work += _WORK_OF_TRIAL * (1 + len(others))
+        state.begin()
+        if state.remove([name]):
+            for other, better in others.items():
+                if other != name and self._is_still_better(other, better):
+                    self._move_over(other, better)
+            moved = sum(self._get_cost_of(each, old) for each, old in self._moving.items())
+            is_done = len(self._moving) > 1 and self._place_again(name, before, 0)
+            if is_done and _is_better(state.value, before, moved):
+                state.commit()
+                return Move(tuple(self._moving))
+        state.undo()
+        return None
+
+    def _is_still_better(self, name: str, better: Candidate) -> bool:
+        now, by_price = self._assignment.candidates[name], self._options[name].by_price
+        is_better = now is not None and rank(better, by_price)[: FLAGS + 1] < rank(now, by_price)[: FLAGS + 1]
+        return is_better and self._is_allowed(name, better)
+
+    def _move_over(self, name: str, better: Candidate) -> None:
+        """Move a model to a candidate if that has room."""
+        state = self._assignment
+        now = state.candidates[name]
+        state.begin()
+        if state.remove([name]) and state.add(name, better):
+            self._moving[name] = now
+            state.commit()
+        else:
+            state.undo()
 
     def _try(self, name: str, better: Candidate, victims: tuple[str, ...]) -> bool:
         """Place a model in the room of others, and those where they cost least. Undo it if the fleet is not better."""
@@ -136,23 +191,51 @@ class _Search:
         is_done = (
             state.remove(names)
             and state.add(name, better)
-            and all(self._place_again(victim, before) for victim in victims)
+            and all(self._place_again(victim, before, _MOST_CHAINED) for victim in victims)
             and _is_better(state.value, before, moved)
         )
-        if not is_done:
+        if is_done:
+            state.commit()
+        else:
             state.undo()
         return is_done
 
-    def _place_again(self, victim: str, before: Value) -> bool:
-        """Place a model on the best candidate with room; False if none costs less than the change saves."""
-        state = self._assignment
+    def _place_again(self, victim: str, before: Value, chained: int) -> bool:
+        """Place a model on the best candidate with room; False if none costs less than the change saves. `chained`: how
+        many more models may move for it, one after the other."""
+        state, now = self._assignment, self._moving[victim]
         is_about_cost = None not in self._moving.values() and state.value[1:-1] == before[1:-1]
         spare = before[-1] - state.value[-1] if is_about_cost else _NEVER
-        now = self._moving[victim]
-        most = _NEVER if now is None or now.share < 1 else spare
-        for _, candidate in self._ranked.iterate(victim, most, self._get_cost_of(victim, now)):
+        most, cost = _NEVER if now is None or now.share < 1 else spare, self._get_cost_of(victim, now)
+        for _, candidate in self._ranked.iterate(victim, most, cost):
             if self._is_allowed(victim, candidate) and state.add(victim, candidate):
                 return True
+        if not chained or most == _NEVER:
+            return False
+        found = self._ranked.iterate(victim, most, cost)
+        allowed = ((key[FLAGS], each) for key, each in found if self._is_allowed(victim, each))
+        return any(
+            self._push(victim, candidate, spare - price, before, chained)
+            for price, candidate in islice(allowed, _MOST_PUSHED)
+        )
+
+    def _push(self, victim: str, candidate: Candidate, spare: float, before: Value, chained: int) -> bool:
+        """Place a model where another one moves on, if that one loses less than `spare`."""
+        state, inventory = self._assignment, candidate.split.inventory
+        members = [each for each in state.get_members(inventory.name) if each not in self._moving]
+        losses = {each: self._estimate_loss(each, inventory, spare) for each in members if self._is_comparable(each)}
+        for other in sorted((each for each in losses if losses[each] < spare), key=lambda each: losses[each]):
+            if self._work >= _MOST_WORK:
+                return False
+            self._work += _WORK_OF_TRIAL + len(members)
+            state.begin()
+            self._moving[other] = state.candidates[other]
+            is_done = state.remove([other]) and state.add(victim, candidate)
+            if is_done and self._place_again(other, before, chained - 1):
+                state.commit()
+                return True
+            state.undo()
+            del self._moving[other]
         return False
 
     def _list_better(self, name: str) -> list[Candidate]:
