@@ -11,7 +11,7 @@ testbed := PYTHONPATH=. $(bin)/python -m testbed.tools
 build-node := $(testbed) etcd kube-apiserver kube-controller-manager kube-scheduler kuberay-operator kuberay && $(testbed) --group node
 compile := $(abspath $(uv)) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url
 
-.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan clean
+.PHONY: help demo test test-skipped test-kind live-programs test-live test-live-short lint prose fmt generate setup tools control-plane node verify-mutations verify-keda verify-argocd verify-diff metrics-catalog metrics-recording lock bench fit-performance bench-gateway bench-gateway-tokens bench-autoscaling bench-tokens bench-failures bench-plan bench-admission clean
 
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-20s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -130,6 +130,9 @@ bench-autoscaling: setup ## compare Ray's scaling rule with ours on a simulated 
 bench-tokens: setup ## measure what counting tokens by tenant costs (6 minutes)
 	@$(testbed) prometheus
 	@PYTHONPATH=benchmarks:. $(bin)/python -m token_counting --write benchmarks/token_counting/result.json
+
+bench-admission: tools ## compare the latency of admission with and without the policies (2 minutes)
+	@PYTHONPATH=benchmarks:tests:. $(bin)/python -m admission --write benchmarks/admission/result.json
 
 bench-failures: setup ## count failed requests while pods are killed and services changed, on the node of `make node`
 	@ci/images/build && for image in ray:cpu ray:haproxy ray:redis; do ci/node load $$image; done
