@@ -132,7 +132,7 @@ bench-tokens: setup ## measure what counting tokens by tenant costs (6 minutes)
 	@PYTHONPATH=benchmarks:. $(bin)/python -m token_counting --write benchmarks/token_counting/result.json
 
 bench-admission: tools ## compare the latency of admission with and without the policies (2 minutes)
-	@PYTHONPATH=benchmarks:tests:. $(bin)/python -m admission --write benchmarks/admission/result.json
+	@PYTHONPATH=benchmarks:. $(bin)/python -m admission --write benchmarks/admission/result.json
 
 bench-failures: setup ## count failed requests while pods are killed and services changed, on the node of `make node`
 	@ci/images/build && for image in ray:cpu ray:haproxy ray:redis; do ci/node load $$image; done

@@ -32,10 +32,10 @@ not run.
 
 ## The operator's namespace
 
-The Ray dashboard accepts connections from the pods of the operator only: `networkPolicy.operator` of chart
-`ray-service` has its namespace and its pod labels, and the default is the labels of KubeRay's chart. A user who may
-create pods in that namespace can give a pod these labels, and with the token of a Ray cluster run jobs on it. So only
-cluster administrators may create pods and read Secrets there.
+The Ray dashboard accepts connections from every pod of the operator's namespace. To allow only the operator's pods, set
+`networkPolicy.operator.podLabels` of chart `ray-service` to their labels, for KubeRay's chart `app.kubernetes.io/name:
+kuberay-operator`. A user who may create pods in that namespace can give a pod these labels, and with the token of a Ray
+cluster run jobs on it. So only cluster administrators may create pods and read Secrets there.
 
 ## Encryption
 

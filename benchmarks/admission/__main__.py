@@ -17,20 +17,21 @@ from typing import Any
 
 import requests
 import yaml
+from pykube import HTTPClient, KubeConfig  # type: ignore[import-untyped]
 from rich.console import Console
 from rich.table import Table
 
-from charts.kit import example
-from cluster.kit.examples import rendered, values_of
-from cluster.kit.place import own
-from policies.kit.cases import FOLDER, NAMES, documents
 from rayhelm.admission.policy import PLURALS
 from rayhelm.charts.helm import template
 from rayhelm.cluster.kubectl import Kubectl
+from testbed.control_plane import down, home, up
 from testbed.tools import program
 
 Object = dict[str, Any]
 
+ROOT = Path(__file__).parents[2]
+POLICIES = sorted((ROOT / "policies").glob("*/policy.yaml"))
+VALUES = ROOT / "tests/charts/values"
 MEMBER = "bench-member"
 NAMESPACES = {"without": "bench-without", "with": "bench-with"}
 KINDS = ("RayService", "Service", "NetworkPolicy", "Pod")
@@ -60,14 +61,14 @@ def main() -> int:
     parser.add_argument("--write", type=Path, help="file for the result as JSON")
     options = parser.parse_args()
     with ExitStack() as stack:
-        kubeconfig = options.kubeconfig or stack.enter_context(own()).kubeconfig
+        kubeconfig = options.kubeconfig or stack.enter_context(start_control_plane())
         found = measure(kubeconfig, options.rounds, options.requests)
     result = {
         "command": "make bench-admission",
         "measured": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "cores": os.cpu_count(),
         "load_average": round(os.getloadavg()[0], 1),
-        "policies": len(NAMES),
+        "policies": len(POLICIES),
         "rounds": options.rounds,
         "requests": options.requests,
         "kinds": found,
@@ -108,10 +109,24 @@ def summarize(times: dict[str, list[list[float]]]) -> dict[str, Any]:
     }
 
 
+def read_values(name: str) -> Object:
+    return dict(yaml.safe_load((VALUES / f"{name}.yaml").read_text()))
+
+
+@contextmanager
+def start_control_plane() -> Iterator[Path]:
+    """Start a control plane for this run, and yield its kubeconfig."""
+    place = home(f"bench-{os.getpid()}")
+    try:
+        yield up(place, say=lambda line: None).home.kubeconfig
+    finally:
+        down(place)
+
+
 def list_objects() -> Iterator[Object]:
     """Yield objects that the charts render for the smallest values, and a pod."""
-    values = {**values_of("minimal", "1.6.2", "default"), "tenant": NAMESPACES["with"]}
-    for item in rendered("minimal", values, NAMESPACES["with"]):
+    values = {**read_values("minimal"), "kuberay": {"version": "1.6.2"}, "tenant": NAMESPACES["with"]}
+    for item in template("ray-service", "minimal", NAMESPACES["with"], values):
         for group in item["spec"]["rayClusterConfig"]["workerGroupSpecs"] if item["kind"] == "RayService" else ():
             group["template"]["spec"]["priorityClassName"] = "rayhelm-workers"
         if item["kind"] in KINDS and item["metadata"].get("namespace") in (None, NAMESPACES["with"]):
@@ -131,7 +146,7 @@ def policies_in_one_namespace(kubectl: Kubectl) -> Iterator[None]:
     """Make both namespaces, and bind the policies to one of them."""
     objects = [*RIGHTS]
     for name in NAMESPACES.values():
-        for item in template("tenant", name, "bench", example("tenant/minimal")):
+        for item in template("tenant", name, "bench", read_values("tenant/minimal")):
             if item["kind"] == "Namespace":
                 labels = {
                     key: value
@@ -143,9 +158,10 @@ def policies_in_one_namespace(kubectl: Kubectl) -> Iterator[None]:
                     "rayhelm.dev/pod-security-reason": "policies alone judge here",
                 }
                 objects.append({**item, "metadata": {**item["metadata"], "labels": labels, "annotations": notes}})
-    for policy in NAMES:
-        found, binding = documents(FOLDER / policy / "policy.yaml")
-        found["metadata"]["name"] = binding["metadata"]["name"] = binding["spec"]["policyName"] = f"bench-{policy}"
+    for file in POLICIES:
+        found, binding = yaml.safe_load_all(file.read_text())
+        name = f"bench-{file.parent.name}"
+        found["metadata"]["name"] = binding["metadata"]["name"] = binding["spec"]["policyName"] = name
         selector = {"matchLabels": {"kubernetes.io/metadata.name": NAMESPACES["with"]}}
         binding["spec"]["matchResources"] = {"namespaceSelector": selector}
         objects += [found, binding]
@@ -167,8 +183,6 @@ class API:
         self.session = requests.Session()
 
     def __enter__(self) -> "API":
-        from pykube import HTTPClient, KubeConfig
-
         self.session = HTTPClient(KubeConfig.from_file(str(self.kubeconfig))).session
         self.session.trust_env = False
         return self
@@ -194,13 +208,13 @@ class API:
 
     def wait_for_policies(self, item: Object) -> None:
         """Wait until a change of the object that breaks a policy is refused, and the object itself accepted."""
-        bad = {
+        changes: dict[str, Object] = {
             "RayService": {"upgradeStrategy": {}},
             "Service": {"externalIPs": ["10.1.2.3"]},
             "NetworkPolicy": {"podSelector": {}, "ingress": [{}]},
             "Pod": {"nodeName": "any"},
-        }[item["kind"]]
-        broken = {**item, "spec": {**item["spec"], **bad}}
+        }
+        broken = {**item, "spec": {**item["spec"], **changes[item["kind"]]}}
         deadline = time.monotonic() + 120
         while (
             self.post(broken, NAMESPACES["with"]).status_code == 201

@@ -30,9 +30,10 @@ def test_base_for_gpus_is_the_image_that_the_charts_name() -> None:
     assert f"ARG BASE={image.repository}:{image.tag}\n" in DOCKERFILE
 
 
-def test_digest_of_the_base_image_is_required() -> None:
+def test_digests_of_the_builder_and_the_base_image_are_required() -> None:
     assert "\nARG BASE_DIGEST\n" in DOCKERFILE
-    assert "FROM ${BASE}@${BASE_DIGEST}" in DOCKERFILE
+    bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
+    assert bases == ["${BUILDER}@${BUILDER_DIGEST}", "${BASE}@${BASE_DIGEST}"]
     assert not re.search("sha256:[0-9a-f]", DOCKERFILE)
 
 
