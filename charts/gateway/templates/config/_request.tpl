@@ -1,4 +1,4 @@
-{{- /* URL, body and model of a request. */ -}}
+{{- /* URL and body of a request. */ -}}
 
 {{- /* routes.map has every valid path, byte for byte. Paths are not normalized, so `//`, `%2e` and `..` match nothing. */ -}}
 {{- define "gateway.frontendRoute" -}}
@@ -65,32 +65,4 @@ http-request return {{ include "gateway.error" (dict "errors" $.errors "id" .) }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "body-read-failed") }} if !has_requested_model is_json
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-mismatch") }} if is_json has_path_model !{ var(txn.requested_model),strcmp(txn.path_model) eq 0 }
 http-request set-var(txn.requested_model) var(txn.path_model) unless is_json
-{{- end }}
-
-{{- /* A model that the tenant may not use gets the same response as one that does not exist. access.map has the models of each tenant with the version it always gets, or `*` where
-       the weights decide. */ -}}
-{{- define "gateway.frontendModel" -}}
-http-request set-var(txn.fixed_version) var(txn.tenant),concat(:,txn.requested_model),map_str(access.map)
-acl is_allowed var(txn.fixed_version) -m found
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} unless is_allowed
-http-request set-var(txn.model) var(txn.requested_model)
-{{- with include "gateway.frontendBounds" . | trim }}
-{{- . | nindent 0 }}
-{{- end }}
-http-request return status 200 content-type application/json lf-string '{"object":"list","data":[%[var(txn.model),map_str(objects.map)]]}' if !is_json { var(txn.body_kind) -m str list }
-http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
-# The header decides first, then the pinned version, then the weights: slot-versions.map has a version for each slot.
-http-request set-var(txn.requested_version) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
-acl has_version var(txn.requested_version) -m found
-# A tenant with a pinned version reaches no other version whose weight is 0.
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if has_version { var(txn.tenant),concat(:,txn.model),concat(:,txn.requested_version),map_str(hidden-versions.map) -m found }
-http-request set-var(txn.requested_version) var(txn.fixed_version) if !has_version !{ var(txn.fixed_version) -m str * }
-http-request set-var(txn.slots) var(txn.model),map_str_int(slot-counts.map) unless has_version
-http-request set-var(txn.slot) rand,mod(txn.slots) unless has_version
-http-request set-var(txn.requested_version) var(txn.model),concat(:,txn.slot),map_str(slot-versions.map) if { var(txn.slot) -m found }
-http-request set-var(txn.backend) var(txn.model),concat(:,txn.requested_version),map_str(backends.map)
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} unless { var(txn.backend) -m found }
-http-request set-var(txn.version) var(txn.requested_version)
 {{- end }}
