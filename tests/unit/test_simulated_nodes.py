@@ -335,7 +335,9 @@ def test_node_offers_the_resource_and_label_of_pods(gpu_kind: GpuKind) -> None:
         "count": 2,
         "product": gpu_kind.product_label or "",
     }
-    group: Object = {"gpu": gpu, "resources": {"limits": {"cpu": "4", "memory": "32Gi"}}}
+    # The stock image is a build for CUDA.
+    image = {"repository": "registry.example/ray-vllm", "tag": "2.60.0"}
+    group: Object = {"gpu": gpu, "image": image, "resources": {"limits": {"cpu": "4", "memory": "32Gi"}}}
     pod = pod_of(group)
     assert may_stand(pod, node), pod["spec"].get("nodeSelector")
     assert selects(pod, node)

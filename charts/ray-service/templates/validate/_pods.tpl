@@ -37,7 +37,7 @@
 {{- else if regexMatch "[-_.]xpu([-_.:]|$)" $image }}
 {{- $vendor = "intel" }}
 {{- end }}
-{{- if and $vendor (ne $vendor .group.gpu.vendor) }}
+{{- if and $vendor .group.gpu.count (ne $vendor .group.gpu.vendor) }}
 {{- $build := get $builds .group.gpu.vendor }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "image-vendor" "words" (dict "name" .name "image" $image "has" (get $builds $vendor) "vendor" .group.gpu.vendor "build" $build "suffix" (lower $build))) }}
 {{- end }}
