@@ -43,7 +43,11 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"resource": "nvidia.com/mig-1g.5gb", "product": "NVIDIA-H100-80GB-HBM3"}}}},
         {"workerGroups": {"gpu": {"gpu": {"vendor": "intel", "product": "Max_1550"}, "image": XPU}}},
         {"workerGroups": {"gpu": {"gpu": {"vendor": "amd", "product": ""}, "image": UNNAMED}}},
-        {"workerGroups": {"spare": {"gpu": {"count": 0}, "resources": {"limits": {"cpu": 8}}, "image": XPU}}},
+        {
+            "workerGroups": {
+                "spare": {"gpu": {"count": 0}, "resources": {"limits": {"cpu": 8, "memory": "48Gi"}}, "image": XPU}
+            }
+        },
         {"imagePullSecrets": [{"name": "registry.example"}, {"name": "1st"}]},
         {"networkPolicy": {"allowedGateways": {"gateway": {"namespace": "1st"}}}},
     ],
