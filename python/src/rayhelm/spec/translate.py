@@ -14,7 +14,7 @@ from rayhelm.spec.names import MAX_SERVICE_NAME
 from rayhelm.spec.nearest import did_you_mean, list_known, nearest
 from rayhelm.spec.renamed import describe_renamed, new_key
 from rayhelm.spec.sample import sample
-from rayhelm.spec.walk import Step, field_at, fields, model_at
+from rayhelm.spec.walk import Step, field_at, fields, has_step, model_at
 
 __all__ = ["describe_type", "translate_errors"]
 
@@ -40,8 +40,8 @@ def _path(detail: ErrorDetails, data: Any) -> tuple[Step, ...]:
     """Location without the names of union members and `[key]` markers, which are not in the file."""
     path: list[Step] = []
     for step in detail["loc"]:
-        if (isinstance(data, dict) and step in data) or (isinstance(data, list) and step in range(len(data))):
-            data = data[step]  # type: ignore[index]  # narrowed by the line above, which mypy cannot follow
+        if has_step(data, step):
+            data = data[step]
             path.append(step)
     return (*path, detail["loc"][-1]) if detail["type"] == "missing" else tuple(path)
 

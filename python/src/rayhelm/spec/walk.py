@@ -1,7 +1,7 @@
 """Walks the fleet's types by a dotted path, the same way for errors and for `explain`."""
 
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -10,9 +10,14 @@ from pydantic.fields import FieldInfo
 from rayhelm.closed import fields_of
 from rayhelm.lazy_record import type_of
 
-__all__ = ["Step", "alternatives", "field_at", "fields", "model_at", "unwrap"]
+__all__ = ["Step", "alternatives", "field_at", "fields", "has_step", "model_at", "unwrap"]
 
 Step = str | int
+
+
+def has_step(value: Any, step: Step) -> bool:
+    """Whether the map or list `value` holds `step`."""
+    return (isinstance(value, Mapping) and step in value) or (isinstance(value, list) and step in range(len(value)))
 
 
 def unwrap(annotation: Any) -> Any:

@@ -12,7 +12,7 @@ from rayhelm.errors import Fix
 from rayhelm.spec.base import short
 from rayhelm.spec.nearest import did_you_mean, nearest
 from rayhelm.spec.translate import describe_type
-from rayhelm.spec.walk import fields, model_at
+from rayhelm.spec.walk import fields, has_step, model_at
 from rayhelm.spec.yaml_nodes import Path
 from rayhelm.values.build.planned_values import get_value
 
@@ -60,8 +60,8 @@ def _find_key(detail: ErrorDetails, data: Any) -> Path:
     for step in detail["loc"]:
         # Sections that were completed with their defaults have the names of Python.
         for name in (step, to_camel(step)) if isinstance(step, str) else (step,):
-            if (isinstance(data, dict) and name in data) or (isinstance(data, list) and name in range(len(data))):
-                data = data[name]  # type: ignore[index]  # narrowed by the line above, which mypy cannot follow
+            if has_step(data, name):
+                data = data[name]
                 key.append(name)
                 break
     return (*key, _to_key(detail["loc"][-1])) if detail["type"] == "missing" else tuple(key)

@@ -14,7 +14,7 @@ from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.base import short
 from rayhelm.spec.document import Document
 from rayhelm.spec.overrides import Override
-from rayhelm.spec.walk import model_at
+from rayhelm.spec.walk import has_step, model_at
 from rayhelm.spec.yaml_nodes import Path, dotted
 from rayhelm.values.build.override_errors import describe_errors, list_coerced
 from rayhelm.values.build.planned_values import PlannedValue, get_value, list_contradictions
@@ -39,10 +39,9 @@ class Placed:
         found: Path = self.override.path
         here: Any = self.override.values
         for step in key[len(self.key) :] if key[: len(self.key)] == self.key else ():
-            if (isinstance(here, Mapping) and step in here) or (isinstance(here, list) and step in range(len(here))):
-                here, found = here[step], (*found, step)  # type: ignore[index]  # narrowed by the line above
-                continue
-            break
+            if not has_step(here, step):
+                break
+            here, found = here[step], (*found, step)
         return found
 
 
