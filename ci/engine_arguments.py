@@ -150,7 +150,8 @@ def _find_owners(arg_utils: types.ModuleType) -> dict[str, tuple[Any, str]]:
     import vllm.config
 
     source = Path(str(arg_utils.__file__)).read_text()
-    body = next(node.body for node in ast.parse(source).body if getattr(node, "name", "") == "EngineArgs")  # type: ignore[attr-defined]
+    nodes = [node for node in ast.parse(source).body if isinstance(node, ast.ClassDef)]
+    body = next(node.body for node in nodes if node.name == "EngineArgs")
     found: dict[str, tuple[Any, str]] = {}
     for node in body:
         if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):

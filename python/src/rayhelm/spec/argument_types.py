@@ -55,18 +55,18 @@ def build_argument_record() -> type[BaseModel]:
     """Return the record of all arguments. Takes tens of milliseconds."""
     schema = load_argument_schema()
     record = _Builder(schema["$defs"]).build("VllmArguments", schema)
-    record.UNKNOWN = f"vLLM {schema['version']} has no argument"  # type: ignore[attr-defined]
+    record.UNKNOWN = f"vLLM {schema['version']} has no argument"
     return record
 
 
 class _Builder:
     def __init__(self, definitions: dict[str, Any]) -> None:
         self._definitions = definitions
-        self._records: dict[str, type[BaseModel]] = {}
+        self._records: dict[str, type[_Arguments]] = {}
 
-    def build(self, name: str, schema: dict[str, Any]) -> type[BaseModel]:
+    def build(self, name: str, schema: dict[str, Any]) -> type[_Arguments]:
         fields: dict[str, Any] = {key: self._build_field(key, below) for key, below in schema["properties"].items()}
-        record: type[BaseModel] = create_model(name, __base__=_Arguments, __module__=__name__, **fields)
+        record: type[_Arguments] = create_model(name, __base__=_Arguments, __module__=__name__, **fields)
         return record
 
     def _build_field(self, key: str, schema: dict[str, Any]) -> tuple[Any, Any]:
