@@ -32,11 +32,6 @@ def environment():
             yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
 def body(path, raw):
     """A body with these raw members after the prompt, and without a comma if there are none."""
     prompt = '"messages":[{"role":"user","content":"hi"}]' if path == CHAT else '"prompt":"hi"'

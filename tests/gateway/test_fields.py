@@ -34,11 +34,6 @@ def environment():
             yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
 def send(gateway, path, fields, more=""):
     return gateway.request(path, {"model": MODELS[path], **fields, "user": more})
 

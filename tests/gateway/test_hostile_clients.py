@@ -68,17 +68,6 @@ def impatient_environment():
 
 
 @pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
-def one(environment):
-    yield environment[1]
-    environment[1].respond = environment[1].echo
-
-
-@pytest.fixture
 def impatient_gateway(impatient_environment):
     return impatient_environment[0]
 

@@ -25,16 +25,6 @@ def environment():
             yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
-def one(environment):
-    return environment[1]
-
-
 def expiry(**time):
     """Return the expiry of a key in the form of a key file."""
     return (datetime.now(UTC) + timedelta(**time)).strftime("%Y-%m-%dT%H:%M:%SZ")

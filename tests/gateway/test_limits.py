@@ -42,17 +42,6 @@ def impatient_environment():
             yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
-def one(environment):
-    yield environment[1]
-    environment[1].respond = environment[1].echo
-
-
 def chat(size):
     """Return a body of exactly `size` bytes."""
     frame = b'{"messages":[{"role":"user","content":"%s"}],"model":"llama"}'

@@ -31,11 +31,6 @@ def environment():
 
 
 @pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
 def forwarded(environment):
     """Paths that the upstreams received."""
     return lambda: [item.path for upstream in environment[1] for item in upstream.requests]

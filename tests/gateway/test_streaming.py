@@ -21,17 +21,6 @@ def environment():
         yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
-def one(environment):
-    yield environment[1]
-    environment[1].respond = environment[1].echo
-
-
 def stream_events(one, events=3):
     """Respond with events. Each waits for its own gate; the headers and the first event are sent at once."""
     gates = [one.gate() for _ in range(events)]

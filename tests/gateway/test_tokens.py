@@ -37,16 +37,6 @@ def environment():
             yield gateway, one
 
 
-@pytest.fixture
-def gateway(environment):
-    return environment[0]
-
-
-@pytest.fixture
-def one(environment):
-    return environment[1]
-
-
 def assert_refused(gateway, token, code):
     response = gateway.chat(key=token)
     assert (response.status, response.error["code"]) == (401, code)
