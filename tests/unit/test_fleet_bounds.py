@@ -4,6 +4,7 @@ import pytest
 
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
+from unit.apply_fix import check_fixes
 from unit.fleets import load, plan
 from unit.small_fleet import problems
 
@@ -26,9 +27,28 @@ def test_bounds_are_in_the_gateway_values() -> None:
     assert values.tenants["a"].without_max_tokens == "Refuse"
 
 
+def test_bound_takes_each_name_that_a_model_can_have() -> None:
+    text = FLEET.replace("BOUNDS", ", maxOutputTokens: {Qwen/Chat.1: 512}")
+    bounds = load(text.replace("[chat]", "[Qwen/Chat.1]").replace("  chat:", "  Qwen/Chat.1:")).fleet.tenants["a"]
+    assert bounds.max_output_tokens == {"Qwen/Chat.1": 512}
+
+
 @pytest.mark.parametrize("key", ["maxOutputTokens", "maxBodyBytes"])
-@pytest.mark.parametrize(("bound", "message"), [("{chat: 0}", "0"), ("{other: 5}", "'other' is not one of")])
-def test_bound_that_cannot_hold_is_refused(key: str, bound: str, message: str) -> None:
-    (problem,) = problems(FLEET.replace("BOUNDS", f", {key}: {bound}"))
-    assert problem.path.startswith("tenants.a")
+@pytest.mark.parametrize(
+    ("bound", "message", "fix"),
+    [
+        ("{chat: 0}", "0", ""),
+        ("{chta: 5}", "`chta` is no model", "chat: 5"),
+        ("{other: 5}", "`other` is not one of the models of the tenant", "# remove `other`"),
+        ("{elsewhere: 5}", "`elsewhere` is no model", "# remove `elsewhere`"),
+    ],
+)
+def test_bound_that_cannot_hold_is_refused(key: str, bound: str, message: str, fix: str) -> None:
+    other = "  other: {source: Qwen/Qwen3-0.6B, context: 4096, servedAs: {model: chat, version: next}}\n"
+    text = FLEET.replace("BOUNDS", f", {key}: {bound}") + other
+    (problem,) = problems(text)
+    assert problem.path.startswith(f"tenants.a.{key}")
+    assert problem.line == 4
     assert message in problem.message
+    assert fix in problem.fix_text
+    check_fixes(text, [problem], load)

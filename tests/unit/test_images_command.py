@@ -47,6 +47,7 @@ def test_parts_can_be_piped_into_files(capsys: pytest.CaptureFixture[str], monke
     [
         (("--only", "values"), "--only values --mirror registry.example/mirror"),
         (("--mirror", MIRROR, "--only", "values", "--format", "json"), "JSON has all parts"),
+        (("--mirror", ""), "fix: --mirror registry.example/mirror"),
         (("--mirror", "https://registry.example/m"), "fix: --mirror registry.example/m"),
         (("--cluster", "other"), "there is no cluster `other` (known: main)"),
     ],

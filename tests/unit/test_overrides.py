@@ -207,6 +207,11 @@ def test_override_is_refused_with_its_line(part: str, values: str, message: str)
     assert values in text(**{part: values}).splitlines()[(problem.line or 0) - 1]
 
 
+def test_refused_override_of_a_value_that_is_empty_in_the_plan_is_removed() -> None:
+    problem = refuse(gateway="{oidc: {issuer: 'ftp:x'}}")
+    assert problem.fix_text == "# remove `issuer`"
+
+
 def test_wrong_overrides_of_all_charts_are_reported_together() -> None:
     with pytest.raises(FleetError) as caught:
         render(cluster="{a: 1}", gateway="{b: 1}", pool="{c: 1}", service="{d: 1}")

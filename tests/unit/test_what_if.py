@@ -64,6 +64,13 @@ def test_other_gpu_has_the_price_of_the_catalog() -> None:
     assert any("on demand" in reason.because for reason in found.reasons if reason.decision == "price_per_hour")
 
 
+def test_ambiguous_gpu_is_planned_with_a_warning_that_names_the_board() -> None:
+    found = change("main.gpu=H100")
+    assert found.models["chat"].gpu == "H100-SXM-80GB"
+    (warning,) = [text for text in found.warnings if "pool `main`" in text]
+    assert "GPU H100 is read as H100-SXM-80GB; it could also be H100-NVL-94GB" in warning
+
+
 def test_one_gpu_for_all_pools_is_planned_although_no_label_distinguishes_them() -> None:
     assert {model.gpu for model in change("gpu=H200-SXM-141GB").models.values()} == {"H200-SXM-141GB"}
 
@@ -99,6 +106,8 @@ def test_fleet_without_a_plan_names_the_change() -> None:
         ("missing.traffic=2x", "no model is called `missing`; there are chat, draft"),
         ("chat.gpu=L4-24GB", "no pool is called `chat`; there are main, small"),
         ("gpu=H2000", "unknown GPU 'H2000'; near: H200"),
+        ("gpu=nosuch", "unknown GPU 'nosuch'; A10-24GB is an example; `rayhelm catalog gpus` lists all"),
+        ("source=nosuch", "is an example; `rayhelm catalog models` lists all"),
         ("gpu=L4-24GB/2", "a whole GPU is allowed"),
         ("chat.source=Qwen/Qwen3-33B", "near: Qwen/Qwen3-32B"),
         ("nodes=0", "a number of nodes, or a factor such as 2x"),

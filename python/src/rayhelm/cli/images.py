@@ -39,12 +39,12 @@ class MirrorPart(enum.StrEnum):
 def images_command(
     fleet: FleetArgument,
     mirror: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="REGISTRY",
             help="Registry to copy the images to, for clusters that reach no other one: `registry.example/mirror`.",
         ),
-    ] = "",
+    ] = None,
     tool: Annotated[CopyProgram, typer.Option(help="Program of the commands that copy.")] = CopyProgram.skopeo,
     only: Annotated[
         MirrorPart | None,
@@ -67,11 +67,11 @@ def images_command(
     from rayhelm.images.mirror import build_mirror_values, check_mirror, list_copy_commands
     from rayhelm.render.files import render_fleet
 
-    if only and not mirror:
+    if only and mirror is None:
         raise UsageError(f"`--only {only}` needs a registry. fix: --only {only} --mirror registry.example/mirror")
     if only and format is Format.json:
         raise UsageError("`--only` is for text: JSON has all parts")
-    target = check_mirror(mirror) if mirror else ""
+    target = "" if mirror is None else check_mirror(mirror)
     rendered = render_fleet(fleet_file(fleet))
     images = collect_images(rendered, cluster)
     commands = list_copy_commands(images, target, tool.value) if target else []

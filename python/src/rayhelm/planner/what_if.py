@@ -138,18 +138,19 @@ def _change_sequences(model: Section, value: str) -> None:
 
 
 def _change_gpu(pool: Section, value: str) -> None:
-    """Set the GPU. The price of the pool was that of another GPU, so the one of the catalog counts."""
+    """Set the GPU as it is written, so that the plan warns of an ambiguous name. The price of the pool was that of
+    another GPU, so the one of the catalog counts."""
     if "/" in value:
         raise ValueError("a whole GPU is allowed; `sharing` of the pool partitions it")
     try:
-        found = load_catalog().gpu(value).id
+        load_catalog().gpu(value)
     except FleetError as error:
         raise ValueError(_describe(error)) from None
     pool.pop("price", None)
     if pool.get("hosts"):
-        pool["hosts"] = [{**host, "gpu": found} for host in pool["hosts"]]
+        pool["hosts"] = [{**host, "gpu": value} for host in pool["hosts"]]
     else:
-        pool["gpu"] = found
+        pool["gpu"] = value
 
 
 def _change_nodes(pool: Section, value: str) -> None:
@@ -177,7 +178,10 @@ def _change_price(pool: Section, value: str) -> None:
 
 
 def _describe(error: FleetError) -> str:
+    """Return the problem with the near names; an example, which is marked by its reason, if no name is near."""
     (problem, *_) = error.problems
+    if isinstance(problem.fix, Fix) and problem.fix.why:
+        return f"{problem.message}; {problem.fix.value} is {problem.fix.why}"
     names = [str(fix.value) for fix in (problem.fix, *problem.alternatives) if isinstance(fix, Fix)]
     return f"{problem.message}; near: {', '.join(names)}" if names else problem.message
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import UNOWNED, Fleet
+from rayhelm.spec.nearest import nearest
 from rayhelm.spec.pools import Pool
 from rayhelm.spec.references import reference
 
@@ -17,6 +18,7 @@ RELEASES = "tenants"
 def check_tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
     yield from _check_aliases(fleet, document)
     yield from _check_models(fleet, document)
+    yield from _check_bounds(fleet, document)
     yield from _check_gpus(fleet, document)
     yield from _check_keys(fleet, document)
     yield from _check_namespaces(fleet, document)
@@ -74,6 +76,19 @@ def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
             "no tenant may call it, so its GPUs would be unused",
             Fix(f"/tenants.{clients[0]}.models", models),
         )
+
+
+def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """A bound of a model that the tenant may not call would have no effect."""
+    for name, tenant in fleet.tenants.items():
+        for key, bounds in (("maxOutputTokens", tenant.max_output_tokens), ("maxBodyBytes", tenant.max_body_bytes)):
+            for model, bound in bounds.items():
+                if model in tenant.models:
+                    continue
+                near = nearest(model, [each for each in tenant.models if each not in bounds])
+                what = "is not one of the models of the tenant" if model in fleet.models else "is no model"
+                fix = Fix(f"../{near[0]}", bound, replaces="") if near else Fix.removal()
+                yield document.problem(("tenants", name, key, model), f"`{model}` {what}", fix)
 
 
 def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:

@@ -103,12 +103,12 @@ class Tenant(Record):
     """Requests per minute, in each cluster; above it the gateway returns 429."""
     concurrency: int = Field(default=64, ge=1, le=1_000_000, examples=[64])
     """Requests in flight, in each cluster; above it the gateway returns 429."""
-    max_output_tokens: dict[Name, Annotated[int, Field(ge=1, le=999_999_999)]] = Field(
+    max_output_tokens: dict[ModelName, Annotated[int, Field(ge=1, le=999_999_999)]] = Field(
         default={}, examples=[{"chat": 4096}]
     )
     """Output tokens that a request may ask for, by model; above it, or without `max_tokens`, the gateway returns
     400."""
-    max_body_bytes: dict[Name, Annotated[int, Field(ge=1, le=1_000_000_000)]] = Field(
+    max_body_bytes: dict[ModelName, Annotated[int, Field(ge=1, le=1_000_000_000)]] = Field(
         default={}, examples=[{"chat": 65536}]
     )
     """Bytes of a request, by model, which bound its prompt; above it the gateway returns 413."""
@@ -121,11 +121,3 @@ class Tenant(Record):
     """Access rights in its namespace."""
     namespace: Name | None = None
     """Namespace of its services; default: the name of the tenant."""
-
-    @model_validator(mode="after")
-    def _check_bounds(self) -> Self:
-        for key, bounds in (("maxOutputTokens", self.max_output_tokens), ("maxBodyBytes", self.max_body_bytes)):
-            if unknown := sorted(bounds.keys() - {*self.models}):
-                rest = {model: bound for model, bound in bounds.items() if model in self.models}
-                raise Refusal(f"{unknown[0]!r} is not one of the tenant's models", Fix(key, rest))
-        return self

@@ -86,8 +86,10 @@ def _describe(key: Path, detail: ErrorDetails, planned: Mapping[str, Any], model
     else:
         message = f"`{short(value)}` {describe_type(detail)}"
     before = get_value(planned, tuple(map(str, key)))
-    if before is None or isinstance(before, Mapping):
-        return message, Fix.removal("", "" if before is None else "the plan has it")
+    if before in (None, ""):
+        return message, Fix.removal()
+    if isinstance(before, Mapping):
+        return message, Fix.removal("", "the plan has it")
     return message, Fix("", before, "as in the plan")
 
 
