@@ -16,7 +16,7 @@ Step = str | int
 
 
 def has_step(value: Any, step: Step) -> bool:
-    """Whether the map or list `value` holds `step`."""
+    """Return whether the map or list `value` holds `step`."""
     return (isinstance(value, Mapping) and step in value) or (isinstance(value, list) and step in range(len(value)))
 
 
