@@ -226,7 +226,7 @@ def test_plan_lists_the_models_of_a_served_name() -> None:
 
 def test_plan_lists_pinned_versions_of_tenants() -> None:
     rendered = render_loaded_fleet(load(BASE.replace("[chat]}", "[chat], pinnedVersions: {chat: next}}") + NEXT))
-    assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants)
+    assert "| a | chat (next) |" in plan_page(rendered.plan, rendered.tenants, {})
     shown = StringIO()
     Console(width=200, file=shown).print(build_tenant_table(rendered.plan))
     assert "chat (next)" in shown.getvalue()

@@ -51,7 +51,7 @@ def plan_command(
         typer.Option(
             "--alternatives",
             help="List cheaper and safer shapes of each model, with price and saving: a quantized checkpoint, more"
-            " sequences, another GPU, one more replica.",
+            " sequences, another GPU or pool, a shared GPU, spot nodes, replicas on two pools, one more replica.",
         ),
     ] = False,
 ) -> None:

@@ -77,7 +77,7 @@ def build_alternatives_table(plan: "Plan", found: Mapping[str, Sequence["Alterna
         for each in found.get(name, ()):
             gpus = f"{each.gpus:g} x {each.gpu}" + (f" ({each.pool})" if each.pool else "")
             speed = _figure(each.ttft_s, 1), _figure(each.tpot_s, 1000)
-            price = _price(each.price_per_hour), f"{each.saving_per_hour:+.2f}"
+            price = _price(each.price_per_hour), _saving(each.saving_per_hour)
             table.add_row("", each.what, gpus, str(each.replicas), *speed, *price)
     notes = dict.fromkeys(f"{each.kind}: {each.note}" for shapes in found.values() for each in shapes if each.note)
     table.caption, table.caption_justify = "\n".join(notes), "left"
@@ -113,6 +113,10 @@ def _split(model: "ModelPlan") -> str:
 
 def _price(price: float | None) -> str:
     return "?" if price is None else f"{price:.2f}"
+
+
+def _saving(saving: float | None) -> str:
+    return "?" if saving is None else f"{saving:+.2f}"
 
 
 def _difference(old: float | None, new: float | None) -> str:

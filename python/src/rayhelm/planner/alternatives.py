@@ -4,17 +4,17 @@ Each is planned alone, with the GPUs that the plan leaves free and those of the 
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Literal
 
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import count_weights
-from rayhelm.closed import Closed
+from rayhelm.planner.alternative import LEAST_SAVING, Alternative, Kind, find_cheapest
+from rayhelm.planner.alternative_pools import list_pools
+from rayhelm.planner.alternative_sharing import list_sharing
 from rayhelm.planner.placement.candidates import Candidate
-from rayhelm.planner.placement.choose import FLAGS, rank
 from rayhelm.planner.placement.inventory import HostInventory, PoolInventory, build_inventories
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.options import ModelOptions, PoolSplits
@@ -27,37 +27,11 @@ from rayhelm.spec.pools import Pool
 
 __all__ = ["Alternative", "list_alternatives"]
 
-Kind = Literal["checkpoint", "sequences", "gpu", "spare replica"]
-
 _SEQUENCES = (512, 1024)
 _GPUS_PER_NODE = 8
 _NODES = 64
 """Size of the pool that another GPU is tried on: as large as any replica needs."""
-_LEAST_SAVING = 0.01
-"""Part of the price from which an alternative is listed."""
 _NAME_PARTS = re.compile(r"^meta-|-(?:fp8-dynamic|fp8|awq-int4|awq|gptq-int4|gptq|w8a8|w4a16|int8|int4|nvfp4|bf16)$")
-
-
-class Alternative(Closed):
-    """Another shape of a model."""
-
-    kind: Kind
-    what: str
-    """What is different, as the key of the fleet file that sets it."""
-    pool: str
-    """Empty for a GPU that no pool has."""
-    gpu: str
-    gpus: float
-    tensor_parallel_size: int
-    pipeline_parallel_size: int
-    replicas: int
-    price_per_hour: float
-    """USD for all replicas."""
-    saving_per_hour: float
-    """USD less than the plan; negative if it costs more."""
-    ttft_s: float | None
-    tpot_s: float | None
-    note: str = ""
 
 
 def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = None) -> dict[str, list[Alternative]]:
@@ -65,15 +39,21 @@ def list_alternatives(loaded: LoadedFleet, plan: Plan, known: Catalog | None = N
     known = known or load_catalog()
     inventories = build_inventories(loaded, known)
     found: dict[str, list[Alternative]] = {}
-    for model_spec in resolve_model_specs(loaded, known):
+    model_specs = {each.name: each for each in resolve_model_specs(loaded, known)}
+    shared = list_sharing(model_specs, plan, inventories, loaded, known)
+    for model_spec in model_specs.values():
         now = plan.models[model_spec.name]
         if now.price_per_hour is None:
             continue
         search = _Search(model_spec, now, plan, inventories, known)
-        listed = sorted(search.list_all(), key=lambda each: (-each.saving_per_hour, each.what))
+        listed = sorted([*search.list_all(), *shared.get(model_spec.name, ())], key=_get_order)
         if listed:
             found[model_spec.name] = listed
     return found
+
+
+def _get_order(each: Alternative) -> tuple[bool, float, str]:
+    return each.saving_per_hour is None, -(each.saving_per_hour or 0.0), each.what
 
 
 class _Search:
@@ -92,6 +72,8 @@ class _Search:
         yield from self._list_checkpoints()
         yield from self._list_sequences()
         yield from self._list_gpus()
+        yield from self._list_pinned_away()
+        yield from list_pools(self._spec, self._now, self._plan, self._inventories)
         yield from self._list_spare_replica()
 
     def _list_checkpoints(self) -> Iterator[Alternative]:
@@ -121,10 +103,23 @@ class _Search:
         }
         spec = self._with(pool=None)
         options = ModelOptions(spec, PoolSplits(pools), None)
-        best = _find_cheapest(spec, options, lambda candidate: True)
+        best = find_cheapest(options, lambda candidate: True)
         note = "on demand, at the price of the catalog; a pool with it has to be added"
         what = f"pools: {{NAME: {{gpu: {best.split.gpu.id}}}}}" if best else ""
         yield from self._compare("gpu", what, best, note, is_new_pool=True)
+
+    def _list_pinned_away(self) -> Iterator[Alternative]:
+        """Yield the cheapest shape on a pool of the fleet that the pins of the model exclude."""
+        declared = self._spec.declared
+        if declared.pool is None and declared.parallelism is None:
+            return
+        best = self._find_best(self._with(pool=None, parallelism=None))
+        keys = []
+        if best and best.split.inventory.name != self._now.pool:
+            keys.append(f"pool: {best.split.inventory.name}")
+        if best and declared.parallelism is not None:
+            keys.append(f"parallelism: {{tensor: {best.split.tp}, pipeline: {best.split.pp}}}")
+        yield from self._compare("pool", ", ".join(keys), best, "instead of what the fleet file pins")
 
     def _list_spare_replica(self) -> Iterator[Alternative]:
         """Yield one replica more at the same split: the load still fits when one is lost."""
@@ -141,7 +136,7 @@ class _Search:
 
     def _find_best(self, spec: ResolvedModelSpec) -> Candidate | None:
         options = ModelOptions(spec, PoolSplits(self._inventories), None)
-        return _find_cheapest(spec, options, self._has_room) if options.by_price else None
+        return find_cheapest(options, self._has_room)
 
     def _has_room(self, candidate: Candidate) -> bool:
         """Return whether the pool has enough GPUs that no other model uses."""
@@ -162,7 +157,7 @@ class _Search:
         price, now = best.price_per_hour if best else None, self._now.price_per_hour
         if best is None or price is None or now is None:
             return
-        if not is_any_price and now - price <= _LEAST_SAVING * now:
+        if not is_any_price and now - price <= LEAST_SAVING * now:
             return
         yield Alternative(
             kind=kind,
@@ -179,20 +174,6 @@ class _Search:
             tpot_s=best.capacity.tpot_s,
             note=note,
         )
-
-
-def _find_cheapest(
-    spec: ResolvedModelSpec, options: ModelOptions, is_possible: Callable[[Candidate], bool]
-) -> Candidate | None:
-    """Return the best candidate without a fault."""
-    best: tuple[tuple[float, ...], Candidate] | None = None
-    for cost, candidate in options.list_with_least_cost():
-        if best and best[0][FLAGS] < cost:
-            break
-        key = rank(candidate, options.by_price)
-        if not any(key[:FLAGS]) and (best is None or key < best[0]) and is_possible(candidate):
-            best = (key, candidate)
-    return best[1] if best else None
 
 
 def _build_pool(gpu: GpuKind) -> PoolInventory:

@@ -1,6 +1,7 @@
 """Build the files of `rayhelm render` as text by path. Pure: this module writes nothing.
 
 <fleet>/plan.md                            the plan, for review
+<fleet>/shapes.svg                         chart of other shapes, with `review.alternatives`
 <fleet>/network.md                         allowed connections, for review
 <fleet>/<chart>/[<cluster>/]<release>.yaml values, one release each
 <fleet>/argocd/...                         Applications of Argo CD, if the fleet has a section `gitops`
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rayhelm.errors import FleetError
+from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.plan import Plan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.render.argocd import CHART as ARGOCD
@@ -39,6 +41,8 @@ __all__ = [
 ]
 
 CHART = "ray-service"
+SHAPES = "shapes.svg"
+"""Chart of the alternatives, which plan.md shows."""
 
 
 @dataclass(frozen=True)
@@ -90,14 +94,27 @@ def build_files(rendered: Rendered) -> dict[str, str]:
     from rayhelm.render.network_page import build_network_page
     from rayhelm.render.plan_page import plan_page
 
+    found, chart = _draw_alternatives(rendered)
     pages = {
-        "plan.md": plan_page(rendered.plan, rendered.tenants),
+        "plan.md": plan_page(rendered.plan, rendered.tenants, found),
         "network.md": build_network_page(rendered.plan.fleet, rendered.releases),
     }
     return pages | {
+        **chart,
         **{release.file: dump_yaml(release.values, _build_header(release, rendered)) for release in rendered.releases},
         **_build_argocd_files(rendered),
     }
+
+
+def _draw_alternatives(rendered: Rendered) -> tuple[dict[str, list[Alternative]], dict[str, str]]:
+    """Return other shapes of each model and their chart; nothing if the fleet file does not ask for them."""
+    if not rendered.loaded.fleet.review.alternatives:
+        return {}, {}
+    from rayhelm.planner.alternatives import list_alternatives
+    from rayhelm.render.shapes_chart import draw_shapes
+
+    found = list_alternatives(rendered.loaded, rendered.plan)
+    return found, {SHAPES: draw_shapes(rendered.plan, found)}
 
 
 def _build_argocd_files(rendered: Rendered) -> dict[str, str]:

@@ -1,24 +1,33 @@
 """Write plan.md: the plan as a page for review."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 
+from rayhelm.planner.alternative import Alternative
 from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.values.tenant import TenantValues
 
 __all__ = ["plan_page"]
 
 
-def plan_page(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> str:
-    """Return the page; `tenants` by cluster and name, because their quotas are in the values."""
+def plan_page(
+    plan: Plan,
+    tenants: Mapping[tuple[str, str], TenantValues],
+    alternatives: Mapping[str, Sequence[Alternative]],
+) -> str:
+    """Return the page; `tenants` by cluster and name, because their quotas are in the values. `alternatives`: other
+    shapes by model; empty without the section of them."""
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["money"] = _format_money
     environment.filters["shape"] = _format_shape
+    environment.filters["ms"] = _format_ms
     environment.filters["cell"] = lambda text: str(text).replace("|", "\\|")
     template = files("rayhelm").joinpath("data/templates/plan.md.j2").read_text(encoding="utf-8")
-    return environment.from_string(template).render(plan=plan, quotas=list(_list_quotas(plan, tenants))).rstrip() + "\n"
+    quotas = list(_list_quotas(plan, tenants))
+    page = environment.from_string(template).render(plan=plan, quotas=quotas, alternatives=alternatives)
+    return page.rstrip() + "\n"
 
 
 def _list_quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) -> Iterator[dict[str, object]]:
@@ -40,6 +49,12 @@ def _list_quotas(plan: Plan, tenants: Mapping[tuple[str, str], TenantValues]) ->
 
 def _format_money(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
+
+
+def _format_ms(seconds: float | None) -> str:
+    if seconds is None:
+        return "-"
+    return f"{seconds * 1000:.0f}" if seconds >= 0.01 else f"{seconds * 1000:.2g}"
 
 
 def _format_shape(model: ModelPlan) -> str:

@@ -18,6 +18,13 @@ UNOWNED = "models"
 """Namespace of services that no tenant owns."""
 
 
+class Review(Record):
+    """What `rayhelm render` writes for reviewers, besides the plan."""
+
+    alternatives: bool = False
+    """Write cheaper and safer shapes of each model into plan.md, with a chart in `shapes.svg`."""
+
+
 class Fleet(Record):
     """A fleet."""
 
@@ -44,6 +51,7 @@ class Fleet(Record):
     """Teams that own services or call models. Without tenants no gateway is rendered."""
     gitops: Gitops | None = None
     """Delivery by Argo CD: `rayhelm render` writes its Applications. Default: none are written."""
+    review: Review = Review()
 
     def service_of(self, model: str) -> str:
         """Name of the service that serves `model`."""

@@ -42,6 +42,8 @@ class ReplicaCapacity:
     """`measured`, `interpolated` or `model`."""
     requests_per_second: float | None = None
     """Of one replica at full concurrency; None if figures of the GPU are unknown."""
+    carried: float | None = None
+    """Requests per second that a replica is planned for; None if figures of the GPU are unknown."""
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     alone_ttft_s: float | None = None
@@ -88,7 +90,8 @@ def estimate_capacity(
         return ReplicaCapacity(most, bound_by, model_spec.replicas(1), 1)
     most, bound_by = _limit(speed, objective, most, bound_by)
     alone, full = speed.at(1), speed.at(most)
-    needed = _count_needed(model_spec, full)
+    carried = _plan_rate(full.requests_per_second)
+    needed = _count_needed(model_spec, carried)
     in_flight = _estimate_in_flight(model_spec, speed, model_spec.replicas(needed), most)
     at_load = speed.at(in_flight or most)
     ttft = at_load.ttft if in_flight else alone.ttft
@@ -101,6 +104,7 @@ def estimate_capacity(
         tpot=at_load.tpot,
         basis=at_load.basis,
         requests_per_second=full.requests_per_second.mid,
+        carried=carried,
         load_concurrency=in_flight,
         alone_ttft_s=alone.ttft.high,
         alone_tpot_s=alone.tpot.high,
@@ -135,14 +139,16 @@ def _meets(found: LoadSpeed, objective: Slo, has_load: bool) -> bool:
     return not is_first_late and not (has_load and objective.tpot and found.tpot.high > objective.tpot)
 
 
-def _count_needed(model_spec: ResolvedModelSpec, full: LoadSpeed) -> int:
-    """Return replicas for the load: each planned to a part of its capacity, and able to carry its share of the load at
-    the pessimistic end."""
-    traffic, rate = model_spec.declared.traffic, full.requests_per_second
-    if not traffic:
-        return 1
-    carried = min(rate.mid * load_assumptions().replica_utilization, rate.low)
-    return ceil(traffic.requests_per_second / carried)
+def _plan_rate(rate: Interval) -> float:
+    """Return the requests/s that a replica is planned for: a part of its capacity, and at most what it can carry at the
+    pessimistic end."""
+    return min(rate.mid * load_assumptions().replica_utilization, rate.low)
+
+
+def _count_needed(model_spec: ResolvedModelSpec, carried: float) -> int:
+    """Return the replicas for the load, each planned for `carried` requests/s."""
+    traffic = model_spec.declared.traffic
+    return ceil(traffic.requests_per_second / carried) if traffic else 1
 
 
 def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, replicas: int, most: int) -> float | None:
@@ -166,7 +172,7 @@ def _estimate_without_decode(model_spec: ResolvedModelSpec, speed: ReplicaSpeed)
     alone, seconds = speed.pass_s(1), speed.pass_s(BATCH_WITHOUT_DECODE)
     traffic = model_spec.declared.traffic
     carried = min(load_assumptions().replica_utilization / seconds.mid, 1 / seconds.high)
-    needed = ceil(traffic.requests_per_second / carried) if traffic else 1
+    needed = _count_needed(model_spec, carried)
     replicas = model_spec.replicas(needed)
     return ReplicaCapacity(
         concurrency=BATCH_WITHOUT_DECODE,
@@ -176,6 +182,7 @@ def _estimate_without_decode(model_spec: ResolvedModelSpec, speed: ReplicaSpeed)
         ttft=alone,
         basis="model",
         requests_per_second=1 / seconds.mid,
+        carried=carried,
         load_concurrency=traffic.requests_per_second / replicas * seconds.mid if traffic else None,
         alone_ttft_s=alone.high,
     )
