@@ -32,10 +32,12 @@ not run.
 
 ## The operator's namespace
 
-The Ray dashboard accepts connections from every pod of the operator's namespace. To allow only the operator's pods, set
-`networkPolicy.operator.podLabels` of chart `ray-service` to their labels, for KubeRay's chart `app.kubernetes.io/name:
-kuberay-operator`. A user who may create pods in that namespace can give a pod these labels, and with the token of a Ray
-cluster run jobs on it. So only cluster administrators may create pods and read Secrets there.
+The Ray dashboard accepts connections from the operator's pods only: `networkPolicy.operator` of chart `ray-service`
+has their namespace and the label that KubeRay's chart gives them, `app.kubernetes.io/component: kuberay-operator`. Its
+value `nameOverride` does not change this label; `componentOverride` does, and then `podLabels` needs the same value.
+[`rayhelm doctor`](../reference/doctor.md) reports an operator that the rules do not select. A user who may create pods
+in that namespace can give a pod these labels, and with the token of a Ray cluster run jobs on it. So only cluster
+administrators may create pods and read Secrets there.
 
 ## Encryption
 

@@ -60,6 +60,7 @@ def test_notes_list_objects_to_delete_after_redis_cleanup(notes):
 
 def test_notes_name_the_namespace_of_the_operator(notes):
     assert "networkPolicy.operator.namespace is kuberay-system" in notes()
+    assert 'with the labels {"app.kubernetes.io/component":"kuberay-operator"}: otherwise' in notes()
 
 
 def test_notes_warn_that_the_token_changes_without_a_secret(notes):

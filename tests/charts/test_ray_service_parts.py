@@ -181,6 +181,8 @@ def test_all_traffic_is_denied_by_default():
 def test_operator_reaches_only_the_dashboard_of_the_head():
     operator = policies()["head"]["ingress"][0]
     assert operator["from"][0]["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kuberay-system"}
+    assert operator["from"][0]["podSelector"]["matchLabels"] == {"app.kubernetes.io/component": "kuberay-operator"}
+    assert len(operator["from"]) == 1
     assert ports(operator) == {8265}
     assert ray_service()["spec"]["excludeHeadPodFromServeSvc"] is True, "or KubeRay asks the head's proxy too"
 

@@ -15,6 +15,7 @@ from network.kit.world import World
 PLAIN = Fleet("single-gpu", "main")
 """Without tenants: only the releases' own policies deny connections."""
 TENANTS = Fleet("multi-node", "main")
+OPERATOR = "kuberay-system with app.kubernetes.io/component=kuberay-operator"
 ALL_NAMESPACES: Object = {"namespaceSelector": {}}
 
 Edit = Callable[[Object], object]
@@ -64,15 +65,15 @@ TOO_MUCH = {
     ),
     "one more port": Case(
         PLAIN, "llama-8b-head", lambda spec: spec["ingress"][0]["ports"].append({"port": 10001, "protocol": "TCP"}),
-        "kuberay-system -> llama-8b head, TCP 10001",
+        f"{OPERATOR} -> llama-8b head, TCP 10001",
     ),
     "a range of ports": Case(
         PLAIN, "llama-8b-head", lambda spec: spec["ingress"][0]["ports"][0].update(endPort=8270),
-        "kuberay-system -> llama-8b head, TCP 8265-8270",
+        f"{OPERATOR} -> llama-8b head, TCP 8265-8270",
     ),
     "every port": Case(
         PLAIN, "llama-8b-head", lambda spec: spec["ingress"][0].pop("ports"),
-        "kuberay-system -> llama-8b head, every",
+        f"{OPERATOR} -> llama-8b head, every",
     ),
     "every port of the DNS": Case(
         TENANTS, "research-dns", lambda spec: spec["egress"][0].pop("ports"),
@@ -104,7 +105,7 @@ TOO_MUCH = {
 
 TOO_LITTLE = {
     "serve": Case(PLAIN, "llama-8b-worker", None, "ray-service llama-8b: gateway -> llama-8b worker, TCP 8000"),
-    "operator": Case(PLAIN, "llama-8b-head", None, "ray-service llama-8b: kuberay-system -> llama-8b head, TCP 8265"),
+    "operator": Case(PLAIN, "llama-8b-head", None, f"ray-service llama-8b: {OPERATOR} -> llama-8b head, TCP 8265"),
     "inside": Case(PLAIN, "llama-8b-cluster", None, "ray-service llama-8b: llama-8b head -> llama-8b worker, every"),
     "test": Case(PLAIN, "llama-8b-test", None, "ray-service llama-8b: llama-8b test -> llama-8b worker, TCP 8000"),
     "weights": Case(

@@ -11,6 +11,7 @@ from network.kit.world import Pod, World, world_of
 from rayhelm.network import load_chart_flows
 
 Values = Mapping[str, Any]
+OPERATOR = "kuberay-system with app.kubernetes.io/component=kuberay-operator"
 REDIS = {
     "gcsFaultTolerance": {"enabled": True, "redisAddress": "redis.state:6379"},
     "networkPolicy": {"redis": {"peer": {"namespace": "state"}}},
@@ -85,7 +86,7 @@ def test_flow_is_denied_when_one_condition_does_not_hold(flow: str, values: Valu
     assert not find_names_of_flow(flow, world(CONDITIONAL_FLOWS[flow][0])) & find_names(closed)
 
 
-@pytest.mark.parametrize(("value", "where"), [("operator", "kuberay-system"), ("prometheus", "monitoring")])
+@pytest.mark.parametrize(("value", "where"), [("operator", OPERATOR), ("prometheus", "monitoring")])
 def test_peer_without_a_namespace_selects_no_pod(value: str, where: str) -> None:
     assert where in {source for source, _, _ in find_names(world({}))}
     closed = world({"networkPolicy": {value: {"namespace": ""}}})
@@ -130,9 +131,7 @@ def test_all_connections_are_allowed_without_policies() -> None:
     open_ = render_one("ray-service", {"networkPolicy": {"enabled": False, "reason": "a mesh does it"}})
     off = world_of([open_, render_one("gateway", name="gateway", namespace="gateway")])
     assert ("a pod without labels in elsewhere", "chat head", "every") in find_names(off)
-    assert any(
-        "open, but no flow says so: kuberay-system -> chat head, every" in line for line in find_differences(off)
-    )
+    assert any(f"open, but no flow says so: {OPERATOR} -> chat head, every" in line for line in find_differences(off))
 
 
 def world(values: Values) -> World:

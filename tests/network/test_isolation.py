@@ -30,7 +30,11 @@ def find_client_namespaces(world: World, port: str, *, role: str, inside: bool =
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)
 def test_only_the_operator_reaches_the_dashboard(fleet: Fleet) -> None:
-    assert find_client_namespaces(fleet_world(fleet), "TCP 8265", role="head") == {"kuberay-system"}
+    world = fleet_world(fleet)
+    assert find_client_namespaces(world, "TCP 8265", role="head") == {"kuberay-system"}
+    strangers = {pod.key for pod in world.pods if pod.namespace == "kuberay-system" and not pod.labels}
+    assert strangers, "or the next line proves nothing"
+    assert not [connection for connection in list_connections(world) if connection.source in strangers]
 
 
 @pytest.mark.parametrize("fleet", FLEETS, ids=str)

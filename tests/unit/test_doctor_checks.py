@@ -2,12 +2,14 @@
 
 import fnmatch
 import re
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rayhelm.charts.helm import charts_dir
-from rayhelm.cluster.kinds import CONFIG_MAPS, NODES, RENDERED, RESOURCE_QUOTAS
+from rayhelm.cluster.kinds import CONFIG_MAPS, NETWORK_POLICIES, NODES, RENDERED, RESOURCE_QUOTAS
 from rayhelm.cluster.reader import ClusterReader
 from rayhelm.cluster.recorded import RecordedTransport
 from rayhelm.doctor.access import build_manifests, list_kinds
@@ -142,6 +144,53 @@ def test_node_without_the_rdma_resource_of_its_pool_is_found() -> None:
     facts = Facts(ClusterReader(RecordedTransport({NODES.path(): {"items": nodes}})), rendered, "main")
     (finding,) = run_checks(facts, wanted=["nodes"]).findings
     assert "allocatable has no rdma/hca_shared_devices_a" in finding.evidence
+
+
+def operator_deployment(
+    namespace: str, labels: dict[str, str], image: str = "kuberay/operator:v1.6.2"
+) -> dict[str, Any]:
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "operator", "image": image}]}}
+    metadata = {"name": "ray-operator", "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": {"template": template}}
+
+
+COMPONENT = "app.kubernetes.io/component"
+
+
+@pytest.mark.parametrize(
+    ("namespace", "labels", "fix"),
+    [
+        ("kuberay-system", {COMPONENT: "kuberay-operator", "app.kubernetes.io/name": "kuberay-operator"}, ""),
+        ("kuberay-system", {COMPONENT: "kuberay-operator", "app.kubernetes.io/name": "ours"}, ""),
+        ("kuberay-system", {COMPONENT: "ours", "app.kubernetes.io/name": "kuberay-operator"}, f"{COMPONENT}: ours"),
+        ("kuberay-system", {"app.kubernetes.io/name": "ours"}, f"{COMPONENT}: LABEL OF YOUR OPERATOR"),
+        ("ray", {COMPONENT: "kuberay-operator"}, "namespace: ray\n"),
+    ],
+    ids=["chart", "name-override", "component-override", "no-component", "other-namespace"],
+)
+@pytest.mark.parametrize(
+    "image", ["quay.io/kuberay/operator:v1.6.2", "registry.example:5000/kuberay/operator@sha256:0"]
+)
+def test_operator_that_no_head_allows_is_found(
+    world: World, namespace: str, labels: dict[str, str], fix: str, image: str
+) -> None:
+    world.create(operator_deployment(namespace, labels, image))
+    findings = world.examine("operator-access").findings
+    assert len(findings) == (len(list(list_head_policies(world))) if fix else 0)
+    assert all(fix in finding.fix for finding in findings)
+
+
+@pytest.mark.parametrize(("labels", "count"), [({COMPONENT: "kuberay-operator"}, 0), ({"app": "other"}, 1)])
+def test_pods_of_the_operators_namespace_are_read_without_its_deployment(
+    world: World, labels: dict[str, str], count: int
+) -> None:
+    metadata = {"name": "operator", "namespace": "kuberay-system", "labels": labels}
+    world.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": []}})
+    assert len(world.examine("operator-access").findings) == count * len(list(list_head_policies(world)))
+
+
+def list_head_policies(world: World) -> Iterator[str]:
+    return (name for item in world.items(NETWORK_POLICIES) if (name := item["metadata"]["name"]).endswith("-head"))
 
 
 MEASURED = "pools: {POOL: {gpu: RTX-A5000-24GB+RTX-A4000-16GB, measured_at: 2026-11-01T12:00:00Z, pairs: PAIRS}}"

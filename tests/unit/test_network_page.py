@@ -50,7 +50,11 @@ def of_gateway(endpoints: dict[str, Any]) -> list[AllowedFlow]:
 
 def test_network_page_shows_ends_ports_and_condition_of_a_flow() -> None:
     found = rows(service(apiServer={"cidrs": ["10.0.0.1/32"]}))
-    assert found["operator"][:3] == ["KubeRay operator: `kuberay-system`", "head", "TCP 8265"]
+    assert found["operator"][:3] == [
+        "KubeRay operator: `kuberay-system` (`app.kubernetes.io/component=kuberay-operator`)",
+        "head",
+        "TCP 8265",
+    ]
     assert found["inside"][:3] == ["head, workers", "head, workers", "all"]
     assert found["dns"][1:3] == ["DNS: `kube-system` (`k8s-app=kube-dns`)", "TCP 53; UDP 53"]
     assert found["autoscaler"][1:3] == ["API server: `10.0.0.1/32`", "TCP 443, 6443"]

@@ -14,6 +14,7 @@ __all__ = [
     "JOBS",
     "LIMIT_RANGES",
     "NAMESPACES",
+    "NETWORK_POLICIES",
     "NODES",
     "PERSISTENT_VOLUME_CLAIMS",
     "PODS",
@@ -81,7 +82,7 @@ RAY_CLUSTERS = Kind("RayCluster", "ray.io", "v1", "rayclusters")
 SCALED_OBJECTS = Kind("ScaledObject", "keda.sh", "v1alpha1", "scaledobjects")
 CERTIFICATES = Kind("Certificate", "cert-manager.io", "v1", "certificates")
 
-_NETWORK_POLICIES = Kind("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies")
+NETWORK_POLICIES = Kind("NetworkPolicy", "networking.k8s.io", "v1", "networkpolicies")
 _ROLES = Kind("Role", "rbac.authorization.k8s.io", "v1", "roles")
 _ROLE_BINDINGS = Kind("RoleBinding", "rbac.authorization.k8s.io", "v1", "rolebindings")
 _ADMISSION = "admissionregistration.k8s.io"
@@ -97,7 +98,7 @@ RENDERED = (
     Kind("CronJob", "batch", "v1", "cronjobs"),
     HORIZONTAL_POD_AUTOSCALERS,
     POD_DISRUPTION_BUDGETS,
-    _NETWORK_POLICIES,
+    NETWORK_POLICIES,
     _ROLES,
     _ROLE_BINDINGS,
     Kind("Ingress", "networking.k8s.io", "v1", "ingresses"),

@@ -89,8 +89,9 @@ class RayNetworkPolicy(Values):
     """Reason why there are none. Required when `enabled` is off."""
     api_server: ApiServerEgress = ApiServerEgress()
     """Kubernetes API, for the autoscaler."""
-    operator: Peer = Peer(namespace="kuberay-system")
-    """KubeRay operator, which calls the head's dashboard. Check that the namespace is the one of your operator."""
+    operator: Peer = Peer(namespace="kuberay-system", pod_labels={"app.kubernetes.io/component": "kuberay-operator"})
+    """KubeRay operator, which calls the head's dashboard. Check that namespace and labels are those of your operator.
+    KubeRay's chart sets this label, also with `nameOverride`; only `componentOverride` changes it."""
     allowed_gateways: dict[Name, Peer] = {}
     """Pods that may call the Serve port, by a name of your choice: gateways, not users."""
     prometheus: Peer = Peer(namespace="monitoring")
