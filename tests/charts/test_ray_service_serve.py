@@ -84,6 +84,13 @@ def test_extra_engine_arguments_are_rendered():
     assert (kwargs["max_logprobs"], kwargs["hf_overrides"]) == (5, {"a": [1]})
 
 
+def test_chats_fetch_media_from_no_domain_unless_a_value_names_it():
+    assert llm_config()["engine_kwargs"]["allowed_media_domains"] == ["none.invalid"]
+    named = {"extra": {"allowed_media_domains": ["images.example"]}}
+    assert llm_config(model(engine=named))["engine_kwargs"]["allowed_media_domains"] == ["images.example"]
+    assert "allowed_media_domains" not in llm_config(model(task="embed"))["engine_kwargs"]
+
+
 @pytest.mark.parametrize(("task", "runner"), [("embed", "pooling"), ("rerank", "pooling"), ("chat", None)])
 def test_task_sets_the_runner(task, runner):
     assert llm_config(model(task=task))["engine_kwargs"].get("runner") == runner

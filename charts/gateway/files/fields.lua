@@ -1,5 +1,5 @@
--- Required fields of JSON bodies, and the output tokens that a body asks for. body.lua calls these functions.
--- fields.map has a line for each operation: OPERATION REQUIRED TOKENS COPIES BATCHES, with `-` for what is not checked.
+-- Required and refused fields of JSON bodies, and the output tokens that a body asks for. body.lua calls these functions.
+-- fields.map has a line for each operation: OPERATION REQUIRED TOKENS COPIES BATCHES REFUSED, with `-` for what is not checked.
 -- REQUIRED has sets of fields: `a:KINDS,b:KINDS|c:KINDS`, where a kind is the first letter of string, array or object.
 -- The functions find the fields that Python's parser finds: those of the outermost object, the last one of each name.
 local byte, find, match = string.byte, string.find, string.match
@@ -26,7 +26,7 @@ end
 
 local operations = {}
 for line in io.lines("fields.map") do
-  local name, required, tokens, copies, batches = line:match("^(%S+) (%S+) (%S+) (%S+) (%S+)$")
+  local name, required, tokens, copies, batches, refused = line:match("^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$")
   if name then
     local wanted, sets = {}, {}
     for _, set in ipairs(required == "-" and {} or split(required, "|")) do
@@ -43,6 +43,7 @@ for line in io.lines("fields.map") do
       tokens = read_list(tokens, wanted),
       copies = read_list(copies, wanted),
       batches = read_list(batches, wanted),
+      refused = read_list(refused, wanted),
     }
   end
 end
@@ -170,10 +171,21 @@ local function find_output_fast(body, operation, inner)
   return nil
 end
 
+-- Whether the raw bytes may have a refused field: its name is somewhere, or an escape that its name could have.
+local function may_have_refused(body, names)
+  if #names == 0 then return false end
+  if find(body, "\\u00", 1, true) and find(body, "\\u00[4567]") then return true end
+  for _, name in ipairs(names) do
+    if find(body, '"' .. name .. '"', 1, true) then return true end
+  end
+  return false
+end
+
 -- The output tokens of a body in which body.lua found the model without reading it, or nil if that is not possible here.
 local function check_fast(body, name)
   local operation = operations[name]
   if not operation then return UNCHECKED end
+  if may_have_refused(body, operation.refused) then return nil end
   local set = operation.sets[1]
   local inner = find(body, "[{%[%]}]", 2) or #body
   if set then
@@ -193,6 +205,9 @@ end
 local function check(body, name, found, repeated)
   local operation = operations[name]
   if not operation then return UNCHECKED end
+  for _, refused in ipairs(operation.refused) do
+    if found[refused] then return nil, "field-refused " .. refused end
+  end
   local fault = find_fault(body, operation.sets, found)
   if fault then return nil, fault end
   return find_output(body, operation, found, repeated)

@@ -14,9 +14,10 @@
 {{- $found | toJson }}
 {{- end }}
 
-{{- /* PATH REQUIRED TOKENS COPIES BATCHES, as fields.lua reads it. */ -}}
+{{- /* PATH REQUIRED TOKENS COPIES BATCHES REFUSED, as fields.lua reads it. */ -}}
 {{- define "gateway.mapFields" -}}
 {{- $hasBounds := include "gateway.hasBound" (dict "v" .v "bound" "maxOutputTokens") | trim }}
+{{- $refused := include "gateway.refusedFields" .v | fromJsonArray | join "," }}
 {{- range $path, $operation := include "gateway.jsonOperations" . | fromJson }}
 {{- $sets := list }}
 {{- range $.v.validation.enabled | ternary $operation.required list }}
@@ -31,8 +32,18 @@
 {{- $sets = append $sets (join "," $fields) }}
 {{- end }}
 {{- $output := and $hasBounds $operation.output | default dict }}
-{{ $path }} {{ join "|" $sets | default "-" }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }}
+{{ $path }} {{ join "|" $sets | default "-" }} {{ get $output "tokens" | default list | join "," | default "-" }} {{ get $output "copies" | default "-" }} {{ get $output "batches" | default list | join "," | default "-" }} {{ $refused | default "-" }}
 {{- end }}
+{{- end }}
+
+{{- /* Fields by which a client would choose what the operator chooses: where the KV cache is sent, which template runs, whose
+       requests wait, how media are decoded, and the id that another tenant's request may have. */ -}}
+{{- define "gateway.refusedFields" -}}
+{{- $refused := list "chat_template" "ec_transfer_params" "kv_transfer_params" "media_io_kwargs" "mm_processor_kwargs" "priority" "request_id" "vllm_xargs" }}
+{{- range $name, $_ := .validation.allowedFields }}
+{{- $refused = without $refused $name }}
+{{- end }}
+{{- $refused | toJson }}
 {{- end }}
 
 {{- define "gateway.frontendContentType" -}}
@@ -45,8 +56,9 @@ http-request return {{ include "gateway.error" (dict "errors" .errors "id" "cont
 {{- end }}
 
 {{- define "gateway.frontendFields" -}}
-{{- if .v.validation.enabled }}
 http-request set-var(txn.field) var(txn.parsed),word(2,' ') if !has_requested_model { var(txn.parsed) -m beg field- }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-refused") }} if !has_requested_model { var(txn.parsed) -m beg "field-refused " }
+{{- if .v.validation.enabled }}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-missing") }} if !has_requested_model { var(txn.parsed) -m beg "field-missing " }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "field-invalid") }} if !has_requested_model { var(txn.parsed) -m beg "field-invalid " }
 {{- end }}

@@ -1,8 +1,9 @@
 {{- /* Headers of the request to the model server: no key, no header that only the gateway may set, and no header that Ray
-       would interpret. */ -}}
+       or vLLM would interpret: with x-request-timeout-seconds and x-request-disconnect-disabled a request would outlive its
+       limits. */ -}}
 {{- define "gateway.frontendUpstream" -}}
-{{- $names := list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "traceparent" "tracestate" "baggage" }}
-{{- $prefixes := list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" }}
+{{- $names := list "authorization" "proxy-authorization" "cookie" "x-api-key" "api-key" "x-tenant" "x-model-version" "forwarded" "via" "x-real-ip" "x-session-id" "x-data-parallel-rank" "x-body-truncated" "endpoint-load-metrics-format" "traceparent" "tracestate" "baggage" }}
+{{- $prefixes := list "x-rayhelm-" "x-forwarded-" "x-ray-" "x-serve-" "x-request-" "x-vllm-" }}
 {{- /* Hop-by-hop headers: with `connection` a client could name our headers, and the next hop would drop them. */ -}}
 {{- $hop := list "connection" "upgrade" "http2-settings" "keep-alive" "proxy-connection" "te" "trailer" }}
 http-request del-header ^({{ concat $names $hop | join "|" }})$|^({{ join "|" $prefixes }}) -m reg

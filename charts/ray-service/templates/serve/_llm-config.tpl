@@ -65,5 +65,11 @@
 {{- if $values.tracing.enabled }}
 {{- $_ := set $kwargs "otlp_traces_endpoint" (include "ray-service.tracesUrl" $values.tracing) }}
 {{- end }}
+{{- if eq $model.task "chat" }}
+
+{{- /* A chat names images by URL, and vLLM fetches them: from the metadata service of a cloud too. vLLM takes an empty list for
+       no limit, so this one has a name that never resolves. `engine.extra` replaces it. */}}
+{{- $_ := set $kwargs "allowed_media_domains" (list "none.invalid") }}
+{{- end }}
 {{- mergeOverwrite $kwargs $model.engine.extra $model.engine.unchecked | toJson }}
 {{- end }}

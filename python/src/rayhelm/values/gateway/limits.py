@@ -1,6 +1,6 @@
 """Sizes, timeouts and retries of requests."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -68,9 +68,27 @@ class Retries(Values):
     of the requests. `false`: the client gets the 502 or the 500."""
 
 
+RefusedField = Literal[
+    "chat_template",
+    "ec_transfer_params",
+    "kv_transfer_params",
+    "media_io_kwargs",
+    "mm_processor_kwargs",
+    "priority",
+    "request_id",
+    "vllm_xargs",
+]
+"""Fields of vLLM by which a client would choose what the operator chooses."""
+
+
 class RequestValidation(Values):
     """Checks of JSON requests before a model server gets them, beside those of the field `model`."""
 
     enabled: bool = True
     """`true`: a request needs `Content-Type: application/json` and the fields that its operation requires: `messages`,
     `prompt`, `input`, or the two texts of a score. `false`: the model server checks them."""
+    allowed_fields: dict[RefusedField, Annotated[str, Field(min_length=1)]] = {}
+    """Fields that clients may send in JSON bodies, each with the reason. The gateway refuses those without an entry.
+    They choose where the KV cache is sent (`kv_transfer_params`, `ec_transfer_params`, `vllm_xargs`), which template
+    runs (`chat_template`), whose requests wait (`priority`), how media are decoded (`media_io_kwargs`,
+    `mm_processor_kwargs`) and the id of a request in the engine (`request_id`)."""
