@@ -271,6 +271,22 @@ def test_embedding_request_is_answered(up: Up) -> None:
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
 
 
+def test_bench_measures_the_endpoint_through_the_gateway(up: Up, tmp_path: Path) -> None:
+    key = tmp_path / "key"
+    key.write_text(f"{up.key}\n")
+    tokenizer = next(path.parent for path in up.state.stand_ins.rglob("tokenizer.json"))
+    words = ["--url", up.url, "--model", "chat", "--key-file", str(key), "--tokenizer", str(tokenizer)]
+    load = ["--concurrency", "2", "--requests", "8", "--input-tokens", "32", "--output-tokens", "8"]
+    done = rayhelm("bench", str(FLEET), *words, *load, "--replicas", "1", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    (found,) = json.loads(done.stdout)["loads"]
+    assert (found["requests"], found["errors"], found["output_tokens"]) == (8, {}, 8)
+    assert found["input_tokens"] >= 32
+    assert 0 < found["tpot_s"] <= found["tpot_p90_s"]
+    assert 0 < found["ttft_s"] <= found["ttft_p90_s"]
+    assert found["expected"]["tpot_s"]["low"] < found["expected"]["tpot_s"]["high"]
+
+
 def test_api_of_ray_requires_the_token(up: Up) -> None:
     url = f"{up.dashboard}/api/serve/applications/"
     token = up.state.token.read_text()

@@ -11,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 
 from rayhelm.cli import (
+    bench,
     catalog,
     charts,
     cost,
@@ -158,6 +159,7 @@ app.command("cost")(cost.cost_command)
 app.command("discover")(discover.discover_command)
 app.command("probe")(probe.probe_command)
 app.command("traffic")(traffic.traffic_command)
+app.command("bench")(bench.bench_command)
 app.command("render")(render.render_command)
 app.command("images")(images.images_command)
 app.command("diff")(diff.diff_command)

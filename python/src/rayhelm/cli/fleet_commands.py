@@ -30,7 +30,7 @@ def plan_command(
         typer.Option(
             "--measured",
             metavar="FILE",
-            help="Measurements of `rayhelm probe`, in place of those that the fleet file names.",
+            help="Measurements of `rayhelm probe` and `rayhelm bench`, in place of those that the fleet file names.",
         ),
     ] = None,
     reasons: Annotated[

@@ -1,10 +1,11 @@
-"""Which part of a change has its cause in measurements of `rayhelm probe`."""
+"""Which part of a change has its cause in measurements of `rayhelm probe` or `rayhelm bench`."""
 
 from collections.abc import Iterator
 
 from rayhelm.diff.side import Side
 from rayhelm.errors import FleetError
 from rayhelm.planner.plan_changes import list_measured_changes, list_network_changes
+from rayhelm.spec.measurements import FleetMeasurements
 
 __all__ = ["explain_measurements"]
 
@@ -16,7 +17,7 @@ def explain_measurements(old: Side, new: Side) -> Iterator[str]:
     if not (old.rendered and new.rendered):
         return
     before, after = old.rendered.loaded.measured, new.rendered.loaded.measured
-    if (before and before.pools) == (after and after.pools):
+    if _list_figures(before) == _list_figures(after):
         return
     networks = "; ".join(list_network_changes(old.rendered.plan, new.rendered.plan))
     cause = f"measurements changed: {networks}" if networks else "measurements changed, and no network of a pool"
@@ -28,3 +29,8 @@ def explain_measurements(old: Side, new: Side) -> Iterator[str]:
         yield f"{cause}. No model is placed, split or scaled otherwise because of them"
     for change in changes:
         yield f"{cause}. Because of them, {change}"
+
+
+def _list_figures(measured: FleetMeasurements | None) -> object:
+    """Return the figures, which are the same wherever they were read."""
+    return (measured.pools, measured.models) if measured else ({}, {})

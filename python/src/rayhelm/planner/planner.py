@@ -19,6 +19,7 @@ from rayhelm.planner.overrides import plan_overrides, warn_unused_overrides
 from rayhelm.planner.place import Placement, list_placements
 from rayhelm.planner.placement.inventory import PoolInventory, build_inventories, warn_ambiguous_gpus
 from rayhelm.planner.placement.measured import warn_measurements
+from rayhelm.planner.placement.measured_speed import warn_speed_measurements
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.pool_labels import check_pool_labels
 from rayhelm.planner.placement.rdma_access import check_rdma_access
@@ -73,6 +74,7 @@ def _build_plan(
         warnings=(
             *warn_ambiguous_gpus(loaded, known),
             *warn_measurements(loaded, inventories.values()),
+            *warn_speed_measurements(loaded, model_specs),
             *warn_idle_shares(inventories.values()),
             *warn_missing_images(plans, loaded),
             *warn_gated_models(model_specs, plans, loaded),
@@ -108,9 +110,9 @@ def resolve_model_specs(loaded: LoadedFleet, known: Catalog) -> list[ResolvedMod
         problems += _check_model(name, spec, model, loaded)
         problems += check_architecture(name, spec, model, loaded, known)
         service = loaded.fleet.service_of(name)
-        model_specs.append(
-            ResolvedModelSpec(name, service, model, spec, constants, len(loaded.fleet.models_of(service)) > 1)
-        )
+        is_shared = len(loaded.fleet.models_of(service)) > 1
+        measured = loaded.measured.models.get(name, ()) if loaded.measured else ()
+        model_specs.append(ResolvedModelSpec(name, service, model, spec, constants, is_shared, measured))
     if problems:
         raise FleetError(problems)
     return model_specs

@@ -24,7 +24,8 @@ def format_measurements(measured: FleetMeasurements) -> str:
 
     record = measured.model_dump(mode="json", exclude_defaults=True)
     written: str = yaml.safe_dump(_round(record), sort_keys=False, width=120)
-    return f"# Written by `rayhelm probe`. Name this file in the fleet file: `measurements: FILE`.\n{written}"
+    by = "# Written by `rayhelm probe` and `rayhelm bench`."
+    return f"{by} Name this file in the fleet file: `measurements: FILE`.\n{written}"
 
 
 def read_stored(reader: ClusterReader, namespace: str) -> FleetMeasurements | None:
@@ -46,7 +47,8 @@ def read_file(path: Path) -> FleetMeasurements | None:
 
 def merge(earlier: FleetMeasurements | None, pools: Mapping[str, PoolMeasurement]) -> FleetMeasurements:
     """Return the earlier measurements, with those of `pools` in place of theirs."""
-    return FleetMeasurements(pools={**(earlier.pools if earlier else {}), **pools})
+    kept = earlier or FleetMeasurements()
+    return FleetMeasurements(pools={**kept.pools, **pools}, models=kept.models)
 
 
 def store(writer: ClusterWriter, namespace: str, measured: FleetMeasurements) -> None:

@@ -1,4 +1,5 @@
-"""Measurements of pools, as `rayhelm probe` writes them: a file beside the fleet file, or a ConfigMap of the cluster.
+"""Measurements of pools and models, as `rayhelm probe` and `rayhelm bench` write them: a file beside the fleet file, or
+a ConfigMap of the cluster.
 
 Machines write it and people review it: the units are in the names of the keys. GB/s are 10^9 bytes per second.
 """
@@ -12,6 +13,7 @@ from pydantic import Field, ValidationError
 from rayhelm.closed import Closed
 from rayhelm.errors import Fix, FleetError, Problem
 from rayhelm.spec.document import Document, parse_document, read_text
+from rayhelm.spec.speed_measurements import SpeedMeasurement
 
 __all__ = [
     "CONFIG_MAP",
@@ -100,9 +102,10 @@ class PoolMeasurement(Closed):
 
 
 class FleetMeasurements(Closed):
-    """Measurements by pool."""
+    """Measurements by pool, and by model."""
 
-    pools: dict[str, PoolMeasurement]
+    pools: dict[str, PoolMeasurement] = {}
+    models: dict[str, tuple[SpeedMeasurement, ...]] = {}
     file: str = Field(default="", exclude=True)
     """Where they were read, for messages."""
 
@@ -132,6 +135,8 @@ def parse_measurements(text: str, file: str) -> FleetMeasurements:
         found = FleetMeasurements.model_validate(document.data)
     except ValidationError as error:
         raise FleetError([_describe(detail, document) for detail in error.errors(include_url=False)]) from None
+    if not found.pools and not found.models:
+        raise FleetError(document.problem((), "there is no measurement in it: neither `pools` nor `models`", _MEASURE))
     return found.model_copy(update={"file": file})
 
 

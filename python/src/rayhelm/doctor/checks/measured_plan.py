@@ -54,7 +54,8 @@ def _compare(item: dict[str, Any], live: FleetMeasurements, loaded: LoadedFleet,
     others = {
         name: pool for name, pool in (loaded.measured.pools if loaded.measured else {}).items() if name not in pools
     }
-    now = FleetMeasurements(pools={**others, **pools}, file=live.file)
+    models = loaded.measured.models if loaded.measured else {}
+    now = FleetMeasurements(pools={**others, **pools}, models=models, file=live.file)
     try:
         changes = list(list_measured_changes(loaded, loaded.measured, now))
     except FleetError as error:

@@ -9,6 +9,7 @@ from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import TaskKind, get_task
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
 from rayhelm.spec.models import ModelSpec, Replicas
+from rayhelm.spec.speed_measurements import SpeedMeasurement
 
 __all__ = ["Lengths", "ResolvedModelSpec"]
 
@@ -38,6 +39,8 @@ class ResolvedModelSpec:
     engine: EngineConstants
     has_shared_service: bool
     """Other models belong to the same service, so that they can share a GPU."""
+    measured: tuple[SpeedMeasurement, ...] = ()
+    """Measured speed of this model."""
 
     @property
     def context(self) -> int:

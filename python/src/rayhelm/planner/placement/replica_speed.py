@@ -7,6 +7,7 @@ from math import exp
 
 from rayhelm.planner.memory.kv_cache import lay_out_kv_cache
 from rayhelm.planner.memory.parallelism import find_partition
+from rayhelm.planner.placement.measured_speed import list_own_rows
 from rayhelm.planner.placement.model_spec import ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -78,7 +79,9 @@ class ReplicaSpeed:
         fitted, lengths = load_coefficients(), self._model_spec.lengths
         load = Load(lengths.prompt, lengths.answer, concurrency, lengths.prompt * lengths.shared)
         speed = compute_speed(self._shape, load, fitted, self._prompt)
-        correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
+        correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
+        if correction.basis == "model":
+            correction = correct(self._shape, load, self._rows, self._kv_cache_dtype)
         ttft, tpot = speed.ttft_s * exp(correction.ttft), speed.tpot_s * exp(correction.tpot)
         seconds = ttft + max(lengths.answer - 1, 0) * tpot
         return LoadSpeed(
@@ -113,6 +116,11 @@ class ReplicaSpeed:
         lengths = self._model_spec.lengths
         load = Load(lengths.prompt, lengths.answer, 1, lengths.prompt * lengths.shared)
         return list_prompt_terms(self._shape, load, load_coefficients())
+
+    @cached_property
+    def _own_rows(self) -> tuple[MeasuredRow, ...]:
+        """Rows that were measured on this fleet. They go before published ones."""
+        return list_own_rows(self._model_spec, self._shape)
 
     @cached_property
     def _rows(self) -> tuple[MeasuredRow, ...]:

@@ -39,6 +39,8 @@ class MeasuredRow:
     vllm: str
     source: str
     row: str
+    shape: ReplicaShape | None = None
+    """Shape that was measured; None: the one that the fields above describe."""
 
     @property
     def reference(self) -> str:
@@ -77,6 +79,8 @@ def _read_rows() -> Iterator[MeasuredRow]:
 @cache
 def shape_of_row(row: MeasuredRow) -> ReplicaShape:
     """Return the shape that was measured."""
+    if row.shape:
+        return row.shape
     gpu = load_catalog().gpu(row.gpu)
     context = int(row.load.input_tokens + row.load.output_tokens) + _SPARE_CONTEXT
     shape, _ = build_shape(

@@ -1,0 +1,73 @@
+"""Measurements of `rayhelm bench` in a plan: the rows of a split, and why others are not used."""
+
+from collections.abc import Iterable, Iterator
+
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.speed.rows import MeasuredRow
+from rayhelm.planner.speed.shape import Load, ReplicaShape
+from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.speed_measurements import SpeedMeasurement
+
+__all__ = ["find_doubt", "list_own_rows", "warn_speed_measurements"]
+
+
+def list_own_rows(model_spec: ResolvedModelSpec, shape: ReplicaShape) -> tuple[MeasuredRow, ...]:
+    """Return the rows of this split of the model. Another split has another speed, and its rows say nothing here."""
+    return tuple(
+        _build_row(model_spec, measurement, shape)
+        for measurement in model_spec.measured
+        if not find_doubt(model_spec, measurement) and _has_shape(measurement, shape)
+    )
+
+
+def warn_speed_measurements(loaded: LoadedFleet, model_specs: Iterable[ResolvedModelSpec]) -> Iterator[str]:
+    """Yield the measurements of models that no plan of this fleet uses, and why."""
+    if not loaded.measured:
+        return
+    known = {each.name: each for each in model_specs}
+    for name, measurements in loaded.measured.models.items():
+        where = f"{loaded.measured.file}: model `{name}`"
+        if name not in known:
+            yield f"{where} is not in the fleet file: its measurements are not used; remove them"
+            continue
+        for each in measurements:
+            if doubt := find_doubt(known[name], each):
+                yield f"{where}, {each.shape}: not used, {doubt}; measure again: rayhelm bench FLEET --model {name}"
+
+
+def find_doubt(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement) -> str:
+    """Return why a measurement is not one of the model as it is now; empty if it is."""
+    declared = model_spec.declared
+    if (measurement.source, measurement.revision) != (declared.source, declared.revision):
+        return "other weights were served then"
+    if measurement.engine != declared.engine:
+        return "other engine arguments were set then"
+    return measurement.why_not
+
+
+def _has_shape(measurement: SpeedMeasurement, shape: ReplicaShape) -> bool:
+    return (
+        measurement.gpus == tuple(gpu.id for gpu in shape.gpus)
+        and measurement.tensor_parallel_size == shape.tp
+        and abs(measurement.gpu_fraction - shape.share) < 1e-6
+    )
+
+
+def _build_row(model_spec: ResolvedModelSpec, measurement: SpeedMeasurement, shape: ReplicaShape) -> MeasuredRow:
+    concurrency = measurement.concurrency / measurement.replicas
+    return MeasuredRow(
+        model=model_spec.name,
+        weights="",
+        kv_cache_dtype=model_spec.kv_cache_dtype,
+        gpu=shape.gpus[0].id,
+        tp=shape.tp,
+        dp=shape.dp,
+        has_expert_parallel=shape.has_expert_parallel,
+        load=Load(measurement.input_tokens, measurement.output_tokens, concurrency),
+        ttft_s=measurement.ttft_s,
+        tpot_s=measurement.tpot_s,
+        vllm=measurement.vllm,
+        source="rayhelm bench",
+        row=f"{measurement.shape}, {measurement.measured_at:%Y-%m-%d}",
+        shape=shape,
+    )
