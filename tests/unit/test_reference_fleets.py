@@ -31,7 +31,15 @@ def without(name: str, *lines: str) -> dict[str, ModelPlan]:
 
 
 def test_reference_fleets_are_complete() -> None:
-    assert FLEETS == ["homelab", "multi-node", "shared-gpus", "single-gpu", "three-tiers", "two-workstations"]
+    assert FLEETS == [
+        "expert-parallel",
+        "homelab",
+        "multi-node",
+        "shared-gpus",
+        "single-gpu",
+        "three-tiers",
+        "two-workstations",
+    ]
 
 
 @pytest.mark.parametrize("name", FLEETS)

@@ -47,6 +47,7 @@ def fit_command(
     decode_context_parallel_size: Annotated[
         int, typer.Option(min=1, max=MOST_RANKS, help="TP ranks over which the cache of a request is spread.")
     ] = 1,
+    ep: Annotated[bool, typer.Option("--ep", help="Give each GPU whole experts (enable_expert_parallel).")] = False,
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
     vllm_version: Annotated[
         str | None, typer.Option(help="Version of vLLM whose accounting is used; default: the pinned one.")
@@ -77,6 +78,7 @@ def fit_command(
             max_num_batched_tokens=max_num_batched_tokens,
             kv_cache_dtype=kv_cache_dtype,
             decode_context_parallel_size=decode_context_parallel_size,
+            expert_parallel=ep,
             enforce_eager=enforce_eager,
             vllm_version=vllm_version,
             share=gpu_fraction,
@@ -172,8 +174,9 @@ def _verdict(answer: "Fit") -> tuple[str, str]:
 
 def _rows(answer: "Fit") -> list[tuple[str, str]]:
     band = f" ± {answer.error_gib:.1f}" if answer.error_gib is not None else ""
+    experts = ", EP" if answer.expert_parallel else ""
     return [
-        ("split", f"TP {answer.tensor_parallel_size}, PP {answer.pipeline_parallel_size}"),
+        ("split", f"TP {answer.tensor_parallel_size}, PP {answer.pipeline_parallel_size}{experts}"),
         ("gpu_memory_utilization", f"{answer.gpu_memory_utilization:.2f}"),
         ("max_model_len", f"{answer.max_model_len:,}"),
         ("max_num_seqs", f"{answer.max_num_seqs:,}"),

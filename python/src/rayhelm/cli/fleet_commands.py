@@ -218,13 +218,12 @@ def build_plan_table(plan: "Plan") -> "Table":
 
 
 def _row(model: "ModelPlan") -> tuple[str, ...]:
-    split = f"TP {model.tensor_parallel_size} x PP {model.pipeline_parallel_size}"
     hour, million = model.price_per_hour, model.price_per_million_output_tokens
     return (
         model.model,
         model.pool,
         f"{model.gpus:g} x {model.gpu}",
-        f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else split,
+        f"{model.gpu_fraction:g} of a GPU" if model.gpu_fraction < 1 else model.split,
         f"{model.min_replicas}-{model.max_replicas}",
         str(model.max_model_len),
         _format_interval(model.estimate.ttft_s, model.estimate.ttft_interval_s, 1),

@@ -108,7 +108,7 @@ def _describe(model: "ModelPlan") -> tuple[str, ...]:
 def _split(model: "ModelPlan") -> str:
     if model.gpu_fraction < 1:
         return f"{model.gpu_fraction:g} of a GPU"
-    return f"TP {model.tensor_parallel_size} x PP {model.pipeline_parallel_size}"
+    return model.split
 
 
 def _price(price: float | None) -> str:

@@ -126,7 +126,9 @@ class _Search:
         if self._spec.declared.replicas is not None:
             return
         now, count = self._now, self._now.replicas + 1
-        pin = Parallelism(tensor=now.tensor_parallel_size, pipeline=now.pipeline_parallel_size)
+        pin = Parallelism(
+            tensor=now.tensor_parallel_size, pipeline=now.pipeline_parallel_size, expert=now.expert_parallel or None
+        )
         best = self._find_best(self._with(replicas=count, pool=now.pool, parallelism=pin))
         note = "N+1: the load still fits when a replica or its node is lost"
         yield from self._compare("spare replica", f"replicas: {count}", best, note, is_any_price=True)

@@ -113,6 +113,8 @@ class ModelPlan(Closed):
     """GPU id; different ones are joined with `+`."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
+    expert_parallel: bool = False
+    """Each GPU of a stage holds whole experts, instead of a part of each."""
     layer_partition: tuple[int, ...] = ()
     """Layers of each stage if vLLM's own split does not fit; else empty."""
     replicas: int
@@ -150,6 +152,12 @@ class ModelPlan(Closed):
     warnings: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     """Missing figures, and what could not be estimated without them."""
+
+    @property
+    def split(self) -> str:
+        """Describe the split of a replica: `TP 8 x PP 4`."""
+        experts = " with EP" if self.expert_parallel else ""
+        return f"TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}"
 
 
 class ServicePlan(Closed):

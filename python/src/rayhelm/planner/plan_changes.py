@@ -41,7 +41,4 @@ def describe_shape(plan: ModelPlan) -> str:
     replicas = (
         f"{plan.min_replicas}" if plan.min_replicas == plan.max_replicas else f"{plan.min_replicas}-{plan.max_replicas}"
     )
-    return (
-        f"{replicas} x TP {plan.tensor_parallel_size} x PP {plan.pipeline_parallel_size} on pool `{plan.pool}`,"
-        f" {plan.gpus:g} GPUs"
-    )
+    return f"{replicas} x {plan.split} on pool `{plan.pool}`, {plan.gpus:g} GPUs"

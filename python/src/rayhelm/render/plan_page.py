@@ -63,4 +63,4 @@ def _format_shape(model: ModelPlan) -> str:
         return f"{model.gpu_fraction:g} of a GPU"
     if model.tensor_parallel_size * model.pipeline_parallel_size == 1:
         return "1 GPU"
-    return f"TP {model.tensor_parallel_size} x PP {model.pipeline_parallel_size}"
+    return model.split

@@ -70,6 +70,9 @@ class Parallelism(Record):
     """pipeline_parallel_size."""
     layers: ListOf[Annotated[int, Field(ge=1, le=1000)]] = Field(default=(), max_length=64, examples=[[20, 28]])
     """Layers of each stage (VLLM_PP_LAYER_PARTITION); default: the split of vLLM."""
+    expert: bool | None = None
+    """enable_expert_parallel: each GPU of a stage holds whole experts of a mixture-of-experts model, instead of a part
+    of each. By default only for tensor sizes that the experts cannot be divided by."""
 
     @model_validator(mode="after")
     def _check_stages(self) -> Self:

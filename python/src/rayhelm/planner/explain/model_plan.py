@@ -48,6 +48,7 @@ def build_model_plan(
         gpu=split.gpu_name,
         tensor_parallel_size=split.tp,
         pipeline_parallel_size=split.pp,
+        expert_parallel=split.has_expert_parallel,
         layer_partition=split.partition or (),
         replicas=chosen.replicas,
         min_replicas=low,

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.tensors import count_weights
+from rayhelm.planner.memory.parallelism import list_split_errors
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.pool_network import PoolNetwork
@@ -28,6 +29,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         *_explain_memory(chosen),
         _explain_tensor(chosen),
         _explain_pipeline(chosen),
+        *_explain_experts(chosen),
         *_explain_fraction(chosen),
         _explain_context(chosen),
         _explain_sequences(chosen),
@@ -123,8 +125,7 @@ def _explain_sharing(chosen: Candidate) -> Iterator[Reason]:
 
 
 def _format_shape(candidate: Candidate) -> str:
-    split = candidate.split
-    return f"{candidate.replicas} x TP {split.tp} x PP {split.pp}"
+    return f"{candidate.replicas} x {candidate.split}"
 
 
 def _explain_memory(chosen: Candidate) -> Iterator[Reason]:
@@ -202,6 +203,23 @@ def _explain_pipeline(chosen: Candidate) -> Reason:
             "layers": "+".join(map(str, layers)),
             "weights_gib": round(count_weights(chosen.model_spec.model).bytes / 2**30, 2),
         },
+    )
+
+
+def _explain_experts(chosen: Candidate) -> Iterator[Reason]:
+    """Yield why each GPU holds whole experts."""
+    split, pin, experts = chosen.split, chosen.model_spec.declared.parallelism, chosen.model_spec.model.experts
+    if not split.has_expert_parallel or experts is None:
+        return
+    model, engine = chosen.model_spec.model, chosen.model_spec.engine
+    refused = list_split_errors(model, split.tp, split.pp, engine)
+    pinned = "pinned in the fleet file" if pin and pin.expert else ""
+    without = f"without it vLLM refuses tensor parallel size {split.tp}: {refused[0]}" if refused else ""
+    yield Reason(
+        decision="expert_parallel",
+        chosen="true",
+        because="; ".join(part for part in (pinned, without) if part),
+        numbers={"experts": experts.count, "experts_per_gpu": -(-experts.count // split.tp)},
     )
 
 

@@ -23,6 +23,7 @@ _FLEET_KEYS: Mapping[str, tuple[str, str]] = {
     "tensor_parallel_size": ("parallelism", "tensor"),
     "pipeline_parallel_size": ("parallelism", "pipeline"),
     "layers": ("parallelism", "layers"),
+    "enable_expert_parallel": ("parallelism", "expert"),
     "max_num_seqs": ("engine", "max_num_seqs"),
     "kv_cache_dtype": ("engine", "kv_cache_dtype"),
     "enforce_eager": ("engine", "enforce_eager"),
@@ -92,6 +93,12 @@ def _list_split_fixes(
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
+    if (
+        pin
+        and pin.expert
+        and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine, has_expert_parallel=True)
+    ):
+        return [_find_expert_split(model_spec, split, root)]
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
         return [_find_nearest_split(model_spec, split, pin.tensor, root)]
     if model_spec.has_own_engine and seen < 1:
@@ -108,6 +115,7 @@ def _list_split_fixes(
         max_model_len=model_spec.context,
         max_num_seqs=model_spec.pinned_int("max_num_seqs"),
         max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
+        expert_parallel=split.has_expert_parallel,
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
@@ -179,6 +187,16 @@ def _find_nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted
     return Fix(f"{root}.parallelism", {"tensor": sizes[0]}, f"or {others}" if others else "")
 
 
+def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Fix:
+    """Return the largest split of a host with whole experts on each GPU, or the removal of the pin if none has them."""
+    most = _find_largest_host(split.inventory)
+    sizes = list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most, has_expert_parallel=True)
+    if not sizes:
+        why = "or use a pool with more GPUs in a host" if model_spec.model.experts else ""
+        return Fix.removal(f"{root}.parallelism.expert", why)
+    return Fix(f"{root}.parallelism", {"tensor": sizes[-1], "expert": True})
+
+
 def _report_no_split(
     model_spec: ResolvedModelSpec, pools: Sequence[PoolInventory], path: tuple[str | int, ...], loaded: LoadedFleet
 ) -> Problem:
@@ -190,7 +208,8 @@ def _report_no_split(
             " model with the same served name"
         )
         return loaded.document.problem(path, message, Fix.removal(f"{root}.pool", "or change `service`"))
-    split = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}" if pin else "any split"
+    experts = " with expert parallelism" if pin and pin.expert else ""
+    split = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
     have = "; ".join(
         f"pool `{pool.name}` has {pool.node_count} hosts with {_find_largest_host(pool)} GPUs on {pool.network}"
         for pool in pools
@@ -212,10 +231,7 @@ def _find_best_of_each_pool(rejected: Sequence[RejectedSplit]) -> dict[str, str]
         name = each.split.inventory.name
         if name not in best or _measure_distance(each) < _measure_distance(best[name]):
             best[name] = each
-    return {
-        name: f"{each.split.gpu_name} at TP {each.split.tp} x PP {each.split.pp}: {each.why}"
-        for name, each in best.items()
-    }
+    return {name: f"{each.split.gpu_name} at {each.split}: {each.why}" for name, each in best.items()}
 
 
 def _measure_distance(rejected: RejectedSplit) -> tuple[bool, float]:

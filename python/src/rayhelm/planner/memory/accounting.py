@@ -44,6 +44,7 @@ class EngineConfig:
     partition: tuple[int, ...] | None = None
     dcp: int = 1
     """Decode context parallel size: TP ranks over which the tokens of a request are spread."""
+    has_expert_parallel: bool = False
 
     @property
     def pp(self) -> int:
@@ -177,7 +178,9 @@ def evaluate(config: EngineConfig) -> MemoryResult:
 
 
 def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
-    weights = count_stage_weights(config.model, config.tp, config.layers, config.engine)
+    weights = count_stage_weights(
+        config.model, config.tp, config.layers, config.engine, has_expert_parallel=config.has_expert_parallel
+    )
     for stage, gpu in enumerate(config.gpus):
         work, outside, graphs = _estimate_terms(config, stage)
         yield StageMemory(
@@ -200,7 +203,13 @@ def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]
     last = stage == config.pp - 1
     return (
         estimate_activation(
-            config.model, config.tp, seqs=config.seqs, tokens=config.tokens, last_stage=last, engine=config.engine
+            config.model,
+            config.tp,
+            seqs=config.seqs,
+            tokens=config.tokens,
+            last_stage=last,
+            engine=config.engine,
+            has_expert_parallel=config.has_expert_parallel,
         ),
         estimate_non_torch(
             config.tp,

@@ -55,6 +55,7 @@ class Fit(Closed):
     """Version whose constants were used."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
+    expert_parallel: bool = False
     gpu_memory_utilization: float
     """Part of each GPU's memory that the engine may use; includes the factor of a GPU fraction."""
     max_model_len: int
@@ -98,6 +99,7 @@ def fit(
     max_num_batched_tokens: int | None = None,
     kv_cache_dtype: str = "auto",
     decode_context_parallel_size: int = 1,
+    expert_parallel: bool = False,
     enforce_eager: bool = False,
     vllm_version: str | None = None,
     share: float = 1.0,
@@ -127,12 +129,13 @@ def fit(
         eager=enforce_eager,
         partition=partition,
         dcp=decode_context_parallel_size,
+        has_expert_parallel=expert_parallel,
     )
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
     if refused := list_context_errors(model, tp, config.dcp):
         fixes = (FitFix(settings={"decode_context_parallel_size": 1}, why="each rank holds all tokens"),)
         return _build_bare_fit(config, f"vLLM refuses this split: {refused[0]}", fixes, unknown)
-    if refused := list_split_errors(model, tp, config.pp, constants):
+    if refused := list_split_errors(model, tp, config.pp, constants, has_expert_parallel=expert_parallel):
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )
@@ -209,6 +212,7 @@ def _build_bare_fit(config: EngineConfig, reason: str, ways: tuple[FitFix, ...],
         vllm_version=config.engine.version,
         tensor_parallel_size=config.tp,
         pipeline_parallel_size=config.pp,
+        expert_parallel=config.has_expert_parallel,
         gpu_memory_utilization=config.share,
         max_model_len=config.context,
         max_num_seqs=config.seqs,

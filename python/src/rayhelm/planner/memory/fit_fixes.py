@@ -50,12 +50,14 @@ def list_fixes(result: MemoryResult, catalog: Catalog | None) -> tuple[FitFix, .
 
 def list_split_fixes(config: EngineConfig) -> tuple[FitFix, ...]:
     """Return splits that vLLM accepts, if it refuses the requested one. Memory is not looked at."""
-    sizes = list_tensor_parallel_sizes(config.model, config.engine)
+    sizes = _list_sizes(config)
+    if not sizes:
+        return (FitFix(settings={"enable_expert_parallel": False}, why="the model has no experts to divide"),)
     if config.tp not in sizes:
         nearest = min(sizes, key=lambda tp: (abs(tp - config.tp), -tp))
         why = f"vLLM accepts {', '.join(map(str, sizes))} for this model"
         return (FitFix(settings={"tensor_parallel_size": nearest}, why=why),)
-    if list_split_errors(config.model, config.tp, config.pp, config.engine):
+    if _is_refused(config, config.model, config.pp):
         why = f"the model has {config.model.layers} layers; vLLM has no pipeline parallelism for encoders"
         return (FitFix(settings={"pipeline_parallel_size": 1}, why=why),)
     return (FitFix(why="use a GPU of the catalog that vLLM runs on and whose usable memory is known"),)
@@ -87,8 +89,8 @@ def _split_fixes(config: EngineConfig) -> Iterator[FitFix]:
     if len({gpu.id for gpu in config.gpus}) > 1:
         yield from _list_uneven_layers(config)
         return
-    gpu, sizes = config.gpus[0], list_tensor_parallel_sizes(config.model, config.engine, limit=8)
-    stages = [pp for pp in (2, 3, 4, 6, 8) if not list_split_errors(config.model, config.tp, pp, config.engine)]
+    gpu, sizes = config.gpus[0], _list_sizes(config, limit=8)
+    stages = [pp for pp in (2, 3, 4, 6, 8) if not _is_refused(config, config.model, pp)]
     wider = next((tp for tp in sizes if tp > config.tp and _fits(_split(config, gpu, tp, config.pp))), None)
     longer = next((pp for pp in stages if pp > config.pp and _fits(_split(config, gpu, config.tp, pp))), None)
     if wider:
@@ -125,7 +127,7 @@ def _list_smaller_checkpoints(config: EngineConfig, catalog: Catalog) -> Iterato
         if count_weights(model).bytes >= size:
             continue
         smaller = replace(config, model=model, context=min(config.context, model.max_context))
-        if not list_split_errors(model, config.tp, config.pp, config.engine) and _fits(smaller):
+        if not _is_refused(config, model, config.pp) and _fits(smaller):
             yield FitFix(
                 settings={"source": model.id}, why=model.quantization.method if model.quantization else model.dtype
             )
@@ -158,6 +160,18 @@ def _group_checkpoints(catalog: Catalog) -> dict[str, tuple[Checkpoint, ...]]:
 def _split(config: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig:
     """Return the same on other GPUs. A given partition is valid for its own number of stages only."""
     return replace(config, gpus=(gpu,) * pp, tp=tp, partition=config.partition if pp == config.pp else None)
+
+
+def _list_sizes(config: EngineConfig, limit: int = 32) -> tuple[int, ...]:
+    return list_tensor_parallel_sizes(
+        config.model, config.engine, limit, has_expert_parallel=config.has_expert_parallel
+    )
+
+
+def _is_refused(config: EngineConfig, model: Checkpoint, pp: int) -> bool:
+    """Return whether vLLM would refuse the split of the configuration for this model and number of stages."""
+    expert = config.has_expert_parallel
+    return bool(list_split_errors(model, config.tp, pp, config.engine, has_expert_parallel=expert))
 
 
 def _fits(config: EngineConfig) -> bool:

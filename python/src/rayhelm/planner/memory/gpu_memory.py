@@ -41,10 +41,16 @@ class _Rank:
 
 
 def count_stage_weights(
-    model: Checkpoint, tp: int, partition: tuple[int, ...], engine: EngineConstants
+    model: Checkpoint,
+    tp: int,
+    partition: tuple[int, ...],
+    engine: EngineConstants,
+    *,
+    has_expert_parallel: bool = False,
 ) -> tuple[float, ...]:
-    """Return the bytes of weights on one GPU of each pipeline stage."""
-    rank = _compute_rank(model, tp, engine.vocabulary_padding, engine.mxfp4_alignment)
+    """Return the bytes of weights on one GPU of each pipeline stage; with expert parallelism on one that has most
+    experts."""
+    rank = _compute_rank(model, tp, has_expert_parallel, engine.vocabulary_padding, engine.mxfp4_alignment)
     stages, start = [], 0
     for layers in partition:
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
@@ -55,11 +61,17 @@ def count_stage_weights(
 
 
 @lru_cache(maxsize=4096)
-def _compute_rank(model: Checkpoint, tp: int, padding: int, alignment: tuple[int, int]) -> _Rank:
+def _compute_rank(
+    model: Checkpoint, tp: int, has_expert_parallel: bool, padding: int, alignment: tuple[int, int]
+) -> _Rank:
     whole = count_weights(model)
     padded = _pad(model.vocab, padding) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
-    growth = _compute_experts_growth(model, tp, alignment)
+    whole_experts = has_expert_parallel and model.experts
+    growth = _compute_experts_growth(model, 1 if whole_experts else tp, alignment)
+    if whole_experts:
+        # vLLM gives the first ranks one expert more if they cannot be divided evenly (determine_expert_map).
+        growth *= -(-whole_experts.count // tp) * tp / whole_experts.count
     per_layer = {
         id(layer): _sum(layer, divisors)
         + (growth - 1) * _sum((tensor for tensor in layer if tensor.name.startswith("experts.")), divisors)
@@ -82,17 +94,25 @@ def _compute_experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, in
 
 
 def estimate_activation(
-    model: Checkpoint, tp: int, *, seqs: int, tokens: int, last_stage: bool, engine: EngineConstants
+    model: Checkpoint,
+    tp: int,
+    *,
+    seqs: int,
+    tokens: int,
+    last_stage: bool,
+    engine: EngineConstants,
+    has_expert_parallel: bool = False,
 ) -> Term:
     """Return the peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs`
     rows."""
     constants = engine.activation
-    forward = constants.forward_scale.value * _count_forward_bytes(model, tp) * tokens
+    expert_bytes = _count_expert_bytes(model, 1 if has_expert_parallel else tp)
+    forward = constants.forward_scale.value * _count_forward_bytes(model, tp, expert_bytes) * tokens
     forward_error = constants.forward_scale.error * forward
     if not last_stage or model.output != "vocabulary":
         return Term(forward, forward_error)
     logits = min(seqs, tokens) * _pad(model.vocab, engine.vocabulary_padding)
-    workspace = _count_expert_bytes(model, tp) * tokens if constants.experts_workspace == "held" else 0.0
+    workspace = expert_bytes * tokens if constants.experts_workspace == "held" else 0.0
     sampler = constants.sampler_bytes.value * logits + workspace
     peak_error = forward_error if forward > sampler else constants.sampler_bytes.error * logits
     kept = constants.sampler_state_bytes
@@ -119,13 +139,13 @@ def estimate_cuda_graphs(*, eager: bool, engine: EngineConstants) -> Term:
     return Term(engine.cuda_graph_gib.value * GIB, engine.cuda_graph_gib.error * GIB)
 
 
-def _count_forward_bytes(model: Checkpoint, tp: int) -> float:
+def _count_forward_bytes(model: Checkpoint, tp: int, expert_bytes: float) -> float:
     """Return bytes per token of the tensors that live at once in the widest layer: both halves of a gated MLP, their
     product, and the hidden states with residual and norm."""
     hidden = 3 * model.hidden * _ELEMENT
     wide = (3 if model.gated else 2) * model.intermediate / tp * _ELEMENT
     recurrent = 3 * model.recurrence.heads * model.recurrence.head_dim / tp * _ELEMENT if model.recurrence else 0.0
-    return hidden + max(wide if _has_dense_layer(model) else 0.0, recurrent, _count_expert_bytes(model, tp))
+    return hidden + max(wide if _has_dense_layer(model) else 0.0, recurrent, expert_bytes)
 
 
 def _count_expert_bytes(model: Checkpoint, tp: int) -> float:

@@ -35,9 +35,16 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
     return given
 
 
-def list_split_errors(model: Checkpoint, tp: int, pp: int, engine: EngineConstants) -> tuple[str, ...]:
-    """Return reasons why vLLM would refuse this split; empty if it accepts it."""
-    return (*_list_tensor_errors(model, tp, engine), *_list_pipeline_errors(model, pp))
+def list_split_errors(
+    model: Checkpoint, tp: int, pp: int, engine: EngineConstants, *, has_expert_parallel: bool = False
+) -> tuple[str, ...]:
+    """Return reasons why vLLM would refuse this split; empty if it accepts it. Expert parallelism without effect counts
+    as refused too."""
+    return (
+        *_list_tensor_errors(model, tp, engine, has_expert_parallel),
+        *_list_pipeline_errors(model, pp),
+        *(_list_expert_errors(model, tp) if has_expert_parallel else ()),
+    )
 
 
 def list_context_errors(model: Checkpoint, tp: int, dcp: int) -> tuple[str, ...]:
@@ -57,11 +64,29 @@ def list_context_errors(model: Checkpoint, tp: int, dcp: int) -> tuple[str, ...]
     return ()
 
 
-def list_tensor_parallel_sizes(model: Checkpoint, engine: EngineConstants, limit: int = 32) -> tuple[int, ...]:
-    return tuple(tp for tp in _SIZES if tp <= limit and not any(_list_tensor_errors(model, tp, engine)))
+def list_tensor_parallel_sizes(
+    model: Checkpoint, engine: EngineConstants, limit: int = 32, *, has_expert_parallel: bool = False
+) -> tuple[int, ...]:
+    """Return the sizes that vLLM accepts, up to `limit`; with expert parallelism those on which it has an effect."""
+    return tuple(
+        tp
+        for tp in _SIZES
+        if tp <= limit and not list_split_errors(model, tp, 1, engine, has_expert_parallel=has_expert_parallel)
+    )
 
 
-def _list_tensor_errors(model: Checkpoint, tp: int, engine: EngineConstants) -> Iterator[str]:
+def _list_expert_errors(model: Checkpoint, tp: int) -> Iterator[str]:
+    if model.experts is None:
+        yield f"expert parallelism needs a mixture-of-experts model, and {model.id} has no experts"
+    elif tp == 1:
+        yield "expert parallelism divides the experts over the GPUs of a stage, and tensor parallel size 1 has one GPU"
+    elif tp > model.experts.count:
+        yield f"{model.experts.count} experts are fewer than the {tp} GPUs of tensor parallel size {tp}"
+
+
+def _list_tensor_errors(
+    model: Checkpoint, tp: int, engine: EngineConstants, has_expert_parallel: bool
+) -> Iterator[str]:
     if tp == 1:
         return
     attention = model.attention
@@ -79,7 +104,7 @@ def _list_tensor_errors(model: Checkpoint, tp: int, engine: EngineConstants) -> 
         yield f"the recurrent state of {width} channels is not divisible by tensor parallel size {tp}"
     if model.recurrence and model.recurrence.heads > 1 and model.recurrence.heads % tp:
         yield f"{model.recurrence.heads} heads of the recurrent state are not divisible by tensor parallel size {tp}"
-    for name, width in _list_widths(model):
+    for name, width in _list_widths(model, has_expert_parallel):
         if width % tp:
             yield f"{name} of {width} is not divisible by tensor parallel size {tp}"
     padded = -(-model.vocab // engine.vocabulary_padding) * engine.vocabulary_padding
@@ -87,10 +112,10 @@ def _list_tensor_errors(model: Checkpoint, tp: int, engine: EngineConstants) -> 
         yield f"the vocabulary, padded to {padded}, is not divisible by tensor parallel size {tp}"
     if model.encoder and model.encoder.kind != "vision" and model.encoder.heads % tp:
         yield f"{model.encoder.heads} encoder heads are not divisible by tensor parallel size {tp}"
-    yield from _list_quantization_errors(model, tp)
+    yield from _list_quantization_errors(model, tp, has_expert_parallel)
 
 
-def _list_quantization_errors(model: Checkpoint, tp: int) -> Iterator[str]:
+def _list_quantization_errors(model: Checkpoint, tp: int, has_expert_parallel: bool) -> Iterator[str]:
     """Yield an objection for each row-parallel layer whose part on a rank is not a multiple of the scale groups or
     blocks. These layers are split along their inputs."""
     quantization = model.quantization
@@ -99,7 +124,7 @@ def _list_quantization_errors(model: Checkpoint, tp: int) -> Iterator[str]:
     edge = quantization.block[1] if quantization.block else quantization.group_size
     if edge is None or quantization.method in _FREE_OF_GROUPS:
         return
-    for name, width in _list_quantized_inputs(model):
+    for name, width in _list_quantized_inputs(model, has_expert_parallel):
         if width % tp == 0 and width // tp % edge:
             yield (
                 f"{name} of {width} over {tp} ranks is {width // tp} per rank, not a multiple of the quantization"
@@ -116,23 +141,26 @@ def _list_pipeline_errors(model: Checkpoint, pp: int) -> Iterator[str]:
         yield f"vLLM has no pipeline parallelism for {model.architecture}"
 
 
-def _list_widths(model: Checkpoint) -> Iterator[tuple[str, int]]:
+def _list_widths(model: Checkpoint, has_expert_parallel: bool) -> Iterator[tuple[str, int]]:
+    """Yield the widths that tensor parallelism divides. Expert parallelism leaves each expert whole, but for the shared
+    one."""
     if model.experts is None or model.experts.beside_dense or len(model.expert_layers) < model.layers:
         yield "the MLP width", model.intermediate
     if model.experts:
-        yield "the expert width", model.experts.intermediate
+        if not has_expert_parallel:
+            yield "the expert width", model.experts.intermediate
         if model.experts.shared_intermediate:
             yield "the shared expert width", model.experts.shared_intermediate
 
 
-def _list_quantized_inputs(model: Checkpoint) -> Iterator[tuple[str, int]]:
+def _list_quantized_inputs(model: Checkpoint, has_expert_parallel: bool) -> Iterator[tuple[str, int]]:
     quantization, attention = model.quantization, model.attention
     assert quantization is not None
     if quantization.only_experts:
-        if model.experts:
+        if model.experts and not has_expert_parallel:
             yield "the expert width", model.experts.intermediate
         return
-    yield from _list_widths(model)
+    yield from _list_widths(model, has_expert_parallel)
     if quantization.attention:
         value_dim = attention.mla.v_head_dim if attention.mla else attention.head_dim
         yield "the attention output", attention.heads * value_dim

@@ -132,7 +132,9 @@ def _evaluate(
         )
     if (used := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
         return RejectedSplit(split, f"gpu_memory_utilization {used:g} exceeds the engine's part of the GPU, {seen:.2g}")
-    if against := list_split_errors(model_spec.model, split.tp, split.pp, model_spec.engine):
+    if against := list_split_errors(
+        model_spec.model, split.tp, split.pp, model_spec.engine, has_expert_parallel=split.has_expert_parallel
+    ):
         return RejectedSplit(split, "; ".join(against))
     if against := list_context_errors(
         model_spec.model, split.tp, model_spec.pinned_int("decode_context_parallel_size") or 1

@@ -6,7 +6,7 @@ hosts or slow links, because it sends them once per stage.
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement, groupby, islice
 
 from rayhelm.catalog.engines import EngineConstants
@@ -36,10 +36,14 @@ class ModelSplit:
     nodes: int
     """Hosts that one replica spans."""
     partition: tuple[int, ...] | None = None
+    has_expert_parallel: bool = False
 
     @property
     def gpu_count(self) -> int:
         return self.tp * self.pp
+
+    def __str__(self) -> str:
+        return f"TP {self.tp} x PP {self.pp}{' with EP' if self.has_expert_parallel else ''}"
 
     @property
     def whole_gpu_count(self) -> float:
@@ -109,7 +113,7 @@ def list_splits(
     )
     partition = pin.layers if pin and pin.layers else None
     for split in sorted(found, key=lambda split: (split.gpu_count, split.nodes, split.pp)):
-        yield ModelSplit(split.inventory, split.hosts, split.gpus, split.tp, split.pp, split.nodes, partition)
+        yield replace(split, partition=partition)
 
 
 def _list_splits_over_like_hosts(
@@ -119,7 +123,7 @@ def _list_splits_over_like_hosts(
         yield from _list_splits_on_parts(inventory, pin)
         return
     host = inventory.hosts[0]
-    for tp in _list_tensor_sizes(model, engine, host.gpu_count, pin):
+    for tp, has_expert_parallel in _list_tensor_sizes(model, engine, host.gpu_count, pin):
         most_here = host.gpu_count // tp
         if not most_here:
             continue
@@ -130,12 +134,12 @@ def _list_splits_over_like_hosts(
             nodes = _count_nodes(pp, most_here)
             if pp > model.layers or nodes > len(inventory.hosts) or (nodes > 1 and not inventory.network.spans_hosts):
                 continue
-            yield ModelSplit(inventory, (), (host.gpu,) * pp, tp, pp, nodes)
+            yield ModelSplit(inventory, (), (host.gpu,) * pp, tp, pp, nodes, None, has_expert_parallel)
 
 
 def _list_splits_on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
     """Yield one part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
-    if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1:
+    if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1 or (pin and pin.expert):
         return
     for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
         yield ModelSplit(inventory, (), (gpu,), 1, 1, 1)
@@ -171,14 +175,29 @@ def _list_splits_over_unlike_hosts(
             hosts = tuple(host for kind, count in Counter(chosen).items() for host in kinds[kind][:count])
             if len(hosts) < stages:
                 continue
-            for tp in _list_tensor_sizes(model, engine, min(host.gpu_count for host in hosts), pin):
-                if all(tp <= host.gpu_count for host in hosts):
-                    yield ModelSplit(inventory, hosts, tuple(host.gpu for host in hosts), tp, stages, stages)
+            most_here = min(host.gpu_count for host in hosts)
+            for tp, has_expert_parallel in _list_tensor_sizes(model, engine, most_here, pin):
+                if tp <= most_here:
+                    gpus = tuple(host.gpu for host in hosts)
+                    yield ModelSplit(inventory, hosts, gpus, tp, stages, stages, None, has_expert_parallel)
 
 
 def _list_tensor_sizes(
     model: Checkpoint, engine: EngineConstants, most: int, pin: Parallelism | None
-) -> tuple[int, ...]:
+) -> list[tuple[int, bool]]:
+    """Return tensor parallel sizes, each with whether the GPUs hold whole experts.
+
+    Both ways read and send the same bytes, so the estimate of the speed is the same: without a pin, whole experts are
+    only for sizes that cannot divide each expert."""
+    expert = pin.expert if pin else None
+    whole = list_tensor_parallel_sizes(model, engine, most) if not expert else ()
+    by_number = (
+        list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True)
+        if model.experts and expert is not False
+        else ()
+    )
     if pin and pin.tensor:
-        return (pin.tensor,)
-    return list_tensor_parallel_sizes(model, engine, most)
+        return [(pin.tensor, bool(expert) or (pin.tensor in by_number and pin.tensor not in whole))]
+    if expert and not by_number:
+        return [(1, True)]  # refused with its reason
+    return [*((tp, False) for tp in whole), *((tp, True) for tp in by_number if tp not in whole)]

@@ -35,14 +35,15 @@ def build_shape(
     """
     given = engine or {}
     dtype = str(given.get("kv_cache_dtype") or "auto")
-    found, why = _fit(model, gpus, tp, context, given, dtype, vllm_version)
+    has_expert_parallel = has_expert_parallel and model.experts is not None
+    found, why = _fit(model, gpus, tp, has_expert_parallel and tp > 1, context, given, dtype, vllm_version)
     seqs = _int(given, "max_num_seqs") or (found.max_num_seqs if found else 256)
     shape = ReplicaShape(
         model=model,
         gpus=tuple(gpus),
         tp=tp,
         dp=dp,
-        has_expert_parallel=has_expert_parallel and model.experts is not None,
+        has_expert_parallel=has_expert_parallel,
         kv_bytes_per_token=count_kv_bytes(model, tp, len(gpus), dtype, vllm_version),
         kv_tokens=found.kv_cache_tokens or None if found and found.fits else None,
         max_num_seqs=seqs,
@@ -63,6 +64,7 @@ def _fit(
     model: Checkpoint,
     gpus: Sequence[GpuKind],
     tp: int,
+    has_expert_parallel: bool,
     context: int,
     given: Mapping[str, object],
     dtype: str,
@@ -81,6 +83,7 @@ def _fit(
             max_num_seqs=_int(given, "max_num_seqs"),
             max_num_batched_tokens=_int(given, "max_num_batched_tokens"),
             kv_cache_dtype=dtype,
+            expert_parallel=has_expert_parallel,
             enforce_eager=bool(given.get("enforce_eager")),
             vllm_version=vllm_version,
         )

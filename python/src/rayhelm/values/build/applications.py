@@ -118,6 +118,8 @@ def _build_engine(plan: ModelPlan) -> Engine:
         "max_num_batched_tokens": plan.max_num_batched_tokens,
         "gpu_memory_utilization": plan.gpu_memory_utilization,
     }
+    if plan.expert_parallel:
+        arguments["enable_expert_parallel"] = True
     extra: dict[str, Any] = {}
     for key, value in plan.engine.items():
         known = key in Engine.model_fields and key != "extra"

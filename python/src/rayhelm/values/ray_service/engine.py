@@ -20,6 +20,8 @@ class Engine(Values):
     """GPUs that share each layer. Keep them in one host."""
     pipeline_parallel_size: Count = 1
     """Pipeline stages, each with a part of the layers. Stages need less network bandwidth than tensor parallelism."""
+    enable_expert_parallel: bool | None = None
+    """Give each GPU of a stage whole experts of a mixture-of-experts model, instead of a part of each expert."""
     max_model_len: Count
     """Context length: tokens of prompt and response together."""
     max_num_seqs: Count
