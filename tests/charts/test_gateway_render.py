@@ -171,10 +171,12 @@ def test_digest_overrides_the_tag() -> None:
         ({"autoscaling": {"kind": "None"}, "replicas": 3}, "200 22"),
         ({"tenants": {"acme": {"requestsPerMinute": 1, "concurrency": 1}}}, "1 1"),
         ({"tenants": {"acme": {"requestsPerMinute": 25, "concurrency": 5}}}, "13 3"),
+        ({"tenants": {"acme": {"tokensPerMinute": 999_999_999_999}}}, "300 32 500000000000"),
+        ({"tenants": {"acme": {"tokensPerMinute": None}}}, "300 32"),
     ],
 )
 def test_limits_are_divided_by_the_minimum_of_pods(overlay: Object, limits: str) -> None:
-    """Requests per minute and in flight, rounded up."""
+    """Requests per minute and in flight, and tokens per minute where they are limited, rounded up."""
     assert table("limits.map", overlay) == {"acme": limits}
 
 

@@ -284,7 +284,7 @@ def test_plan_counts_gpus_by_resource_name() -> None:
 def test_plan_page_shows_gateways_tenants_and_quotas() -> None:
     page = build_files(render_text(FLEET % ", gateway: {allowedClients: [apps]}"))["plan.md"]
     assert "| main | http://gateway.gateway | gateway | chat, embed |" in page
-    assert "| other | chat | 7 | 2 | theirs |" in page
+    assert "| other | chat | 7 | - | 2 | theirs |" in page
     assert "| owner | main | owner | chat, embed | nvidia.com/gpu | 2 | 4 = 2 baseline + 2 upgrade surge |" in page
 
 

@@ -1,9 +1,10 @@
-"""Bounds of a tenant's requests in the fleet file."""
+"""Bounds of a tenant's requests, and its limit of tokens, in the fleet file."""
 
 import pytest
 
 from rayhelm.values.build.gateway import build_gateways
 from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.gateway import GatewayValues
 from unit.apply_fix import check_fixes
 from unit.fleets import load, plan
 from unit.small_fleet import problems
@@ -18,10 +19,15 @@ models:
 """
 
 
-def test_bounds_are_in_the_gateway_values() -> None:
-    text = FLEET.replace("BOUNDS", ", maxOutputTokens: {chat: 512}, maxBodyBytes: {chat: 65536}")
+def build(bounds: str) -> GatewayValues:
+    text = FLEET.replace("BOUNDS", bounds)
     planned, loaded = plan(text), load(text)
     (values,) = build_gateways(planned, loaded, build_ray_service_values(planned, loaded)).values()
+    return values
+
+
+def test_bounds_are_in_the_gateway_values() -> None:
+    values = build(", maxOutputTokens: {chat: 512}, maxBodyBytes: {chat: 65536}")
     assert values.tenants["a"].max_output_tokens == {"chat": 512}
     assert values.tenants["a"].max_body_bytes == {"chat": 65536}
     assert values.tenants["a"].without_max_tokens == "Refuse"
@@ -52,3 +58,24 @@ def test_bound_that_cannot_hold_is_refused(key: str, bound: str, message: str, f
     assert message in problem.message
     assert fix in problem.fix_text
     check_fixes(text, [problem], load)
+
+
+def test_token_limit_is_in_the_gateway_values() -> None:
+    assert build("").tenants["a"].tokens_per_minute is None
+    assert build(", tokensPerMinute: 1000").tenants["a"].tokens_per_minute == 1000
+
+
+@pytest.mark.parametrize("limit", ["0", "-1", "1.5", "many"])
+def test_token_limit_that_cannot_hold_is_refused(limit: str) -> None:
+    (problem,) = problems(FLEET.replace("BOUNDS", f", tokensPerMinute: {limit}"))
+    assert problem.path == "tenants.a.tokensPerMinute"
+
+
+def test_token_limit_without_counted_models_is_refused() -> None:
+    text = FLEET.replace("BOUNDS", ", tokensPerMinute: 1000").replace("[chat]", "[ears]")
+    text = text.replace("tenants: {", "tenants: {b: {models: [chat]}, ")
+    ears = "  ears: {source: openai/whisper-large-v3, task: transcribe, pool: gpu}\n"
+    (problem,) = problems(text + ears)
+    assert problem.path == "tenants.a.tokensPerMinute"
+    assert "no effect" in problem.message
+    load(text.replace("[ears]", "[ears, chat]") + ears)

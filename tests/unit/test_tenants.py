@@ -31,7 +31,7 @@ def test_secret_of_keys_is_named_after_the_tenant() -> None:
     assert (fleet.keys_of("a"), fleet.keys_of("b")) == ("gateway-keys-a", "mine")
 
 
-@pytest.mark.parametrize("limit", ["requestsPerMinute", "concurrency"])
+@pytest.mark.parametrize("limit", ["requestsPerMinute", "tokensPerMinute", "concurrency"])
 def test_tenant_limit_of_zero_is_refused(limit: str) -> None:
     problem = the_problem(SMALL + f"tenants:\n  a:\n    models: [chat]\n    {limit}: 0\n")
     assert (problem.path, problem.line) == (f"tenants.a.{limit}", 9)

@@ -5,8 +5,10 @@ local CLASSES = { [0] = "2xx", "4xx", "5xx" }
 
 local limits = {}
 for line in io.lines("limits.map") do
-  local tenant, rate, concurrency = line:match("^(%S+) (%d+) (%d+)")
-  if tenant then limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency } end
+  local tenant, rate, concurrency, tokens = line:match("^(%S+) (%d+) (%d+) ?(%d*)$")
+  if tenant then
+    limits[#limits + 1] = { tenant = tenant, rate = rate, concurrency = concurrency, tokens = tonumber(tokens) }
+  end
 end
 
 local function new_page()
@@ -84,6 +86,9 @@ local function build_page(converters)
   for _, limit in ipairs(limits) do
     page.sample("rayhelm_gateway_limit", { "tenant", limit.tenant, "limit", "requests_per_minute" }, limit.rate)
     page.sample("rayhelm_gateway_limit", { "tenant", limit.tenant, "limit", "concurrency" }, limit.concurrency)
+    if limit.tokens then
+      page.sample("rayhelm_gateway_limit", { "tenant", limit.tenant, "limit", "tokens_per_minute" }, limit.tokens)
+    end
   end
   return page.text()
 end

@@ -24,6 +24,13 @@
 {{- end }}
 {{- $_ := set $files "oidc.json" (include "gateway.oidcFile" $data) }}
 {{- end }}
+{{- if include "gateway.hasBuckets" .v | trim }}
+{{- range list "buckets.lua" "usage.lua" }}
+{{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
+{{- end }}
+{{- /* buckets.lua fills it while HAProxy runs. */ -}}
+{{- $_ := set $files "buckets.map" "" }}
+{{- end }}
 {{- range list "routes" "operations" "objects" "lists" "access" "limits" "bounds" "fields" "tenants" "backends" "slot-counts" "slot-versions" "hidden-versions" }}
 {{- $template := . | replace "-" " " | title | nospace | printf "gateway.map%s" }}
 {{- $_ := set $files (printf "%s.map" .) (printf "%s\n" (include $template $data | trim)) }}

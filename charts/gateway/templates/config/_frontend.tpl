@@ -21,6 +21,9 @@ frontend http
   {{- with include "gateway.frontendCircuit" . }}
   {{- . | trim | nindent 2 }}
   {{- end }}
+  {{- with include "gateway.frontendBuckets" . }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
   {{- with include "gateway.frontendTrace" .v }}
   {{- . | trim | nindent 2 }}
   {{- end }}
@@ -35,7 +38,7 @@ frontend http
 {{- define "gateway.frontendLog" -}}
 # Requests are logged on stdout, everything else on stderr.
 log stdout format raw local0 info
-log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}{{ include "gateway.logCircuit" .v | trim }}}'
+log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}{{ include "gateway.logCircuit" .v | trim }}{{ include "gateway.logBuckets" .v | trim }}}'
 {{- end }}
 
 {{- /* A key is looked up by its hash. keys.map has TENANT/NAME for each hash; keys.lua keeps it equal to the Secrets. */ -}}
@@ -60,7 +63,7 @@ http-request track-sc3 src,ipmask(32,64) table source_requests
 {{- define "gateway.frontendLimits" -}}
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "url-too-long") }} if { url,length gt {{ int .v.limits.headerBytes }} }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "headers-too-large") }} if { req.hdrs,length gt {{ int .v.limits.headerBytes }} }
-# limits.map: requests per minute, concurrent requests. Refused requests are not counted.
+# limits.map: requests per minute, concurrent requests, tokens per minute. Refused requests are not counted.
 http-request set-var(txn.limits) var(txn.tenant),map_str(limits.map)
 http-request set-var(txn.rate) var(txn.limits),word(1,' ')
 http-request set-var(txn.concurrency) var(txn.limits),word(2,' ')

@@ -64,8 +64,8 @@ global
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   {{- include "gateway.configOidc" . }}
-  {{- with include "gateway.loadCircuit" . | trim }}
-  {{ . }}
+  {{- range list "gateway.loadCircuit" "gateway.loadBuckets" }}
+  {{- with include . $.v | trim }}{{ . | nindent 2 }}{{ end }}
   {{- end }}
   lua-load-per-thread fields.lua
   lua-load-per-thread body.lua {{ include "gateway.prefixBytes" . }}

@@ -5,11 +5,11 @@
 {{ ternary .replicas .autoscaling.minReplicas (eq .autoscaling.kind "None") | int }}
 {{- end }}
 
-{{- /* Requests per minute and concurrent requests of one pod. */ -}}
+{{- /* Requests per minute, concurrent requests, and tokens per minute if the tenant has that limit, of one pod. */ -}}
 {{- define "gateway.mapLimits" -}}
 {{- $pods := include "gateway.pods" .v | int }}
 {{- range $name, $tenant := .v.tenants }}
-{{ $name }} {{ divf $tenant.requestsPerMinute $pods | ceil | int }} {{ divf $tenant.concurrency $pods | ceil | int }}
+{{ $name }} {{ divf $tenant.requestsPerMinute $pods | ceil | int }} {{ divf $tenant.concurrency $pods | ceil | int }}{{ with $tenant.tokensPerMinute }} {{ divf . $pods | ceil | int64 }}{{ end }}
 {{- end }}
 {{- end }}
 

@@ -2,6 +2,9 @@
 {{- $v := . }}
 {{- $tasks := .root.Files.Get "files/tasks.json" | fromJson }}
 {{- range $name, $tenant := .tenants }}
+{{- if and $tenant.tokensPerMinute (not (include "gateway.countsTokens" (dict "v" $v "tasks" $tasks "models" $tenant.models))) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "token-limit-task" "words" (dict "tenant" $name)) }}
+{{- end }}
 {{- range $bound := list "maxOutputTokens" "maxBodyBytes" }}
 {{- range $model, $most := get $tenant $bound }}
 {{- if not (has $model $tenant.models) }}
@@ -27,4 +30,16 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- end }}
+
+{{- /* `true` if responses of one of these models have a number of tokens. */ -}}
+{{- define "gateway.countsTokens" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.countsTokens" "given" . "names" (list "v" "tasks" "models")) -}}
+{{- $counts := "" }}
+{{- range .models }}
+{{- range (get $.tasks (get $.v.models .).task).operations }}
+{{- $counts = or $counts .reports_usage }}
+{{- end }}
+{{- end }}
+{{- if $counts }}true{{ end }}
 {{- end }}

@@ -56,8 +56,8 @@
 {{- include "gateway.refuse" (dict "v" $v "id" "model-unknown" "words" (dict "tenant" $name "model" . "models" (keys $v.models | sortAlpha | join ", "))) }}
 {{- end }}
 {{- end }}
-{{- range $key := list "requestsPerMinute" "concurrency" }}
-{{- if not (get $tenant $key) }}
+{{- range $key := list "requestsPerMinute" "concurrency" "tokensPerMinute" }}
+{{- if and (kindIs "float64" (get $tenant $key)) (not (get $tenant $key)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "limit-zero" "words" (dict "tenant" $name "limit" $key)) }}
 {{- end }}
 {{- end }}

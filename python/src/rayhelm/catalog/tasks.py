@@ -41,6 +41,8 @@ class TaskOperation(Closed):
     the body."""
     required: list[dict[str, list[JsonKind]]] = []
     """Fields that a JSON body must have beside `model`, with their kinds: all of one of these sets."""
+    reports_usage: bool = False
+    """Responses have the number of tokens in `usage`."""
     output: TaskOutput | None = None
     """None: the operation generates no tokens, or they have no bound."""
 
@@ -85,6 +87,11 @@ class TaskKind(Closed):
     """Paths of the upstream API that the gateway serves. Empty: the fleet file names them."""
     test_request: TaskRequest | None = Field(default=None)
     """Sent by `helm test` and `rayhelm up`. None: nothing is sent."""
+
+    @property
+    def reports_usage(self) -> bool:
+        """Whether an operation does, so that a gateway can limit its tokens."""
+        return any(operation.reports_usage for operation in self.operations.values())
 
     @model_validator(mode="after")
     def _check_application(self) -> Self:

@@ -187,6 +187,8 @@ class TenantPlan(Closed):
     """Version that it gets of a model, regardless of the weights."""
     requests_per_minute: int
     """Limit per gateway."""
+    tokens_per_minute: int | None
+    """Limit per gateway; None: no limit."""
     concurrency: int
     """Concurrent requests; limit per gateway."""
     keys_secret: str

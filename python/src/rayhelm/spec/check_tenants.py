@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.document import Document
 from rayhelm.spec.fleet import UNOWNED, Fleet
@@ -19,6 +20,7 @@ def check_tenants(fleet: Fleet, document: Document) -> Iterator[Problem]:
     yield from _check_aliases(fleet, document)
     yield from _check_models(fleet, document)
     yield from _check_bounds(fleet, document)
+    yield from _check_token_limits(fleet, document)
     yield from _check_gpus(fleet, document)
     yield from _check_keys(fleet, document)
     yield from _check_namespaces(fleet, document)
@@ -89,6 +91,20 @@ def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 what = "is not one of the models of the tenant" if model in fleet.models else "is no model"
                 fix = Fix(f"../{near[0]}", bound, replaces="") if near else Fix.removal()
                 yield document.problem(("tenants", name, key, model), f"`{model}` {what}", fix)
+
+
+def _check_token_limits(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """The gateway counts tokens only where responses have their number."""
+    for name, tenant in fleet.tenants.items():
+        tasks = [get_task(fleet.models[model].task) for model in tenant.models if model in fleet.models]
+        is_known = len(tasks) == len(tenant.models)
+        if tenant.tokens_per_minute and is_known and not any(task.reports_usage for task in tasks):
+            yield document.problem(
+                ("tenants", name, "tokensPerMinute"),
+                f"tenant `{name}` may call no model of a task whose responses have a number of tokens, so the limit has"
+                " no effect",
+                Fix.removal("", "the other limits of the tenant stay"),
+            )
 
 
 def _check_gpus(fleet: Fleet, document: Document) -> Iterator[Problem]:

@@ -101,6 +101,9 @@ class Tenant(Record):
     """Version of a model that its requests get, independent of the weights."""
     requests_per_minute: int = Field(default=600, ge=1, le=1_000_000_000, examples=[600])
     """Requests per minute, in each cluster; above it the gateway returns 429."""
+    tokens_per_minute: int | None = Field(default=None, ge=1, le=1_000_000_000_000, examples=[100_000])
+    """Tokens of prompts and outputs per minute, in each cluster; above it the gateway returns 429. Default: no
+    limit."""
     concurrency: int = Field(default=64, ge=1, le=1_000_000, examples=[64])
     """Requests in flight, in each cluster; above it the gateway returns 429."""
     max_output_tokens: dict[ModelName, Annotated[int, Field(ge=1, le=999_999_999)]] = Field(

@@ -18,6 +18,7 @@ def plan_tenants(fleet: Fleet) -> dict[str, TenantPlan]:
             models=tenant.models,
             pinned_versions=dict(tenant.pinned_versions),
             requests_per_minute=tenant.requests_per_minute,
+            tokens_per_minute=tenant.tokens_per_minute,
             concurrency=tenant.concurrency,
             keys_secret=fleet.keys_of(name),
             services=fleet.services_of(name),

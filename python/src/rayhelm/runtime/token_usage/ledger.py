@@ -1,6 +1,7 @@
 """Tokens by tenant since the last flush, and where they go.
 
-A sink is a function: the metrics are one, and a limit of tokens per minute can be another.
+A sink is a function, such as the metrics. The limit of tokens per minute is in the gateway, which counts by itself: it
+sees all replicas of a tenant's models, and refuses a request before one of them has it.
 """
 
 import logging

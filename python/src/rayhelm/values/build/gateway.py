@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import run_all
 from rayhelm.planner.plan import GatewayPlan, Plan, VersionPlan
 from rayhelm.spec.fleet import Fleet
@@ -65,10 +66,14 @@ def _build_values(
 
 def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenant:
     tenant = fleet.tenants[name]
+    # The others of its models can be in another cluster.
+    models = [model for model in tenant.models if model in planned.models]
+    reports_usage = any(get_task(fleet.models[model].task).reports_usage for model in models)
     return GatewayTenant(
         keys=KeysSecret(secret_name=fleet.keys_of(name)),
-        models=[model for model in tenant.models if model in planned.models],
+        models=models,
         requests_per_minute=tenant.requests_per_minute,
+        tokens_per_minute=tenant.tokens_per_minute if reports_usage else None,
         concurrency=tenant.concurrency,
         pinned_versions={
             model: version for model, version in tenant.pinned_versions.items() if model in planned.models

@@ -37,6 +37,9 @@ class GatewayTenant(Values):
     """Models that it may use, by their names in `models`."""
     requests_per_minute: Annotated[int, Field(ge=0, le=1_000_000_000)] = 600
     """Requests within any minute over all pods. Further requests get 429 with Retry-After."""
+    tokens_per_minute: Annotated[int, Field(ge=0, le=1_000_000_000_000)] | None = None
+    """Tokens per minute over all pods: prompts and outputs of the tasks `chat`, `embed` and `rerank`, counted when a
+    response ends. After more, requests get 429 with Retry-After until that is repaid. Default: no limit."""
     concurrency: Annotated[int, Field(ge=0, le=1_000_000)] = 64
     """Requests in flight over all pods. Further requests get 429 with Retry-After."""
     pinned_versions: dict[ModelId, Name] = {}

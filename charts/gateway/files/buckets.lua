@@ -1,0 +1,22 @@
+-- Token buckets of the tenants with `tokensPerMinute`. A bucket holds the tokens of a minute and is filled continuously. The
+-- tokens of a response are known at its end, so a bucket can be overdrawn, and requests wait until that is repaid: over
+-- time, a tenant gets no more than its limit. HAProxy calls `count_tokens` in the log format, once for each request, also
+-- where the client has left. buckets.map has the time, in ms, at which requests of a tenant may pass again; rules read it.
+local MINUTE = tonumber((...))
+local MAP = "buckets.map"
+
+local limits, full_at = {}, {}
+for line in io.lines("limits.map") do
+  local tenant, tokens = line:match("^(%S+) %d+ %d+ (%d+)$")
+  if tenant then limits[tenant] = tonumber(tokens) end
+end
+
+-- Takes TOKENS:TENANT. Returns the tokens, for the log.
+core.register_converters("count_tokens", function(text)
+  local tokens, tenant = text:match("^(%d+):(.+)$")
+  local time = core.now()
+  local now = time.sec * 1000 + time.usec // 1000
+  full_at[tenant] = math.max(full_at[tenant] or 0, now) + tokens * MINUTE / limits[tenant]
+  core.set_map(MAP, tenant, string.format("%d", math.ceil(full_at[tenant] - MINUTE)))
+  return tokens
+end)

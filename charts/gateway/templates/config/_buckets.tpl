@@ -1,0 +1,61 @@
+{{- /* Tokens per minute of a tenant. usage.lua counts the tokens of a response, buckets.lua keeps the buckets, and the rules read
+       from a map when the next request may pass. Rendered only if a tenant has the limit. */ -}}
+
+{{- /* Takes the values. */ -}}
+{{- define "gateway.hasBuckets" -}}
+{{- range .tenants }}
+{{- if .tokensPerMinute }}true{{ end }}
+{{- end }}
+{{- end }}
+
+{{- /* Measured for English text; a token of Chinese, or of rare characters, has fewer. */ -}}
+{{- define "gateway.bytesPerToken" -}}
+3
+{{- end }}
+
+{{- define "gateway.loadBuckets" -}}
+{{- if include "gateway.hasBuckets" . | trim }}
+lua-load buckets.lua {{ include "gateway.windowMs" . }}
+lua-load-per-thread usage.lua {{ include "gateway.bytesPerToken" . }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.refuseBuckets" -}}
+{{- if include "gateway.hasBuckets" .v | trim }}
+http-request set-var(txn.bucket) var(txn.limits),word(3,' ')
+http-request set-var(txn.passes_at) var(txn.tenant),map_str_int(buckets.map)
+http-request set-var(txn.bucket_wait) var(txn.now),sub(txn.passes_at),neg if { var(txn.passes_at) -m found }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "tokens-exceeded" "header" "retry-after %[var(txn.bucket_wait),add(999),div(1000)]") }} if { var(txn.bucket_wait) -m int gt 0 }
+{{- end }}
+{{- end }}
+
+{{- /* Operations whose responses have `usage`. */ -}}
+{{- define "gateway.countedOperations" -}}
+{{- $found := list }}
+{{- range $path, $operation := include "gateway.jsonOperations" . | fromJson }}
+{{- if $operation.reports_usage }}
+{{- $found = append $found $path }}
+{{- end }}
+{{- end }}
+{{- $found | toJson }}
+{{- end }}
+
+{{- /* The tokens of the prompt, estimated; usage.lua replaces them. They stay where the client leaves before the response, and
+       where the model server does not answer in time. A compressed response could not be read. */ -}}
+{{- define "gateway.frontendBuckets" -}}
+{{- if include "gateway.hasBuckets" .v | trim }}
+filter lua.usage
+acl has_bucket var(txn.bucket) -m found
+acl is_counted var(txn.operation) -m str {{ include "gateway.countedOperations" . | fromJsonArray | join " " }}
+http-request set-var(txn.tokens) req.body_len,div({{ include "gateway.bytesPerToken" . }}) if has_bucket is_counted
+http-request del-header accept-encoding if has_bucket is_counted
+http-response unset-var(txn.tokens) if { status ge 400 }
+# HAProxy's own 400 means that the client has left, its 504 that the model server still works.
+http-after-response unset-var(txn.tokens) if { status 500 502 503 }
+{{- end }}
+{{- end }}
+
+{{- /* A field of the log format: the tokens of a request that were counted, and `-` for other requests. */ -}}
+{{- define "gateway.logBuckets" -}}
+{{- if include "gateway.hasBuckets" . | trim }},"tokens":"%[var(txn.tokens),concat(:,txn.tenant),lua.count_tokens]"{{ end }}
+{{- end }}
