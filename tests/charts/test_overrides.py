@@ -30,6 +30,9 @@ def test_overrides_of_the_guide_pass_lint_and_reach_the_objects(fleet: Path) -> 
     assert re.search(r"memory: \"?12Gi", service)
     assert re.search(r"sizeLimit: \"?16Gi", service)
     assert "timeout server 1800s" in gateway
+    tenant = texts["manifests/tenant/apps.yaml"]
+    assert "kind: LocalQueue" in tenant
+    assert "kind: ExternalSecret" in tenant
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from rayhelm.values.emit import select_changed
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.tenant import TenantValues
 from unit.apply_fix import check_fixes
 from unit.fleets import load
 
@@ -27,10 +28,11 @@ CHARTS: dict[str, type[BaseModel]] = {
     "ray-service": RayServiceValues,
     "gateway": GatewayValues,
     "platform": PlatformValues,
+    "tenant": TenantValues,
 }
 
 
-def text(cluster: str = "{}", gateway: str = "{}", pool: str = "{}", service: str = "{}") -> str:
+def text(cluster: str = "{}", gateway: str = "{}", pool: str = "{}", service: str = "{}", tenant: str = "{}") -> str:
     """A fleet with `values` in each part that takes them."""
     return f"""
 fleet: acme
@@ -53,7 +55,10 @@ services:
     tenant: apps
     values: {service}
 tenants:
-  apps: {{gpus: 1, models: [chat]}}
+  apps:
+    gpus: 1
+    models: [chat]
+    values: {tenant}
 """
 
 
@@ -104,6 +109,22 @@ def test_override_of_a_cluster_reaches_its_platform() -> None:
     rendered = render(cluster="{policies: {imageSource: {action: Warn, reason: a trial of a month}}}")
     (platform,) = (each.values for each in rendered.releases if each.chart == "platform")
     assert select_changed(platform)["policies"]["imageSource"]["action"] == "Warn"
+
+
+def test_override_of_a_tenant_reaches_its_release() -> None:
+    rendered = render(tenant="{kueue: {localQueue: batch, clusterQueue: gpus}, quota: {pods: {baseline: 99}}}")
+    (release,) = (each.values for each in rendered.releases if each.chart == "tenant")
+    assert isinstance(release, TenantValues)
+    assert (release.kueue.local_queue, release.kueue.cluster_queue) == ("batch", "gpus")
+    assert release.quota.pods.baseline == 99
+    assert release.quota.gpus == render().tenants["main", "apps"].quota.gpus
+
+
+def test_plan_warns_of_overrides_of_a_tenant_without_services() -> None:
+    fleet = text(tenant="{kueue: {localQueue: batch}}").replace("    tenant: apps\n", "")
+    assert (
+        "`tenants.apps.values` has no effect and was not checked: the tenant owns no service, so it has no namespace"
+    ) in plan_fleet(load(fleet)).warnings
 
 
 def test_null_removes_the_entry_of_a_map() -> None:
@@ -158,6 +179,9 @@ def test_plan_warns_of_overrides_that_no_release_has() -> None:
         ("gateway", "{replicas: 3}", "replicas", "clusters.main.gateway.replicas"),
         ("gateway", "{tenants: {apps: {concurrency: 3}}}", "tenants.apps.concurrency", "tenants.apps.concurrency"),
         ("cluster", "{nvidia: {enabled: true}}", "nvidia.enabled", "clusters.main.gpuOperator"),
+        ("tenant", "{namespace: {name: other}}", "namespace.name", "tenants.apps.namespace"),
+        ("tenant", "{access: {editors: {groups: [a]}}}", "access.editors", "tenants.apps.access.editors"),
+        ("tenant", "{quota: {gpus: {nvidia.com/gpu: {planned: 9}}}}", "quota.gpus", "tenants.apps.gpus"),
     ],
 )
 def test_override_of_a_planned_value_is_refused(part: str, values: str, key: str, field: str) -> None:
@@ -190,6 +214,14 @@ def test_override_that_repeats_the_plan_is_accepted() -> None:
         ("service", "{head: {tolerations: [{key: a, operatr: Exists}]}}", "unknown key `operatr`"),
         ("service", "{head: {nodeSelector: {a b: c}}}", "`a b` is not a key of this map"),
         ("service", "{networkPolicy: {egress: {bucket: {ports: [443]}}}}", "`cidrs`: it is required"),
+        ("tenant", "{kueu: {localQueue: a}}", "unknown key `kueu`; did you mean `kueue`"),
+        (
+            "tenant",
+            "{quota: {gpuResources: [nvidia.com/gpu]}}",
+            "`quota.gpuResources` cannot be overridden: they are the GPU",
+        ),
+        ("tenant", "{networkPolicy: {egress: {gateway: null}}}", "`networkPolicy.egress.gateway` cannot be overridden"),
+        ("tenant", "{externalSecrets: {hub: {keys: {token: {key: a}}}}}", "`store`: it is required"),
         ("pool", "{shmSize: [1]}", "`[1]` must be text"),
         ("pool", "{shmSize: 64 GB}", "`64 GB` does not match"),
         ("service", "{head: {minAvailable: two}}", "`two` must be a whole number"),
@@ -226,6 +258,9 @@ def test_wrong_overrides_of_all_charts_are_reported_together() -> None:
         "clusters.main.values.a",
         "clusters.main.gateway.values.b",
     ]
+    with pytest.raises(FleetError) as caught:
+        render(cluster="{a: 1}", tenant="{b: 1}")
+    assert [problem.path for problem in caught.value.problems] == ["clusters.main.values.a", "tenants.apps.values.b"]
 
 
 @pytest.mark.parametrize("name", FLEETS)
@@ -268,6 +303,7 @@ TUNED = {
     ),
     "gateway": ("priorityClassName", "autoscaling", "networkPolicy", "scraping", "exposure"),
     "platform": ("policies", "metrics.scraping", "prometheusRules"),
+    "tenant": ("quota.pods", "quota.objects", "quota.storage", "networkPolicy.allowed"),
 }
 """Values that the plan sets, and that an override may change."""
 

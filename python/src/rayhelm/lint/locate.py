@@ -64,7 +64,7 @@ def _find_override(key: str, release: Release, loaded: LoadedFleet) -> FleetPath
     """Return the override that sets a key of a release, one below or beside it, or a whole value above it. The last
     one decides."""
     steps = tuple(step.partition("[")[0] for step in key.split(".")) if key else ()
-    name = release.name if release.chart == "ray-service" else release.cluster
+    name = release.name if release.chart in ("ray-service", "tenant") else release.cluster
     found: FleetPath | None = None
     for placed in list_placed(release.chart, name, _find_pools(release, loaded), loaded):
         below = steps[len(placed.key) :]

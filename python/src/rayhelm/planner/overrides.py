@@ -34,6 +34,9 @@ def _explain_unused(override: Override, models: Mapping[str, ModelPlan], fleet: 
         return "" if used else "the cluster has no pool"
     if override.chart == "gateway":
         return "" if override.name in plan_gateways(models, fleet) else "the cluster has no gateway"
+    if override.chart == "tenant":
+        owns = any(service.tenant == override.name for service in fleet.services.values())
+        return "" if owns else "the tenant owns no service, so it has no namespace"
     if override.path[0] == "pools":
         return "" if override.name in {model.pool for model in models.values()} else "no model is on the pool"
     return ""

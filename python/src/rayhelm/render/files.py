@@ -82,9 +82,9 @@ def render_loaded_fleet(loaded: LoadedFleet) -> Rendered:
         values = build_ray_service_values(plan, loaded)
         platforms = build_platform_values(plan, loaded, values)
         gateways = build_gateways(plan, loaded, values)
+        tenants = build_tenant_values(plan, loaded, values, gateways)
     except FleetError:
         raise FleetError(find_problems_of_values(plan, loaded)) from None
-    tenants = build_tenant_values(plan, loaded.fleet, values, gateways)
     releases = build_releases(loaded, plan, values, tenants, gateways, platforms)
     return Rendered(loaded, plan, values, tenants, releases, build_argocd_values(loaded, releases))
 

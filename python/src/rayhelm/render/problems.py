@@ -22,13 +22,24 @@ def find_problems_of_values(plan: Plan, loaded: LoadedFleet) -> tuple[Problem, .
     except FleetError as error:
         problems += error.problems
     steps = {"platform": lambda: dict[str, Any](build_platform_values(plan, loaded, services))}
-    # Only overrides can make the values of a gateway wrong; its types take long to import.
-    if services and any(cluster.gateway.values for cluster in loaded.fleet.clusters.values()):
-        from rayhelm.values.build.gateway import build_gateways
-
-        steps["gateway"] = lambda: dict[str, Any](build_gateways(plan, loaded, services))
+    if services and _has_overrides(loaded):
+        steps["gateway and tenants"] = lambda: _build_others(plan, loaded, services)
     try:
         run_all(steps)
     except FleetError as error:
         problems += error.problems
     return tuple(sorted(problems, key=lambda problem: problem.line or 0))
+
+
+def _has_overrides(loaded: LoadedFleet) -> bool:
+    """Only overrides can make the values of gateways and tenants wrong; their types take long to import."""
+    gateways = any(cluster.gateway.values for cluster in loaded.fleet.clusters.values())
+    return gateways or any(tenant.values for tenant in loaded.fleet.tenants.values())
+
+
+def _build_others(plan: Plan, loaded: LoadedFleet, services: Mapping[str, RayServiceValues]) -> dict[str, Any]:
+    from rayhelm.values.build.gateway import build_gateways
+    from rayhelm.values.build.tenant import build_tenant_values
+
+    gateways = build_gateways(plan, loaded, services)
+    return {"gateways": gateways, "tenants": build_tenant_values(plan, loaded, services, gateways)}

@@ -1,4 +1,4 @@
-"""`values` of clusters, gateways, pools and services: values of a chart that are merged last."""
+"""`values` of clusters, gateways, pools, services and tenants: values of a chart that are merged last."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Override:
     """Where it is: `("services", "chat", "values")`."""
     chart: str
     name: str
-    """Name of the cluster, pool or service."""
+    """Name of the cluster, pool, service or tenant."""
     values: ChartValues
     """Values of the chart; for a pool those of its worker groups."""
 
@@ -37,3 +37,5 @@ def list_overrides(fleet: "Fleet") -> Iterator[Override]:
         yield Override(("pools", name, "values"), "ray-service", name, pool.values)
     for name, service in fleet.services.items():
         yield Override(("services", name, "values"), "ray-service", name, service.values)
+    for name, tenant in fleet.tenants.items():
+        yield Override(("tenants", name, "values"), "tenant", name, tenant.values)

@@ -124,3 +124,6 @@ class Tenant(Record):
     """Access rights in its namespace."""
     namespace: Name | None = None
     """Namespace of its services; default: the name of the tenant."""
+    values: ChartValues = Field(default={}, examples=[{"kueue": {"localQueue": "batch", "clusterQueue": "gpus"}}])
+    """Overrides: values of the chart `tenant`, merged last, such as a queue of Kueue, Secrets of the External Secrets
+    Operator or other quotas. What the plan decides is refused."""

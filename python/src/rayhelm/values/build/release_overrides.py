@@ -13,11 +13,13 @@ if TYPE_CHECKING:
     from rayhelm.values.gateway import GatewayValues
     from rayhelm.values.platform import PlatformValues
     from rayhelm.values.ray_service import RayServiceValues
+    from rayhelm.values.tenant import TenantValues
 
 __all__ = [
     "apply_overrides_of_gateway",
     "apply_overrides_of_platform",
     "apply_overrides_of_service",
+    "apply_overrides_of_tenant",
     "list_placed",
 ]
 
@@ -60,8 +62,17 @@ def apply_overrides_of_platform(values: "PlatformValues", cluster: str, loaded: 
     return apply_overrides(values, list_placed("platform", cluster, {}, loaded), "platform", loaded.document, name)
 
 
+def apply_overrides_of_tenant(values: "TenantValues", tenant: str, cluster: str, loaded: LoadedFleet) -> "TenantValues":
+    """Merge the `values` of a tenant, which all its releases get. Raises FleetError."""
+    names = {"tenant": tenant, "cluster": cluster}
+    return apply_overrides(
+        values, list_placed("tenant", tenant, {}, loaded), "tenant", loaded.document, lambda _: names
+    )
+
+
 def list_placed(chart: str, name: str, pools: Mapping[str, str], loaded: LoadedFleet) -> tuple[Placed, ...]:
-    """Return the overrides of a release. `name`: its service or cluster; `pools`: the pool of each worker group."""
+    """Return the overrides of a release. `name`: its service, tenant or cluster; `pools`: the pool of each worker
+    group."""
     return tuple(_list_placed(chart, name, pools, loaded))
 
 

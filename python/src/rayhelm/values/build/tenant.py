@@ -3,15 +3,19 @@ clusters. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import ceil
 
 from rayhelm.catalog import load_catalog
+from rayhelm.errors import run_all
 from rayhelm.planner.plan import Plan, ServicePlan
 from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.tenants import Subjects as Declared
 from rayhelm.spec.tenants import Tenant
 from rayhelm.values.build.gateway import RELEASE
 from rayhelm.values.build.ray_service import GATEWAY_PODS
+from rayhelm.values.build.release_overrides import apply_overrides_of_tenant
 from rayhelm.values.build.worker_groups import get_gpu_resource
 from rayhelm.values.common.network import Peer
 from rayhelm.values.gateway import GatewayValues
@@ -39,18 +43,25 @@ PER_SERVICE = {
 
 
 def build_tenant_values(
-    plan: Plan, fleet: Fleet, values: Mapping[str, RayServiceValues], gateways: Mapping[str, GatewayValues]
+    plan: Plan,
+    loaded: LoadedFleet,
+    values: Mapping[str, RayServiceValues],
+    gateways: Mapping[str, GatewayValues],
 ) -> dict[tuple[str, str], TenantValues]:
     """Build the values by cluster and tenant. `values` are those of the services, by name: the quotas count their pods.
-    `gateways` are those of the gateways, by cluster: tenants connect to their ports."""
+    `gateways` are those of the gateways, by cluster: tenants connect to their ports. Raises FleetError for overrides
+    that are refused."""
+    fleet = loaded.fleet
     owned: dict[tuple[str, str], list[str]] = {}
     for tenant in fleet.tenants:
         for service in fleet.services_of(tenant):
             owned.setdefault((plan.services[service].cluster, tenant), []).append(service)
-    return {
-        (cluster, tenant): _build_values(tenant, cluster, services, plan, fleet, values, gateways)
-        for (cluster, tenant), services in owned.items()
-    }
+
+    def build(cluster: str, tenant: str) -> TenantValues:
+        built = _build_values(tenant, cluster, owned[cluster, tenant], plan, fleet, values, gateways)
+        return apply_overrides_of_tenant(built, tenant, cluster, loaded)
+
+    return run_all({key: partial(build, *key) for key in owned})
 
 
 def _build_values(
