@@ -30,6 +30,18 @@ allowed zones, no block for `.`), name it there, and have the nodes of the tenan
 kubelet). Workers need names of the cluster only; the pod that downloads weights needs the names of the hub. This was
 not run.
 
+## Users of Redis
+
+With `username` in the fleet file, the Ray head uses its own user of Redis. These rights are enough for the head, and
+for the Job of KubeRay that empties Redis after an uninstall (Redis 7.0, Ray 2.60):
+
+```
+user NAME on >PASSWORD ~RAY* ~DUMMY +@hash +@connection +info +del +scan
+```
+
+KubeRay chooses the keys by the UID of the RayCluster, so a rule cannot name those of one owner: `~RAY*` allows the keys
+of all. Such users keep out clients without a password, and do not separate owners: each owner needs its own Redis.
+
 ## The operator's namespace
 
 The Ray dashboard accepts connections from the operator's pods only: `networkPolicy.operator` of chart `ray-service`
@@ -44,6 +56,10 @@ administrators may create pods and read Secrets there.
 Traffic between the gateway and the Serve port is not encrypted by the charts, and neither is Ray's own traffic. A
 node that reads packets of others reads prompts. A mesh or the encryption of the network plugin (WireGuard in Cilium
 and Calico) protects both without a value of the charts. It was not run.
+
+The charts have no value for TLS on the Serve port. Ray Serve 2.60 has options for it (`ssl_keyfile`, `ssl_certfile`),
+but the readiness probe that KubeRay adds to workers calls plain `http://localhost:8000`, and so do the gateway and
+`helm test`.
 """
 
 
