@@ -33,7 +33,7 @@ def test_explain_has_bounds() -> None:
 
 
 def test_explain_lists_fields_of_a_record() -> None:
-    assert set(explain("models.traffic").fields) == {"requestsPerSecond", "inputTokens", "outputTokens", "sharedPrefix"}
+    assert set(explain("models.traffic.burst").fields) == {"dispersion", "window", "percentile"}
 
 
 def test_explain_without_path_explains_the_fleet() -> None:

@@ -106,7 +106,7 @@ def _list_pairs(
 ) -> Iterator[tuple[Candidate, Candidate]]:
     """Yield some replicas on one pool, each with the cheapest replicas for the rest of the load on the other pools."""
     assert model_spec.declared.traffic
-    load = model_spec.declared.traffic.requests_per_second
+    load = model_spec.declared.traffic.peak_rate
     free = {
         pool: each.gpus - each.used + (now.gpus if pool == now.pool else 0.0)
         for pool, each in plan.pools.items()
@@ -135,7 +135,7 @@ def _find(
 ) -> Candidate | None:
     """Return the cheapest candidate for a part of the load, requests/s."""
     assert model_spec.declared.traffic
-    traffic = model_spec.declared.traffic.model_copy(update={"requests_per_second": load})
+    traffic = model_spec.declared.traffic.model_copy(update={"requests_per_second": load, "burst": None})
     spec = replace(model_spec, declared=model_spec.declared.model_copy(update={"traffic": traffic}))
     options = ModelOptions(spec, PoolSplits(inventories), None)
     return find_cheapest(options, lambda found: found.gpus <= free[found.split.inventory.name] + 1e-6)

@@ -121,6 +121,14 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f"prompt and answer have {need} tokens on average, and `context` is {model.context}",
                 Fix("", need),
             )
+        longest = (traffic.input_tokens_p95 or 0) + (traffic.output_tokens_p95 or 0) if traffic else 0
+        if model.context and longest > model.context:
+            yield document.problem(
+                (*path, "context"),
+                f"`inputTokensP95` and `outputTokensP95` are {longest} tokens together, and `context` is"
+                f" {model.context}: the engine would refuse such requests",
+                Fix("", longest),
+            )
         if not model.application and task.server == "application" and not task.application:
             yield document.problem(
                 (*path, "task"),

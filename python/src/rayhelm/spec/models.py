@@ -10,26 +10,14 @@ from rayhelm.errors import Fix
 from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import ModelName, Name
+from rayhelm.spec.traffic import Traffic
 from rayhelm.spec.units import Bytes, Duration
 
-__all__ = ["STABLE", "GivenMemory", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo", "Traffic"]
+__all__ = ["STABLE", "GivenMemory", "ModelSpec", "Parallelism", "Replicas", "ServedAs", "Slo"]
 
 
 STABLE = "stable"
 """Name of the version that a model has without `servedAs`."""
-
-
-class Traffic(Record):
-    """The load that a model is planned for, at its peak."""
-
-    requests_per_second: float = Field(gt=0, le=1e6, examples=[3])
-    """Requests per second over all replicas."""
-    input_tokens: int = Field(gt=0, le=10_000_000, examples=[1000])
-    """Mean prompt length, tokens."""
-    output_tokens: int | None = Field(default=None, gt=0, le=1_000_000, examples=[300])
-    """Mean length of the response, tokens; absent for tasks without output tokens."""
-    shared_prefix: float = Field(default=0.0, ge=0, le=1, examples=[0.5])
-    """Share of the prompt that requests have in common (system prompt, documents). It decides the routing by prefix."""
 
 
 class Slo(Record):
@@ -46,6 +34,9 @@ class Slo(Record):
     """
     availability: float = Field(default=0.999, ge=0, lt=1, examples=[0.995])
     """Share of the responses that are no server error, for alerts; 0: no objective."""
+    capacity_availability: float | None = Field(default=None, ge=0.5, lt=0.9999999, examples=[0.999])
+    """Share of the time in which enough replicas for the planned load are up. The plan adds spare replicas for it, by
+    the failure rate of GPUs; default: none."""
     window_days: int = Field(default=30, ge=1, le=30, examples=[7])
     """Days over which these shares hold."""
 

@@ -42,6 +42,9 @@ class ModelTraffic(BaseModel):
     output_tokens_p95: float | None = None
     cached_share: float | None = None
     """Share of the input tokens that the prefix cache of the engine had."""
+    hour_dispersion: float | None = None
+    """The same as `dispersion` within the hours of the log, so without the profile of the day; absent if no whole hour
+    has four windows or more."""
     hourly_rates: tuple[float, ...] = ()
     """Mean rate of each hour of the day, in UTC; empty for logs of less than a day."""
 
@@ -113,6 +116,7 @@ def _summarize(requests: list[_Request], window_s: float, percentile: float) -> 
         output_tokens=fmean(answers) if counted else None,
         output_tokens_p95=_find_percentile(answers, 95) if counted else None,
         cached_share=sum(each.cached for each in counted) / total if counted and (total := sum(prompts)) else None,
+        hour_dispersion=_measure_dispersion(arrivals, window_s),
         hourly_rates=_measure_hours(arrivals) if arrivals[-1] - arrivals[0] >= DAY else (),
     )
 
@@ -166,3 +170,22 @@ def _measure_hours(arrivals: list[float]) -> tuple[float, ...]:
     for arrival in arrivals:
         counts[floor(arrival / HOUR) % 24] += 1
     return tuple(count / time if time else 0.0 for count, time in zip(counts, seconds, strict=True))
+
+
+def _measure_dispersion(arrivals: list[float], window_s: float) -> float | None:
+    """Return the variance of the windows of an hour over their mean, over all whole hours with requests."""
+    windows = floor(HOUR / window_s)
+    first, last = floor(arrivals[0] / HOUR), floor(arrivals[-1] / HOUR)
+    if windows < 4:
+        return None
+    hours: dict[int, Counter[int]] = {}
+    for arrival in arrivals:
+        hour, second = divmod(arrival, HOUR)
+        if first < hour < last and second < windows * window_s:
+            hours.setdefault(floor(hour), Counter())[floor(second / window_s)] += 1
+    variances, means = 0.0, 0.0
+    for counts in hours.values():
+        mean = counts.total() / windows
+        variances += (sum(count**2 for count in counts.values()) - windows * mean**2) / (windows - 1)
+        means += mean
+    return variances / means if means else None

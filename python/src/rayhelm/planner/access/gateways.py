@@ -113,7 +113,7 @@ def _find_limits_below_load(models: Mapping[str, ModelPlan], fleet: Fleet) -> It
         tenants = [fleet.tenants[name] for name in fleet.tenants_allowed(model)]
         if not tenants or not spec.traffic:
             continue
-        load = spec.traffic.requests_per_second * 60
+        load = spec.traffic.peak_rate * 60
         if load > (most := sum(tenant.requests_per_minute for tenant in tenants)):
             yield (
                 f"`{model}` is planned for {load:g} requests per minute, and the limits of its tenants"

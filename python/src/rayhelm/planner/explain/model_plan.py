@@ -79,13 +79,14 @@ def build_model_plan(
 
 
 def _find_bounds(chosen: Candidate) -> tuple[int, int]:
-    """Return the limits of autoscaling: pinned, or from one replica to the number for the planned load."""
+    """Return the limits of autoscaling: pinned, or from the replicas for the quietest hour to those for the planned
+    load."""
     pinned = chosen.model_spec.declared.replicas
     if isinstance(pinned, Replicas):
         return pinned.min, pinned.max
     if isinstance(pinned, int):
         return pinned, pinned
-    return 1, chosen.replicas
+    return min((chosen.capacity.quiet or 1) + chosen.capacity.spare, chosen.replicas), chosen.replicas
 
 
 def _build_stages(chosen: Candidate, hosts: tuple[HostInventory, ...]) -> tuple[StagePlan, ...]:

@@ -30,6 +30,11 @@ def list_warnings(chosen: Candidate) -> Iterator[str]:
         yield from _list_missed_objectives(chosen)
     if capacity.overloaded:
         yield f"{capacity.replicas} pinned replicas, and the planned load needs {capacity.needed}: requests will queue"
+    elif capacity.replicas < capacity.needed + capacity.spare:
+        yield (
+            f"{capacity.replicas} pinned replicas, and `slo.capacityAvailability` needs {capacity.needed} and"
+            f" {capacity.spare} spare"
+        )
     if spec.slo.tpot and not model_spec.generates:
         yield f"`slo.tpot` has no effect: the task `{spec.task}` generates no tokens"
     for gpu in dict.fromkeys(chosen.split.gpus):

@@ -81,8 +81,9 @@ def _list_capacity_fixes(model_spec: ResolvedModelSpec, best: Candidate, possibl
     if best.share < 1 and others:
         yield Fix("service", others[0], "models of one service can share a GPU, services cannot")
     traffic = model_spec.declared.traffic
-    if traffic and possible and model_spec.declared.replicas is None:
-        rate = traffic.requests_per_second * possible / best.replicas
+    possible -= best.capacity.spare
+    if traffic and possible > 0 and model_spec.declared.replicas is None:
+        rate = traffic.find_rate(traffic.peak_rate * possible / best.capacity.needed)
         yield Fix("traffic.requestsPerSecond", float(f"{rate:.3g}"), "the load that fits")
         yield Fix("replicas", possible, "requests will queue at the planned load")
 

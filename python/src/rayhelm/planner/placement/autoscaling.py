@@ -93,9 +93,23 @@ def _explain_policy(scaling: AutoscalingPlan) -> Iterator[Reason]:
 def _explain_bounds(chosen: Candidate, low: int, high: int) -> Reason:
     if isinstance(chosen.model_spec.declared.replicas, Replicas):
         because = "pinned in the fleet file"
+    elif chosen.capacity.quiet or chosen.capacity.spare:
+        because = _explain_least(chosen)
     else:
         because = "from one replica without load to the number for the planned load"
     return Reason(decision="min_replicas, max_replicas", chosen=f"{low} to {high}", because=because)
+
+
+def _explain_least(chosen: Candidate) -> str:
+    """Return why more than one replica always runs."""
+    capacity, traffic = chosen.capacity, chosen.model_spec.declared.traffic
+    quiet = f"{capacity.quiet or 1} for the quietest hour"
+    spare = f" and {capacity.spare} spare" if capacity.spare else ""
+    text = f"{quiet}{spare}, to the number for the planned load"
+    if traffic and traffic.daily_profile:
+        mean = sum(traffic.daily_profile) / len(traffic.daily_profile)
+        text += f". The busiest hour has {max(traffic.daily_profile) / mean:.2g} times the mean of the day"
+    return text
 
 
 def _load(

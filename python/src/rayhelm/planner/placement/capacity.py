@@ -5,16 +5,17 @@ Objectives and the load are tested at the pessimistic end of the intervals.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, sqrt
 
-from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
 from rayhelm.planner.placement.replica_speed import LoadSpeed, ReplicaSpeed
+from rayhelm.planner.placement.spare_replicas import count_spare_replicas
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.planner.speed.estimate import Interval
 from rayhelm.spec.models import Slo
 
-__all__ = ["ReplicaCapacity", "estimate_capacity"]
+__all__ = ["ReplicaCapacity", "count_held_requests", "estimate_capacity"]
 
 BATCH_WITHOUT_DECODE = 32
 """Concurrent requests per replica, for tasks that generate no tokens."""
@@ -44,6 +45,10 @@ class ReplicaCapacity:
     """Of one replica at full concurrency; None if figures of the GPU are unknown."""
     carried: float | None = None
     """Requests per second that a replica is planned for; None if figures of the GPU are unknown."""
+    spare: int = 0
+    """Replicas in addition to `needed`, for `slo.capacityAvailability`."""
+    quiet: int | None = None
+    """Replicas for the quietest hour of `traffic.dailyProfile`; None without it."""
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
     alone_ttft_s: float | None = None
@@ -78,28 +83,31 @@ def estimate_capacity(
     """Estimate one replica. `share`: fraction of each GPU. `kv_tokens`: KV cache of the whole replica, tokens; None if
     it has none or it is unknown."""
     if model_spec.has_own_engine:
-        return ReplicaCapacity(1, "one request at a time", model_spec.replicas(1), 1)
+        return _build_unestimated(model_spec, split, 1, "one request at a time")
     speed = ReplicaSpeed(model_spec, split, share)
     if not model_spec.generates:
-        return _estimate_without_decode(model_spec, speed)
-    lengths, objective = model_spec.lengths, model_spec.declared.slo
+        return _estimate_without_decode(model_spec, split, speed)
+    objective = model_spec.declared.slo
     most, bound_by = max_num_seqs, "max_num_seqs"
-    if kv_tokens and kv_tokens / (lengths.prompt + lengths.answer / 2) < most:
-        most, bound_by = max(1, int(kv_tokens / (lengths.prompt + lengths.answer / 2))), "KV cache"
+    if kv_tokens and (held := count_held_requests(kv_tokens, model_spec.lengths)) < most:
+        most, bound_by = max(1, int(held)), "KV cache"
     if not speed.is_known:
-        return ReplicaCapacity(most, bound_by, model_spec.replicas(1), 1)
+        return _build_unestimated(model_spec, split, most, bound_by)
     most, bound_by = _limit(speed, objective, most, bound_by)
     alone, full = speed.at(1), speed.at(most)
     carried = _plan_rate(full.requests_per_second)
     needed = _count_needed(model_spec, carried)
+    spare = _count_spare(model_spec, split, needed)
     in_flight = _estimate_in_flight(model_spec, speed, model_spec.replicas(needed), most)
     at_load = speed.at(in_flight or most)
     ttft = at_load.ttft if in_flight else alone.ttft
     return ReplicaCapacity(
         concurrency=most,
         bound_by=bound_by,
-        replicas=model_spec.replicas(needed),
+        replicas=model_spec.replicas(needed + spare),
         needed=needed,
+        spare=spare,
+        quiet=_count_quiet(model_spec, carried),
         ttft=ttft,
         tpot=at_load.tpot,
         basis=at_load.basis,
@@ -110,6 +118,14 @@ def estimate_capacity(
         alone_tpot_s=alone.tpot.high,
         meets_slo=_meets(at_load, objective, has_load=bool(in_flight)),
     )
+
+
+def _build_unestimated(
+    model_spec: ResolvedModelSpec, split: ModelSplit, concurrency: int, bound_by: str
+) -> ReplicaCapacity:
+    """Return the capacity without an estimate of speed: one replica, and the spare ones."""
+    spare = _count_spare(model_spec, split, 1)
+    return ReplicaCapacity(concurrency, bound_by, model_spec.replicas(1 + spare), 1, spare=spare)
 
 
 def _limit(speed: ReplicaSpeed, objective: Slo, most: int, bound_by: str) -> tuple[int, str]:
@@ -148,14 +164,31 @@ def _plan_rate(rate: Interval) -> float:
 def _count_needed(model_spec: ResolvedModelSpec, carried: float) -> int:
     """Return the replicas for the load, each planned for `carried` requests/s."""
     traffic = model_spec.declared.traffic
-    return ceil(traffic.requests_per_second / carried) if traffic else 1
+    return ceil(traffic.peak_rate / carried) if traffic else 1
+
+
+def _count_quiet(model_spec: ResolvedModelSpec, carried: float) -> int | None:
+    """Return the replicas for the quietest hour, at least one; None without a profile of the day."""
+    rate = model_spec.declared.traffic.quiet_rate if model_spec.declared.traffic else None
+    return None if rate is None else max(1, ceil(rate / carried))
+
+
+def _count_spare(model_spec: ResolvedModelSpec, split: ModelSplit, needed: int) -> int:
+    return count_spare_replicas(needed, split.gpu_count, model_spec.declared.slo.capacity_availability)
+
+
+def count_held_requests(kv_tokens: int, lengths: Lengths) -> float:
+    """Return the requests whose tokens the KV cache holds with 95 % probability: n x mean + z sqrt(n) x deviation =
+    tokens. A request has its prompt and, on average, half of its answer there."""
+    mean, spread = lengths.prompt + lengths.answer / 2, Z95 * lengths.deviation
+    return ((sqrt(spread**2 + 4 * mean * kv_tokens) - spread) / (2 * mean)) ** 2
 
 
 def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, replicas: int, most: int) -> float | None:
     """Return the requests in flight per replica: arrival rate times latency, which grows with them, up to `most`."""
     if not model_spec.declared.traffic:
         return None
-    each, in_flight = model_spec.declared.traffic.requests_per_second / replicas, 1.0
+    each, in_flight = model_spec.declared.traffic.peak_rate / replicas, 1.0
     for _ in range(_ROUNDS):
         found = speed.at(max(in_flight, 1.0))
         wanted = min(most, each * (found.ttft.mid + (model_spec.lengths.answer - 1) * found.tpot.mid))
@@ -165,24 +198,27 @@ def _estimate_in_flight(model_spec: ResolvedModelSpec, speed: ReplicaSpeed, repl
     return in_flight
 
 
-def _estimate_without_decode(model_spec: ResolvedModelSpec, speed: ReplicaSpeed) -> ReplicaCapacity:
+def _estimate_without_decode(model_spec: ResolvedModelSpec, split: ModelSplit, speed: ReplicaSpeed) -> ReplicaCapacity:
     """Return the capacity for a task with one forward pass per request, which is limited by compute."""
     if not speed.is_known:
-        return ReplicaCapacity(BATCH_WITHOUT_DECODE, "batch", model_spec.replicas(1), 1)
+        return _build_unestimated(model_spec, split, BATCH_WITHOUT_DECODE, "batch")
     alone, seconds = speed.pass_s(1), speed.pass_s(BATCH_WITHOUT_DECODE)
     traffic = model_spec.declared.traffic
     carried = min(load_assumptions().replica_utilization / seconds.mid, 1 / seconds.high)
     needed = _count_needed(model_spec, carried)
-    replicas = model_spec.replicas(needed)
+    spare = _count_spare(model_spec, split, needed)
+    replicas = model_spec.replicas(needed + spare)
     return ReplicaCapacity(
         concurrency=BATCH_WITHOUT_DECODE,
         bound_by="compute",
         replicas=replicas,
         needed=needed,
+        spare=spare,
+        quiet=_count_quiet(model_spec, carried),
         ttft=alone,
         basis="model",
         requests_per_second=1 / seconds.mid,
         carried=carried,
-        load_concurrency=traffic.requests_per_second / replicas * seconds.mid if traffic else None,
+        load_concurrency=traffic.peak_rate / model_spec.replicas(needed) * seconds.mid if traffic else None,
         alone_ttft_s=alone.high,
     )

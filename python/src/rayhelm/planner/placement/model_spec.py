@@ -1,7 +1,7 @@
 """A model of the fleet file, resolved against the catalog, with its pinned settings."""
 
 from dataclasses import dataclass
-from math import floor
+from math import floor, hypot
 
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
@@ -10,9 +10,12 @@ from rayhelm.catalog.tasks import TaskKind, get_task
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
 from rayhelm.spec.models import ModelSpec, Replicas
 from rayhelm.spec.speed_measurements import SpeedMeasurement
+from rayhelm.spec.traffic import Traffic
 
-__all__ = ["Lengths", "ResolvedModelSpec"]
+__all__ = ["Z95", "Lengths", "ResolvedModelSpec"]
 
+Z95 = 1.645
+"""Standard deviations from the mean of a normal distribution to its 95th percentile."""
 _USUAL_INPUT, _USUAL_OUTPUT = 512, 128
 
 
@@ -26,6 +29,8 @@ class Lengths:
     """The fleet file has no traffic, so these are defaults."""
     shared: float
     """Part of the prompt, 0 to 1, that is cached if requests are routed by prefix."""
+    deviation: float = 0.0
+    """Standard deviation of the tokens of a request in the KV cache; 0 without 95th percentiles."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +71,8 @@ class ResolvedModelSpec:
         if traffic:
             cached = self.declared.engine.get("enable_prefix_caching") is not False
             shared = traffic.shared_prefix if cached else 0.0
-            return Lengths(traffic.input_tokens, traffic.output_tokens or _USUAL_OUTPUT, False, shared)
+            answer = traffic.output_tokens or _USUAL_OUTPUT
+            return Lengths(traffic.input_tokens, answer, False, shared, _estimate_deviation(traffic))
         return Lengths(min(_USUAL_INPUT, self.context * 3 // 4), min(_USUAL_OUTPUT, self.context // 4), True, 0.0)
 
     @property
@@ -100,3 +106,12 @@ class ResolvedModelSpec:
         if isinstance(pinned, Replicas):
             return min(max(needed, pinned.min, 1), pinned.max)
         return needed if pinned is None else pinned
+
+
+def _estimate_deviation(traffic: Traffic) -> float:
+    """Return the standard deviation of prompt and half answer, independent of each other, from their percentiles."""
+    prompt = ((traffic.input_tokens_p95 or traffic.input_tokens) - traffic.input_tokens) / Z95
+    answer = (
+        ((traffic.output_tokens_p95 or 0) - (traffic.output_tokens or 0)) / Z95 if traffic.output_tokens_p95 else 0.0
+    )
+    return hypot(prompt, answer / 2)
