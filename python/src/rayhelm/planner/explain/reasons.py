@@ -3,17 +3,16 @@
 from collections.abc import Iterator
 
 from rayhelm.catalog.tensors import count_weights
+from rayhelm.planner.explain.load_reasons import explain_burst, explain_spare, format_figure, format_load
 from rayhelm.planner.memory.parallelism import list_split_errors
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.pool_network import PoolNetwork
 from rayhelm.planner.placement.resolve import SEQUENCES
-from rayhelm.planner.placement.spare_replicas import compute_availability, load_failure_rates
 from rayhelm.planner.plan import Reason
 from rayhelm.planner.speed.assumptions import load_assumptions
 from rayhelm.spec.models import Replicas
 from rayhelm.spec.names import derive_kubernetes_name
-from rayhelm.spec.traffic import Traffic
 
 __all__ = ["choose_routing", "explain_choice"]
 
@@ -36,8 +35,8 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         _explain_context(chosen),
         _explain_sequences(chosen),
         *_explain_eager(chosen),
-        *_explain_burst(chosen),
-        *_explain_spare(chosen),
+        *explain_burst(chosen),
+        *explain_spare(chosen),
         _explain_replicas(chosen),
         _explain_routing(chosen),
         *_explain_price(chosen),
@@ -324,8 +323,8 @@ def _explain_replicas(chosen: Candidate) -> Reason:
     else:
         share = load_assumptions().replica_utilization
         because = (
-            f"the load is {_format_load(spec.traffic)} requests/s. A replica serves"
-            f" {_format_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight"
+            f"the load is {format_load(spec.traffic)} requests/s. A replica serves"
+            f" {format_figure(capacity.requests_per_second)} requests/s with {capacity.concurrency} in flight"
             f" (limited by {capacity.bound_by}), and is planned to {share:.0%} of that"
         )
         numbers["utilization"] = share
@@ -336,43 +335,6 @@ def _explain_replicas(chosen: Candidate) -> Reason:
     if not chosen.model_spec.generates and capacity.requests_per_second:
         numbers["seconds_per_request"] = round(1 / capacity.requests_per_second, 4)
     return Reason(decision="replicas", chosen=str(chosen.replicas), because=because, numbers=numbers)
-
-
-def _format_load(traffic: Traffic) -> str:
-    return _format_figure(traffic.peak_rate) if traffic.burst else f"{traffic.requests_per_second:g}"
-
-
-def _explain_burst(chosen: Candidate) -> Iterator[Reason]:
-    traffic = chosen.model_spec.declared.traffic
-    if traffic and traffic.burst:
-        burst = traffic.burst
-        because = (
-            f"{burst.percentile:g} % of the windows of {burst.window:g} s have at most this rate, with a mean of"
-            f" {traffic.requests_per_second:g} requests/s and a variance of {burst.dispersion:g} times the mean:"
-            " quantile of a gamma distribution (Wilson and Hilferty), at least the one of a normal distribution"
-        )
-        numbers: dict[str, float | int | str] = {"dispersion": burst.dispersion, "percentile": burst.percentile}
-        yield Reason(decision="peak_rate", chosen=f"{traffic.peak_rate:.3g}/s", because=because, numbers=numbers)
-
-
-def _explain_spare(chosen: Candidate) -> Iterator[Reason]:
-    target, rates = chosen.model_spec.declared.slo.capacity_availability, load_failure_rates()
-    if target is None:
-        return
-    gpus = chosen.split.gpu_count
-    up = compute_availability(gpus)
-    because = (
-        f"at least {chosen.capacity.needed} are up for {target:.7g} of the time if each is up for {up:.5f} of it, and"
-        f" they fail independently: {rates.failures_per_gpu_hour:g} failures per GPU and hour"
-        f" ({rates.failures_source}), {rates.repair_h:g} h until a replica serves again ({rates.repair_source})"
-    )
-    numbers: dict[str, float | int | str] = {"gpus_per_replica": gpus, "target": target}
-    yield Reason(decision="spare_replicas", chosen=str(chosen.capacity.spare), because=because, numbers=numbers)
-
-
-def _format_figure(value: float) -> str:
-    """Return two significant digits without an exponent."""
-    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _explain_routing(chosen: Candidate) -> Reason:

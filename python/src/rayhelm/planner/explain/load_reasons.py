@@ -1,0 +1,47 @@
+"""Reasons of the planned load: its peak rate with bursts, and spare replicas."""
+
+from collections.abc import Iterator
+
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.spare_replicas import compute_availability, load_failure_rates
+from rayhelm.planner.plan import Reason
+from rayhelm.spec.traffic import Traffic
+
+__all__ = ["explain_burst", "explain_spare", "format_figure", "format_load"]
+
+
+def format_load(traffic: Traffic) -> str:
+    return format_figure(traffic.peak_rate) if traffic.burst else f"{traffic.requests_per_second:g}"
+
+
+def explain_burst(chosen: Candidate) -> Iterator[Reason]:
+    traffic = chosen.model_spec.declared.traffic
+    if traffic and traffic.burst:
+        burst = traffic.burst
+        because = (
+            f"{burst.percentile:g} % of the windows of {burst.window:g} s have at most this rate, with a mean of"
+            f" {traffic.requests_per_second:g} requests/s and a variance of {burst.dispersion:g} times the mean:"
+            " quantile of a gamma distribution (Wilson and Hilferty), at least the one of a normal distribution"
+        )
+        numbers: dict[str, float | int | str] = {"dispersion": burst.dispersion, "percentile": burst.percentile}
+        yield Reason(decision="peak_rate", chosen=f"{traffic.peak_rate:.3g}/s", because=because, numbers=numbers)
+
+
+def explain_spare(chosen: Candidate) -> Iterator[Reason]:
+    target, rates = chosen.model_spec.declared.slo.capacity_availability, load_failure_rates()
+    if target is None:
+        return
+    gpus = chosen.split.gpu_count
+    up = compute_availability(gpus)
+    because = (
+        f"at least {chosen.capacity.needed} are up for {target:.7g} of the time if each is up for {up:.5f} of it, and"
+        f" they fail independently: {rates.failures_per_gpu_hour:g} failures per GPU and hour"
+        f" ({rates.failures_source}), {rates.repair_h:g} h until a replica serves again ({rates.repair_source})"
+    )
+    numbers: dict[str, float | int | str] = {"gpus_per_replica": gpus, "target": target}
+    yield Reason(decision="spare_replicas", chosen=str(chosen.capacity.spare), because=because, numbers=numbers)
+
+
+def format_figure(value: float) -> str:
+    """Return two significant digits without an exponent."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2g}"
