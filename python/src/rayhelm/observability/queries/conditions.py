@@ -31,6 +31,7 @@ __all__ = [
     "scraped_services",
     "target_of_old_deployments",
     "tenants_without_keys",
+    "token_key_age",
     "used_object_quota",
     "waiting_for_config",
     "was_ready",
@@ -162,6 +163,12 @@ def gateway_repeats(scope: Scope, window: str = "10m", by: By = VERSION, least: 
 def key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
     """Time since a pod of the gateway has read all API keys."""
     return f"time() - {blocks.gauge('rayhelm_gateway_keys_read_timestamp_seconds', scope, by=by)}"
+
+
+@query(unit="seconds", idle="no data", first=True)
+def token_key_age(scope: Scope, by: By = (*GATEWAY, "pod")) -> str:
+    """Time since a pod of the gateway has read a valid JWKS. No data for a gateway that accepts no tokens."""
+    return f"time() - {blocks.gauge('rayhelm_gateway_token_keys_read_timestamp_seconds', scope, by=by)}"
 
 
 @query(unit="state", idle="value")
