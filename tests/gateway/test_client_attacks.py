@@ -119,6 +119,8 @@ def test_field_is_refused_wherever_it_is(send, path, body, build):
     "raw",
     [
         f'"extra_body":{{"{KV}":{{}}}}',
+        '"tool_call_id":"call_1"',
+        '"tool_call_id":"request_id"',
         '"chat_template_kwargs":{"chat_template":"{{ x }}"}',
         f'"metadata":{{"x":[{{"{KV}":1}}]}}',
         '"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"priority":{}}}}}]',

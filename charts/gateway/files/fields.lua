@@ -6,7 +6,7 @@ local byte, find, match = string.byte, string.find, string.match
 local floor, format, max, min = math.floor, string.format, math.max, math.min
 
 local QUOTE, BACKSLASH, COMMA, OPEN_LIST, OPEN_OBJECT = 34, 92, 44, 91, 123
-local KIND_OF = { [QUOTE] = "s", [OPEN_LIST] = "a", [OPEN_OBJECT] = "o" }
+local MARK_OF = { s = QUOTE, a = OPEN_LIST, o = OPEN_OBJECT }
 local MOST = 9999999999
 -- Ten characters, like a number of tokens.
 local UNCHECKED, MISSING, INVALID = "unchecked_", "missing___", "invalid___"
@@ -24,6 +24,20 @@ local function read_list(text, wanted)
   return names
 end
 
+-- Names by their end and the quote after it: `_params"` has `kv_transfer_params` and `ec_transfer_params`.
+local function group_by_end(names)
+  local groups, group_of = {}, {}
+  for _, name in ipairs(names) do
+    local last = (match(name, "_[^_]*$") or name) .. '"'
+    if not group_of[last] then
+      group_of[last] = { last = last, names = {} }
+      groups[#groups + 1] = group_of[last]
+    end
+    table.insert(group_of[last].names, name)
+  end
+  return groups
+end
+
 local operations = {}
 for line in io.lines("fields.map") do
   local name, required, tokens, copies, batches, refused = line:match("^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+)$")
@@ -32,18 +46,22 @@ for line in io.lines("fields.map") do
     for _, set in ipairs(required == "-" and {} or split(required, "|")) do
       local fields = {}
       for field, kinds in set:gmatch("([%w_]+):(%a+)") do
-        fields[#fields + 1] = { name = field, kinds = kinds }
+        local marks = {}
+        for kind in kinds:gmatch("%a") do marks[MARK_OF[kind]] = true end
+        fields[#fields + 1] = { name = field, key = '"' .. field .. '"', marks = marks }
         wanted[field] = true
       end
       sets[#sets + 1] = fields
     end
+    local refused_names = read_list(refused, wanted)
     operations[name] = {
       wanted = wanted,
       sets = sets,
       tokens = read_list(tokens, wanted),
       copies = read_list(copies, wanted),
       batches = read_list(batches, wanted),
-      refused = read_list(refused, wanted),
+      refused = refused_names,
+      refused_groups = group_by_end(refused_names),
     }
   end
 end
@@ -61,10 +79,12 @@ local function find_string_end(body, from)
   end
 end
 
--- Whether a value of one of these kinds, which is not empty, begins at a position.
-local function has_value(body, at, kinds)
-  local kind = KIND_OF[byte(body, at)]
-  return kind and find(kinds, kind, 1, true) and not find(body, '^""', at) and not find(body, "^[%[{][ \t\r\n]*[%]}]", at)
+-- Whether a value that is not empty and has one of these first bytes begins at a position.
+local function has_value(body, at, marks)
+  local mark = byte(body, at)
+  if not marks[mark] then return false end
+  if mark == QUOTE then return byte(body, at + 1) ~= QUOTE end
+  return not find(body, "^[ \t\r\n]*[%]}]", at + 1)
 end
 
 -- The name of the error, or nil. It is that of the set with the most fields. `found` has the positions of the values by name.
@@ -78,7 +98,7 @@ local function find_fault(body, sets, found)
         fault = fault or "field-missing " .. field.name
       else
         count = count + 1
-        if not has_value(body, at, field.kinds) then fault = fault or "field-invalid " .. field.name end
+        if not has_value(body, at, field.marks) then fault = fault or "field-invalid " .. field.name end
       end
     end
     if not fault then return nil end
@@ -140,17 +160,19 @@ local function find_output(body, operation, found, repeated)
   return format("%010d", floor(min(MOST, 1.0 * tokens * max(1, copies or 1) * max(1, prompts))))
 end
 
+-- Position of the first bracket in the outermost object, or of its end.
+local function find_inner(body) return find(body, "[{%[%]}]", 2) or #body end
+
 -- Position of the value of a field that is certainly in the outermost object, because no bracket is before it.
-local function find_first_field(body, name, inner)
-  local key = '"' .. name .. '"'
+local function find_first_field(body, key)
   local from, after = find(body, key, 1, true)
-  if not from or from > inner or byte(body, from - 1) == BACKSLASH then return nil end
+  if not from or from > 2 and (from > find_inner(body) or byte(body, from - 1) == BACKSLASH) then return nil end
   return match(body, "^[ \t\r\n]*:[ \t\r\n]*()", after + 1)
 end
 
 -- The same as find_output, from raw bytes that are unambiguous; nil where they are not. All names begin with `max_`, but
 -- the one of the copies.
-local function find_output_fast(body, operation, inner)
+local function find_output_fast(body, operation)
   if #operation.tokens == 0 then return UNCHECKED end
   for _, name in ipairs(operation.copies) do
     if find(body, '"' .. name .. '"', 1, true) then return nil end
@@ -164,19 +186,24 @@ local function find_output_fast(body, operation, inner)
   if not from then return MISSING end
   if find(body, '"max_', from + 1, true) or byte(body, from - 1) == BACKSLASH then return nil end
   local name, digits, after = match(body, '^"([%l_]+)"[ \t\r\n]*:[ \t\r\n]*(%d+)()[ \t\r\n]*[,}]', from)
-  if not name or #digits > 9 or not (from < inner or match(body, "^[^{}%[%]]*}[ \t\r\n]*$", after)) then return nil end
+  if not name or #digits > 9 or not (from < find_inner(body) or match(body, "^[^{}%[%]]*}[ \t\r\n]*$", after)) then return nil end
   for _, each in ipairs(operation.tokens) do
     if each == name then return format("%010d", digits) end
   end
   return nil
 end
 
--- Whether the raw bytes may have a refused field: its name is somewhere, or an escape that its name could have.
-local function may_have_refused(body, names)
-  if #names == 0 then return false end
+-- Whether the raw bytes may have a refused field: its name is somewhere, or an escape that its name could have. A search
+-- stops at each copy of its first byte. Most bodies have many quotes and few `_`, so the end of a name is searched first.
+local function may_have_refused(body, groups)
+  if #groups == 0 then return false end
   if find(body, "\\u00", 1, true) and find(body, "\\u00[4567]") then return true end
-  for _, name in ipairs(names) do
-    if find(body, '"' .. name .. '"', 1, true) then return true end
+  for at = 1, #groups do
+    if find(body, groups[at].last, 1, true) then
+      for _, name in ipairs(groups[at].names) do
+        if find(body, '"' .. name .. '"', 1, true) then return true end
+      end
+    end
   end
   return false
 end
@@ -185,14 +212,13 @@ end
 local function check_fast(body, name)
   local operation = operations[name]
   if not operation then return UNCHECKED end
-  if may_have_refused(body, operation.refused) then return nil end
+  if may_have_refused(body, operation.refused_groups) then return nil end
   local set = operation.sets[1]
-  local inner = find(body, "[{%[%]}]", 2) or #body
   if set then
-    local at = not set[2] and find_first_field(body, set[1].name, inner)
-    if not at or not has_value(body, at, set[1].kinds) then return nil end
+    local at = not set[2] and find_first_field(body, set[1].key)
+    if not at or not has_value(body, at, set[1].marks) then return nil end
   end
-  return find_output_fast(body, operation, inner)
+  return find_output_fast(body, operation)
 end
 
 -- Names of the fields whose positions `check` needs.
