@@ -95,7 +95,7 @@ def test_every_error_of_the_gateway_has_a_counter(gateway: GatewayProcess) -> No
     counted = [
         line.split("-m str ")[1].split()[0]
         for line in text.splitlines()
-        if "sc-inc-gpc" in line and "is_refused" in line
+        if "sc-inc-gpc" in line and "txn.reason" in line
     ]
     sent = {
         json.loads(line.split("string '")[1].split("'")[0])["error"]["code"]

@@ -62,7 +62,7 @@ local function parse(text)
     local words = {}
     for word in line:gmatch("%S+") do words[#words + 1] = word end
     if #words > 0 and words[1]:sub(1, 1) ~= "#" then
-      local hash, name, expiry = words[1]:lower(), words[2] or "", words[3]
+      local hash, name, expiry = words[1]:upper(), words[2] or "", words[3]
       local expires = expiry and parse_time(expiry)
       if #hash == 64 and hash:match("^%x+$") and #name <= 64 and name:match("^[%w._-]+$")
         and #words <= 3 and (expires or not expiry) then

@@ -10,17 +10,23 @@
 {{- $reasons | uniq | sortAlpha | toJson }}
 {{- end }}
 
-{{- /* Refused requests count for the tenant, or for `-` without a valid key. Other responses count for tenant, model and version, by class of the status. */ -}}
+{{- /* Responses count for tenant, model and version, by class of the status. */ -}}
 {{- define "gateway.countResponses" -}}
-http-after-response set-var(txn.reason) res.hdr(x-rayhelm-reason) if { status ge 400 }
-acl is_refused var(txn.reason) -m found
-http-after-response del-header x-rayhelm-reason if is_refused
-{{- range $index, $reason := include "gateway.reasons" . | fromJsonArray }}
-http-after-response sc-inc-gpc({{ $index }},0) if is_refused { var(txn.reason) -m str {{ $reason }} }
-{{- end }}
 http-after-response sc-inc-gpc(0,1) if { status 200:299 }
 http-after-response sc-inc-gpc(1,1) if { status 400:499 }
 http-after-response sc-inc-gpc(2,1) if { status ge 500 }
+{{- end }}
+
+{{- /* Refused requests count for the tenant, or for `-` without a valid key. These rules are the last ones for responses,
+       because others skip them. */ -}}
+{{- define "gateway.countRefusals" -}}
+http-after-response allow if { status lt 400 }
+http-after-response set-var(txn.reason) res.hdr(x-rayhelm-reason)
+http-after-response allow unless { var(txn.reason) -m found }
+http-after-response del-header x-rayhelm-reason
+{{- range $index, $reason := include "gateway.reasons" . | fromJsonArray }}
+http-after-response sc-inc-gpc({{ $index }},0) if { var(txn.reason) -m str {{ $reason }} }
+{{- end }}
 {{- end }}
 
 {{- define "gateway.configTenants" -}}

@@ -12,9 +12,6 @@ frontend http
   {{- include "gateway.countResponses" . | nindent 2 }}
   {{- include "gateway.frontendIdentity" . | nindent 2 }}
   {{- include "gateway.frontendLimits" . | nindent 2 }}
-  {{- with include "gateway.frontendOpenapi" (merge (dict "access" "Key") .) }}
-  {{- . | trim | nindent 2 }}
-  {{- end }}
   {{- include "gateway.frontendRoute" . | nindent 2 }}
   {{- include "gateway.frontendBody" . | nindent 2 }}
   {{- include "gateway.frontendModel" . | nindent 2 }}
@@ -28,6 +25,7 @@ frontend http
   {{- . | trim | nindent 2 }}
   {{- end }}
   {{- include "gateway.frontendUpstream" . | trim | nindent 2 }}
+  {{- include "gateway.countRefusals" . | trim | nindent 2 }}
 
 {{ include "gateway.configTenants" . }}
 
@@ -49,7 +47,7 @@ http-after-response set-header x-request-id %[var(txn.id)]
 # A client without a valid key keeps no connection.
 http-after-response set-header connection close if { status 401 } !{ var(txn.key) -m found }
 {{- include "gateway.frontendOpenapi" (merge (dict "access" "Public") .) }}
-http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,lower,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
+http-request set-var(txn.key) req.fhdr(authorization),bytes(7),sha2(256),hex,map_str(keys.map) if { req.fhdr_cnt(authorization) eq 1 } { req.fhdr(authorization) -m beg -i "bearer " }
 {{- include "gateway.frontendTokens" . }}
 http-request track-sc0 str(-) table tenants unless { var(txn.key) -m found }
 {{- include "gateway.refuseTokens" . }}

@@ -12,9 +12,9 @@ http-request return status 200 content-type application/json lf-string '{"object
 http-request return status 200 content-type application/json lf-string %[var(txn.model),map_str(objects.map)] if !is_json { var(txn.body_kind) -m str object }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "operation-unsupported") }} unless { var(txn.model),concat(:,txn.operation),map_str(operations.map) -m found }
 # The header decides first, then the pinned version, then the weights: slot-versions.map has a version for each slot.
-http-request set-var(txn.requested_version) req.fhdr(x-model-version) if { req.fhdr_cnt(x-model-version) gt 0 }
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if { req.fhdr_cnt(x-model-version) gt 1 }
+http-request set-var(txn.requested_version) req.fhdr(x-model-version)
 acl has_version var(txn.requested_version) -m found
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if has_version { req.fhdr_cnt(x-model-version) gt 1 }
 # A tenant with a pinned version reaches no other version whose weight is 0.
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "version-unknown") }} if has_version { var(txn.tenant),concat(:,txn.model),concat(:,txn.requested_version),map_str(hidden-versions.map) -m found }
 http-request set-var(txn.requested_version) var(txn.fixed_version) if !has_version !{ var(txn.fixed_version) -m str * }

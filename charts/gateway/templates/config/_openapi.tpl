@@ -61,10 +61,11 @@
 {{- end }}
 {{- end }}
 
-{{- /* Takes the data of gateway.configFrontend, with `access`: where the rules stand. */ -}}
+{{- /* Takes the data of gateway.configFrontend, with `access`: where the rules stand. Only those for keys know the route. */ -}}
 {{- define "gateway.frontendOpenapi" -}}
+{{- $unrouted := eq .access "Key" | ternary "!has_route " "" }}
 {{- if eq .v.openapi.access .access }}
-http-request return status 200 content-type application/json hdr cache-control no-cache file openapi.json if { path /openapi.json } { method GET }
-http-request return status 200 content-type "text/html; charset=utf-8" hdr cache-control no-cache hdr content-security-policy "default-src 'none'" file docs.html if { path /docs } { method GET }
+http-request return status 200 content-type application/json hdr cache-control no-cache file openapi.json if {{ $unrouted }}{ path /openapi.json } { method GET }
+http-request return status 200 content-type "text/html; charset=utf-8" hdr cache-control no-cache hdr content-security-policy "default-src 'none'" file docs.html if {{ $unrouted }}{ path /docs } { method GET }
 {{- end }}
 {{- end }}

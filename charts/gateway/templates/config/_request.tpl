@@ -5,15 +5,16 @@
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "http-version-unsupported") }} unless { req.ver 1.1 1.0 }
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "host-missing") }} if { req.ver 1.1 } !{ req.fhdr_cnt(host) eq 1 }
 http-request set-var(txn.route) path,map_str(routes.map)
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} unless { var(txn.route) -m found }
+acl has_route var(txn.route) -m found
+{{- include "gateway.frontendOpenapi" (merge (dict "access" "Key") .) }}
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} unless has_route
 http-request set-var(txn.path_model) var(txn.route),word(4,' ')
 acl has_path_model var(txn.path_model) -m found
 # A path of a model that the tenant may not use gets the same response as one that does not exist.
 http-request set-var(txn.path_access) var(txn.tenant),concat(:,txn.path_model),map_str(access.map) if has_path_model
 http-request return {{ include "gateway.error" (dict "errors" .errors "id" "path-unknown") }} if has_path_model !{ var(txn.path_access) -m found }
 http-request set-var(txn.allowed_method) var(txn.route),word(1,' ')
-http-request set-var(txn.method) method
-http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} unless { var(txn.allowed_method),strcmp(txn.method) eq 0 }
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "method-not-allowed" "header" "allow %[var(txn.allowed_method)]") }} unless { method,strcmp(txn.allowed_method) eq 0 }
 http-request set-var(txn.operation) var(txn.route),word(3,' ')
 # It is cheaper to test that a variable exists than to compare it, and most requests have a JSON body.
 http-request set-var(txn.json) bool(true) if { var(txn.route),word(2,' ') -m str json }
