@@ -230,7 +230,17 @@ def test_stream_arrives_in_chunks(up: Up) -> None:
 
 def test_models_are_listed(up: Up) -> None:
     answer = httpx.get(f"{up.url}/v1/models", headers=bearer(up.key), trust_env=False, timeout=120)
-    assert [model["id"] for model in answer.json()["data"]] == ["chat", "embed"]
+    assert [model["id"] for model in answer.json()["data"]] == ["acme/sales", "chat", "embed", "legal"]
+
+
+def test_adapters_of_a_model_answer_otherwise_than_the_model(up: Up) -> None:
+    tokens = []
+    for name in ("chat", "legal", "acme/sales", "chat"):
+        body = {"prompt": "Once", "max_tokens": 4, "temperature": 0, "return_token_ids": True, "ignore_eos": True}
+        answer = post(up, f"/{name}/v1/completions", model=name, **body).json()
+        assert answer["model"] == name
+        tokens.append((*answer["choices"][0]["token_ids"],))
+    assert len({*tokens}) == 3
 
 
 @pytest.mark.parametrize("headers", [{}, bearer("rayhelm-" + 48 * "0"), {"Authorization": "Basic eDp5"}])
@@ -291,10 +301,11 @@ def test_api_of_ray_requires_the_token(up: Up) -> None:
     url = f"{up.dashboard}/api/serve/applications/"
     token = up.state.token.read_text()
     assert httpx.get(url, trust_env=False, timeout=120).status_code == 401
-    assert httpx.get(
-        url, headers={"Authorization": f"Bearer {token[:-1]}x"}, trust_env=False, timeout=120
-    ).status_code in (401, 403)
-    assert httpx.get(url, headers={"Authorization": f"Bearer {token}"}, trust_env=False, timeout=120).status_code == 200
+    wrong = httpx.get(url, headers=bearer(f"{token[:-1]}x"), trust_env=False, timeout=120)
+    assert wrong.status_code in (401, 403)
+    answer = httpx.get(url, headers=bearer(token), trust_env=False, timeout=120)
+    # Rules of Prometheus know the ingress by this name, with adapters too.
+    assert {*answer.json()["applications"]["chat"]["deployments"]} == {"LLMServer:chat", "OpenAiIngress"}
 
 
 def test_http_ports_listen_on_loopback(up: Up) -> None:

@@ -42,7 +42,7 @@ models:
         ("quantization: 4", "YAML does not read `4` as text", "quantization: '4'"),
         ("limit_mm_per_prompt: '{\"image\": 1}'", "takes a map", "limit_mm_per_prompt: {image: 1}"),
         ("limit_mm_per_prompt: 1", "a mapping, not `1`", "limit_mm_per_prompt: {image: 1}"),
-        ("max_lora_rank: 17", "is not one of 1, 8, 16", "max_lora_rank: 16"),
+        ("max_lora_rank: 16", "the `rank` of the adapters sets it", "# remove `max_lora_rank`"),
         ("tool_call_parser: hermess", "is not one of 49 values", "tool_call_parser: hermes"),
         ("maxNumSeqs: 4", "vLLM 0.29.0 has no argument `maxNumSeqs`; did you mean `max_num_seqs`?", "max_num_seqs: 4"),
         ("swap_space: 4", "vLLM 0.29.0 has no argument `swap_space`", "# remove `swap_space`"),
@@ -65,14 +65,14 @@ def test_fleet_refuses_each_wrong_engine_argument_with_a_fix(pin: str, says: str
 
 
 def test_engine_arguments_keep_only_written_keys() -> None:
-    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, cpu_offload_gb: 2.5, enable_lora: true"
+    pins = "gpu_memory_utilization: 1, dtype: half, max_num_seqs: 8, cpu_offload_gb: 2.5, fully_sharded_loras: true"
     engine = read(SMALL.replace("context: 4096", f"engine: {{{pins}}}")).models["chat"].engine
     assert engine == {
         "gpu_memory_utilization": 1,
         "dtype": "half",
         "max_num_seqs": 8,
         "cpu_offload_gb": 2.5,
-        "enable_lora": True,
+        "fully_sharded_loras": True,
     }
 
 
@@ -126,11 +126,12 @@ def test_every_argument_type_of_vllm_becomes_a_type_of_the_fleet_file() -> None:
 
 def test_plan_lists_what_it_does_not_count_of_engine_arguments(tmp_path: Path) -> None:
     fleet = tmp_path / "fleet.yaml"
-    pins = "speculative_config: {method: ngram, num_speculative_tokens: 3}, enable_lora: true, kv_cache_dtype: nvfp4"
+    speculation = "speculative_config: {method: ngram, num_speculative_tokens: 3}"
+    pins = f"{speculation}, fully_sharded_loras: true, kv_cache_dtype: nvfp4"
     fleet.write_text(BLOCKS + f"    engine: {{{pins}}}\n    context: 4096\n")
     unknown = " ".join(plan_fleet(load_fleet(fleet)).models["chat"].unknown)
     assert "`speculative_config`: weights and KV cache of the draft model" in unknown
-    assert "`enable_lora`: memory of `max_loras` adapters" in unknown
+    assert "`fully_sharded_loras`: slots of adapters" in unknown
     assert "`kv_cache_dtype: nvfp4`: the estimate counts 16 bits" in unknown
 
 
@@ -139,7 +140,7 @@ def _example(schema: dict[str, Any]) -> str:
         return str(schema["enum"][0])
     kind = schema.get("type") or schema["anyOf"][0]["type"]
     if kind == "array":
-        return "[text]" if schema["items"] == {"type": "string"} else "[1]"
+        return {"string": "[text]", "integer": "[1]"}.get(schema["items"].get("type"), "[]")
     return {"boolean": "true", "integer": "2", "number": "2", "string": "text"}[kind]
 
 

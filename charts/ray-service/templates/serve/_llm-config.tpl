@@ -62,6 +62,7 @@
 {{- if and $tokenizer (not $values.weights.enabled) }}
 {{- $_ := set $kwargs "tokenizer_revision" $tokenizer }}
 {{- end }}
+{{- $kwargs = merge $kwargs (include "ray-service.loraKwargs" (dict "v" $values "model" $model) | fromJson) }}
 {{- if $values.tracing.enabled }}
 {{- $_ := set $kwargs "otlp_traces_endpoint" (include "ray-service.tracesUrl" $values.tracing) }}
 {{- end }}

@@ -38,17 +38,21 @@
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
 {{- $configs = append $configs (include "ray-service.llmConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson) }}
 {{- end }}
+{{- $args := dict
+      "llm_configs" $configs
+      "ingress_deployment_config" (dict
+        "graceful_shutdown_timeout_s" $longest
+        "autoscaling_config" (dict
+          "min_replicas" $app.ingress.minReplicas
+          "max_replicas" $app.ingress.maxReplicas
+          "target_ongoing_requests" $app.ingress.targetOngoingRequests)) }}
+{{- with include "ray-service.ingressClass" $app | fromJson }}
+{{- $_ := set $args "ingress_cls_config" . }}
+{{- end }}
 {{- dict
       "name" .name
       "route_prefix" $app.routePrefix
       "import_path" "ray.serve.llm:build_openai_app"
-      "args" (dict
-        "llm_configs" $configs
-        "ingress_deployment_config" (dict
-          "graceful_shutdown_timeout_s" $longest
-          "autoscaling_config" (dict
-            "min_replicas" $app.ingress.minReplicas
-            "max_replicas" $app.ingress.maxReplicas
-            "target_ongoing_requests" $app.ingress.targetOngoingRequests)))
+      "args" $args
     | toJson }}
 {{- end }}

@@ -1,6 +1,7 @@
 {{- define "ray-service.validateModels" -}}
 {{- $v := . }}
 {{- range $name, $app := .serve.applications }}
+{{- $taken := keys $app.models }}
 {{- range $id, $model := $app.models }}
 {{- $path := list "serve" "applications" $name "models" $id }}
 {{- include "ray-service.validateScaling" (dict "v" $v "path" (append $path "autoscaling") "scaling" $model.autoscaling) }}
@@ -8,6 +9,8 @@
 {{- include "ray-service.validateEngine" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validatePlacement" (dict "v" $v "path" $path "model" $model) }}
 {{- include "ray-service.validateSource" (dict "v" $v "path" $path "model" $model) }}
+{{- include "ray-service.validateAdapters" (dict "v" $v "path" $path "model" $model "taken" $taken) }}
+{{- $taken = concat $taken (keys $model.lora.adapters) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -65,6 +65,13 @@ template:
           {{- toYaml . | nindent 10 }}
         {{- end }}
       {{- end }}
+      {{- with include "ray-service.downloadedAdapters" $v | fromJson }}
+      {{- /* The serving image, which contains rayhelm: `download.image` may be another one. */}}
+      {{- $serving := set (deepCopy $v) "weights" (set (deepCopy $v.weights) "download" (set (deepCopy $download) "image" "")) }}
+      - name: check-adapters
+        {{- include "ray-service.downloadContainer" $serving | nindent 8 }}
+        command: [python, -I, -B, -m, rayhelm.runtime.check_adapters, {{ toJson . | quote }}]
+      {{- end }}
     {{- end }}
     containers:
       - name: complete

@@ -17,6 +17,15 @@
 {{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
 {{- end }}
 {{- end }}
+{{- range $v.serve.applications }}
+{{- range .models }}
+{{- range .lora.adapters }}
+{{- if not (hasPrefix "/" .source) }}
+{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
 {{- range .serve.customApplications }}
 {{- range $source, $revision := .hubModels }}
 {{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" $source "revision" $revision "exclude" list) }}

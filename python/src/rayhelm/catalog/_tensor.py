@@ -9,11 +9,21 @@ from typing import Literal
 
 from rayhelm.catalog.model import Checkpoint, Quantization
 
-__all__ = ["Shard", "Tensor", "TensorBuilder", "element_bytes"]
+__all__ = ["Matrix", "Shard", "Tensor", "TensorBuilder", "element_bytes"]
 
 Shard = Literal["split", "kv", "vocab", "replicated"]
 """split: divided by TP · kv: divided by TP up to the KV heads, then replicated · vocab: divided after padding the
 vocabulary to a multiple · replicated: whole on every rank (norms, routers, MLA's down-projections)."""
+
+
+@dataclass(frozen=True)
+class Matrix:
+    """Shape of a linear layer."""
+
+    inputs: int
+    outputs: int
+    copies: int
+    """Matrices of this shape: experts."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,8 @@ class Tensor:
     bytes: float
     """In GPU memory, including scales and zero points."""
     shard: Shard
+    matrix: Matrix | None = None
+    """Shape, if it is a linear layer."""
 
 
 def element_bytes(model: Checkpoint) -> int:
@@ -72,7 +84,8 @@ class TensorBuilder:
         """Return a matrix with `outputs` rows and `inputs` columns, `copies` times."""
         biases = outputs if bias else 0
         stored = _count_matrix_bytes(inputs, outputs, self.quantization, self.width) + biases * self.width
-        return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard)
+        matrix = Matrix(inputs, outputs, copies)
+        return Tensor(name, copies * (inputs * outputs + biases), copies * stored, shard, matrix)
 
     def _only(self, applies: Callable[[Quantization], bool]) -> TensorBuilder:
         if self.quantization is None or applies(self.quantization):

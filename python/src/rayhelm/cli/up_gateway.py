@@ -20,7 +20,8 @@ def select_models(rendered: "Rendered", prefixes: Mapping[str, str]) -> dict[str
 
     found: dict[str, Model] = {}
     for name in prefixes:
-        task, operations = rendered.plan.models[name].task, list_operations(name, rendered.loaded.fleet)
+        fleet = rendered.loaded.fleet
+        task, operations = rendered.plan.models[fleet.served_by(name)].task, list_operations(name, fleet)
         if task == "custom" and not operations:
             warn(f"{name}: not reachable through the gateway: its `application` has no `paths`")
             continue

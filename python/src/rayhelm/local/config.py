@@ -62,13 +62,25 @@ def list_models(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[En
 
 
 def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[str, str]:
-    """Return the path prefix of each model, including models of applications that do not use Ray Serve LLM."""
+    """Return the path prefix of each model, adapters and models of applications that do not use Ray Serve
+    LLM included."""
     own = {
         str(application["args"]["model"]): application["route_prefix"].rstrip("/")
         for application in config["applications"]
         if application["import_path"] != LLM_APP and application.get("args", {}).get("model") in tasks
     }
-    return {model.model: model.prefix for model in list_models(config, tasks)} | own
+    adapters = {
+        name: application["route_prefix"].rstrip("/")
+        for application in config["applications"]
+        for name in _find_ingress_arguments(application).get("adapters", {})
+    }
+    return {model.model: model.prefix for model in list_models(config, tasks)} | adapters | own
+
+
+def _find_ingress_arguments(application: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of an ingress class of rayhelm."""
+    arguments: dict[str, Any] = application["args"].get("ingress_cls_config", {}).get("ingress_extra_kwargs", {})
+    return arguments
 
 
 def count_gpus(config: Mapping[str, Any]) -> float:

@@ -146,6 +146,8 @@ def _build_arguments(kwargs: dict[str, Any]) -> list[str]:
         option = key.replace("_", "-")
         if isinstance(value, bool):
             arguments.append(f"--{option}" if value else f"--no-{option}")
+        elif key == "lora_modules":  # a list of words, each JSON
+            arguments += [f"--{option}", *map(json.dumps, value)]
         elif isinstance(value, list) and not any(isinstance(item, dict) for item in value):
             arguments += [f"--{option}", *map(str, value)]
         elif value is not None:

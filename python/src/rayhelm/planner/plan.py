@@ -6,6 +6,7 @@ from rayhelm.catalog.tasks import Task
 from rayhelm.closed import Closed
 
 __all__ = [
+    "AdapterPlan",
     "AutoscalingPlan",
     "Estimate",
     "GatewayPlan",
@@ -89,6 +90,17 @@ class AutoscalingPlan(Closed):
     """Limit of the time to first token for `engine-queue`, seconds; None if only queue lengths count."""
 
 
+class AdapterPlan(Closed):
+    """A LoRA adapter of a model."""
+
+    source: str
+    revision: str | None
+    base_model: str
+    """Model that it was trained on, as its `adapter_config.json` names it."""
+    rank: int
+    """Highest rank that its `adapter_config.json` may have."""
+
+
 class ModelPlan(Closed):
     """Placement, split and settings of one model."""
 
@@ -137,6 +149,14 @@ class ModelPlan(Closed):
     """Target of autoscaling: requests in flight per replica."""
     max_ongoing_requests: int
     scaling: AutoscalingPlan
+    adapters: dict[str, AdapterPlan] = {}
+    """LoRA adapters by the name that clients send."""
+    adapter_slots: int = 0
+    """Adapters that one batch can use (max_loras)."""
+    adapter_rank: int = 0
+    """Rank of the slots (max_lora_rank)."""
+    adapter_gib: float = 0.0
+    """Files of an adapter of this rank with weights for every layer."""
     engine: dict[str, Any] = {}
     """Further engine arguments, chosen or pinned."""
     kv_cache_tokens: int | None = None

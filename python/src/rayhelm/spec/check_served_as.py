@@ -130,7 +130,8 @@ def _check_pinned_versions(fleet: Fleet, document: Document) -> Iterator[Problem
                 message = f"tenant `{name}` may not call `{model}`"
                 yield document.problem(path, message, Fix("../../models", [*tenant.models, model]))
                 continue
-            if model not in fleet.models:
+            if model not in {*fleet.models, *fleet.adapters}:
                 continue
-            versions = dict.fromkeys(fleet.version_of(each) for each in fleet.served_as(model))
+            served_by = fleet.served_as(model) if model in fleet.models else (fleet.served_by(model),)
+            versions = dict.fromkeys(fleet.version_of(each) for each in served_by)
             yield from reference(document, path, version, versions, "version", lead=f"`{model}` has no version")

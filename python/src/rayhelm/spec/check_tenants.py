@@ -45,7 +45,7 @@ def _check_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
     for name, tenant in fleet.tenants.items():
         for index, model in enumerate(tenant.models):
             path = ("tenants", name, "models", index)
-            yield from reference(document, path, model, fleet.models, "model")
+            yield from reference(document, path, model, [*fleet.models, *fleet.adapters], "model")
             if model in fleet.models and fleet.served_name(model) != model:
                 known = fleet.served_name(model)
                 yield document.problem(path, f"clients call `{model}` as `{known}`", Fix("", known))
@@ -66,11 +66,12 @@ def _check_unused_models(fleet: Fleet, document: Document) -> Iterator[Problem]:
     """A model that no tenant may call holds GPUs without use, unless aliases lead to it without a gateway."""
     clients = [name for name, tenant in fleet.tenants.items() if tenant.models]
     named = {model for tenant in fleet.tenants.values() for model in tenant.models}
-    if not clients or not named <= {model for model in fleet.models if fleet.served_name(model) == model}:
+    known = {model for model in fleet.models if fleet.served_name(model) == model} | {*fleet.adapters}
+    if not clients or not named <= known:
         return  # an unknown name may be a mistyped one of these models
     for model, spec in fleet.models.items():
         service = fleet.services.get(fleet.service_of(model))
-        if fleet.tenants_allowed(model) or spec.served_as or (service and service.aliases):
+        if fleet.tenants_allowed(model) or spec.served_as or (service and service.aliases) or named & {*spec.adapters}:
             continue
         models = [*fleet.tenants[clients[0]].models, model]
         yield document.problem(

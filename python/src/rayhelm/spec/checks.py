@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from rayhelm.catalog.engine_arguments import load_owned_arguments
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
+from rayhelm.spec.check_adapters import check_adapters
 from rayhelm.spec.check_derived_names import check_derived_names
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_tenants import check_tenants
@@ -29,6 +30,7 @@ def check(fleet: Fleet, document: Document) -> list[Problem]:
         *_services(fleet, document),
         *check_derived_names(fleet, document),
         *check_served_as(fleet, document),
+        *check_adapters(fleet, document),
         *check_tenants(fleet, document),
     ]
     return sorted(found, key=lambda problem: problem.line or 0)

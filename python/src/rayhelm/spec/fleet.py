@@ -78,6 +78,19 @@ class Fleet(Record):
         """Models that serve a name: the one with that name, then those that are served as it."""
         return (name, *(model for model in self._by_served_name.get(name, ()) if model != name))
 
+    def served_by(self, name: str) -> str:
+        """Model that serves a name of clients: itself, or the base model of an adapter."""
+        return self._adapters.get(name, name)
+
+    @cached_property
+    def _adapters(self) -> dict[str, str]:
+        return {adapter: model for model, spec in self.models.items() for adapter in spec.adapters}
+
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        """Names of all adapters."""
+        return tuple(self._adapters)
+
     def on_one_cluster_with(self, model: str) -> frozenset[str]:
         """Models that must be on the cluster of `model`, itself included: those of its service, and those that are
         served under its name."""
@@ -124,7 +137,11 @@ class Fleet(Record):
 
     def tenants_allowed(self, model: str) -> tuple[str, ...]:
         """Tenants that may call a model by its served name."""
-        return tuple(name for name, tenant in self.tenants.items() if self.served_name(model) in tenant.models)
+        return self.tenants_named(self.served_name(model))
+
+    def tenants_named(self, name: str) -> tuple[str, ...]:
+        """Tenants that may call a name: a served name or an adapter."""
+        return tuple(tenant for tenant, each in self.tenants.items() if name in each.models)
 
 
 def _group(models: Iterable[str], key: Callable[[str], str]) -> dict[str, tuple[str, ...]]:

@@ -7,6 +7,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rayhelm.catalog.tasks import Task
 from rayhelm.errors import Fix
+from rayhelm.spec.adapters import Adapter
 from rayhelm.spec.argument_types import EngineArguments
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import ModelName, Name
@@ -148,6 +149,14 @@ class ModelSpec(Record):
     slo: Slo = Slo()
     served_as: ServedAs | None = Field(default=None, examples=[{"model": "chat", "version": "next", "weight": 20}])
     """Serve the name of another model: as further replicas of it, or as another version."""
+    adapters: dict[ModelName, Adapter] = Field(
+        default={},
+        max_length=100,
+        examples=[{"legal": {"source": "acme/legal-lora", "revision": "0123456789abcdef0123456789abcdef01234567"}}],
+    )
+    """LoRA adapters of a chat model, by the name that clients send. They share its engine and its replicas."""
+    adapter_slots: int | None = Field(default=None, ge=1, le=64, examples=[4])
+    """Pin: adapters that one batch can use (max_loras); each slot takes GPU memory. Default: all, at most 8."""
     service: Name | None = None
     """Service that the model belongs to; default: a service with the Kubernetes name that is derived
     from the name of the model."""

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from rayhelm.standin.adapters import write_adapters
 from rayhelm.standin.families import POSITIONS, build_config
 
 __all__ = ["write_checkpoint"]
@@ -23,6 +24,7 @@ def write_checkpoint(family: str, folder: Path) -> Path:
         path, text = target / name, json.dumps(content, indent=2)
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+    write_adapters(family, target)
     return target
 
 

@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from rayhelm.standin.adapters import ADAPTERS, COUNT, RANK
 from rayhelm.standin.families import POSITIONS, is_family
 from rayhelm.values.ray_service import RayServiceValues
+from rayhelm.values.ray_service.adapters import Lora, LoraAdapter
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.groups import WorkerGpu
 from rayhelm.values.ray_service.serve import (
@@ -115,6 +117,7 @@ def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
     return ServedModel(
         source=str(source),
         task=model.task,
+        lora=_build_tiny_adapters(model, source),
         engine=Engine(
             max_model_len=context,
             max_num_seqs=sequences,
@@ -130,6 +133,15 @@ def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
         router=model.router,
         graceful_shutdown_seconds=5,
     )
+
+
+def _build_tiny_adapters(model: ServedModel, source: Path) -> Lora:
+    """Replace the adapters by tiny ones; neighbors in the list get different ones."""
+    adapters = {
+        name: LoraAdapter(source=str(source / ADAPTERS / str(number % COUNT)))
+        for number, name in enumerate(sorted(model.lora.adapters))
+    }
+    return model.lora.model_copy(update={"adapters": adapters, "max_rank": RANK})
 
 
 def _remove_worker_groups(model: ServedModel) -> ServedModel:

@@ -35,6 +35,10 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
             model
             for model in fleet.models
             if fleet.served_name(model) == model and models[model].cluster == name and fleet.tenants_allowed(model)
+        ) + tuple(
+            adapter
+            for adapter in fleet.adapters
+            if models[fleet.served_by(adapter)].cluster == name and fleet.tenants_named(adapter)
         )
         if not behind:
             continue
@@ -42,10 +46,18 @@ def plan_gateways(models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, Ga
             namespace=cluster.gateway.namespace,
             url=_build_url(cluster),
             models=behind,
-            versions={model: plan_versions(model, models, fleet) for model in behind},
+            versions={
+                model: plan_versions(model, models, fleet) if model in fleet.models else _plan_adapter(model, fleet)
+                for model in behind
+            },
             tenants=tuple(name for name, tenant in fleet.tenants.items() if set(tenant.models) & set(behind)),
         )
     return plans
+
+
+def _plan_adapter(name: str, fleet: Fleet) -> dict[str, VersionPlan]:
+    """Return the only version of an adapter: the replicas of its model."""
+    return {STABLE: VersionPlan(weight=100, models={fleet.served_by(name): 100})}
 
 
 def plan_versions(name: str, models: Mapping[str, ModelPlan], fleet: Fleet) -> dict[str, VersionPlan]:
@@ -86,6 +98,9 @@ def warn_access(models: Mapping[str, ModelPlan], fleet: Fleet) -> Iterator[str]:
     for model in fleet.models:
         if fleet.served_name(model) == model and not fleet.tenants_allowed(model):
             yield f"no tenant lists `{model}` in its `models`, so the gateway does not serve it"
+    for adapter in fleet.adapters:
+        if not fleet.tenants_named(adapter):
+            yield f"no tenant lists adapter `{adapter}` in its `models`, so the gateway does not serve it"
     for name, tenant in fleet.tenants.items():
         meant = [key for key, value in _OF_OWNERS.items() if value(tenant)]
         if meant and not fleet.services_of(name):

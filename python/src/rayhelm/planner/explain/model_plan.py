@@ -3,17 +3,19 @@
 from math import ceil
 from typing import Any
 
+from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.explain.model_warnings import list_unknown, list_warnings
 from rayhelm.planner.explain.reasons import choose_routing, explain_choice
 from rayhelm.planner.memory.accounting import MemoryResult
+from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
 from rayhelm.planner.memory.parallelism import split_layers
 from rayhelm.planner.placement.autoscaling import choose_autoscaling, choose_target, explain_autoscaling
 from rayhelm.planner.placement.candidates import Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.cost import compute_token_price
 from rayhelm.planner.placement.inventory import HostInventory
-from rayhelm.planner.plan import Estimate, ModelPlan, StagePlan
+from rayhelm.planner.plan import AdapterPlan, Estimate, ModelPlan, StagePlan
 from rayhelm.planner.speed.coefficients import load_coefficients
 from rayhelm.planner.speed.estimate import Interval
 from rayhelm.spec.models import STABLE, Replicas
@@ -28,7 +30,7 @@ def build_model_plan(
     """Build the plan of a model. `read_gib_per_s`: rate at which a node reads weights; None if the fleet sets none."""
     chosen = choice.candidate
     model_spec, split = chosen.model_spec, chosen.split
-    spec, hour = model_spec.declared, chosen.price_per_hour
+    spec, hour, slots = model_spec.declared, chosen.price_per_hour, model_spec.adapters
     low, high = _find_bounds(chosen)
     target, stages = choose_target(chosen), _build_stages(chosen, hosts)
     scaling = choose_autoscaling(chosen, stages, low, read_gib_per_s)
@@ -65,6 +67,18 @@ def build_model_plan(
         target_ongoing_requests=target,
         max_ongoing_requests=max(2, ceil(1.5 * target)),
         scaling=scaling,
+        adapters={
+            name: AdapterPlan(
+                source=adapter.source,
+                revision=adapter.revision,
+                base_model=adapter.base_model or spec.source,
+                rank=adapter.rank,
+            )
+            for name, adapter in spec.adapters.items()
+        },
+        adapter_slots=slots.count if slots else 0,
+        adapter_rank=slots.rank if slots else 0,
+        adapter_gib=_compute_adapter_gib(model_spec.model, slots.rank) if slots else 0.0,
         engine=_collect_engine_arguments(chosen),
         kv_cache_tokens=chosen.memory.tokens if chosen.memory else None,
         tight=chosen.tight,
@@ -76,6 +90,11 @@ def build_model_plan(
         warnings=tuple(list_warnings(chosen)),
         unknown=tuple(list_unknown(chosen)),
     )
+
+
+def _compute_adapter_gib(model: Checkpoint, rank: int) -> float:
+    (whole,) = count_adapter_bytes(model, 1, (model.layers,), AdapterSlots(1, rank))
+    return round(whole / 2**30, 3)
 
 
 def _find_bounds(chosen: Candidate) -> tuple[int, int]:

@@ -65,6 +65,10 @@ def list_unknown(chosen: Candidate) -> Iterator[str]:
         if key in model_spec.declared.engine:
             yield f"memory with the pinned `{key}`: the estimate uses the published checkpoint"
     yield from _list_uncounted_memory(chosen)
+    if model_spec.adapters:
+        yield "speed with adapters: their matrices are multiplied beside those of the model"
+        if not chosen.eager:
+            yield "memory of CUDA graphs with adapters: vLLM captures each size with and without them"
     if chosen.eager:
         yield "decode speed without CUDA graphs: the estimate assumes that they are on"
     if chosen.price_per_hour is None:

@@ -28,6 +28,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         *_explain_network(choice),
         *_explain_sharing(chosen),
         *_explain_memory(chosen),
+        *_explain_adapters(chosen),
         _explain_tensor(chosen),
         _explain_pipeline(chosen),
         *_explain_experts(chosen),
@@ -136,12 +137,13 @@ def _explain_memory(chosen: Candidate) -> Iterator[Reason]:
         return
     weakest = chosen.memory.weakest
     share, gib = chosen.utilization / weakest.gpu.memory_seen, 2**30
+    adapters = f" {weakest.adapters / gib:.1f} of adapters," if weakest.adapters else ""
     yield Reason(
         decision="memory",
         chosen=f"{weakest.cache / gib:.1f} GiB {'of KV cache' if chosen.memory.config.cache else 'left'} per GPU",
         because=(
             f"budget {weakest.budget / gib:.1f} GiB ({share:.0%} of {weakest.gpu.usable_gib:.1f} GiB), minus"
-            f" {weakest.weights / gib:.1f} GiB of weights, {weakest.activation / gib:.1f} of activations,"
+            f" {weakest.weights / gib:.1f} GiB of weights,{adapters} {weakest.activation / gib:.1f} of activations,"
             f" {weakest.non_torch / gib:.1f} of non-torch memory, {weakest.cuda_graphs / gib:.1f} of CUDA graphs"
         ),
         numbers={
@@ -153,6 +155,32 @@ def _explain_memory(chosen: Candidate) -> Iterator[Reason]:
             "kv_gib": round(weakest.cache / gib, 2),
             "error_gib": round(weakest.error / gib, 2),
             "kv_cache_tokens": chosen.memory.tokens,
+        },
+    )
+
+
+def _explain_adapters(chosen: Candidate) -> Iterator[Reason]:
+    """Yield the slots of adapters, and the memory that they take."""
+    slots, declared = chosen.model_spec.adapters, chosen.model_spec.declared.adapters
+    if not slots or not chosen.memory:
+        return
+    waiting = len(declared) - slots.count
+    more = (
+        f"; a request for one of the others waits until a slot is free ({waiting} more than slots)"
+        if waiting > 0
+        else ""
+    )
+    yield Reason(
+        decision="adapter_slots",
+        chosen=str(slots.count),
+        because=(
+            f"{len(declared)} adapters; vLLM reserves each slot at rank {slots.rank}, for every linear layer"
+            f" of the model, used or not{more}"
+        ),
+        numbers={
+            "adapters": len(declared),
+            "rank": slots.rank,
+            "adapter_slots_gib": round(chosen.memory.weakest.adapters / 2**30, 2),
         },
     )
 

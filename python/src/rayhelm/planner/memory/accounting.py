@@ -8,6 +8,7 @@ from math import hypot
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
+from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
 from rayhelm.planner.memory.gpu_memory import (
     GIB,
     Term,
@@ -45,6 +46,8 @@ class EngineConfig:
     dcp: int = 1
     """Decode context parallel size: TP ranks over which the tokens of a request are spread."""
     has_expert_parallel: bool = False
+    adapters: AdapterSlots | None = None
+    """Slots of LoRA adapters, if the model has any."""
 
     @property
     def pp(self) -> int:
@@ -76,6 +79,9 @@ class StageMemory:
     layers: int
     budget: float
     weights: float
+    """Of the model, without adapters."""
+    adapters: float
+    """Slots of LoRA adapters."""
     activation: float
     non_torch: float
     cuda_graphs: float
@@ -87,7 +93,7 @@ class StageMemory:
     @property
     def cache(self) -> float:
         """Bytes left for the KV cache; negative if the other terms exceed the budget."""
-        return self.budget - self.weights - self.activation - self.non_torch - self.cuda_graphs
+        return self.budget - self.weights - self.adapters - self.activation - self.non_torch - self.cuda_graphs
 
     @property
     def blocks(self) -> int:
@@ -181,6 +187,9 @@ def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
     weights = count_stage_weights(
         config.model, config.tp, config.layers, config.engine, has_expert_parallel=config.has_expert_parallel
     )
+    slots = config.adapters and count_adapter_bytes(
+        config.model, config.tp, config.layers, config.adapters, has_expert_parallel=config.has_expert_parallel
+    )
     for stage, gpu in enumerate(config.gpus):
         work, outside, graphs = _estimate_terms(config, stage)
         yield StageMemory(
@@ -188,6 +197,7 @@ def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
             layers=config.layers[stage],
             budget=(gpu.usable_gib or 0.0) * GIB * config.share,
             weights=weights[stage],
+            adapters=slots[stage] if slots else 0.0,
             activation=work.bytes,
             non_torch=outside.bytes,
             cuda_graphs=graphs.bytes,

@@ -7,7 +7,9 @@ from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import TaskKind, get_task
+from rayhelm.planner.memory.adapter_slots import AdapterSlots
 from rayhelm.planner.memory.kv_cache import KV_CACHE_DTYPES
+from rayhelm.spec.adapters import MOST_SLOTS, find_slot_rank
 from rayhelm.spec.models import ModelSpec, Replicas
 from rayhelm.spec.speed_measurements import SpeedMeasurement
 from rayhelm.spec.traffic import Traffic
@@ -63,6 +65,15 @@ class ResolvedModelSpec:
     def has_own_engine(self) -> bool:
         """Served by an application beside vLLM, so that vLLM's memory accounting does not apply."""
         return self.model.engine == "custom" or self.task.server == "application"
+
+    @property
+    def adapters(self) -> AdapterSlots | None:
+        """Slots of the engine for the adapters of the model; None without adapters."""
+        adapters = self.declared.adapters
+        if not adapters:
+            return None
+        rank = find_slot_rank(max(adapter.rank for adapter in adapters.values()))
+        return AdapterSlots(self.declared.adapter_slots or min(MOST_SLOTS, len(adapters)), rank)
 
     @property
     def lengths(self) -> Lengths:

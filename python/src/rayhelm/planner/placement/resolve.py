@@ -31,6 +31,7 @@ class ResolvedMemory:
             (split.tp, split.has_expert_parallel, split.partition, share),
             (spec.context, None if spec.context else model_spec.lengths, model_spec.generates),
             repr(sorted(spec.engine.items())),
+            model_spec.adapters,
         )
         if key not in self._found:
             self._found[key] = resolve_settings(model_spec, split, share)
@@ -79,6 +80,7 @@ def _build_config(
         partition=split.partition,
         dcp=model_spec.pinned_int("decode_context_parallel_size") or 1,
         has_expert_parallel=split.has_expert_parallel,
+        adapters=model_spec.adapters,
     )
 
 

@@ -8,6 +8,7 @@ from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
 from rayhelm.values.build.scaling import build_delays, build_policy
+from rayhelm.values.ray_service.adapters import Lora, LoraAdapter
 from rayhelm.values.ray_service.engine import Engine
 from rayhelm.values.ray_service.serve import (
     CustomApplication,
@@ -93,6 +94,7 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         revision=plan.revision or "",
         task=plan.task,
         engine=_build_engine(plan),
+        lora=_build_lora(plan),
         worker_groups=groups,
         gpu_fraction=plan.gpu_fraction,
         placement_strategy="STRICT_PACK" if one_node else "PACK",
@@ -107,6 +109,20 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         router=Router(kind="PrefixAffinity" if plan.routing == "prefix-affinity" else "PowerOfTwo"),
         env={"VLLM_PP_LAYER_PARTITION": partition} if partition else {},
     )
+
+
+def _build_lora(plan: ModelPlan) -> Lora:
+    if not plan.adapters:
+        return Lora()
+    adapters = {
+        name: LoraAdapter(
+            source=adapter.source,
+            revision=adapter.revision or "",
+            base_model="" if adapter.base_model == plan.source else adapter.base_model,
+        )
+        for name, adapter in plan.adapters.items()
+    }
+    return Lora.model_validate({"slots": plan.adapter_slots, "max_rank": plan.adapter_rank, "adapters": adapters})
 
 
 def _build_engine(plan: ModelPlan) -> Engine:

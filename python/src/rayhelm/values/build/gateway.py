@@ -92,9 +92,10 @@ def _build_model(
     fleet: Fleet,
     values: Mapping[str, RayServiceValues],
 ) -> Model:
-    prefix = _find_route_prefix(plan.models[model].application, values[plan.models[model].service])
+    serving = plan.models[fleet.served_by(model)]
+    prefix = _find_route_prefix(serving.application, values[serving.service])
     return Model(
-        task=plan.models[model].task,
+        task=serving.task,
         versions={
             name: Version(
                 weight=version.weight,
@@ -119,7 +120,7 @@ def _build_endpoint(
 
 def list_operations(model: str, fleet: Fleet) -> dict[str, Operation]:
     """List the paths of a custom application. The chart has the paths of all other tasks."""
-    own = fleet.models[model].application
+    own = fleet.models[fleet.served_by(model)].application
     return {path: Operation(method=method) for path, method in own.paths.items()} if own else {}
 
 

@@ -1,13 +1,13 @@
-"""Images of a fleet that lack the Python package rayhelm."""
+"""Images of a fleet that lack the Python package rayhelm, and what needs it."""
 
 from collections.abc import Iterable, Iterator
 
-from rayhelm.errors import Fix
-from rayhelm.planner.plan import ModelPlan
+from rayhelm.errors import Fix, Problem
+from rayhelm.planner.plan import ModelPlan, Plan
 from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
 
-__all__ = ["find_images_without_rayhelm"]
+__all__ = ["find_images_without_rayhelm", "find_missing_for_adapters"]
 
 
 def find_images_without_rayhelm(models: Iterable[ModelPlan], loaded: LoadedFleet) -> Iterator[tuple[str, Fix]]:
@@ -20,6 +20,15 @@ def find_images_without_rayhelm(models: Iterable[ModelPlan], loaded: LoadedFleet
     for pool in dict.fromkeys(model.pool for model in models):
         if (image := loaded.fleet.pools[pool].image) and not image.includes_rayhelm:
             yield f"pool `{pool}`", _include_rayhelm(f"/pools.{pool}.image", image)
+
+
+def find_missing_for_adapters(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
+    """Return a problem for each image without rayhelm that serves adapters."""
+    for name, model in plan.models.items():
+        if model.adapters:
+            for what, fix in find_images_without_rayhelm(plan.of_service(model.service), loaded):
+                why = f"adapters need the ingress of rayhelm, and the image of {what} lacks rayhelm"
+                yield loaded.document.problem(("models", name, "adapters"), why, fix)
 
 
 def _include_rayhelm(path: str, image: FleetImage | None) -> Fix:

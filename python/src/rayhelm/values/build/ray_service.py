@@ -16,6 +16,7 @@ from rayhelm.spec.pools import Cluster
 from rayhelm.spec.redis import Redis
 from rayhelm.spec.tenants import Aliases
 from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
+from rayhelm.values.build.included import find_missing_for_adapters
 from rayhelm.values.build.pool_images import find_wrong_images
 from rayhelm.values.build.redis import find_redis, find_shared_redis
 from rayhelm.values.build.release_overrides import apply_overrides_of_service
@@ -166,6 +167,7 @@ def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         *find_shared_redis(plan, loaded),
         *find_missing_for_policies(plan, loaded),
         *find_missing_for_tracing(plan, loaded),
+        *find_missing_for_adapters(plan, loaded),
     ]
 
 
@@ -204,9 +206,11 @@ def _build_weights(
 ) -> WeightsVolume:
     """Return the volume for hub models: with the pinned size, or room for the current and the next revision."""
     from_hub = [plan for plan in models if is_hub_id(plan.source)]
-    if not from_hub:
+    adapters = [each for plan in models for each in plan.adapters.values() if is_hub_id(each.source)]
+    if not from_hub and not adapters:
         return WeightsVolume(enabled=False)
     held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in from_hub)
+    held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
     token = cluster.weights.hub_token
     return WeightsVolume(
         claim=WeightsClaim(

@@ -8,6 +8,7 @@ from pydantic import Field
 from rayhelm.catalog.tasks import VllmTask
 from rayhelm.values.common.base import Env, Name, Port, Values
 from rayhelm.values.ray_service.accelerators import AcceleratorType
+from rayhelm.values.ray_service.adapters import Lora
 from rayhelm.values.ray_service.engine import Engine
 
 __all__ = [
@@ -115,6 +116,8 @@ class ServedModel(Values):
     """Task of the model. It sets vLLM's runner, the allowed routers and the request of `helm test`."""
     engine: Engine
     """Engine arguments of vLLM."""
+    lora: Lora = Lora()
+    """LoRA adapters, for the task `chat`."""
     accelerator: Accelerator = Accelerator()
     """Hardware of the engine."""
     accelerator_type: AcceleratorType | None = None

@@ -1,0 +1,45 @@
+"""Ingress of Ray Serve LLM that accepts the names of adapters.
+
+Ray Serve LLM answers 404 to every name other than its models and `<model>:<adapter>`, and loads the latter from object
+storage only. Here an adapter is part of every replica (vLLM's `lora_modules`), so a request with its name needs no
+multiplexing: any replica of the base model serves it, and the engine finds the adapter by the same name.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ray.llm._internal.serve.core.configs.openai_api_models import ModelCard, ModelList
+from ray.llm._internal.serve.core.ingress.ingress import OpenAiIngress
+
+__all__ = ["AdapterIngress"]
+
+
+class AdapterIngress(OpenAiIngress):  # type: ignore[misc]
+    """`OpenAiIngress` with further names. `adapters` has the base model of each adapter, by name."""
+
+    def __init__(self, *args: Any, adapters: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._adapters = dict(adapters)
+
+    async def _get_model_id(self, model: str | None) -> str:
+        if model in self._adapters:
+            return str(model)
+        return str(await super()._get_model_id(model))
+
+    def _get_configured_serve_handle(self, model_id: str) -> Any:
+        return super()._get_configured_serve_handle(self._adapters.get(model_id, model_id))
+
+    async def model(self, model_id: str) -> ModelCard | None:
+        """Return the card of a model or adapter; None if the name is unknown."""
+        card = await super().model(self._adapters.get(model_id, model_id))
+        return card.model_copy(update={"id": model_id}) if card and model_id in self._adapters else card
+
+    async def models(self) -> ModelList:
+        """List models and adapters."""
+        adapters = [card for name in self._adapters if (card := await self.model(name))]
+        return ModelList(data=[*(await super().models()).data, *adapters])
+
+
+# Ray Serve names the deployment after the class. With another name, the first adapter would replace the deployment, and
+# the rules of Prometheus would not know it.
+AdapterIngress.__name__ = OpenAiIngress.__name__
