@@ -1,5 +1,8 @@
 """LoRA adapters in the fleet file: names, sources, memory, and who may call them."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from rayhelm.catalog import load_catalog
@@ -89,6 +92,14 @@ def test_adapter_slots_have_the_shapes_of_vllm() -> None:
     halves = 3 * hidden + (hidden + 2 * keys) / 2 + hidden + hidden / 2 + 2 * hidden + wide + wide / 2 + hidden
     (half,) = count_adapter_bytes(model, 2, (16,), AdapterSlots(2, 16))
     assert half == 2 * 16 * 2 * (16 * halves + 2 * (vocabulary + hidden))
+
+
+def test_example_of_the_documentation_plans() -> None:
+    page = Path(__file__).parents[2] / "docs/tasks/serve-lora-adapters.md"
+    (example,) = re.findall(r"```yaml\n(.*?)```", page.read_text(), re.DOTALL)
+    planned = plan(f"fleet: example\npools: {{gpu: {{gpu: L4-24GB, nodes: 2}}}}\n{example}")
+    assert (planned.models["chat"].adapter_slots, planned.models["chat"].adapter_rank) == (2, 32)
+    assert planned.gateways["main"].models == ("chat", "legal", "sales")
 
 
 @pytest.mark.parametrize(

@@ -174,8 +174,8 @@ def _explain_adapters(chosen: Candidate) -> Iterator[Reason]:
         decision="adapter_slots",
         chosen=str(slots.count),
         because=(
-            f"{len(declared)} adapters; vLLM reserves each slot at rank {slots.rank}, for every linear layer"
-            f" of the model, used or not{more}"
+            f"{', '.join(declared)}: vLLM reserves each slot at rank {slots.rank}, for every linear layer of the model,"
+            f" used or not{more}"
         ),
         numbers={
             "adapters": len(declared),
