@@ -8,7 +8,7 @@ multiplexing: any replica of the base model serves it, and the engine finds the 
 from collections.abc import Mapping
 from typing import Any
 
-from ray.llm._internal.serve.core.configs.openai_api_models import ModelCard, ModelList
+from ray.llm._internal.serve.core.configs.openai_api_models import ModelList
 from ray.llm._internal.serve.core.ingress.ingress import OpenAiIngress
 
 __all__ = ["AdapterIngress"]
@@ -29,14 +29,14 @@ class AdapterIngress(OpenAiIngress):  # type: ignore[misc]
     def _get_configured_serve_handle(self, model_id: str) -> Any:
         return super()._get_configured_serve_handle(self._adapters.get(model_id, model_id))
 
-    async def model(self, model_id: str) -> ModelCard | None:
-        """Return the card of a model or adapter; None if the name is unknown."""
-        card = await super().model(self._adapters.get(model_id, model_id))
-        return card.model_copy(update={"id": model_id}) if card and model_id in self._adapters else card
+    async def model(self, model_id: str) -> Any:
+        """Return what `/v1/models` has of a model or adapter; None if the name is unknown."""
+        found = await super().model(self._adapters.get(model_id, model_id))
+        return found.model_copy(update={"id": model_id}) if found and model_id in self._adapters else found
 
     async def models(self) -> ModelList:
         """List models and adapters."""
-        adapters = [card for name in self._adapters if (card := await self.model(name))]
+        adapters = [found for name in self._adapters if (found := await self.model(name))]
         return ModelList(data=[*(await super().models()).data, *adapters])
 
 

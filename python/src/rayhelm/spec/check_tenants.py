@@ -97,7 +97,8 @@ def _check_bounds(fleet: Fleet, document: Document) -> Iterator[Problem]:
 def _check_token_limits(fleet: Fleet, document: Document) -> Iterator[Problem]:
     """The gateway counts tokens only where responses have their number."""
     for name, tenant in fleet.tenants.items():
-        tasks = [get_task(fleet.models[model].task) for model in tenant.models if model in fleet.models]
+        served = [base for name in tenant.models if (base := fleet.served_by(name)) in fleet.models]
+        tasks = [get_task(fleet.models[model].task) for model in served]
         is_known = len(tasks) == len(tenant.models)
         if tenant.tokens_per_minute and is_known and not any(task.reports_usage for task in tasks):
             yield document.problem(

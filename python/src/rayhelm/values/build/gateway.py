@@ -68,7 +68,7 @@ def _build_tenant(name: str, planned: GatewayPlan, fleet: Fleet) -> GatewayTenan
     tenant = fleet.tenants[name]
     # The others of its models can be in another cluster.
     models = [model for model in tenant.models if model in planned.models]
-    reports_usage = any(get_task(fleet.models[model].task).reports_usage for model in models)
+    reports_usage = any(get_task(fleet.models[fleet.served_by(model)].task).reports_usage for model in models)
     return GatewayTenant(
         keys=KeysSecret(secret_name=fleet.keys_of(name)),
         models=models,
