@@ -40,6 +40,14 @@ QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Qu
 MIG = {"gpu": "H100-SXM-80GB", "mig": {"3g.40gb": 1}, "replicas": 0}
 ENABLED = {"prometheusRules": {"alerts": {"GpuXidError": {"disabledReason": ""}}}}
 HOST = {"here": {"host": "rank.example", "service": ""}}
+OTHER_REMOTE = {
+    "host": "ap.example",
+    "secretName": "ap",
+    "priority": 3,
+    "models": {"llama-8b": ["stable"]},
+    "certificateAuthority": {"configMapName": "ca"},
+    "cidrs": ["203.0.113.11/32"],
+}
 NEEDED: dict[str, dict[str, Values]] = {
     "ray-service": {
         "auth.reason": {"auth": {"mode": "disabled", "reason": "x"}},
@@ -61,6 +69,8 @@ NEEDED: dict[str, dict[str, Values]] = {
     "gateway": {
         "replicas": {"autoscaling": {"kind": "None"}},
         "networkPolicy.reason": {"networkPolicy": {"enabled": False, "reason": "x"}},
+        "remoteGateways.us.priority": {"remoteGateways": {"ap": OTHER_REMOTE}},
+        "exposure.tls": {"exposure": {"kind": "TLS", "tls": {"secretNames": ["ai-tls"]}}},
         "exposure.httpRoute": {"exposure": {"kind": "HTTPRoute", "httpRoute": {"parent": {"name": "public"}}}},
         "exposure.ingress.tlsReason": {"exposure": {"ingress": {"tlsSecret": "", "tlsReason": "x"}}},
         "autoscaling.keda": {"autoscaling": {"kind": "KEDA", "keda": {"serverAddress": "http://prometheus:9090"}}},

@@ -3,6 +3,7 @@
 import json
 import select
 import socket
+import ssl
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -44,18 +45,30 @@ class Response:
 class Connection:
     """A TCP connection to the gateway."""
 
-    def __init__(self, port: int, patience: float = PATIENCE, source: str = "") -> None:
+    def __init__(
+        self, port: int, patience: float = PATIENCE, source: str = "", tls: ssl.SSLContext | None = None
+    ) -> None:
         """`source` is the client's address; 127.0.0.1 without it."""
         # Thousands of connections stay in TIME_WAIT. A socket that is bound first may not use their ports again.
         own = (source, 0) if source else None
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=patience, source_address=own)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls:
+            self._socket = tls.wrap_socket(self._socket, server_hostname="gateway.example")
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+    @property
+    def certificate(self) -> bytes:
+        """The certificate that the gateway showed, DER."""
+        assert isinstance(self._socket, ssl.SSLSocket)
+        found = self._socket.getpeercert(binary_form=True)
+        assert found
+        return found
 
     def close(self) -> None:
         self._socket.close()

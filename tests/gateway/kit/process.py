@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sysconfig
 import tempfile
@@ -47,9 +48,10 @@ class GatewayProcess:
 
     def __init__(self, folder: Path, port: int, metrics_port: int, process: Process) -> None:
         self.folder, self.port, self.metrics_port, self.process = folder, port, metrics_port, process
+        self.tls: ssl.SSLContext | None = None
 
     def connect(self, patience: float = PATIENCE) -> Connection:
-        return Connection(self.port, patience)
+        return Connection(self.port, patience, tls=self.tls)
 
     def request(
         self,
@@ -188,29 +190,35 @@ def start_gateway(
     edit: Mapping[str, Callable[[str], str]] | None = None,
     mounted: Mapping[str, str] | None = None,
     is_ready: bool = True,
+    port: int | None = None,
+    tls: ssl.SSLContext | None = None,
 ) -> Iterator[GatewayProcess]:
     """Start a gateway with these values and wait until it is ready, or only alive without `keys` or `is_ready`.
 
     Each tenant has the key `<tenant>-key` unless `keys` is false. `edit` changes the text of files, by name: for
-    constants that are too long for a test. `mounted` are other files of the pod, by name.
+    constants that are too long for a test. `mounted` are other files of the pod, by name. `port` is a reserved one;
+    `tls` is the context of clients if the gateway accepts TLS.
     """
     run = create_run_id()
     with (
-        reserve_port() as port,
+        reserve_port() as own_port,
         reserve_port() as metrics_port,
         tempfile.TemporaryDirectory(prefix="gateway-") as name,
     ):
+        port = port or own_port
         listen = {"listen": {"address": "127.0.0.1", "port": port, "metricsPort": metrics_port}}
         folder = Path(name)
         for file, text in render_files(over(over(LOCAL, values), listen)).items():
             (folder / file).write_text(edit[file](text) if edit and file in edit else text)
         for file, text in (mounted or {}).items():
+            (folder / file).parent.mkdir(parents=True, exist_ok=True)
             replace_file(folder / file, text)
         for tenant in values["tenants"] if keys else ():
             write_keys(folder, tenant, f"{hash_key(f'{tenant}-key')} main")
         command = [str(find_haproxy()), "-C", name, "-db", "-f", "haproxy.cfg"]
         process = start(command, run=run, log=folder / "haproxy.log")
         gateway = GatewayProcess(folder, port, metrics_port, process)
+        gateway.tls = tls
         try:
             wait_for(lambda: _is_up(gateway, keys and is_ready), "the gateway is up")
             yield gateway

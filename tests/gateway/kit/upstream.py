@@ -106,10 +106,13 @@ class Upstream:
 
         async def stop() -> None:
             assert self._server
-            self._server.close()
-            # A connection that was just accepted is in `_connections` after a few steps of the loop.
+            # First accept no more, then finish what was accepted: asyncio loses a connection that it accepts while the
+            # server closes. After a few steps of the loop it is in `_connections`.
+            for listener in self._server.sockets:
+                self._loop.remove_reader(listener.fileno())
             for _ in range(10):
                 await asyncio.sleep(0)
+            self._server.close()
             exchanges = dict(self._connections)
             for writer, exchange in exchanges.items():
                 writer.transport.abort()

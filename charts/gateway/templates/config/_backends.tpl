@@ -11,6 +11,9 @@
 {{- range $id, $model := $v.models }}
 {{- range $name, $version := $model.versions }}
 {{- $several := gt (len $version.endpoints) 1 }}
+{{- $remotes := include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
+{{- /* With remote gateways the first available backup server is used: theirs, then the endpoints without a health check. */}}
+{{- $unchecked := and $several (not $remotes) }}
 backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   {{- if and $several (get $data.tasks $model.task).has_shared_prefix (eq $model.loadBalancing.kind "PrefixHash") }}
   # `MODEL PREFIX` of `ok OUTPUT MODEL PREFIX`
@@ -23,10 +26,18 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   option httpchk
   http-check send meth GET uri /-/healthz
   http-check expect status 200
+  {{- if $remotes }}
+  http-request set-header x-rayhelm-url %[pathq]
+  {{- else }}
   option allbackups
+  {{- end }}
   {{- $path := printf "%s%%[var(txn.operation)]" (trimSuffix "/" $version.routePrefix) }}
   http-request set-uri {{ $path }}{{ if eq $model.task "custom" }} unless { query -m found }
   http-request set-uri {{ $path }}?%[query] if { query -m found }{{ end }}
+  {{- if $remotes }}
+  # Only if no retry is left.
+  http-response set-status 503 if { status 500 } { res.hdr(x-rayhelm-reason) -m str remote_failed }
+  {{- end }}
   http-response set-header x-model-version {{ $name }}
   {{- $resolve := "resolvers dns resolve-prefer ipv4 init-addr libc,none" }}
   {{- $interval := mulf $v.health.intervalSeconds 1000 | int }}
@@ -34,15 +45,19 @@ backend {{ include "gateway.backend" (dict "model" $id "version" $name) }}
   # that kills replicas would take all endpoints down.
   default-server {{ $resolve }} observe layer4 error-limit 1 on-error mark-down
   default-server inter {{ $interval }}ms fastinter {{ min 250 $interval }}ms fall {{ int $v.health.failures }} rise 2
-  {{- $address := "" }}
+  {{- $servers := list }}
   {{- range $key, $endpoint := $version.endpoints }}
-  {{- $address = printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  {{- $address := printf "%s:%d weight %d" (include "gateway.host" (dict "root" $data.root "v" $v "endpoint" $endpoint)) (int $endpoint.port) (int $endpoint.weight) }}
+  {{- $servers = append $servers (printf "server %s %s %s" $key $address $resolve) }}
   server {{ $key }} {{ $address }} check
-  {{- if $several }}
+  {{- if $unchecked }}
   server {{ $key }}.unchecked {{ $address }} backup
   {{- end }}
   {{- end }}
-  {{- if not $several }}
+  {{- if $remotes }}
+  {{- include "gateway.remoteServers" (dict "v" $v "id" $id "name" $name "version" $version "remotes" $remotes) | trim | nindent 2 }}
+  {{- end }}
+  {{- if not $unchecked }}
   {{- $again := include "gateway.againName" (dict "model" $id "version" $name) }}
   {{- $number = add1 $number }}
   {{- $socket := printf "abns@rayhelm-%d-%d" (int $v.listen.port) $number }}
@@ -57,7 +72,7 @@ frontend {{ $again }}.in
 backend {{ $again }}
   retries {{ include "gateway.connectRetries" . }}
   retry-on conn-failure
-  server {{ keys $version.endpoints | first }} {{ $address }} {{ $resolve }}
+  {{- join "\n" $servers | nindent 2 }}
   {{- end }}
 {{ end }}
 {{- end }}

@@ -37,7 +37,7 @@ http-after-response sc-inc-gpc({{ $index }},0) if { var(txn.reason) -m str {{ $r
 {{- end }}
 {{- end -}}
 backend tenants
-  stick-table type string len 64 size {{ mul 2 (add1 (len .v.tenants)) }} store gpc({{ include "gateway.reasons" . | fromJsonArray | len }}),conn_cur
+  stick-table type string len 64 size {{ mul 2 (add 1 (len .v.tenants) (len .v.remoteGateways)) }} store gpc({{ include "gateway.reasons" . | fromJsonArray | len }}),conn_cur
 
 # Requests by tenant, model and version.
 backend requests

@@ -7,12 +7,19 @@
 {{- $_ := set $data "errors" ($root.Files.Get "files/errors.yaml" | fromYaml) }}
 {{- $_ := set $data "tasks" ($root.Files.Get "files/tasks.json" | fromJson) }}
 {{- $sections := list }}
-{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configMetrics" }}
-{{- $sections = append $sections (include (printf "gateway.%s" .) $data | trim) }}
+{{- range list "configGlobal" "configDefaults" "configFrontend" "configSources" "configBackends" "configRemotes" "configMetrics" }}
+{{- with include (printf "gateway.%s" .) $data | trim }}
+{{- $sections = append $sections . }}
+{{- end }}
 {{- end }}
 {{- $files := dict "haproxy.cfg" (printf "%s\n" (join "\n\n" $sections)) }}
 {{- range list "keys.lua" "circuit.lua" "fields.lua" "body.lua" "metrics.lua" }}
 {{- $_ := set $files . ($root.Files.Get (printf "files/%s" .)) }}
+{{- end }}
+{{- if include "gateway.readSecrets" .v | trim }}
+{{- $_ := set $files "secrets.lua" ($root.Files.Get "files/secrets.lua") }}
+{{- $_ := set $files "remote-keys.map" "" }}
+{{- $_ := set $files "remote-failed.http" (include "gateway.remoteFailedFile" $data) }}
 {{- end }}
 {{- if ne .v.openapi.access "None" }}
 {{- $_ := set $files "openapi.json" (include "gateway.openapiFile" $data) }}

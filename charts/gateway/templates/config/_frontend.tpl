@@ -3,7 +3,7 @@
 {{- define "gateway.configFrontend" -}}
 frontend http
   # HTTP/1 only: each connection carries one request at a time, so `limits.connections` bounds the memory.
-  bind {{ .v.listen.address }}:{{ int .v.listen.port }} proto h1
+  bind {{ .v.listen.address }}:{{ int .v.listen.port }} proto h1{{ include "gateway.bindTls" .v }}
   maxconn {{ int .v.limits.connections }}
   option idle-close-on-response
   {{- include "gateway.frontendSources" .v | trim | nindent 2 }}
@@ -12,9 +12,15 @@ frontend http
   {{- include "gateway.countResponses" . | nindent 2 }}
   {{- include "gateway.frontendIdentity" . | nindent 2 }}
   {{- include "gateway.frontendLimits" . | nindent 2 }}
+  {{- with include "gateway.frontendRemote" . }}
+  {{- . | trim | nindent 2 }}
+  {{- end }}
   {{- include "gateway.frontendRoute" . | nindent 2 }}
   {{- include "gateway.frontendBody" . | nindent 2 }}
   {{- include "gateway.frontendModel" . | nindent 2 }}
+  {{- with include "gateway.refuseRemote" . | trim }}
+  {{- . | nindent 2 }}
+  {{- end }}
   {{- with include "gateway.frontendCircuit" . }}
   {{- . | trim | nindent 2 }}
   {{- end }}
@@ -36,7 +42,7 @@ frontend http
 {{- define "gateway.frontendLog" -}}
 # Requests are logged on stdout, everything else on stderr.
 log stdout format raw local0 info
-log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}{{ include "gateway.logCircuit" .v | trim }}{{ include "gateway.logBuckets" .v | trim }}}'
+log-format '{"time":"%[date,utime(%Y-%m-%dT%H:%M:%SZ)]","request_id":"%[var(txn.id)]","client":"%ci","tenant":"%[var(txn.tenant)]","key":"%[var(txn.key),word(2,/)]","model":"%[var(txn.model)]","version":"%[var(txn.version)]","operation":"%[var(txn.operation)]","endpoint":"%s","status":%ST,"request_bytes":%U,"response_bytes":%B,"read_ms":%TR,"connect_ms":%Tc,"first_byte_ms":%Tr,"total_ms":%Ta,"retries":"%rc","termination_state":"%ts"{{ if .v.tracing.enabled }},"trace_id":"%[var(txn.trace_id)]","sampled":"%[var(txn.sampled)]"{{ end }}{{ include "gateway.logCircuit" .v | trim }}{{ include "gateway.logBuckets" .v | trim }}{{ include "gateway.logRemote" .v | trim }}}'
 {{- end }}
 
 {{- /* A key is looked up by its hash. keys.map has TENANT/NAME for each hash; keys.lua keeps it equal to the Secrets. */ -}}

@@ -64,7 +64,7 @@ global
   .endif
   lua-load keys.lua {{ .timeouts.keyRefreshSeconds }}
   {{- include "gateway.configOidc" . }}
-  {{- range list "gateway.loadCircuit" "gateway.loadBuckets" }}
+  {{- range list "gateway.loadCircuit" "gateway.loadBuckets" "gateway.loadSecrets" }}
   {{- with include . $.v | trim }}{{ . | nindent 2 }}{{ end }}
   {{- end }}
   lua-load-per-thread fields.lua

@@ -11,10 +11,16 @@
 {{- range $name, $tenant := .v.tenants }}
 {{ $name }} {{ divf $tenant.requestsPerMinute $pods | ceil | int }} {{ divf $tenant.concurrency $pods | ceil | int }}{{ with $tenant.tokensPerMinute }} {{ divf . $pods | ceil | int64 }}{{ end }}
 {{- end }}
+{{- range $name, $_ := .v.remoteGateways }}
+@{{ $name }} 1000000000 1000000
+{{- end }}
 {{- end }}
 
 {{- define "gateway.mapTenants" -}}
 {{- range $name, $_ := .v.tenants }}
 {{ $name }}
+{{- end }}
+{{- range $name, $_ := .v.remoteGateways }}
+@{{ $name }}
 {{- end }}
 {{- end }}

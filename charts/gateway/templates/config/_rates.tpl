@@ -34,5 +34,5 @@ http-request sc-inc-gpc0(4)
 {{- define "gateway.configRates" -}}
 # Requests by tenant and minute.
 backend rates
-  stick-table type string len 84 size {{ mul 4 (len .v.tenants) | max 64 }} expire 3m store gpc0
+  stick-table type string len 84 size {{ mul 4 (add (len .v.tenants) (len .v.remoteGateways)) | max 64 }} expire 3m store gpc0
 {{- end }}

@@ -19,6 +19,7 @@ http-request del-header content-encoding if is_json
 http-request del-header expect if is_json
 http-request set-header x-request-id %[var(txn.id)]
 http-request set-header x-rayhelm-tenant %[var(txn.tenant)]
+{{- include "gateway.remoteHeader" .v }}
 {{- include "gateway.traceHeaders" .v }}
 # Who sent it, for the metrics.
 http-request track-sc1 var(txn.tenant),concat(:,txn.model),concat(:,txn.version) table requests

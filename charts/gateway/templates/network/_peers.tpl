@@ -30,4 +30,12 @@
 {{- end }}
 {{- end }}
 {{- end }}
+{{- range .v.remoteGateways }}
+{{- if .models }}
+- to:
+    {{- include "gateway.cidrs" (dict "cidrs" .cidrs) | trim | nindent 4 }}
+  ports:
+    - {port: {{ int .port }}, protocol: TCP}
+{{- end }}
+{{- end }}
 {{- end }}

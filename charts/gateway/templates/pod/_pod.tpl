@@ -27,6 +27,9 @@ projected:
             path: keys/{{ $name }}/keys
     {{- end }}
     {{- end }}
+    {{- with include "gateway.secretSources" .v | trim }}
+    {{- . | nindent 4 }}
+    {{- end }}
     {{- with include "gateway.oidcSource" .v | trim }}
     {{- . | nindent 4 }}
     {{- end }}

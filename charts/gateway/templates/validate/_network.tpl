@@ -24,6 +24,9 @@
 {{- if and (eq $route.kind "HTTPRoute") (not $route.httpRoute.parent.name) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "exposure-parent" "words" dict) }}
 {{- end }}
+{{- if and (eq $route.kind "TLS") (not $route.tls.secretNames) }}
+{{- include "gateway.refuse" (dict "v" $v "id" "exposure-certificate" "words" dict) }}
+{{- end }}
 {{- if and (eq $route.kind "Ingress") (not (or $route.ingress.tlsSecret $route.ingress.tlsReason)) }}
 {{- include "gateway.refuse" (dict "v" $v "id" "exposure-tls" "words" dict) }}
 {{- end }}

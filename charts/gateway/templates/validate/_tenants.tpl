@@ -12,6 +12,7 @@
 {{- include "gateway.validateSizes" . }}
 {{- include "gateway.validateScaling" . }}
 {{- include "gateway.validateNetwork" . }}
+{{- include "gateway.validateRemote" . }}
 {{- include "gateway.validatePods" . }}
 {{- end }}
 

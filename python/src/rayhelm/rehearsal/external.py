@@ -73,7 +73,11 @@ def _remove_from_gateway(values: GatewayValues, removals: _Removals) -> GatewayV
         values.exposure, Exposure(), "the load runs inside the cluster: Ingress, HTTPRoute and TLS are left out"
     )
     removals.add(values.scraping.kind, "None", "no Prometheus: `scraping` is left out")
-    return values.model_copy(update={"exposure": Exposure(), "scraping": Scraping()})
+    removals.add(values.remote_gateways, {}, "gateways of other clusters are left out")
+    models = {name: model.model_copy(update={"spill_above": 0}) for name, model in values.models.items()}
+    return values.model_copy(
+        update={"exposure": Exposure(), "scraping": Scraping(), "remote_gateways": {}, "models": models}
+    )
 
 
 def _remove_from_platform(values: PlatformValues, removals: _Removals) -> PlatformValues:

@@ -28,6 +28,7 @@ from rayhelm.values.gateway.operations import (
     GatewayServiceAccount,
 )
 from rayhelm.values.gateway.pod import HaproxyImage, Listen
+from rayhelm.values.gateway.remote_gateways import RemoteGateway
 from rayhelm.values.gateway.tenants import GatewayTenant
 from rayhelm.values.gateway.tracing import GatewayTracing
 
@@ -51,6 +52,9 @@ class GatewayValues(PodSettings):
     """Tenants by name: API keys, allowed models and limits."""
     models: dict[ModelId, Model] = {}
     """Models by name. Clients send this name in the field `model`, and every version must serve it under this name."""
+    remote_gateways: dict[Name, RemoteGateway] = {}
+    """Gateways of other clusters that serve the same models, by name. They must have the same tenants. The limits of a
+    tenant count at the gateway that it calls."""
     oidc: Oidc = Oidc()
     """JSON Web Tokens of an identity provider (OpenID Connect), beside API keys."""
     openapi: OpenApi = OpenApi()

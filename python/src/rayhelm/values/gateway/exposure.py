@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.values.common.base import Name, Port, Text, Values
+from rayhelm.values.gateway.tenants import SecretName
 
 __all__ = ["Exposure", "GatewayService"]
 
@@ -12,7 +13,7 @@ Hostname = Annotated[str, Field(pattern=r"^(\*\.)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?
 
 
 class GatewayService(Values):
-    """Service of the gateway. It has no TLS; for clients outside the cluster use `exposure`."""
+    """Service of the gateway. It has TLS with `exposure.kind: TLS` only."""
 
     type: Literal["ClusterIP", "LoadBalancer", "NodePort"] = "ClusterIP"
     """Type of the Service."""
@@ -51,16 +52,28 @@ class IngressExposure(Values):
     """Instead of `tlsSecret`: where the certificate comes from."""
 
 
+class TlsExposure(Values):
+    """TLS of the gateway itself, from version 1.2 on."""
+
+    secret_names: list[SecretName] = []
+    """TLS Secrets (`tls.crt` and `tls.key`) in the gateway's namespace; required with `kind: TLS`. The name that a
+    client sends selects the certificate; without a match it is the first one. Pods wait until the Secrets exist, and
+    use a renewed certificate without a restart."""
+
+
 class Exposure(Values):
     """Exposure of the gateway outside the cluster, with TLS."""
 
-    kind: Literal["None", "HTTPRoute", "Ingress"] = "None"
-    """`None`: the gateway is reachable from inside the cluster only."""
+    kind: Literal["None", "HTTPRoute", "Ingress", "TLS"] = "None"
+    """`None`: the gateway is reachable from inside the cluster only. `TLS`: the gateway itself accepts TLS, and nothing
+    else; combine it with `service.type: LoadBalancer`."""
     hosts: list[Hostname] = []
-    """Host names; required with `Ingress` and `HTTPRoute`."""
+    """Host names; required unless `kind` is `None`."""
     annotations: dict[str, Text] = {}
     """Annotations of the Ingress or HTTPRoute."""
     http_route: HttpRouteExposure = HttpRouteExposure()
     """Settings of `kind: HTTPRoute`."""
     ingress: IngressExposure = IngressExposure()
     """Settings of `kind: Ingress`."""
+    tls: TlsExposure = TlsExposure()
+    """Settings of `kind: TLS`."""

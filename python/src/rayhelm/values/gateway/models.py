@@ -8,7 +8,7 @@ from rayhelm.catalog.tasks import Task
 from rayhelm.values.common.base import Cidr, Name, Port, Values
 from rayhelm.values.common.network import Peer
 
-__all__ = ["Health", "Model", "ModelId", "Version"]
+__all__ = ["Health", "Host", "Model", "ModelId", "Version"]
 
 _PART = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 ModelId = Annotated[str, Field(pattern=rf"^({_PART}/)*[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$", max_length=96)]
@@ -80,6 +80,9 @@ class Model(Values):
     """Versions of the model, by name. Clients can select one with the header `x-model-version`."""
     load_balancing: LoadBalancing = LoadBalancing()
     """How the endpoint of a request is selected."""
+    spill_above: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    """Requests in flight of a version, per pod, from which on further ones go to a gateway in `remoteGateways`. 0: only
+    when no endpoint is available."""
     operations: dict[Path, Operation] = {}
     """Paths of a `custom` application below `<path>`, such as `/v1/images/generations`. Other paths get 404."""
 

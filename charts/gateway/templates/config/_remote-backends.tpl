@@ -1,0 +1,87 @@
+{{- /* The way to remote gateways: a backup server of a version is a frontend of this process, whose backend sends the original
+       request to the other gateway. So the retry of a failed request can change between both. */ -}}
+
+{{- define "gateway.remoteName" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.remoteName" "given" . "names" (list "model" "version" "remote")) -}}
+{{- include "gateway.backend" . | replace ":" "." }}.remote.{{ .remote }}
+{{- end }}
+
+{{- /* Servers in the backend of a version. Takes (dict v id name version remotes). */ -}}
+{{- define "gateway.remoteServers" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.remoteServers" "given" . "names" (list "v" "id" "name" "version" "remotes")) -}}
+{{- $names := dict "model" .id "version" .name }}
+{{- $backend := include "gateway.backend" $names }}
+{{- $spill := int (get .v.models .id).spillAbove }}
+{{- if $spill }}
+{{- $count := "int(0)" }}
+{{- range $key, $_ := .version.endpoints }}
+http-request set-var(txn.flight{{ $key | sha256sum | trunc 8 }}) srv_conn({{ $backend }}/{{ $key }})
+{{- $count = printf "%s,add(txn.flight%s)" $count ($key | sha256sum | trunc 8) }}
+{{- end }}
+http-request set-var(txn.spills) bool(true) if { {{ $count }} ge {{ $spill }} } !{ var(txn.remote) -m found }
+{{- end }}
+{{- range .remotes }}
+{{- $remote := include "gateway.remoteName" (merge (dict "remote" .) $names) }}
+{{- if $spill }}
+use-server remote.{{ . }} if { var(txn.spills) -m found }
+{{- end }}
+server remote.{{ . }} {{ include "gateway.remoteSocket" (dict "v" $.v "name" $remote) }} backup track {{ $remote }}/{{ . }}
+{{- end }}
+{{- end }}
+
+{{- define "gateway.remoteSocket" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.remoteSocket" "given" . "names" (list "v" "name")) -}}
+abns@rayhelm-{{ int .v.listen.port }}-{{ .name | sha256sum | trunc 12 }}
+{{- end }}
+
+{{- define "gateway.remoteFailedFile" -}}
+{{- $error := get .errors.remote "remote-failed" -}}
+HTTP/1.1 {{ int $error.status }} Internal Server Error
+content-type: application/json
+x-rayhelm-reason: {{ $error.code }}
+
+{{ include "gateway.errorBody" $error }}
+{{- end }}
+
+{{- define "gateway.configRemotes" -}}
+{{- $v := .v }}
+{{- $errors := dict "gateway" .errors.remote }}
+{{- range $id, $model := $v.models }}
+{{- range $name, $version := $model.versions }}
+{{- range $remote := include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
+{{- $gateway := get $v.remoteGateways $remote }}
+{{- $backend := include "gateway.remoteName" (dict "model" $id "version" $name "remote" $remote) }}
+{{- $host := $gateway.serverName | default $gateway.host }}
+{{- $key := printf "%q" (printf "Bearer %%[str(%s),map_str(remote-keys.map)]" $remote) }}
+frontend {{ $backend }}.in
+  bind {{ include "gateway.remoteSocket" (dict "v" $v "name" $backend) }} proto h1
+  maxconn {{ int $v.limits.connections }}
+  no log
+  # A failure is a response 500 that asks the backend of the version to retry elsewhere. Without a response it would count
+  # as a request that ends its servers.
+  errorfile 502 remote-failed.http
+  errorfile 503 remote-failed.http
+  http-request return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { req.fhdr(x-rayhelm-remote) -m found }
+  http-request set-uri %[req.fhdr(x-rayhelm-url)]
+  http-request del-header x-rayhelm-url
+  default_backend {{ $backend }}
+
+backend {{ $backend }}
+  retries 0
+  errorfile 502 remote-failed.http
+  errorfile 503 remote-failed.http
+  option httpchk
+  http-check send meth GET uri /-/ready/{{ $id }}/{{ $name }} ver HTTP/1.1 hdr host {{ $host }} hdr authorization {{ $key }}
+  http-check expect status 200
+  http-request set-header host {{ $host }}
+  http-request set-header authorization {{ $key }}
+  http-request set-header x-model-version {{ $name }}
+  # A refused key, a model that is not there, no available endpoint.
+  http-response return {{ include "gateway.error" (dict "errors" $errors "id" "remote-failed") }} if { status 401 403 404 503 }
+  default-server resolvers dns resolve-prefer ipv4 init-addr libc,none observe layer4 error-limit 1 on-error mark-down
+  default-server inter {{ mulf $v.health.intervalSeconds 1000 | int }}ms fall 2 rise 2
+  server {{ $remote }} {{ $gateway.host }}:{{ int $gateway.port }} check ssl verify required ca-file remote/{{ $remote }}/ca.crt sni str({{ $host }}) check-sni {{ $host }} verifyhost {{ $host }} ssl-min-ver TLSv1.2 alpn http/1.1 check-alpn http/1.1
+{{ end }}
+{{- end }}
+{{- end }}
+{{- end }}

@@ -1,0 +1,69 @@
+{{- /* Gateways of other clusters. A request of a remote gateway is authenticated by the key of that gateway, and is never
+       forwarded again. Its tenant is in a header that clients cannot set. */ -}}
+
+{{- /* Names of the remote gateways that serve a version, by priority, as JSON. */ -}}
+{{- define "gateway.remotesOf" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.remotesOf" "given" . "names" (list "v" "model" "version")) -}}
+{{- $model := .model }}
+{{- $version := .version }}
+{{- $found := list }}
+{{- range $name, $remote := .v.remoteGateways }}
+{{- if has $version (get $remote.models $model | default list) }}
+{{- $found = append $found (printf "%03d %s" (int $remote.priority) $name) }}
+{{- end }}
+{{- end }}
+{{- $names := list }}
+{{- range sortAlpha $found }}
+{{- $names = append $names (splitList " " . | last) }}
+{{- end }}
+{{- $names | toJson }}
+{{- end }}
+
+{{- /* Conditions under which no endpoint of a version is available. Takes (dict id name version). */ -}}
+{{- define "gateway.isDown" -}}
+{{- include "gateway.arguments" (dict "template" "gateway.isDown" "given" . "names" (list "id" "name" "version")) -}}
+{{- $backend := include "gateway.backend" (dict "model" .id "version" .name) }}
+{{- range $key, $_ := .version.endpoints }} !{ srv_is_up({{ $backend }}/{{ $key }}) }{{ end }}
+{{- end }}
+
+{{- /* After the limits: those of a remote gateway are in limits.map as `@NAME`, because the first gateway counts its tenant. */ -}}
+{{- define "gateway.frontendRemote" -}}
+{{- if .v.remoteGateways }}
+acl is_remote var(txn.key) -m beg @
+http-request set-var(txn.remote) var(txn.key),word(1,/),bytes(1) if is_remote
+# Health checks of the other gateway: whether an endpoint of the version is available here.
+http-request set-log-level silent if is_remote { path_beg /-/ready/ }
+{{- range $id, $model := .v.models }}
+{{- range $name, $version := $model.versions }}
+http-request return status 503 content-type text/plain string "no endpoint is available" if is_remote { path /-/ready/{{ $id }}/{{ $name }} }{{ include "gateway.isDown" (dict "id" $id "name" $name "version" $version) }}
+http-request return status 200 content-type text/plain string ok if is_remote { path /-/ready/{{ $id }}/{{ $name }} }
+{{- end }}
+{{- end }}
+http-request set-var(txn.tenant) req.fhdr(x-rayhelm-tenant) if is_remote
+http-request return {{ include "gateway.error" (dict "errors" .errors "id" "model-unknown") }} if is_remote !{ req.fhdr_cnt(x-rayhelm-tenant) eq 1 }
+{{- end }}
+{{- end }}
+
+{{- /* Without an available endpoint, a backend would forward the request to a third gateway, or back. */ -}}
+{{- define "gateway.refuseRemote" -}}
+{{- $errors := dict "gateway" .errors.remote }}
+{{- $v := .v }}
+{{- range $id, $model := $v.models }}
+{{- range $name, $version := $model.versions }}
+{{- if include "gateway.remotesOf" (dict "v" $v "model" $id "version" $name) | fromJsonArray }}
+http-request return {{ include "gateway.error" (dict "errors" $errors "id" "remote-unavailable") }} if is_remote { var(txn.backend) -m str {{ include "gateway.backend" (dict "model" $id "version" $name) }} }{{ include "gateway.isDown" (dict "id" $id "name" $name "version" $version) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- /* Clients cannot set it: the gateway removes all headers with this prefix before. */ -}}
+{{- define "gateway.remoteHeader" -}}
+{{- if .remoteGateways }}
+http-request set-header x-rayhelm-remote %[var(txn.remote)] if is_remote
+{{- end }}
+{{- end }}
+
+{{- define "gateway.logRemote" -}}
+{{- if .remoteGateways }},"remote":"%[var(txn.remote)]"{{ end }}
+{{- end }}
