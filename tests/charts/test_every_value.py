@@ -119,6 +119,7 @@ MAPS: list[Any] = [
     {"nvidia.com/gpu": 1},
     {"3g.40gb": 1},
     {"added": "a reason of its own"},
+    {"priority": "a reason of its own"},
 ]
 LISTS: list[Any] = [
     ["added"],
