@@ -34,6 +34,10 @@ def of_model(values: Values) -> Values:
 
 MODEL = "serve.applications.mixed.models.org/some-model.v1"
 HUB = of_model({"source": "org/some-model"})
+BUCKET = {
+    **of_model({"source": "s3://bucket/some-model", "revision": "f" * 64}),
+    "networkPolicy": {"bucket": {"cidrs": ["0.0.0.0/0"]}},
+}
 PREFIX_AFFINITY = of_model({"router": {"kind": "PrefixAffinity"}})
 RDMA = {"workerGroups": {"fast": {"rdma": {"resource": "rdma/hca"}}}}
 QUANTILE = {"series": ["ray_vllm_time_to_first_token_seconds"], "aggregate": "Quantile"}
@@ -53,6 +57,12 @@ NEEDED: dict[str, dict[str, Values]] = {
         "auth.reason": {"auth": {"mode": "disabled", "reason": "x"}},
         "networkPolicy.reason": {"networkPolicy": {"enabled": False, "reason": "x"}},
         "networkPolicy.redis.peer.podLabels": {"networkPolicy": {"redis": {"peer": {"namespace": "redis"}}}},
+        "networkPolicy.bucket": BUCKET,
+        "networkPolicy.bucket.peer.podLabels": {
+            **BUCKET,
+            "networkPolicy": {"bucket": {"peer": {"namespace": "object-store"}, "cidrs": ["0.0.0.0/0"]}},
+        },
+        "weights.download.bucket": BUCKET,
         "weights.download.exclude": HUB,
         "weights.download.extraEnv": HUB,
         f"{MODEL}.revision": HUB,

@@ -1,10 +1,12 @@
 """Objects that belong to the RayService: weights, network, budgets, monitor, aliases, test."""
 
 import json
+from pathlib import Path
 
 import pytest
 
-from charts.kit import ENGINE_QUEUE, FIXED, kinds, llm_config, only, ray_service, rendered
+from charts.kit import ENGINE_QUEUE, FIXED, chat, kinds, llm_config, only, over, ray_service, rendered
+from rayhelm.runtime import bucket_download
 
 INCREMENTAL = {
     "strategy": "NewClusterWithIncrementalUpgrade",
@@ -85,6 +87,83 @@ def test_job_downloads_from_a_mirror_when_endpoint_is_set():
     assert {"name": "HF_ENDPOINT", "value": "http://mirror.hub:8080"} in fetch["env"]
     assert "HF_ENDPOINT" not in json.dumps(only(rendered(MIRROR), "RayService")), "offline servers use no endpoint"
     assert "HF_ENDPOINT" not in json.dumps(rendered())
+
+
+SUMS = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+STORE = {"endpoint": "https://s3.example:9000", "region": "eu-1", "credentialsSecret": "bucket-reader"}
+BUCKET = {
+    **chat(source="s3://acme/llama/v1", revision=SUMS),
+    "weights": {"download": {"bucket": STORE}},
+    "networkPolicy": {"bucket": {"cidrs": ["10.1.0.0/16"], "ports": [9000]}},
+}
+
+
+def test_job_downloads_from_a_bucket_and_servers_read_the_volume():
+    (fetch,) = job(BUCKET)["spec"]["template"]["spec"]["initContainers"]
+    path = f"/models/s3/acme/llama/v1/{SUMS}"
+    assert fetch["command"][:3] == ["python", "-I", "/etc/rayhelm/bucket_download.py"]
+    assert fetch["command"][3:6] == ["--endpoint=https://s3.example:9000", "--region=eu-1", "--secret=bucket-reader"]
+    assert fetch["command"][6:] == ["s3://acme/llama/v1", SUMS, path]
+    assert llm_config(BUCKET)["model_loading_config"]["model_source"] == path
+
+
+def test_job_mounts_the_program_of_the_chart():
+    objects = rendered(BUCKET)
+    volumes = only(objects, "Job")["spec"]["template"]["spec"]["volumes"]
+    (program,) = [item["configMap"]["name"] for item in volumes if "configMap" in item]
+    (found,) = [item for item in objects if (item["kind"], item["metadata"]["name"]) == ("ConfigMap", program)]
+    assert found["data"]["bucket_download.py"].strip() == Path(bucket_download.__file__).read_text().strip()
+    assert "bucket_download" not in json.dumps(rendered())
+
+
+def test_only_the_job_gets_the_keys_of_the_bucket_and_never_those_of_the_node():
+    objects = rendered(BUCKET)
+    (fetch,) = only(objects, "Job")["spec"]["template"]["spec"]["initContainers"]
+    env = {item["name"]: item for item in fetch["env"]}
+    secret = {"name": "bucket-reader", "key": "AWS_SECRET_ACCESS_KEY"}
+    assert env["AWS_SECRET_ACCESS_KEY"]["valueFrom"]["secretKeyRef"] == secret
+    assert env["AWS_EC2_METADATA_DISABLED"]["value"] == "true"
+    assert "bucket-reader" not in json.dumps([item for item in objects if item["kind"] != "Job"])
+
+
+def test_job_can_have_a_service_account_of_its_own():
+    objects = rendered({**BUCKET, "weights": {"download": {"serviceAccount": "weights-reader"}}})
+    assert only(objects, "Job")["spec"]["template"]["spec"]["serviceAccountName"] == "weights-reader"
+    assert "weights-reader" not in json.dumps(only(objects, "RayService"))
+
+
+def test_download_reaches_the_bucket_and_not_the_hub():
+    (dns, store) = policies(over(BUCKET, {"networkPolicy": {"hub": {"cidrs": []}}}))["download"]["egress"]
+    assert ports(dns) == {53}
+    assert (store["to"], ports(store)) == ([{"ipBlock": {"cidr": "10.1.0.0/16"}}], {9000})
+    hub = policies()["download"]["egress"]
+    assert [ports(rule) for rule in hub] == [{53}, {443}]
+
+
+def test_download_reaches_the_bucket_and_the_hub_when_models_are_in_both():
+    tokenizer = {**BUCKET, **chat(source="s3://acme/llama/v1", revision=SUMS, tokenizer="Qwen/Qwen3-8B")}
+    assert [ports(rule) for rule in policies(tokenizer)["download"]["egress"]] == [{53}, {443}, {9000}]
+    parts = job(tokenizer)["spec"]["template"]["spec"]["initContainers"]
+    assert [part["command"][0] for part in parts] == ["hf", "python"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"networkPolicy": {"bucket": {"cidrs": ["10.2.0.0/16"]}}},
+        {"weights": {"download": {"bucket": {"endpoint": "https://other.example"}}}},
+        chat(revision="1" * 64),
+    ],
+)
+def test_job_name_changes_with_the_bucket(change):
+    assert job(over(BUCKET, change))["metadata"]["name"] != job(BUCKET)["metadata"]["name"]
+
+
+def test_bucket_without_revision_is_read_by_each_server():
+    egress = {"networkPolicy": {"egress": {"bucket": {"cidrs": ["10.1.0.0/16"]}}}}
+    overlay = {**chat(source="s3://acme/llama/v1", revision=""), **egress}
+    assert llm_config(overlay)["model_loading_config"]["model_source"] == "s3://acme/llama/v1"
+    assert "initContainers" not in job(overlay)["spec"]["template"]["spec"]
 
 
 def test_online_servers_use_the_mirror():

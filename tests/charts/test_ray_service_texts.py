@@ -13,7 +13,10 @@ from rayhelm.charts.shape import keys
 from rayhelm.errors import FleetError
 from rayhelm.values.ray_service import RayServiceValues
 
-WHOLE = over(example("everything"), {"networkPolicy": {"redis": {"peer": {"namespace": "redis"}}}})
+WHOLE = over(
+    example("everything"),
+    {"networkPolicy": {name: {"peer": {"namespace": name}} for name in ("redis", "bucket")}},
+)
 """Example that renders every string map."""
 
 

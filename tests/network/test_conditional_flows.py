@@ -43,6 +43,7 @@ TRACED = {
     "tracing": {"enabled": True, "endpoint": "http://otel-collector.observability:4317"},
     "networkPolicy": {"tracing": {"peer": {"namespace": "observability", "podLabels": {"app": "otel-collector"}}}},
 }
+STORE = {"networkPolicy": {"bucket": {"cidrs": ["10.3.0.0/16"], "ports": [9000]}}}
 CONDITIONAL_FLOWS: dict[str, tuple[Values, list[Values]]] = {
     "autoscaler": ({}, [FIXED_REPLICAS]),
     "prometheus": (ENGINES, [{}]),
@@ -51,6 +52,7 @@ CONDITIONAL_FLOWS: dict[str, tuple[Values, list[Values]]] = {
     "redis-cleanup": (REDIS, [{}]),
     "redis-cleanup-dns": (REDIS, [{}]),
     "weights": ({}, [LOCAL, {"weights": {"download": {"enabled": False}}}]),
+    "bucket": (STORE, [STORE | LOCAL, STORE | {"weights": {"download": {"enabled": False}}}]),
     "weights-dns": ({}, [LOCAL, {"weights": {"download": {"enabled": False}}}]),
     "online": (ONLINE, [{}]),
     "test": ({}, [{"test": {"enabled": False}}]),
@@ -124,6 +126,14 @@ def test_only_the_download_reaches_a_mirror_in_the_cluster() -> None:
         for connection in find_names(mirrored)
         if connection[2] == "TCP 443" and connection[0] == "chat download"
     ]
+
+
+def test_only_the_download_reaches_a_bucket() -> None:
+    values = {"networkPolicy": {"bucket": {"cidrs": ["10.3.0.0/16"], "ports": [9000]}, "hub": {"cidrs": []}}}
+    store = world(values)
+    assert find_differences(store) == []
+    downloads = {name for name in find_names(store) if name[0] == "chat download" and not name[2].endswith(" 53")}
+    assert downloads == {("chat download", "10.3.0.0-10.3.255.255", "TCP 9000")}
 
 
 def test_all_connections_are_allowed_without_policies() -> None:

@@ -39,23 +39,24 @@
 {{- end }}
 {{- end }}
 
-{{- define "ray-service.hubEgress" -}}
-{{- $peer := include "ray-service.peer" .hub.peer }}
-{{- if or $peer .hub.cidrs }}
+{{- /* Takes `hub` or `bucket` of networkPolicy. */ -}}
+{{- define "ray-service.sourceEgress" -}}
+{{- $peer := include "ray-service.peer" .peer }}
+{{- if or $peer .cidrs }}
 - to:
     {{- with $peer }}
     {{- . | trim | nindent 4 }}
     {{- end }}
-    {{- range .hub.cidrs }}
+    {{- range .cidrs }}
     - ipBlock:
         cidr: {{ . }}
-        {{- with $.hub.except }}
+        {{- with $.except }}
         except:
           {{- toYaml . | nindent 10 }}
         {{- end }}
     {{- end }}
   ports:
-    {{- include "ray-service.ports" (dict "ports" .hub.ports) | trim | nindent 4 }}
+    {{- include "ray-service.ports" (dict "ports" .ports) | trim | nindent 4 }}
 {{- end }}
 {{- end }}
 
@@ -68,5 +69,6 @@ podSelector:
 policyTypes: [Egress]
 egress:
   {{- include "ray-service.dnsEgress" $policy | trim | nindent 2 }}
-  {{- include "ray-service.hubEgress" $policy | trim | nindent 2 }}
+  {{- include "ray-service.sourceEgress" $policy.hub | trim | nindent 2 }}
+  {{- include "ray-service.sourceEgress" $policy.bucket | trim | nindent 2 }}
 {{- end }}

@@ -29,13 +29,13 @@
 {{- $config | toJson }}
 {{- end }}
 
-{{- /* Path of a model: hub models are read from the volume, if there is one. */ -}}
+{{- /* Path of a model: downloaded models are read from the volume, if there is one. */ -}}
 {{- define "ray-service.modelSource" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.modelSource" "given" . "names" (list "v" "model")) -}}
 {{- $values := .v }}
 {{- $model := .model }}
-{{- if and $values.weights.enabled (include "ray-service.isHubId" $model.source) -}}
-{{ include "ray-service.hubPath" (dict "v" $values "source" $model.source "revision" $model.revision) }}
+{{- if and $values.weights.enabled (include "ray-service.downloadedFrom" (dict "source" $model.source "revision" $model.revision)) -}}
+{{ include "ray-service.downloadPath" (dict "v" $values "source" $model.source "revision" $model.revision) }}
 {{- else -}}
 {{ $model.source }}
 {{- end }}

@@ -25,7 +25,7 @@
 {{- if hasPrefix "/" .adapter.source -}}
 {{ .adapter.source }}
 {{- else -}}
-{{ include "ray-service.hubPath" (dict "v" .v "source" .adapter.source "revision" .adapter.revision) }}
+{{ include "ray-service.downloadPath" (dict "v" .v "source" .adapter.source "revision" .adapter.revision) }}
 {{- end }}
 {{- end }}
 

@@ -1,9 +1,12 @@
-{{- /* Spec of the Job: one init container for each model, then a container that marks the download as complete. */ -}}
+{{- /* Spec of the Job: one init container for each model, then a container that marks the download as complete.
+       `program` is the name of the ConfigMap with the program for buckets. */ -}}
 {{- define "ray-service.downloadSpec" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.downloadSpec" "given" . "names" (list "root" "v")) -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadSpec" "given" . "names" (list "root" "v" "program")) -}}
 {{- $root := .root }}
 {{- $v := .v }}
 {{- $download := $v.weights.download }}
+{{- $program := .program }}
+{{- $hasBucket := include "ray-service.downloadsFrom" (dict "v" $v "from" "bucket") }}
 backoffLimit: {{ int $download.backoffLimit }}
 template:
   metadata:
@@ -19,7 +22,7 @@ template:
   spec:
     restartPolicy: OnFailure
     automountServiceAccountToken: false
-    serviceAccountName: {{ include "ray-service.serviceAccountName" $root | quote }}
+    serviceAccountName: {{ $download.serviceAccount | default (include "ray-service.serviceAccountName" $root) | quote }}
     {{- with include "ray-service.pullSecrets" $root }}
     {{- . | nindent 4 }}
     {{- end }}
@@ -40,23 +43,16 @@ template:
     {{- with include "ray-service.spread" (dict "root" $root "role" "download" "name" "" "pod" $download) | trim }}
     {{- . | nindent 4 }}
     {{- end }}
-    {{- with include "ray-service.hubModels" $v | fromJsonArray }}
+    {{- with include "ray-service.downloads" $v | fromJsonArray }}
     initContainers:
       {{- range $i, $model := . }}
       - name: download-{{ $i }}
         {{- include "ray-service.downloadContainer" $v | nindent 8 }}
         command:
-          {{- $command := list "hf" "download" $model.source "--local-dir" $model.path }}
-          {{- with $model.revision }}
-          {{- $command = concat $command (list "--revision" .) }}
-          {{- end }}
-          {{- range concat $download.exclude $model.exclude }}
-          {{- $command = concat $command (list "--exclude" .) }}
-          {{- end }}
-          {{- toYaml $command | nindent 10 }}
+          {{- include (printf "ray-service.%sCommand" $model.from) (dict "download" $download "model" $model) | nindent 10 }}
         env:
           {{- include "ray-service.envList" (include "ray-service.downloadEnv" . | fromJson) | trim | nindent 10 }}
-          {{- include "ray-service.hubEnv" $download | nindent 10 }}
+          {{- include (printf "ray-service.%sEnv" $model.from) $download | trim | nindent 10 }}
           {{- with include "ray-service.extraEnv" $download | trim }}
           {{- . | nindent 10 }}
           {{- end }}
@@ -83,6 +79,11 @@ template:
       - name: weights
         persistentVolumeClaim:
           claimName: {{ include "ray-service.claimName" $root | quote }}
+      {{- if $hasBucket }}
+      - name: program
+        configMap:
+          name: {{ $program | quote }}
+      {{- end }}
       {{- with $download.extraVolumes }}
       {{- toYaml . | nindent 6 }}
       {{- end }}

@@ -1,10 +1,13 @@
 {{- /* Hooks of Helm: an upgrade with new models downloads them before it changes anything. */ -}}
 
-{{- /* Name of the Job, with a hash of its spec and of its egress to the hub: a Job is immutable, so another spec
-       needs another name. */ -}}
+{{- /* Name of the Job, with a hash of its spec, its program and its egress: a Job is immutable, so another spec needs
+       another name. */ -}}
 {{- define "ray-service.downloadName" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.downloadName" "given" . "names" (list "root" "v")) -}}
-{{- $what := printf "%s%s" (include "ray-service.downloadSpec" .) (toJson .v.networkPolicy.hub) -}}
+{{- $what := printf "%s%s" (include "ray-service.downloadSpec" (merge (dict "program" "") .)) (toJson .v.networkPolicy.hub) -}}
+{{- if include "ray-service.downloadsFrom" (dict "v" .v "from" "bucket") }}
+{{- $what = printf "%s%s%s" $what (toJson .v.networkPolicy.bucket) (.root.Files.Get "files/bucket_download.py") }}
+{{- end -}}
 {{ include "ray-service.name" .root }}-weights-{{ sha256sum $what | trunc 7 }}
 {{- end }}
 

@@ -1,34 +1,32 @@
-{{- /* Models to download, by path, as a JSON list of {source, revision, path, exclude}. The Job's name depends on
-       its order. Takes the values. */ -}}
-{{- define "ray-service.hubModels" -}}
+{{- /* Models to download, by path, as a JSON list of {from, source, revision, path, exclude}; `from` is `hub` or
+       `bucket`. The Job's name depends on its order. Takes the values. */ -}}
+{{- define "ray-service.downloads" -}}
 {{- $v := . }}
 {{- $found := dict }}
 {{- range $v.serve.applications }}
 {{- range .models }}
 {{- if hasKey . "tokenizer" }}
 {{- $weights := list "*.safetensors" "*.bin" "*.gguf" }}
-{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .tokenizer "revision" .tokenizerRevision "exclude" $weights) }}
+{{- include "ray-service.addDownload" (dict "v" $v "found" $found "source" .tokenizer "revision" .tokenizerRevision "exclude" $weights) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- /* Models last: a tokenizer in the repository of a model needs no download of its own. */}}
 {{- range $v.serve.applications }}
 {{- range .models }}
-{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
+{{- include "ray-service.addDownload" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
 {{- end }}
 {{- end }}
 {{- range $v.serve.applications }}
 {{- range .models }}
 {{- range .lora.adapters }}
-{{- if not (hasPrefix "/" .source) }}
-{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
-{{- end }}
+{{- include "ray-service.addDownload" (dict "v" $v "found" $found "source" .source "revision" .revision "exclude" list) }}
 {{- end }}
 {{- end }}
 {{- end }}
 {{- range .serve.customApplications }}
 {{- range $source, $revision := .hubModels }}
-{{- include "ray-service.addHubModel" (dict "v" $v "found" $found "source" $source "revision" $revision "exclude" list) }}
+{{- include "ray-service.addDownload" (dict "v" $v "found" $found "source" $source "revision" $revision "exclude" list) }}
 {{- end }}
 {{- end }}
 {{- $models := list }}
@@ -38,19 +36,32 @@
 {{- $models | toJson }}
 {{- end }}
 
-{{- define "ray-service.addHubModel" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.addHubModel" "given" . "names" (list "v" "found" "source" "revision" "exclude")) -}}
-{{- $source := .source }}
-{{- if include "ray-service.isHubId" $source }}
-{{- $path := include "ray-service.hubPath" (dict "v" .v "source" $source "revision" .revision) }}
-{{- $_ := set .found $path (dict "source" $source "revision" .revision "path" $path "exclude" .exclude) }}
+{{- define "ray-service.addDownload" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.addDownload" "given" . "names" (list "v" "found" "source" "revision" "exclude")) -}}
+{{- with include "ray-service.downloadedFrom" (dict "source" .source "revision" .revision) }}
+{{- $path := include "ray-service.downloadPath" (pick $ "v" "source" "revision") }}
+{{- $_ := set $.found $path (dict "from" . "source" $.source "revision" $.revision "path" $path "exclude" $.exclude) }}
 {{- end }}
 {{- end }}
 
-{{- /* Path of a hub model; each revision has its own. */ -}}
-{{- define "ray-service.hubPath" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.hubPath" "given" . "names" (list "v" "source" "revision")) -}}
-{{ .v.weights.mountPath }}/{{ .source }}/{{ .revision | default "main" }}
+{{- /* `hub` or `bucket` for a model that the Job downloads. A bucket without a revision is read by Ray in each pod. */ -}}
+{{- define "ray-service.downloadedFrom" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadedFrom" "given" . "names" (list "source" "revision")) -}}
+{{- if include "ray-service.isHubId" .source }}hub{{ else if and .revision (hasPrefix "s3://" .source) }}bucket{{ end }}
+{{- end }}
+
+{{- /* Path of a downloaded model; each revision has its own. */ -}}
+{{- define "ray-service.downloadPath" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadPath" "given" . "names" (list "v" "source" "revision")) -}}
+{{ .v.weights.mountPath }}/{{ .source | replace "://" "/" }}/{{ .revision | default "main" }}
+{{- end }}
+
+{{- /* Whether the Job downloads from `hub` or `bucket`. */ -}}
+{{- define "ray-service.downloadsFrom" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.downloadsFrom" "given" . "names" (list "v" "from")) -}}
+{{- range include "ray-service.downloads" .v | fromJsonArray }}
+{{- if eq .from $.from }}true{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "ray-service.weightsMarker" -}}

@@ -24,7 +24,7 @@ from rayhelm.network.table import format_flows_table
 from rayhelm.observability.chart_queries import as_gateway_queries, as_platform_queries
 from rayhelm.observability.rules.chart_data import as_rules_data
 from rayhelm.renamed import Renamed, renamed
-from rayhelm.runtime import log_relay
+from rayhelm.runtime import bucket_download, log_relay
 from rayhelm.values.argocd import ArgocdValues
 from rayhelm.values.gateway import GatewayValues
 from rayhelm.values.platform import PlatformValues
@@ -120,8 +120,9 @@ def _list_rules(chart: str) -> dict[str, object]:
 
 
 def _copy_programs(folder: Path) -> dict[Path, str]:
-    """Copy the program of the container `logs`: images with Ray do not have to contain rayhelm."""
-    return {folder / "files/log_relay.py": Path(log_relay.__file__).read_text()}
+    """Copy the programs of containers: images with Ray do not have to contain rayhelm."""
+    programs = [Path(bucket_download.__file__), Path(log_relay.__file__)]
+    return {folder / "files" / program.name: program.read_text() for program in programs}
 
 
 def _copy_policies(folder: Path) -> dict[Path, str]:

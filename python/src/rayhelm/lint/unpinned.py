@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rayhelm.errors import Fix
 from rayhelm.spec.fleet import Fleet
-from rayhelm.values.build.applications import is_hub_id
+from rayhelm.spec.sources import is_hub_id
 
 __all__ = ["RULE", "UNPINNED_FIX", "list_unpinned_models"]
 

@@ -12,8 +12,8 @@ from rayhelm.errors import Fix, Problem
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.labels import FleetImage
 from rayhelm.spec.load import LoadedFleet
+from rayhelm.spec.sources import is_downloaded
 from rayhelm.spec.yaml_nodes import Path
-from rayhelm.values.build.applications import is_hub_id
 from rayhelm.values.build.weights_claim import choose_access_mode
 from rayhelm.versions import PinnedImage, versions
 
@@ -90,7 +90,7 @@ def find_assumed_storage(plan: Plan, loaded: LoadedFleet) -> Iterator[Problem]:
             service
             for service, planned in plan.services.items()
             if planned.cluster == name
-            and any(is_hub_id(model.source) for model in plan.of_service(service))
+            and any(is_downloaded(model.source, model.revision) for model in plan.of_service(service))
             and choose_access_mode(service, plan, loaded.fleet) == "ReadWriteMany"
             and not _has_own_claim(service, loaded)
         ]

@@ -127,11 +127,17 @@ class ModelSpec(Record):
     """One served model. Its key is the name that clients send as `model`."""
 
     source: str = Field(min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])
-    """Hub id, path, `s3://`, `gs://` or `oci://`."""
+    """Hub id; `s3://BUCKET/PREFIX` with a `revision`; `pvc://CLAIM/PATH`, a folder on a claim that exists; or a path in
+    the container. Each server by itself reads `s3://` without a revision, `gs://`, `abfss://` and `azure://`."""
     revision: (
-        Annotated[str, Field(pattern=r"^[0-9a-f]{40}$", examples=["0123456789abcdef0123456789abcdef01234567"])] | None
+        Annotated[
+            str,
+            Field(pattern=r"^([0-9a-f]{40}|[0-9a-f]{64})$", examples=["0123456789abcdef0123456789abcdef01234567"]),
+        ]
+        | None
     ) = None
-    """Commit of the hub repository, 40 hexadecimal digits. Without it the weights can change at any time."""
+    """Commit of the hub repository, 40 hexadecimal digits. For `s3://`: sha256 of the file `SHA256SUMS` below the
+    prefix, 64 digits. Without it the weights can change at any time."""
     unpinned_reason: str | None = Field(default=None, min_length=8, examples=["the weights are in our own bucket"])
     """Why this model needs no `revision`. The admission policy `model-revision` requires one of the two."""
     architecture: str | None = Field(default=None, min_length=1, examples=["Qwen/Qwen2.5-7B-Instruct"])

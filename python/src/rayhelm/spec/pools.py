@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rayhelm.spec.base import ListOf, Record
+from rayhelm.spec.bucket import Bucket
 from rayhelm.spec.gateway import Gateway
 from rayhelm.spec.labels import ExtendedResource, FleetImage, Labels, PoolToleration
 from rayhelm.spec.logs import Logs
@@ -40,6 +41,10 @@ class Weights(Record):
     default: an assumption that the plan states."""
     hub_token: SecretKey | None = None
     """Secret with the token of the hub, for gated models; only the download Job uses it."""
+    bucket: Bucket | None = Field(
+        default=None, examples=[{"region": "eu-central-1", "credentialsSecret": "bucket-reader"}]
+    )
+    """Store of the models whose `source` is an `s3://` URL."""
 
 
 class GpuOperator(Record):

@@ -22,9 +22,9 @@ def _find(facts: Facts) -> Iterator[Finding]:
             yield Finding(
                 object=name_object(job),
                 evidence=f"Failed: {failed.get('reason', '')} {failed.get('message', '')}".strip(),
-                cause="the weights were not downloaded, so new workers wait for them forever: the hub refused the"
-                " token, the"
-                " network policy blocks the hub, or the volume is full"
+                cause="the weights were not downloaded, so new workers wait for them forever: the hub or"
+                " bucket refused the credentials, the network policy blocks it, the content is not of the revision, or"
+                " the volume is full"
                 if is_download
                 else "the Job gave up",
                 fix=f"kubectl logs -n {namespace} job/{name} --all-containers --tail=50"

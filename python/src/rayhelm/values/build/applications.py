@@ -1,12 +1,12 @@
 """Serve applications of a plan: one for each model, each with its own route."""
 
-import re
 from typing import Any
 
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tasks import get_task
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.spec.models import OwnApplication
+from rayhelm.spec.sources import CLAIM, is_downloaded
 from rayhelm.values.build.scaling import build_delays, build_policy
 from rayhelm.values.ray_service.adapters import Lora, LoraAdapter
 from rayhelm.values.ray_service.engine import Engine
@@ -21,7 +21,7 @@ from rayhelm.values.ray_service.serve import (
 )
 from rayhelm.values.ray_service.weights import WeightsVolume
 
-__all__ = ["build_application", "build_custom_application", "count_ingress_replicas", "is_hub_id"]
+__all__ = ["build_application", "build_custom_application", "count_ingress_replicas"]
 
 MOUNT = WeightsVolume().mount_path
 
@@ -53,14 +53,14 @@ def build_custom_application(
     """Build a custom application, the user's or rayhelm's. It reads its models from the volume."""
     needed = {"source": plan.source, **{other.role: other.source for other in architecture.companions}}
     revisions = {plan.source: plan.revision or ""}
-    from_hub = {hub: revisions.get(hub, "") for hub in needed.values() if is_hub_id(hub)}
-    paths = {role: _find_path(source, from_hub.get(source)) for role, source in needed.items()}
+    downloaded = {name: revisions.get(name, "") for name in needed.values() if is_downloaded(name, revisions.get(name))}
+    paths = {role: _find_path(source, downloaded.get(source)) for role, source in needed.items()}
     served_by = own or get_task(plan.task).application
     assert served_by
     return CustomApplication(
         import_path=served_by.import_path,
         args={"model": plan.served_as, **paths, **(own.args if own else {})},
-        hub_models=from_hub,
+        hub_models=downloaded,
         deployments={
             served_by.deployment: CustomDeployment(
                 min_replicas=plan.min_replicas,
@@ -75,14 +75,17 @@ def build_custom_application(
     )
 
 
-def is_hub_id(source: str) -> bool:
-    """Return whether a source is a hub id: `owner/name`, not a path or a URL."""
-    return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None
-
-
 def _find_path(source: str, revision: str | None) -> str:
-    """Return the path to which the download Job writes a hub model; another source stays as it is."""
-    return source if revision is None else f"{MOUNT}/{source}/{revision or 'main'}"
+    """Return the path to which the download Job writes a model; another source stays as it is."""
+    if revision is None:
+        return _find_source(source)
+    return f"{MOUNT}/{source.replace('://', '/')}/{revision or 'main'}"
+
+
+def _find_source(source: str) -> str:
+    """Return the source for the chart: the path of a model on an existing claim, else the source itself."""
+    match = CLAIM.fullmatch(source)
+    return f"{MOUNT}/{match['path']}" if match else source
 
 
 def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
@@ -90,7 +93,7 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     one_node = plan.nodes_per_replica == 1 and plan.tensor_parallel_size * plan.pipeline_parallel_size > 1
     partition = ",".join(map(str, plan.layer_partition))
     return ServedModel(
-        source=plan.source,
+        source=_find_source(plan.source),
         revision=plan.revision or "",
         task=plan.task,
         engine=_build_engine(plan),

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from rayhelm.planner.plan import Plan
 from rayhelm.spec.fleet import Fleet
-from rayhelm.values.build.applications import is_hub_id
+from rayhelm.spec.sources import is_hub_id
 from rayhelm.values.platform.policies import Policies
 from rayhelm.values.platform.policy_catalog import load_policy_catalog
 from rayhelm.values.ray_service import RayServiceValues

@@ -1,8 +1,6 @@
 """Values of the chart `ray-service`, one release for each service of a plan."""
 
-from collections.abc import Sequence
 from functools import partial
-from math import ceil
 from pathlib import Path
 
 from rayhelm.catalog import Catalog, load_catalog
@@ -15,7 +13,7 @@ from rayhelm.spec.load import LoadedFleet
 from rayhelm.spec.pools import Cluster
 from rayhelm.spec.redis import Redis
 from rayhelm.spec.tenants import Aliases
-from rayhelm.values.build.applications import build_application, build_custom_application, is_hub_id
+from rayhelm.values.build.applications import build_application, build_custom_application
 from rayhelm.values.build.included import find_missing_for_adapters
 from rayhelm.values.build.pool_images import find_wrong_images
 from rayhelm.values.build.redis import find_redis, find_shared_redis
@@ -23,7 +21,8 @@ from rayhelm.values.build.release_overrides import apply_overrides_of_service
 from rayhelm.values.build.scaling import build_prometheus_egress, build_prometheus_source, find_missing_for_policies
 from rayhelm.values.build.scraping import build_scraping
 from rayhelm.values.build.tracing import build_tracing, build_tracing_egress, find_missing_for_tracing
-from rayhelm.values.build.weights_claim import AccessMode, choose_access_mode
+from rayhelm.values.build.weights import build_bucket_egress, build_hub_egress, build_weights, find_missing_for_weights
+from rayhelm.values.build.weights_claim import choose_access_mode
 from rayhelm.values.build.worker_groups import build_worker_groups, name_groups_by_model
 from rayhelm.values.common.network import Peer
 from rayhelm.values.platform.classes import PriorityClasses
@@ -41,7 +40,6 @@ from rayhelm.values.ray_service.image import RayImage
 from rayhelm.values.ray_service.logs import PodLogs, StdoutLogs
 from rayhelm.values.ray_service.network import Alias, ApiServerEgress, RayNetworkPolicy, RedisEgress
 from rayhelm.values.ray_service.serve import Logging, Serve
-from rayhelm.values.ray_service.weights import WeightsClaim, WeightsDownload, WeightsVolume
 
 __all__ = ["build_ray_service_values"]
 
@@ -109,7 +107,7 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
         ),
         worker_groups=groups,
         gcs_fault_tolerance=_build_fault_tolerance(find_redis(service, plan, fleet)),
-        weights=_build_weights(
+        weights=build_weights(
             models,
             cluster,
             declared.weights_size if declared else None,
@@ -121,6 +119,8 @@ def _build_values(service: str, plan: Plan, loaded: LoadedFleet, known: Catalog)
             redis=_build_redis_egress(find_redis(service, plan, fleet)),
             prometheus_api=build_prometheus_egress(models, cluster),
             tracing=build_tracing_egress(cluster),
+            hub=build_hub_egress(models),
+            bucket=build_bucket_egress(models, cluster),
             prometheus=Peer(namespace=cluster.prometheus.namespace) if cluster.prometheus else usual.prometheus,
         ),
         scraping=build_scraping(cluster.prometheus),
@@ -168,6 +168,7 @@ def _find_missing(plan: Plan, loaded: LoadedFleet) -> list[Problem]:
         *find_missing_for_policies(plan, loaded),
         *find_missing_for_tracing(plan, loaded),
         *find_missing_for_adapters(plan, loaded),
+        *find_missing_for_weights(plan, loaded),
     ]
 
 
@@ -199,26 +200,3 @@ def _build_redis_egress(redis: Redis | None) -> RedisEgress:
         return RedisEgress()
     peer = Peer(namespace=redis.peer_namespace, pod_labels=redis.pod_labels if redis.peer_namespace else {})
     return RedisEgress(peer=peer, cidrs=list(redis.blocks), port=redis.port)
-
-
-def _build_weights(
-    models: Sequence[ModelPlan], cluster: Cluster, size: float | None, mode: AccessMode
-) -> WeightsVolume:
-    """Return the volume for hub models: with the pinned size, or room for the current and the next revision."""
-    from_hub = [plan for plan in models if is_hub_id(plan.source)]
-    adapters = [each for plan in models for each in plan.adapters.values() if is_hub_id(each.source)]
-    if not from_hub and not adapters:
-        return WeightsVolume(enabled=False)
-    held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in from_hub)
-    held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
-    token = cluster.weights.hub_token
-    return WeightsVolume(
-        claim=WeightsClaim(
-            size=f"{ceil(size / 2**30) if size else ceil((2 * held + 10) / 10) * 10}Gi",
-            storage_class=cluster.weights.storage_class or "",
-            access_mode=mode,
-        ),
-        download=WeightsDownload(
-            token_secret=SecretKeyRef(name=token.name, key=token.key) if token else SecretKeyRef()
-        ),
-    )

@@ -141,6 +141,7 @@ def _list_flows(release: RayServiceValues) -> Iterator[tuple[Peer, Sequence[str]
     )
     for target in targets:
         yield target.peer, target.cidrs, [target.port]
+    yield policy.bucket.peer, [], policy.bucket.ports
     yield policy.hub.peer, [] if release.weights.offline else policy.hub.cidrs, policy.hub.ports
     for egress in policy.egress.values():
         yield Peer(), egress.cidrs, egress.ports

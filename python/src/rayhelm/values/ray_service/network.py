@@ -8,7 +8,7 @@ from rayhelm.values.common.base import Cidr, Name, Port, Values
 from rayhelm.values.common.labels import Namespace
 from rayhelm.values.common.network import Dns, Peer
 
-__all__ = ["Alias", "RayNetworkPolicy"]
+__all__ = ["Alias", "BucketEgress", "HubEgress", "RayNetworkPolicy"]
 
 
 class ApiServerEgress(Values):
@@ -70,6 +70,18 @@ class HubEgress(Values):
     """Ports of the hub. For pods, the port of the pod and not of the Service."""
 
 
+class BucketEgress(HubEgress):
+    """Store of `weights.download.bucket`. Only the download Job calls it."""
+
+    peer: Peer = Peer()
+    """Pods of a store in this cluster. Some network plugins do not match pods by CIDR."""
+    cidrs: list[Cidr] = []
+    """CIDRs of the store: `0.0.0.0/0` for Amazon S3, which has no fixed addresses. If no model is on the hub, set
+    `networkPolicy.hub.cidrs` to `[]`."""
+    ports: Annotated[list[Port], Field(min_length=1)] = [443]
+    """Ports of the store. For pods, the port of the pod and not of the Service."""
+
+
 class Egress(Values):
     """Other allowed egress of workers: a bucket, a proxy."""
 
@@ -106,6 +118,8 @@ class RayNetworkPolicy(Values):
     """Redis of `gcsFaultTolerance`."""
     hub: HubEgress = HubEgress()
     """Model hub."""
+    bucket: BucketEgress = BucketEgress()
+    """Store of `weights.download.bucket`."""
     egress: dict[Name, Egress] = {}
     """Other allowed egress of workers, by a name of your choice."""
 

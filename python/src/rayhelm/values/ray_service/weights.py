@@ -10,7 +10,7 @@ from rayhelm.values.common.pods import PodSettings
 from rayhelm.values.ray_service.cluster import SecretKeyRef
 from rayhelm.values.ray_service.resources import ContainerResources, build_resources
 
-__all__ = ["WeightsVolume"]
+__all__ = ["WeightsBucket", "WeightsVolume"]
 
 
 class WeightsClaim(Values):
@@ -30,8 +30,22 @@ class WeightsClaim(Values):
     changed later."""
 
 
+class WeightsBucket(Values):
+    """Store of the models whose `source` is an `s3://` URL and that have a `revision`."""
+
+    endpoint: Annotated[str, Field(pattern=r"^(https?://[^\s/@]+)?$")] = ""
+    """URL of an S3-compatible store (`https://s3.example:9000`); Amazon S3 when empty. Set its addresses and port in
+    `networkPolicy.bucket` too."""
+    region: Annotated[str, Field(pattern=r"^[a-z0-9-]*$")] = ""
+    """Region of the bucket (`eu-central-1`)."""
+    credentials_secret: ObjectName | Literal[""] = ""
+    """Secret with the keys `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY` and, for temporary credentials,
+    `AWS_SESSION_TOKEN`. Only the Job reads it. When empty, the Job uses the workload identity of `serviceAccount`."""
+
+
 class WeightsDownload(PodSettings):
-    """Job that downloads each hub model into `<mountPath>/<source>/<revision>`."""
+    """Job that downloads each hub model, and each model of a bucket with a `revision`, into
+    `<mountPath>/<source>/<revision>`."""
 
     enabled: bool = True
     """Create the Job. When off, fill the claim yourself with the same paths."""
@@ -44,6 +58,11 @@ class WeightsDownload(PodSettings):
     """Files that are not downloaded: copies of the weights in formats that vLLM does not read."""
     token_secret: SecretKeyRef = SecretKeyRef()
     """Hub token for gated models. Only this Job mounts it."""
+    bucket: WeightsBucket = WeightsBucket()
+    """Store of `s3://` models."""
+    service_account: ObjectName | Literal[""] = ""
+    """Service account of the Job that you create, for a workload identity that the servers do not get. The one of the
+    release when empty."""
     resources: ContainerResources = build_resources(cpu="2", memory="8Gi")
     """Resources of the container."""
     node_selector: Labels = {}
@@ -55,7 +74,8 @@ class WeightsDownload(PodSettings):
 
 
 class WeightsVolume(Values):
-    """Weights of hub models. A `source` that is a path or a bucket is used as it is."""
+    """Weights of hub models, and of buckets with a `revision`. A path is used as it is; a bucket without a `revision`
+    is read by each server."""
 
     enabled: bool = True
     """Mount a volume with the weights. When off, hub models need `offline: false`."""

@@ -1,0 +1,248 @@
+"""Download a model from a bucket: `python -I bucket_download.py [OPTION...] SOURCE SHA FOLDER`
+
+SOURCE is `s3://BUCKET/PREFIX`. A prefix has no revision, so `SHA256SUMS` below it names each file with its sha256, and
+SHA, the sha256 of `SHA256SUMS` itself, pins the content. ETags and the checksums of stores are not used: those of
+multipart uploads and of encrypted objects are not of the content.
+
+A file has the suffix `.part` until its sha256 is right. An interrupted download continues where it stopped, also in
+the next pod. Two downloads of one folder take turns. Imports pyarrow, which each image with `ray[llm]` has, because Ray
+reads buckets with it.
+
+Exit codes: 0 complete, 1 no content or no connection after retries, 2 wrong usage, 3 the content is not the pinned one,
+4 access denied.
+"""
+
+import argparse
+import fcntl
+import hashlib
+import os
+import re
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from io import BufferedRandom
+from pathlib import Path, PurePosixPath
+from typing import Any
+from urllib.parse import urlsplit
+
+__all__ = ["MANIFEST", "DownloadError", "download", "open_store", "parse_manifest", "run"]
+
+MANIFEST = "SHA256SUMS"
+"""File below the prefix that `sha256sum` writes: one line for each file."""
+MAX_MANIFEST = 4 << 20
+"""Bytes of a manifest. A checkpoint of 1000 files has 0.1 MB."""
+BLOCK = 8 << 20
+"""Bytes of one read."""
+FILES = 4
+"""Files that are read at the same time. One connection does not fill the network of a node."""
+TRIES = 6
+"""Consecutive reads of a file that bring no byte, after which the download stops."""
+PAUSE_S = 1.0
+"""Pause before the second try, seconds. It doubles with each try."""
+_LINE = re.compile(r"([0-9a-f]{64}) [ *](?:\./)?([^\\\0]+)")
+_DENIED = re.compile(
+    r"ACCESS_DENIED|AccessDenied|INVALID_ACCESS_KEY|InvalidAccessKeyId|SIGNATURE_DOES_NOT_MATCH|SignatureDoesNotMatch"
+    r"|EXPIRED_TOKEN|ExpiredToken|INVALID_CLIENT_TOKEN|HTTP status 40[13]|Permission denied|PERMISSION_DENIED"
+)
+
+
+class DownloadError(Exception):
+    """A download that cannot be completed, with the exit code of the program."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Download one model. Returns the exit code; the message of an error has its fix."""
+    parser = argparse.ArgumentParser(prog="bucket_download.py")
+    for option in ("endpoint", "region", "secret"):
+        parser.add_argument(f"--{option}", default="")
+    for name in ("source", "sha", "folder"):
+        parser.add_argument(name)
+    given = parser.parse_args(arguments)
+    try:
+        store, prefix = open_store(given.source, endpoint=given.endpoint, region=given.region)
+        download(store, prefix, given.sha, Path(given.folder), secret=given.secret)
+    except DownloadError as error:
+        print(f"{given.source}: {error}", file=sys.stderr, flush=True)
+        return error.code
+    print(f"{given.source}: complete in {given.folder}", flush=True)
+    return 0
+
+
+def open_store(source: str, *, endpoint: str = "", region: str = "") -> tuple[Any, str]:
+    """Return the file system of pyarrow for a source, and the path of the prefix in it. Credentials are those of the
+    environment, as the library of the store finds them. Raises DownloadError for another scheme."""
+    from pyarrow import fs
+
+    url, given = urlsplit(source), urlsplit(endpoint)
+    path = f"{url.netloc}{url.path}".rstrip("/")
+    override = {"endpoint_override": given.netloc, "scheme": given.scheme} if endpoint else {}
+    if url.scheme == "s3":
+        options = {"region": region} if region else {}
+        certificates = os.environ.get("SSL_CERT_FILE")
+        options |= {"tls_ca_file_path": certificates} if certificates else {}
+        retries = fs.AwsStandardS3RetryStrategy(max_attempts=2)  # beside those of `_attempt`, which continue a file
+        return fs.S3FileSystem(
+            connect_timeout=10, request_timeout=60, retry_strategy=retries, **options, **override
+        ), path
+    raise DownloadError(f"unknown scheme {url.scheme!r}; known: s3", 2)
+
+
+def download(store: Any, prefix: str, sha: str, folder: Path, *, secret: str = "", pause_s: float = PAUSE_S) -> None:
+    """Write each file of the manifest into `folder`. Raises DownloadError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    reader = _Reader(store, prefix, secret, pause_s)
+    with _lock(folder):
+        manifest = reader.read_manifest(sha)
+        files = parse_manifest(manifest.decode())
+        with ThreadPoolExecutor(FILES) as pool:
+            tasks = [pool.submit(reader.fetch, name, wanted, folder / name) for name, wanted in files.items()]
+            try:
+                for task in tasks:
+                    task.result()
+            except BaseException:
+                reader.is_stopped = True
+                pool.shutdown(cancel_futures=True)
+                raise
+        (folder / MANIFEST).write_bytes(manifest)
+
+
+def parse_manifest(text: str) -> dict[str, str]:
+    """Return the sha256 of each file by its relative path. Raises DownloadError for a line that `sha256sum` does not
+    write, and for a path outside the folder."""
+    files: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        match = _LINE.fullmatch(line)
+        parts = PurePosixPath(match[2]).parts if match else ()
+        if not match or not parts or parts[0] == "/" or ".." in parts or parts == (MANIFEST,) or match[2].endswith("/"):
+            raise DownloadError(f"{MANIFEST}:{number}: {line[:100]!r} is not `SHA256  PATH`, PATH below the prefix", 3)
+        if files.setdefault(match[2], match[1]) != match[1]:
+            raise DownloadError(f"{MANIFEST}:{number}: {match[2]} is there twice, with two sha256", 3)
+    if not files:
+        raise DownloadError(f"{MANIFEST} has no lines", 3)
+    return files
+
+
+@contextmanager
+def _lock(folder: Path) -> Iterator[None]:
+    """Wait for another download of the folder, in whichever pod."""
+    with (folder / ".lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class _Reader:
+    def __init__(self, store: Any, prefix: str, secret: str, pause_s: float) -> None:
+        self.store, self.prefix, self.secret, self.pause_s = store, prefix, secret, pause_s
+        self.is_stopped = False
+
+    def read_manifest(self, sha: str) -> bytes:
+        with self._open(MANIFEST) as file:
+            content: bytes = self._attempt(MANIFEST, lambda: file.read(MAX_MANIFEST + 1))
+        if len(content) > MAX_MANIFEST:
+            raise DownloadError(f"{MANIFEST} has more than {MAX_MANIFEST} bytes", 3)
+        if (found := hashlib.sha256(content).hexdigest()) != sha:
+            raise DownloadError(
+                f"the sha256 of {MANIFEST} is {found}, and the revision is {sha}: the model was changed, or this is the"
+                " revision of another one. Upload each version under a prefix of its own, and never write to it again",
+                3,
+            )
+        return content
+
+    def fetch(self, name: str, wanted: str, path: Path) -> None:
+        """Download one file, if it is not there. A file without `.part` was verified."""
+        if path.exists():
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"{path.name}.part")
+        is_continued = part.exists()
+        with part.open("a+b") as target:
+            found = self._append(name, target)
+            target.flush()
+            os.fsync(target.fileno())
+        if found != wanted:
+            part.unlink()
+            if is_continued:
+                print(f"{name}: the earlier part was not of this file; from the start", file=sys.stderr, flush=True)
+                self.fetch(name, wanted, path)
+                return
+            raise DownloadError(
+                f"the sha256 of {name} is {found}, and {MANIFEST} says {wanted}: the object was changed after"
+                f" {MANIFEST} was written. The file was deleted",
+                3,
+            )
+        part.rename(path)
+        print(f"{name}: {path.stat().st_size} bytes, sha256 {found}", flush=True)
+
+    def _append(self, name: str, target: BufferedRandom) -> str:
+        """Read from the end of the file on, and return the sha256 of all of it."""
+        target.seek(0)
+        digest = hashlib.file_digest(target, "sha256")
+        with self._open(name) as source:
+            size = source.size()
+            if target.tell() > size:
+                target.seek(0)
+                target.truncate()
+                digest = hashlib.sha256()
+            while (offset := target.tell()) < size:
+                if self.is_stopped:
+                    raise DownloadError(f"{name}: stopped after {offset} bytes", 1)
+                block = self._attempt(name, lambda at=offset: source.read_at(min(BLOCK, size - at), at))
+                target.write(block)
+                digest.update(block)
+        return digest.hexdigest()
+
+    def _open(self, name: str) -> Any:
+        return self._attempt(name, lambda: self.store.open_input_file(f"{self.prefix}/{name}"))
+
+    def _attempt(self, name: str, read: Any) -> Any:
+        """Return what `read` returns. Retries errors of the connection."""
+        for tried in range(TRIES):
+            if tried:
+                time.sleep(self.pause_s * 2 ** (tried - 1))
+            try:
+                return read()
+            except FileNotFoundError:
+                raise DownloadError(self._describe_missing(name), 1) from None
+            except OSError as error:
+                if _DENIED.search(str(error)):
+                    raise DownloadError(self._describe_denied(name, error), 4) from None
+                last = error
+                print(f"{name}: {_shorten(error)}", file=sys.stderr, flush=True)
+        raise DownloadError(
+            f"{name} cannot be read after {TRIES} tries: {_shorten(last)}. Check the endpoint, the region, and that"
+            " networkPolicy.bucket allows its addresses and port; the next start continues the download",
+            1,
+        )
+
+    def _describe_missing(self, name: str) -> str:
+        if name != MANIFEST:
+            return f"{name} does not exist, and {MANIFEST} names it: upload it again, without renaming it"
+        return (
+            f"{MANIFEST} does not exist. In the folder of the model: find . -type f ! -name {MANIFEST} -print0 |"
+            f" sort -z | xargs -0 sha256sum > {MANIFEST}; upload it too, and set the revision to the sha256 of it"
+        )
+
+    def _describe_denied(self, name: str, error: OSError) -> str:
+        given = (
+            f"check the keys of Secret {self.secret!r}"
+            if self.secret
+            else "no Secret is named: set credentialsSecret, or bind the service account of the Job to a role"
+        )
+        return (
+            f"the store denies access to {name}: {given}; they need s3:GetObject below the prefix."
+            f" Without s3:ListBucket, S3 denies access to objects that do not exist, too. {_shorten(error)}"
+        )
+
+
+def _shorten(error: OSError) -> str:
+    return " ".join(str(error).split())[:300]
+
+
+if __name__ == "__main__":
+    sys.exit(run(sys.argv[1:]))

@@ -1,0 +1,44 @@
+"""Rules of the sources of models: URLs that can be read, and revisions that fit them."""
+
+from collections.abc import Iterator
+
+from rayhelm.errors import Fix, Problem
+from rayhelm.spec.base import short
+from rayhelm.spec.document import Document
+from rayhelm.spec.fleet import Fleet
+from rayhelm.spec.models import ModelSpec
+from rayhelm.spec.sources import find_source_kind
+from rayhelm.spec.yaml_nodes import Path
+
+__all__ = ["check_sources"]
+
+_DIGITS = {"hub": 40, "bucket": 64}
+"""Hexadecimal digits of a revision."""
+_SUMS = "sha256sum SHA256SUMS, the file that lists the sha256 of each file below the prefix"
+
+
+def check_sources(fleet: Fleet, document: Document) -> Iterator[Problem]:
+    """Yield a problem for each source and each revision that has no meaning."""
+    for name, model in fleet.models.items():
+        yield from _check(model, document, ("models", name))
+
+
+def _check(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:
+    kind, source = find_source_kind(model.source), short(model.source)
+    if kind == "unknown":
+        yield document.problem(
+            (*path, "source"),
+            f"`{source}` is none of: a hub id, `s3://BUCKET/PREFIX`, `pvc://CLAIM/PATH`, a path in the container, or a"
+            " URL that begins with `gs://`, `abfss://` or `azure://`, which Ray reads",
+            Fix("", "s3://acme-models/llama-8b/v1"),
+        )
+    elif model.revision and len(model.revision) != _DIGITS.get(kind):
+        if kind == "bucket":
+            fix = Fix("", "0" * 64, f"with the output of: {_SUMS}")
+            yield document.problem((*path, "revision"), f"`{source}` is pinned by 64 hexadecimal digits: {_SUMS}", fix)
+        elif kind == "hub":
+            fix = Fix("", "0" * 40, "with the commit, from the history page of the hub")
+            yield document.problem((*path, "revision"), f"`{source}` is pinned by the 40 digits of a commit", fix)
+        else:
+            why = f"nothing checks the revision of `{source}`: only hub ids and `s3://` URLs have one"
+            yield document.problem((*path, "revision"), why, Fix.removal())

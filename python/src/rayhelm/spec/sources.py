@@ -1,0 +1,34 @@
+"""Where the weights of a model come from, by the form of its `source`."""
+
+import re
+from typing import Literal
+
+__all__ = ["BUCKET", "CLAIM", "find_source_kind", "is_downloaded", "is_hub_id"]
+
+BUCKET = re.compile(r"s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*")
+CLAIM = re.compile(
+    r"pvc://(?P<claim>[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)/(?P<path>[A-Za-z0-9_][\w.=-]*(/[\w=-][\w.=-]*)*)"
+)
+_SERVER = re.compile(r"(s3|gs|abfss|azure)://.+")
+
+
+def find_source_kind(source: str) -> Literal["hub", "bucket", "claim", "path", "server", "unknown"]:
+    """Return the kind of a source: a hub id, `s3://BUCKET/PREFIX`, `pvc://CLAIM/PATH`, a path in the container, another
+    URL that Ray reads in each server, or an unknown URL."""
+    if BUCKET.fullmatch(source):
+        return "bucket"
+    if CLAIM.fullmatch(source):
+        return "claim"
+    if "://" in source:
+        return "server" if _SERVER.fullmatch(source) else "unknown"
+    return "hub" if is_hub_id(source) else "path"
+
+
+def is_downloaded(source: str, revision: str | None) -> bool:
+    """Return whether the download Job writes the model to the volume."""
+    return is_hub_id(source) or (find_source_kind(source) == "bucket" and bool(revision))
+
+
+def is_hub_id(source: str) -> bool:
+    """Return whether a source is a hub id: `owner/name`, not a path or a URL."""
+    return re.fullmatch(r"[\w.-]+/[\w.-]+", source) is not None

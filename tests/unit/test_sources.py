@@ -1,0 +1,144 @@
+"""Sources of models other than the hub: buckets and existing claims, from the fleet file to the values."""
+
+import pytest
+
+from rayhelm.errors import FleetError, Problem
+from rayhelm.planner.planner import plan_fleet
+from rayhelm.spec.sources import find_source_kind
+from rayhelm.values.build.ray_service import build_ray_service_values
+from rayhelm.values.build.tenant import build_tenant_values
+from rayhelm.values.ray_service import RayServiceValues
+from unit.apply_fix import check_fixes
+from unit.fleets import load
+
+SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+PINNED = f"source: 's3://acme/qwen/v1', revision: {SHA}"
+MINIO = "{endpoint: 'http://minio.store:80', credentialsSecret: reader, namespace: store, port: 9000}"
+
+
+def fleet(model: str, bucket: str = "{region: eu-1, credentialsSecret: reader}", more: str = "") -> str:
+    weights = f", weights: {{bucket: {bucket}}}" if bucket else ""
+    return (
+        f"fleet: sources\nclusters: {{main: {{apiServer: {{cidrs: [10.0.0.1/32]}}{weights}}}}}\n"
+        "pools: {gpu: {gpu: H100-SXM-80GB, nodes: 2, gpusPerNode: 2}}\n"
+        f"models:\n  chat: {{{model}, architecture: Qwen/Qwen3-8B, context: 4096}}\n{more}"
+    )
+
+
+def values(text: str) -> dict[str, RayServiceValues]:
+    loaded = load(text)
+    return build_ray_service_values(plan_fleet(loaded), loaded)
+
+
+def refusal(text: str) -> Problem:
+    with pytest.raises(FleetError) as refused:
+        values(text)
+    (problem,) = refused.value.problems
+    check_fixes(text, [problem], values)
+    return problem
+
+
+@pytest.mark.parametrize(
+    ("source", "kind"),
+    [
+        ("Qwen/Qwen3-8B", "hub"),
+        ("s3://acme-models/qwen3-8b/v1", "bucket"),
+        ("s3://acme-models", "bucket"),
+        ("s3://acme/../other", "server"),
+        ("gs://acme/qwen", "server"),
+        ("pvc://shared/qwen/v1", "claim"),
+        ("pvc://shared/../etc", "unknown"),
+        ("pvc://shared/qwen/..", "unknown"),
+        ("pvc://shared", "unknown"),
+        ("oci://registry.example/qwen:v1", "unknown"),
+        ("https://hub.example/qwen", "unknown"),
+        ("/mnt/qwen", "path"),
+    ],
+)
+def test_kind_of_a_source_is_its_form(source: str, kind: str) -> None:
+    assert find_source_kind(source) == kind
+
+
+def test_pinned_bucket_is_downloaded_by_the_job() -> None:
+    found = values(fleet(PINNED))["chat"]
+    model = found.serve.applications["chat"].models["chat"]
+    assert (model.source, model.revision) == ("s3://acme/qwen/v1", SHA)
+    assert found.weights.enabled
+    assert found.weights.download.enabled
+    assert found.weights.download.bucket.credentials_secret == "reader"
+    assert (found.network_policy.bucket.cidrs, found.network_policy.bucket.ports) == (["0.0.0.0/0"], [443])
+    assert found.network_policy.hub.cidrs == []
+
+
+def test_store_in_the_cluster_is_the_only_egress_and_the_tenant_may_allow_it() -> None:
+    text = fleet(PINNED, MINIO, "services: {chat: {tenant: apps}}\ntenants: {apps: {gpus: 2}}\n")
+    egress = values(text)["chat"].network_policy.bucket
+    assert (egress.peer.namespace, egress.cidrs, egress.ports) == ("store", [], [9000])
+    loaded = load(text)
+    plan = plan_fleet(loaded)
+    (tenant,) = build_tenant_values(plan, loaded, build_ray_service_values(plan, loaded), {}).values()
+    assert "store:9000" in tenant.network_policy.allowed.namespaces
+
+
+def test_workload_identity_is_of_the_job_alone() -> None:
+    found = values(fleet(PINNED, "{region: eu-1, serviceAccount: weights-reader}"))["chat"]
+    assert found.weights.download.service_account == "weights-reader"
+    assert found.weights.download.bucket.credentials_secret == ""
+
+
+def test_hub_model_gets_nothing_of_the_bucket() -> None:
+    found = values(fleet(f"source: Qwen/Qwen3-8B, revision: {COMMIT}", MINIO))["chat"]
+    assert found.weights.download.bucket.credentials_secret == ""
+    assert (found.network_policy.bucket.peer.namespace, found.network_policy.bucket.cidrs) == ("", [])
+    assert found.network_policy.hub.cidrs == ["0.0.0.0/0"]
+
+
+def test_model_on_an_existing_claim_is_read_from_there_without_a_download() -> None:
+    found = values(fleet("source: 'pvc://shared/qwen/v1'", ""))["chat"]
+    assert found.serve.applications["chat"].models["chat"].source == "/models/qwen/v1"
+    assert found.weights.claim.existing_claim == "shared"
+    assert not found.weights.download.enabled
+
+
+def test_bucket_without_store_is_refused() -> None:
+    assert "cluster `main` has no `weights.bucket`" in refusal(fleet(PINNED, "")).message
+
+
+def test_two_claims_in_one_service_are_refused() -> None:
+    second = "  other: {source: 'pvc://b/x', architecture: Qwen/Qwen3-8B, context: 4096, service: chat}\n"
+    assert "mount one claim" in refusal(fleet("source: 'pvc://a/x', service: chat", "", second)).message
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("source: 'oci://registry.example/qwen:v1'", "is none of"),
+        ("source: 'pvc://shared/../etc'", "is none of"),
+        (f"source: 's3://acme/qwen', revision: {COMMIT}", "64 hexadecimal digits"),
+        (f"source: Qwen/Qwen3-8B, revision: {SHA}", "40 digits of a commit"),
+        (f"source: 'gs://acme/qwen', revision: {SHA}", "nothing checks the revision"),
+        (f"source: 's3://acme/../other', revision: {SHA}", "nothing checks the revision"),
+        (f"source: /mnt/qwen, revision: {COMMIT}", "nothing checks the revision"),
+    ],
+)
+def test_source_or_revision_without_meaning_is_refused(model: str, message: str) -> None:
+    assert message in refusal(fleet(model)).message
+
+
+@pytest.mark.parametrize(
+    ("bucket", "message"),
+    [
+        ("{region: eu-1}", "either `credentialsSecret`"),
+        ("{credentialsSecret: a, serviceAccount: b}", "either `credentialsSecret`"),
+        ("{endpoint: s3.example, credentialsSecret: a}", "is not the URL"),
+        ("{endpoint: 'https://key:password@s3.example', credentialsSecret: a}", "is not the URL"),
+        ("{endpoint: 'https://s3.example/bucket', credentialsSecret: a}", "is not the URL"),
+        ("{endpoint: 'https://s3.example:99999', credentialsSecret: a}", "is not the URL"),
+        ("{credentialsSecret: a, namespace: store}", "needs its `endpoint`"),
+        ("{endpoint: 'http://a', credentialsSecret: a, namespace: b, cidrs: [10.0.0.0/8]}", "keep one"),
+        ("{accessKey: AKIA, credentialsSecret: a}", "unknown key"),
+    ],
+)
+def test_store_that_cannot_work_is_refused(bucket: str, message: str) -> None:
+    assert message in refusal(fleet(PINNED, bucket)).message
