@@ -79,6 +79,35 @@ def test_serve_config_check_names_the_path_of_a_bad_value(path, value, complaint
     assert problems[0].path.startswith("applications.0.args.llm_configs.0")
 
 
+def test_ray_makes_one_group_of_all_ranks():
+    from ray.llm._internal.serve.serving_patterns.data_parallel.dp_server import DPServer
+    from ray.serve.llm import LLMConfig
+
+    (app,) = serve_config(base="expert-parallel/deepseek-v3")["applications"]
+    options = DPServer.get_deployment_options(LLMConfig.model_validate(app["args"]["llm_config"]))
+    assert options["gang_scheduling_config"].gang_size == 8
+    assert options["autoscaling_config"]["min_replicas"] == options["autoscaling_config"]["max_replicas"] == 8
+    assert [bundle["GPU"] for bundle in options["placement_group_bundles"]] == [1]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "complaint"),
+    [
+        ("llm_config.engine_kwargs.data_parallel_size", "all", "Invalid data_parallel_size: all"),
+        ("llm_config.engine_kwargs.data_parallel_size", 1, "needs a group of ranks"),
+        ("llm_config.engine_kwargs.max_model_length", 1, "Unknown engine argument: max_model_length"),
+        ("llm_config.accelerator_type", "H1000", "Unsupported accelerator type"),
+        ("llm_configs", [], "has no argument llm_configs"),
+    ],
+)
+def test_serve_config_check_names_a_bad_value_of_a_model_with_ranks(path, value, complaint):
+    config = serve_config(base="expert-parallel/deepseek-v3")
+    put(config["applications"][0]["args"], path.split("."), value)
+    problem, *_ = check_serve_config(json.dumps(config))
+    assert complaint in problem.message
+    assert problem.path.startswith("applications.0.args")
+
+
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [

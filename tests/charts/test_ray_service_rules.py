@@ -27,7 +27,7 @@ def test_rule_of_one_kuberay_version_does_not_apply_to_the_other(name):
         {"workerGroups": {"gpu": {"gpu": {"count": 4}}}, **chat(engine=SPLIT, placementStrategy="STRICT_PACK")},
         {"workerGroups": {"gpu": {"gpu": {"count": 2}, "maxReplicas": 4}}, **chat(engine=SPLIT)},
         chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 4, "maxReplicas": 4}),
-        chat(engine={"extra": {"data_parallel_size": 1}}),
+        chat(engine={"dataParallelSize": 1}),
         chat(autoscaling={"minReplicas": 0, "initialReplicas": 2, "downscaleToZeroDelaySeconds": 1800}),
         chat(autoscaling={"targetOngoingRequests": 128}, maxOngoingRequests=128),
         chat(gpuFraction=0.5, engine={"gpuMemoryUtilization": 0.5}, autoscaling={"minReplicas": 1, "maxReplicas": 1}),

@@ -125,6 +125,26 @@ def test_gpu_fraction_is_passed_to_ray_and_engine():
     assert config["engine_kwargs"]["gpu_memory_utilization"] == 0.45
 
 
+def test_data_parallel_model_is_built_alone_by_the_builder_for_ranks():
+    (app,) = serve_config(base="expert-parallel/deepseek-v3")["applications"]
+    assert app["import_path"] == "ray.serve.llm:build_dp_openai_app"
+    assert app["args"].keys() == {"llm_config", "ingress_deployment_config"}
+    model = app["args"]["llm_config"]
+    assert (model["engine_kwargs"]["data_parallel_size"], model["engine_kwargs"]["enable_expert_parallel"]) == (8, True)
+    assert model["placement_group_config"]["bundle_per_worker"]["GPU"] == 1
+    assert model["placement_group_config"]["strategy"] == "PACK"
+
+
+def test_expert_parallel_model_is_built_by_the_usual_builder():
+    (app,) = serve_config(base="expert-parallel/qwen3-235b")["applications"]
+    assert app["import_path"] == "ray.serve.llm:build_openai_app"
+    (model,) = app["args"]["llm_configs"]
+    assert (model["engine_kwargs"]["tensor_parallel_size"], model["engine_kwargs"]["enable_expert_parallel"]) == (
+        8,
+        True,
+    )
+
+
 def test_cpu_engine_reserves_cpus():
     config = llm_config(base="stand-in")
     assert config["accelerator_config"] == {"kind": "cpu"}

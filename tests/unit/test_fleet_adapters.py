@@ -144,6 +144,11 @@ def test_adapters_are_refused_for_a_model_with_the_name_of_another() -> None:
     assert "give it to `chat`" in the_problem(text).message
 
 
+def test_adapters_are_refused_for_data_parallel_ranks() -> None:
+    text = fleet(model=", parallelism: {tensor: 1, data: 2, expert: true}")
+    assert any("not tested with data parallel ranks" in problem.message for problem in problems(text))
+
+
 def test_slots_without_adapters_are_refused() -> None:
     assert "no `adapters`" in the_problem(fleet("", model=", adapterSlots: 2")).message
 

@@ -49,7 +49,7 @@ models:
         ("tensor_parallel_size: 2", "the fleet file has a key for it", "parallelism: {tensor: 2}"),
         ("pipeline_parallel_size: 2", "the fleet file has a key for it", "parallelism: {pipeline: 2}"),
         ("max_model_len: 8192", "the fleet file has a key for it", "context: 8192"),
-        ("data_parallel_size: 2", "the fleet file has a key for it", "replicas: 2"),
+        ("data_parallel_size: 2", "the fleet file has a key for it", "parallelism: {data: 2}"),
         ("model: a/b", "the fleet file has a key for it", "source: a/b"),
         ("served_model_name: x", "clients send the key of the model", "# remove `served_model_name`"),
         ("revision: abc", "the fleet file has a key for it", "revision: abc"),

@@ -32,14 +32,15 @@
 {{- $values := .v }}
 {{- $app := .application }}
 {{- $configs := list }}
+{{- $ranks := 1 }}
 {{- $longest := 0.0 }}
 {{- range $id, $model := $app.models }}
 {{- /* An ingress that stops before its models would interrupt their responses. */}}
 {{- $longest = maxf $longest $model.gracefulShutdownSeconds }}
+{{- $ranks = max $ranks (get $model.engine "dataParallelSize" | default 1 | int) }}
 {{- $configs = append $configs (include "ray-service.llmConfig" (dict "v" $values "id" $id "model" $model "root" $root) | fromJson) }}
 {{- end }}
 {{- $args := dict
-      "llm_configs" $configs
       "ingress_deployment_config" (dict
         "graceful_shutdown_timeout_s" $longest
         "autoscaling_config" (dict
@@ -49,10 +50,18 @@
 {{- with include "ray-service.ingressClass" $app | fromJson }}
 {{- $_ := set $args "ingress_cls_config" . }}
 {{- end }}
+{{- $builder := "build_openai_app" }}
+{{- if gt $ranks 1 }}
+{{- /* Takes one model: ray/llm/_internal/serve/serving_patterns/data_parallel/builder.py, DPOpenAiServingArgs. */}}
+{{- $builder = "build_dp_openai_app" }}
+{{- $_ := set $args "llm_config" (first $configs) }}
+{{- else }}
+{{- $_ := set $args "llm_configs" $configs }}
+{{- end }}
 {{- dict
       "name" .name
       "route_prefix" $app.routePrefix
-      "import_path" "ray.serve.llm:build_openai_app"
+      "import_path" (printf "ray.serve.llm:%s" $builder)
       "args" $args
     | toJson }}
 {{- end }}

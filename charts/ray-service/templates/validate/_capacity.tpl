@@ -36,10 +36,10 @@
 {{- range $app, $_ := .serve.applications }}
 {{- $_ := set $needed "cpus" (addf $needed.cpus .ingress.minReplicas) }}
 {{- range $id, $_ := .models }}
-{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize }}
+{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize (get .engine "dataParallelSize" | default 1) }}
 {{- $onCpu := eq .accelerator.kind "cpu" }}
 {{- /* Ray adds the replica's own CPUs to its first bundle. */}}
-{{- $_ := set $needed "cpus" (addf $needed.cpus (mulf .autoscaling.minReplicas (addf .replicaCpus (ternary $ranks 0 $onCpu)))) }}
+{{- $_ := set $needed "cpus" (addf $needed.cpus (mulf .autoscaling.minReplicas (addf (mulf .replicaCpus (get .engine "dataParallelSize" | default 1)) (ternary $ranks 0 $onCpu)))) }}
 {{- if not $onCpu }}
 {{- $path := list "serve" "applications" $app "models" $id }}
 {{- include "ray-service.addNeeded" (dict "v" $v "needed" $needed "path" $path "groups" .workerGroups "gpus" (mulf $ranks .gpuFraction) "share" .gpuFraction "bounds" .autoscaling) }}

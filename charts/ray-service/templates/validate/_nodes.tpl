@@ -44,7 +44,7 @@
 {{- $several := gt $group.numOfHosts 1.0 }}
 {{- range $v.serve.applications }}
 {{- range .models }}
-{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize }}
+{{- $ranks := mul .engine.tensorParallelSize .engine.pipelineParallelSize (get .engine "dataParallelSize" | default 1) }}
 {{- if and (has $name .workerGroups) (eq .accelerator.kind "gpu") (gt (float64 $ranks) $group.gpu.count) }}
 {{- $several = true }}
 {{- end }}

@@ -29,6 +29,28 @@
 {{- end }}
 {{- end }}
 
+{{- /* Data parallel ranks: what Ray Serve LLM 2.60 refuses or ignores, and what was not tested. */ -}}
+{{- define "ray-service.validateRanks" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateRanks" "given" . "names" (list "v" "path" "model" "models")) -}}
+{{- $model := .model }}
+{{- $ranks := get $model.engine "dataParallelSize" | default 1 | int }}
+{{- $why := "" }}
+{{- if gt .models 1 }}
+{{- $why = "build_dp_openai_app takes one model; give this one an application of its own" }}
+{{- else if ne $model.placementStrategy "PACK" }}
+{{- $why = printf "Ray packs the ranks of a group and ignores placementStrategy %s; remove it" $model.placementStrategy }}
+{{- else if gt (int $model.engine.pipelineParallelSize) 1 }}
+{{- $why = "pipeline stages within ranks were not tested; set pipelineParallelSize to 1" }}
+{{- else if eq $model.autoscaling.policy.kind "EngineQueue" }}
+{{- $why = "the policy EngineQueue was not tested with groups of replicas; use OngoingRequests" }}
+{{- else if lt $model.gpuFraction 1.0 }}
+{{- $why = "a rank has whole GPUs; set gpuFraction to 1" }}
+{{- end }}
+{{- if and $why (gt $ranks 1) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "data-parallel" "words" (dict "path" .path "ranks" $ranks "why" $why)) }}
+{{- end }}
+{{- end }}
+
 {{- define "ray-service.validateDrain" -}}
 {{- include "ray-service.arguments" (dict "template" "ray-service.validateDrain" "given" . "names" (list "v" "path" "groups" "seconds")) -}}
 {{- $v := .v }}

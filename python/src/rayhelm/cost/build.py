@@ -18,7 +18,7 @@ __all__ = ["build_period"]
 
 _NEGLIGIBLE = 0.01
 """GPU-hours."""
-_LLM = "LLMServer:"
+_LLM = ("LLMServer:", "DPServer:")
 _NO_PRICE = "Prometheus has no `rayhelm:gpu_price:dollars_per_hour` of these GPUs"
 _SHARED = "several models share the GPUs of this service; give the fleet file to divide them"
 
@@ -149,7 +149,7 @@ def _list_models(usage: Usage, key: Key) -> set[str]:
     parts = (usage.requests, usage.input_tokens, usage.output_tokens)
     counted = {name[3] for part in parts for name in part if name[:3] == key}
     deployments = [name[4] for name in usage.replica_hours if name[:3] == key]
-    deployed = {name.removeprefix(_LLM) for name in deployments if name.startswith(_LLM)}
+    deployed = {name.partition(":")[2] for name in deployments if name.startswith(_LLM)}
     return counted | (deployed - {_clean(model) for model in counted})
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from rayhelm.catalog import Catalog, load_catalog
 from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix
+from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import ModelPlan
 from rayhelm.planner.planner import plan_fleet
 from rayhelm.spec.load import LoadedFleet, load_fleet
@@ -87,8 +88,7 @@ def _build_model(plan: ModelPlan, loaded: LoadedFleet, known: Catalog) -> Planne
 def _name_deployment(plan: ModelPlan, loaded: LoadedFleet) -> str:
     task = get_task(plan.task)
     if task.server == "vllm":
-        # As Ray Serve LLM names it (llm/_internal/serve/core/server/builder.py).
-        return f"LLMServer:{plan.served_as.replace('/', '--').replace('.', '_')}"
+        return name_llm_deployment(plan)
     served_by = loaded.fleet.models[plan.model].application or task.application
     assert served_by
     return served_by.deployment

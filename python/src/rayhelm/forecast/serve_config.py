@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from rayhelm.serve_models import list_llm_configs
+
 __all__ = ["ServeChange", "compare_serve_configs", "list_replicas", "parse_serve_config"]
 
 
@@ -46,7 +48,7 @@ def compare_serve_configs(before: Mapping[str, Any], after: Mapping[str, Any]) -
     scaled: set[str] = set()
     for wanted in after["applications"]:
         previous = old_applications.get(wanted["name"])
-        if previous is None or previous == wanted or "llm_configs" not in wanted.get("args", {}):
+        if previous is None or previous == wanted or not list_llm_configs(wanted):
             continue
         old, new = _list_models(previous), _list_models(wanted)
         edited = {
@@ -83,14 +85,13 @@ def _list_all(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _list_models(application: Mapping[str, Any]) -> dict[str, Any]:
-    configs = (application.get("args") or {}).get("llm_configs", [])
-    return {config["model_loading_config"]["model_id"]: config for config in configs}
+    return {config["model_loading_config"]["model_id"]: config for config in list_llm_configs(application)}
 
 
 def _remove_autoscaling(part: Mapping[str, Any], *, models: bool = True) -> Any:
     """Return a part of the configuration without its autoscaling, and without models if `models` is false."""
     left = deepcopy(dict(part))
     if not models:
-        left["args"] = {key: value for key, value in left["args"].items() if key != "llm_configs"}
+        left["args"] = {key: value for key, value in left["args"].items() if key not in ("llm_configs", "llm_config")}
     left.get("deployment_config", {}).pop("autoscaling_config", None)
     return left

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from rayhelm.local.state import EndpointModel
+from rayhelm.serve_models import list_llm_configs
 
 __all__ = ["count_gpus", "hash_config", "list_models", "list_prefixes", "merge", "set_listen_address"]
-
-LLM_APP = "ray.serve.llm:build_openai_app"
 
 
 def merge(configs: Mapping[str, Mapping[str, Any]], *, port: int) -> dict[str, Any]:
@@ -56,8 +55,7 @@ def list_models(config: Mapping[str, Any], tasks: Mapping[str, str]) -> tuple[En
             prefix=application["route_prefix"].rstrip("/"),
         )
         for application in config["applications"]
-        if application["import_path"] == LLM_APP
-        for llm in application["args"]["llm_configs"]
+        for llm in list_llm_configs(application)
     )
 
 
@@ -67,7 +65,7 @@ def list_prefixes(config: Mapping[str, Any], tasks: Mapping[str, str]) -> dict[s
     own = {
         str(application["args"]["model"]): application["route_prefix"].rstrip("/")
         for application in config["applications"]
-        if application["import_path"] != LLM_APP and application.get("args", {}).get("model") in tasks
+        if not list_llm_configs(application) and application.get("args", {}).get("model") in tasks
     }
     adapters = {
         name: application["route_prefix"].rstrip("/")
@@ -85,7 +83,7 @@ def _find_ingress_arguments(application: Mapping[str, Any]) -> dict[str, Any]:
 
 def count_gpus(config: Mapping[str, Any]) -> float:
     """Count the GPUs that the minimum number of replicas request."""
-    llms = [llm for application in config["applications"] for llm in application["args"].get("llm_configs", [])]
+    llms = [llm for application in config["applications"] for llm in list_llm_configs(application)]
     own = [item for application in config["applications"] for item in application.get("deployments", [])]
     requested = [item["ray_actor_options"].get("num_gpus", 0) * _get_min_replicas(item) for item in own]
     return sum([_count_gpus_per_replica(llm) * _get_min_replicas(llm["deployment_config"]) for llm in llms] + requested)
@@ -93,7 +91,7 @@ def count_gpus(config: Mapping[str, Any]) -> float:
 
 def _count_gpus_per_replica(llm: Mapping[str, Any]) -> float:
     engine, placement = llm["engine_kwargs"], llm["placement_group_config"]
-    workers = engine["tensor_parallel_size"] * engine["pipeline_parallel_size"]
+    workers = engine["tensor_parallel_size"] * engine["pipeline_parallel_size"] * engine.get("data_parallel_size", 1)
     return float(placement["bundle_per_worker"].get("GPU", 0) * workers)
 
 

@@ -15,10 +15,9 @@ from pydantic import BaseModel, ValidationError
 
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import MissingError, Problem
+from rayhelm.serve_models import DP_BUILDER, LLM_BUILDER
 
 __all__ = ["can_check", "check_serve_config"]
-
-LLM_BUILDER = "ray.serve.llm:build_openai_app"
 
 
 def can_check() -> bool:
@@ -76,6 +75,8 @@ def _check_applications(config: dict[str, Any]) -> Iterator[Problem]:
         yield from _check_import_path(app["import_path"], f"{path}.import_path")
         if app["import_path"] == LLM_BUILDER:
             yield from _check_llm_configs(app.get("args") or {}, f"{path}.args")
+        elif app["import_path"] == DP_BUILDER:
+            yield from _check_ranks(app.get("args") or {}, f"{path}.args")
 
 
 def _check_import_path(import_path: str, path: str) -> Iterator[Problem]:
@@ -97,6 +98,32 @@ def _check_llm_configs(arguments: dict[str, Any], path: str) -> Iterator[Problem
         return
     for number, config in enumerate(arguments["llm_configs"]):
         yield from _check_engine(LLMConfig.model_validate(config), f"{path}.llm_configs.{number}")
+
+
+def _check_ranks(arguments: dict[str, Any], path: str) -> Iterator[Problem]:
+    """Check one model with data parallel ranks, and the options of the group that Ray derives from it."""
+    # Ray exports the builder, and not the model of its arguments.
+    from ray.llm._internal.serve.serving_patterns.data_parallel.builder import DPOpenAiServingArgs
+    from ray.llm._internal.serve.serving_patterns.data_parallel.dp_server import DPServer
+    from ray.serve.llm import LLMConfig
+
+    if ignored := sorted(arguments.keys() - DPOpenAiServingArgs.model_fields):
+        yield Problem(f"build_dp_openai_app has no argument {', '.join(ignored)}", path=path)
+        return
+    try:
+        DPOpenAiServingArgs.model_validate(arguments)
+        config = LLMConfig.model_validate(arguments["llm_config"])
+        options = DPServer.get_deployment_options(config)
+    except ValidationError as error:
+        yield from _list_problems(error, path)
+        return
+    except (ValueError, TypeError) as error:
+        yield Problem(str(error), path=f"{path}.llm_config")
+        return
+    if "gang_scheduling_config" not in options:
+        yield Problem("data_parallel_size is 1, and DPServer needs a group of ranks", path=f"{path}.llm_config")
+        return
+    yield from _check_engine(config, f"{path}.llm_config")
 
 
 def _check_each_model(model: Any, arguments: dict[str, Any], path: str) -> Iterator[Problem]:

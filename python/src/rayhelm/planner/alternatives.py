@@ -127,7 +127,10 @@ class _Search:
             return
         now, count = self._now, self._now.replicas + 1
         pin = Parallelism(
-            tensor=now.tensor_parallel_size, pipeline=now.pipeline_parallel_size, expert=now.expert_parallel or None
+            tensor=now.tensor_parallel_size,
+            pipeline=now.pipeline_parallel_size,
+            expert=now.expert_parallel or None,
+            data=now.data_parallel_size,
         )
         best = self._find_best(self._with(replicas=count, pool=now.pool, parallelism=pin))
         note = "N+1: the load still fits when a replica or its node is lost"

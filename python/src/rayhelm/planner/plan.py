@@ -125,6 +125,9 @@ class ModelPlan(Closed):
     """GPU id; different ones are joined with `+`."""
     tensor_parallel_size: int
     pipeline_parallel_size: int
+    data_parallel_size: int = 1
+    """Ranks of a replica, each with its own attention and KV cache. `max_num_seqs` and `max_num_batched_tokens` are
+    those of one rank."""
     expert_parallel: bool = False
     """Each GPU of a stage holds whole experts, instead of a part of each."""
     layer_partition: tuple[int, ...] = ()
@@ -174,10 +177,16 @@ class ModelPlan(Closed):
     """Missing figures, and what could not be estimated without them."""
 
     @property
+    def gpus_per_replica(self) -> int:
+        """GPUs, or parts of one, that a replica uses."""
+        return self.data_parallel_size * self.tensor_parallel_size * self.pipeline_parallel_size
+
+    @property
     def split(self) -> str:
         """Describe the split of a replica: `TP 8 x PP 4`."""
         experts = " with EP" if self.expert_parallel else ""
-        return f"TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}"
+        ranks = f"DP {self.data_parallel_size} x " if self.data_parallel_size > 1 else ""
+        return f"{ranks}TP {self.tensor_parallel_size} x PP {self.pipeline_parallel_size}{experts}"
 
 
 class ServicePlan(Closed):

@@ -61,6 +61,6 @@ def _format_shape(model: ModelPlan) -> str:
     """Describe the split: `TP 8 x PP 4`, or the share of a GPU."""
     if model.gpu_fraction < 1:
         return f"{model.gpu_fraction:g} of a GPU"
-    if model.tensor_parallel_size * model.pipeline_parallel_size == 1:
+    if model.gpus_per_replica == 1:
         return "1 GPU"
     return model.split

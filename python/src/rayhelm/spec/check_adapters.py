@@ -26,6 +26,9 @@ def check_adapters(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 f" `{spec.served_as.model}`"
             )
             yield document.problem(path, message, Fix.removal())
+        if spec.parallelism and (spec.parallelism.data or 1) > 1:
+            message = "adapters were not tested with data parallel ranks; remove them, or `parallelism.data`"
+            yield document.problem(path, message, Fix.removal())
         for adapter in spec.adapters:
             yield from _check_name(adapter, model, owners, fleet, document)
 

@@ -117,6 +117,12 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 "a share of one GPU cannot be split over several GPUs: keep `gpuFraction` or `parallelism`",
                 Fix.removal(),
             )
+        if model.scaling == "engine-queue" and model.parallelism and (model.parallelism.data or 1) > 1:
+            yield document.problem(
+                (*path, "scaling"),
+                "`engine-queue` was not tested with groups of data parallel ranks",
+                Fix("", "ongoing-requests"),
+            )
         traffic = model.traffic
         if traffic and model.context and traffic.input_tokens + (traffic.output_tokens or 0) > model.context:
             need = traffic.input_tokens + (traffic.output_tokens or 0)
@@ -220,4 +226,4 @@ def _keys(document: Document, path: Path) -> dict[str, object]:
 
 
 def _split(parallelism: Parallelism) -> int:
-    return (parallelism.tensor or 1) * (parallelism.pipeline or len(parallelism.layers) or 1)
+    return (parallelism.tensor or 1) * (parallelism.pipeline or len(parallelism.layers) or 1) * (parallelism.data or 1)

@@ -64,7 +64,10 @@ class Parallelism(Record):
     """Layers of each stage (VLLM_PP_LAYER_PARTITION); default: the split of vLLM."""
     expert: bool | None = None
     """enable_expert_parallel: each GPU of a stage holds whole experts of a mixture-of-experts model, instead of a part
-    of each. By default only for tensor sizes that the experts cannot be divided by."""
+    of each. By default only for tensor sizes that the experts cannot be divided by, and with `data`."""
+    data: int | None = Field(default=None, ge=1, le=64)
+    """data_parallel_size: ranks with their own attention and KV cache, which share the experts of a
+    mixture-of-experts model. All ranks of a replica are on one host."""
 
     @model_validator(mode="after")
     def _check_stages(self) -> Self:

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from rayhelm.catalog.tensors import count_weights
 from rayhelm.planner.explain.load_reasons import explain_burst, explain_spare, format_figure, format_load
-from rayhelm.planner.memory.parallelism import list_split_errors
+from rayhelm.planner.explain.split_reasons import explain_experts, explain_pipeline, explain_ranks, explain_tensor
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
 from rayhelm.planner.placement.pool_network import PoolNetwork
@@ -29,9 +28,10 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         *_explain_sharing(chosen),
         *_explain_memory(chosen),
         *_explain_adapters(chosen),
-        _explain_tensor(chosen),
-        _explain_pipeline(chosen),
-        *_explain_experts(chosen),
+        explain_tensor(chosen),
+        explain_pipeline(chosen),
+        *explain_ranks(chosen),
+        *explain_experts(chosen),
         *_explain_fraction(chosen),
         _explain_context(chosen),
         _explain_sequences(chosen),
@@ -182,87 +182,6 @@ def _explain_adapters(chosen: Candidate) -> Iterator[Reason]:
             "rank": slots.rank,
             "adapter_slots_gib": round(chosen.memory.weakest.adapters / 2**30, 2),
         },
-    )
-
-
-def _explain_tensor(chosen: Candidate) -> Reason:
-    split, pin = chosen.split, chosen.model_spec.declared.parallelism
-    link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
-    if pin and pin.tensor:
-        because = "pinned in the fleet file"
-    elif split.tp == 1:
-        because = "one GPU has enough memory for a stage; a larger size would add communication"
-    elif link.fast and joined:
-        because = f"{link.kind} joins the GPUs of a host and is fast enough for two all-reduces per layer"
-    else:
-        way = link.kind if joined and link.gb_per_s else "PCIe"
-        because = (
-            f"one GPU has too little memory or is too slow; two all-reduces per layer over {way} cost some of the gain"
-        )
-    return Reason(
-        decision="tensor_parallel_size",
-        chosen=str(split.tp),
-        because=because,
-        numbers={
-            "heads": chosen.model_spec.model.attention.heads,
-            "kv_heads": chosen.model_spec.model.attention.kv_heads,
-        },
-    )
-
-
-def _explain_pipeline(chosen: Candidate) -> Reason:
-    split, pin = chosen.split, chosen.model_spec.declared.parallelism
-    if pin and pin.pipeline:
-        because = "pinned in the fleet file"
-    elif split.pp == 1:
-        because = "the GPUs of one stage have enough memory for the whole model"
-    elif split.nodes > 1:
-        because = (
-            f"the model is larger than one host. Pipeline stages send activations over {split.inventory.network} once"
-            " per stage; tensor parallelism would do so twice per layer"
-        )
-    else:
-        because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
-    if not split.inventory.is_uniform and split.pp > 1:
-        because += _describe_order(chosen)
-    layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
-    return Reason(
-        decision="pipeline_parallel_size",
-        chosen=str(split.pp),
-        because=because,
-        numbers={
-            "layers": "+".join(map(str, layers)),
-            "weights_gib": round(count_weights(chosen.model_spec.model).bytes / 2**30, 2),
-        },
-    )
-
-
-def _explain_experts(chosen: Candidate) -> Iterator[Reason]:
-    """Yield why each GPU holds whole experts."""
-    split, pin, experts = chosen.split, chosen.model_spec.declared.parallelism, chosen.model_spec.model.experts
-    if not split.has_expert_parallel or experts is None:
-        return
-    model, engine = chosen.model_spec.model, chosen.model_spec.engine
-    refused = list_split_errors(model, split.tp, split.pp, engine)
-    pinned = "pinned in the fleet file" if pin and pin.expert else ""
-    without = f"without it vLLM refuses tensor parallel size {split.tp}: {refused[0]}" if refused else ""
-    yield Reason(
-        decision="expert_parallel",
-        chosen="true",
-        because="; ".join(part for part in (pinned, without) if part),
-        numbers={"experts": experts.count, "experts_per_gpu": -(-experts.count // split.tp)},
-    )
-
-
-def _describe_order(chosen: Candidate) -> str:
-    """Describe the order of the stages. vLLM puts the driver's stage first and orders the others by Ray node id, which
-    is random."""
-    if chosen.split.partition is None:
-        return "; the model fits in every order of the stages, because vLLM chooses the order"
-    first = chosen.split.hosts[0].name
-    return (
-        f"; the layers are split unevenly, so the order is fixed: the replica starts on `{first}`, which makes it"
-        " stage 0"
     )
 
 

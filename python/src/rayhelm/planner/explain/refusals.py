@@ -94,11 +94,7 @@ def _list_split_fixes(
     """Return the fixes, at least one. Paths are relative to the path of the problem."""
     root = f"/models.{model_spec.name}"
     pin, seen = model_spec.declared.parallelism, split.gpu.memory_seen
-    if (
-        pin
-        and pin.expert
-        and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine, has_expert_parallel=True)
-    ):
+    if pin and (pin.expert or split.dp > 1) and _is_refused(model_spec, split):
         return [_find_expert_split(model_spec, split, root)]
     if pin and pin.tensor and list_split_errors(model_spec.model, split.tp, 1, model_spec.engine):
         return [_find_nearest_split(model_spec, split, pin.tensor, root)]
@@ -117,6 +113,7 @@ def _list_split_fixes(
         max_num_seqs=model_spec.pinned_int("max_num_seqs"),
         max_num_batched_tokens=model_spec.pinned_int("max_num_batched_tokens"),
         expert_parallel=split.has_expert_parallel,
+        dp=split.dp,
         enforce_eager=bool(model_spec.declared.engine.get("enforce_eager")),
         catalog=known,
     )
@@ -188,12 +185,21 @@ def _find_nearest_split(model_spec: ResolvedModelSpec, split: ModelSplit, wanted
     return Fix(f"{root}.parallelism", {"tensor": sizes[0]}, f"or {others}" if others else "")
 
 
+def _is_refused(model_spec: ResolvedModelSpec, split: ModelSplit) -> bool:
+    model, engine, expert = model_spec.model, model_spec.engine, split.has_expert_parallel
+    return bool(list_split_errors(model, split.tp, split.pp, engine, has_expert_parallel=expert, dp=split.dp))
+
+
 def _find_expert_split(model_spec: ResolvedModelSpec, split: ModelSplit, root: str) -> Fix:
     """Return the largest split of a host with whole experts on each GPU, or the removal of the pin if none has them."""
-    most = _find_largest_host(split.inventory)
-    sizes = list_tensor_parallel_sizes(model_spec.model, model_spec.engine, most, has_expert_parallel=True)
+    most = _find_largest_host(split.inventory) // split.dp
+    model, engine = model_spec.model, model_spec.engine
+    sizes = list_tensor_parallel_sizes(model, engine, most, has_expert_parallel=True, dp=split.dp)
+    if split.dp > 1:
+        ranks = {"tensor": sizes[-1] if sizes else 1, "pipeline": 1, "data": split.dp, "expert": True}
+        return Fix(f"{root}.parallelism", ranks) if sizes else Fix.removal(f"{root}.parallelism")
     if not sizes:
-        why = "or use a pool with more GPUs in a host" if model_spec.model.experts else ""
+        why = "or use a pool with more GPUs in a host" if model.experts else ""
         return Fix.removal(f"{root}.parallelism.expert", why)
     return Fix(f"{root}.parallelism", {"tensor": sizes[-1], "expert": True})
 
@@ -210,14 +216,16 @@ def _report_no_split(
         )
         return loaded.document.problem(path, message, Fix.removal(f"{root}.pool", "or change `service`"))
     experts = " with expert parallelism" if pin and pin.expert else ""
-    split = f"TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
+    ranks = f"DP {pin.data} x " if pin and pin.data and pin.data > 1 else ""
+    split = f"{ranks}TP {pin.tensor or 'any'} x PP {count_pinned_stages(pin) or 'any'}{experts}" if pin else "any split"
     have = "; ".join(
         f"pool `{pool.name}` has {pool.node_count} hosts with {_find_largest_host(pool)} GPUs on {pool.network}"
         for pool in pools
     )
     message = f"model `{model_spec.name}`: no pool has the hosts for {split}. {have}"
     most = max(_find_largest_host(pool) for pool in pools)
-    fix = Fix(f"{root}.parallelism", {"tensor": most}, "or remove `parallelism`: the planner then chooses")
+    keys = {"tensor": 1, "data": min(pin.data, most)} if ranks and pin and pin.data else {"tensor": most}
+    fix = Fix(f"{root}.parallelism", keys, "or remove `parallelism`: the planner then chooses")
     return loaded.document.problem(path, message, fix)
 
 

@@ -48,6 +48,8 @@ class EngineConfig:
     has_expert_parallel: bool = False
     adapters: AdapterSlots | None = None
     """Slots of LoRA adapters, if the model has any."""
+    dp: int = 1
+    """Data parallel ranks, each with `tp` GPUs. Seqs, tokens and cache are those of one rank."""
 
     @property
     def pp(self) -> int:
@@ -185,7 +187,12 @@ def evaluate(config: EngineConfig) -> MemoryResult:
 
 def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
     weights = count_stage_weights(
-        config.model, config.tp, config.layers, config.engine, has_expert_parallel=config.has_expert_parallel
+        config.model,
+        config.tp,
+        config.layers,
+        config.engine,
+        has_expert_parallel=config.has_expert_parallel,
+        dp=config.dp,
     )
     slots = config.adapters and count_adapter_bytes(
         config.model, config.tp, config.layers, config.adapters, has_expert_parallel=config.has_expert_parallel
@@ -220,6 +227,7 @@ def _estimate_terms(config: EngineConfig, stage: int) -> tuple[Term, Term, Term]
             last_stage=last,
             engine=config.engine,
             has_expert_parallel=config.has_expert_parallel,
+            dp=config.dp,
         ),
         estimate_non_torch(
             config.tp,

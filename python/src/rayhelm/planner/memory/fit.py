@@ -100,6 +100,7 @@ def fit(
     kv_cache_dtype: str = "auto",
     decode_context_parallel_size: int = 1,
     expert_parallel: bool = False,
+    dp: int = 1,
     enforce_eager: bool = False,
     vllm_version: str | None = None,
     share: float = 1.0,
@@ -109,7 +110,8 @@ def fit(
     """Compute the memory of `model` on `gpus` (one kind for all stages, or one per stage).
 
     None takes vLLM's default for an API server on the smallest GPU. `share`: fraction of each GPU, 0 to 1. `catalog`:
-    where to look for checkpoints and GPUs that would fit. Raises FleetError for values that vLLM does not accept."""
+    where to look for checkpoints and GPUs that would fit. `dp`: data parallel ranks that share the experts; the figures
+    are those of one rank. Raises FleetError for values that vLLM does not accept."""
     constants, note = find_engine(vllm_version or versions().vllm)
     stage_gpus = assign_gpus_to_stages(gpus, pp)
     config = build_engine_config(
@@ -130,12 +132,13 @@ def fit(
         partition=partition,
         dcp=decode_context_parallel_size,
         has_expert_parallel=expert_parallel,
+        dp=dp,
     )
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
     if refused := list_context_errors(model, tp, config.dcp):
         fixes = (FitFix(settings={"decode_context_parallel_size": 1}, why="each rank holds all tokens"),)
         return _build_bare_fit(config, f"vLLM refuses this split: {refused[0]}", fixes, unknown)
-    if refused := list_split_errors(model, tp, config.pp, constants, has_expert_parallel=expert_parallel):
+    if refused := list_split_errors(model, tp, config.pp, constants, has_expert_parallel=expert_parallel, dp=dp):
         return _build_bare_fit(
             config, f"vLLM refuses this split: {'; '.join(refused)}", list_split_fixes(config), unknown
         )

@@ -164,14 +164,14 @@ def _split(config: EngineConfig, gpu: GpuKind, tp: int, pp: int) -> EngineConfig
 
 def _list_sizes(config: EngineConfig, limit: int = 32) -> tuple[int, ...]:
     return list_tensor_parallel_sizes(
-        config.model, config.engine, limit, has_expert_parallel=config.has_expert_parallel
+        config.model, config.engine, limit, has_expert_parallel=config.has_expert_parallel, dp=config.dp
     )
 
 
 def _is_refused(config: EngineConfig, model: Checkpoint, pp: int) -> bool:
     """Return whether vLLM would refuse the split of the configuration for this model and number of stages."""
     expert = config.has_expert_parallel
-    return bool(list_split_errors(model, config.tp, pp, config.engine, has_expert_parallel=expert))
+    return bool(list_split_errors(model, config.tp, pp, config.engine, has_expert_parallel=expert, dp=config.dp))
 
 
 def _fits(config: EngineConfig) -> bool:

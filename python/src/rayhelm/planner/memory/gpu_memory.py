@@ -16,6 +16,8 @@ from rayhelm.catalog.tensors import Tensor, count_weights
 __all__ = ["GIB", "Term", "count_stage_weights", "estimate_activation", "estimate_cuda_graphs", "estimate_non_torch"]
 
 GIB = 2**30
+_SPLIT_EXPERTS = ("experts.gate_up", "experts.down")
+"""Tensors that the GPUs of a stage share."""
 _ELEMENT = 2
 """Bytes of an activation: vLLM computes in 16 bits."""
 
@@ -47,10 +49,13 @@ def count_stage_weights(
     engine: EngineConstants,
     *,
     has_expert_parallel: bool = False,
+    dp: int = 1,
 ) -> tuple[float, ...]:
     """Return the bytes of weights on one GPU of each pipeline stage; with expert parallelism on one that has most
-    experts."""
-    rank = _compute_rank(model, tp, has_expert_parallel, engine.vocabulary_padding, engine.mxfp4_alignment)
+    experts. `dp`: data parallel ranks that share them."""
+    rank = _compute_rank(
+        model, tp, tp * dp if has_expert_parallel else 0, engine.vocabulary_padding, engine.mxfp4_alignment
+    )
     stages, start = [], 0
     for layers in partition:
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
@@ -61,20 +66,19 @@ def count_stage_weights(
 
 
 @lru_cache(maxsize=4096)
-def _compute_rank(
-    model: Checkpoint, tp: int, has_expert_parallel: bool, padding: int, alignment: tuple[int, int]
-) -> _Rank:
+def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, padding: int, alignment: tuple[int, int]) -> _Rank:
+    """Count the weights. `expert_ranks`: GPUs that share whole experts; 0 if each has a part of each expert."""
     whole = count_weights(model)
     padded = _pad(model.vocab, padding) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
-    whole_experts = has_expert_parallel and model.experts
+    whole_experts = model.experts if expert_ranks else None
     growth = _compute_experts_growth(model, 1 if whole_experts else tp, alignment)
     if whole_experts:
         # vLLM gives the first ranks one expert more if they cannot be divided evenly (determine_expert_map).
-        growth *= -(-whole_experts.count // tp) * tp / whole_experts.count
+        growth *= -(-whole_experts.count // expert_ranks) * tp / whole_experts.count
     per_layer = {
         id(layer): _sum(layer, divisors)
-        + (growth - 1) * _sum((tensor for tensor in layer if tensor.name.startswith("experts.")), divisors)
+        + (growth - 1) * _sum((tensor for tensor in layer if tensor.name in _SPLIT_EXPERTS), divisors)
         for layer in whole.layers
     }
     return _Rank(
@@ -102,11 +106,13 @@ def estimate_activation(
     last_stage: bool,
     engine: EngineConstants,
     has_expert_parallel: bool = False,
+    dp: int = 1,
 ) -> Term:
     """Return the peak of the profile run: a forward pass of `tokens`, then, on the last stage, the sampler over `seqs`
     rows."""
     constants = engine.activation
-    expert_bytes = _count_expert_bytes(model, 1 if has_expert_parallel else tp)
+    # The GPUs that share the experts exchange the tokens of all data parallel ranks, so each computes with all of them.
+    expert_bytes = _count_expert_bytes(model, 1 if has_expert_parallel else tp) * dp
     forward = constants.forward_scale.value * _count_forward_bytes(model, tp, expert_bytes) * tokens
     forward_error = constants.forward_scale.error * forward
     if not last_stage or model.output != "vocabulary":

@@ -36,14 +36,15 @@ def find_partition(model: Checkpoint, stages: int, given: tuple[int, ...] | None
 
 
 def list_split_errors(
-    model: Checkpoint, tp: int, pp: int, engine: EngineConstants, *, has_expert_parallel: bool = False
+    model: Checkpoint, tp: int, pp: int, engine: EngineConstants, *, has_expert_parallel: bool = False, dp: int = 1
 ) -> tuple[str, ...]:
-    """Return reasons why vLLM would refuse this split; empty if it accepts it. Expert parallelism without effect counts
-    as refused too."""
+    """Return reasons why vLLM would refuse this split, or why it is not planned; empty if there are none. Expert
+    parallelism without effect counts as refused too. `dp`: data parallel size."""
     return (
         *_list_tensor_errors(model, tp, engine, has_expert_parallel),
         *_list_pipeline_errors(model, pp),
-        *(_list_expert_errors(model, tp) if has_expert_parallel else ()),
+        *(_list_expert_errors(model, tp * dp) if has_expert_parallel else ()),
+        *(_list_data_errors(model, dp, pp, has_expert_parallel) if dp > 1 else ()),
     )
 
 
@@ -65,23 +66,32 @@ def list_context_errors(model: Checkpoint, tp: int, dcp: int) -> tuple[str, ...]
 
 
 def list_tensor_parallel_sizes(
-    model: Checkpoint, engine: EngineConstants, limit: int = 32, *, has_expert_parallel: bool = False
+    model: Checkpoint, engine: EngineConstants, limit: int = 32, *, has_expert_parallel: bool = False, dp: int = 1
 ) -> tuple[int, ...]:
     """Return the sizes that vLLM accepts, up to `limit`; with expert parallelism those on which it has an effect."""
     return tuple(
         tp
         for tp in _SIZES
-        if tp <= limit and not list_split_errors(model, tp, 1, engine, has_expert_parallel=has_expert_parallel)
+        if tp <= limit and not list_split_errors(model, tp, 1, engine, has_expert_parallel=has_expert_parallel, dp=dp)
     )
 
 
-def _list_expert_errors(model: Checkpoint, tp: int) -> Iterator[str]:
+def _list_data_errors(model: Checkpoint, dp: int, pp: int, has_expert_parallel: bool) -> Iterator[str]:
+    if model.experts is None:
+        yield f"data parallel ranks share experts, and {model.id} has none: use {dp} replicas instead"
+    elif not has_expert_parallel:
+        yield f"data parallel size {dp} is planned with expert parallelism only"
+    if pp > 1:
+        yield f"data parallel size {dp} is not planned with {pp} pipeline stages"
+
+
+def _list_expert_errors(model: Checkpoint, ranks: int) -> Iterator[str]:
     if model.experts is None:
         yield f"expert parallelism needs a mixture-of-experts model, and {model.id} has no experts"
-    elif tp == 1:
+    elif ranks == 1:
         yield "expert parallelism divides the experts over the GPUs of a stage, and tensor parallel size 1 has one GPU"
-    elif tp > model.experts.count:
-        yield f"{model.experts.count} experts are fewer than the {tp} GPUs of tensor parallel size {tp}"
+    elif ranks > model.experts.count:
+        yield f"{model.experts.count} experts are fewer than the {ranks} GPUs of a stage"
 
 
 def _list_tensor_errors(

@@ -33,7 +33,7 @@ def choose_autoscaling(
 ) -> AutoscalingPlan:
     """Choose the settings. `low`: minimum number of replicas. `gib_per_s`: read rate of the fleet file; None for the
     default."""
-    gib = count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+    gib = count_weights_per_node(stages, chosen.split.tp * chosen.split.dp, chosen.split.nodes)
     seconds = round(estimate_load_s(gib, gib_per_s or load_load_times().weights_gib_per_s))
     down = max(DOWNSCALE_LEAST_S, _round(DOWNSCALE_LOADS * seconds, 30))
     return AutoscalingPlan(
@@ -115,7 +115,10 @@ def _explain_least(chosen: Candidate) -> str:
 def _load(
     chosen: Candidate, stages: tuple[StagePlan, ...], scaling: AutoscalingPlan, gib_per_s: float | None
 ) -> Reason:
-    figures, gib = load_load_times(), count_weights_per_node(stages, chosen.split.tp, chosen.split.nodes)
+    figures, gib = (
+        load_load_times(),
+        count_weights_per_node(stages, chosen.split.tp * chosen.split.dp, chosen.split.nodes),
+    )
     read = gib_per_s or figures.weights_gib_per_s
     source = "from the fleet file" if gib_per_s else figures.weights_because
     return Reason(

@@ -133,7 +133,12 @@ def _evaluate(
     if (used := model_spec.utilization(share, seen := split.gpu.memory_seen)) > seen:
         return RejectedSplit(split, f"gpu_memory_utilization {used:g} exceeds the engine's part of the GPU, {seen:.2g}")
     if against := list_split_errors(
-        model_spec.model, split.tp, split.pp, model_spec.engine, has_expert_parallel=split.has_expert_parallel
+        model_spec.model,
+        split.tp,
+        split.pp,
+        model_spec.engine,
+        has_expert_parallel=split.has_expert_parallel,
+        dp=split.dp,
     ):
         return RejectedSplit(split, "; ".join(against))
     if against := list_context_errors(
@@ -174,7 +179,7 @@ def _evaluate_engine(
     config = result.config
     if config.partition != split.partition:
         split = replace(split, partition=config.partition)
-    carried = estimate_capacity(model_spec, split, share, result.tokens or None, config.seqs)
+    carried = estimate_capacity(model_spec, split, share, result.tokens * split.dp or None, config.seqs * split.dp)
     return Candidate(model_spec, split, share, config.seqs, config.tokens, config.context, result, carried)
 
 

@@ -39,8 +39,8 @@ def estimate_load_s(gib_per_node: float, gib_per_s: float) -> float:
     return gib_per_node / gib_per_s + load_load_times().engine_start_s
 
 
-def count_weights_per_node(stages: Sequence[StagePlan], tensor_parallel_size: int, nodes: int) -> float:
-    """Return GiB of the node that reads most."""
+def count_weights_per_node(stages: Sequence[StagePlan], gpus: int, nodes: int) -> float:
+    """Return GiB of the node that reads most. `gpus`: of one stage."""
     each = len(stages) // nodes
-    per_stage = [stage.weights_gib * tensor_parallel_size for stage in stages]
+    per_stage = [stage.weights_gib * gpus for stage in stages]
     return max(sum(per_stage[first : first + each]) for first in range(0, len(per_stage), each))

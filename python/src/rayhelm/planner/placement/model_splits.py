@@ -37,13 +37,16 @@ class ModelSplit:
     """Hosts that one replica spans."""
     partition: tuple[int, ...] | None = None
     has_expert_parallel: bool = False
+    dp: int = 1
+    """Data parallel ranks, each with `tp` GPUs, all on one host."""
 
     @property
     def gpu_count(self) -> int:
-        return self.tp * self.pp
+        return self.tp * self.pp * self.dp
 
     def __str__(self) -> str:
-        return f"TP {self.tp} x PP {self.pp}{' with EP' if self.has_expert_parallel else ''}"
+        ranks = f"DP {self.dp} x " if self.dp > 1 else ""
+        return f"{ranks}TP {self.tp} x PP {self.pp}{' with EP' if self.has_expert_parallel else ''}"
 
     @property
     def whole_gpu_count(self) -> float:
@@ -99,7 +102,7 @@ class ModelSplit:
     @property
     def memory_gib(self) -> float:
         """Memory of all its GPUs, GiB; compared if a price is unknown."""
-        return sum((gpu.usable_gib or 0) * self.tp for gpu in self.gpus)
+        return sum((gpu.usable_gib or 0) * self.tp * self.dp for gpu in self.gpus)
 
 
 def list_splits(
@@ -123,6 +126,9 @@ def _list_splits_over_like_hosts(
         yield from _list_splits_on_parts(inventory, pin)
         return
     host = inventory.hosts[0]
+    if pin and pin.data and pin.data > 1:
+        yield from _list_splits_with_ranks(model, inventory, engine, pin, pin.data)
+        return
     for tp, has_expert_parallel in _list_tensor_sizes(model, engine, host.gpu_count, pin):
         most_here = host.gpu_count // tp
         if not most_here:
@@ -137,9 +143,21 @@ def _list_splits_over_like_hosts(
             yield ModelSplit(inventory, (), (host.gpu,) * pp, tp, pp, nodes, None, has_expert_parallel)
 
 
+def _list_splits_with_ranks(
+    model: Checkpoint, inventory: PoolInventory, engine: EngineConstants, pin: Parallelism, dp: int
+) -> Iterator[ModelSplit]:
+    """Yield splits with data parallel ranks on one host: Ray packs a group of them by best effort only."""
+    host, stages = inventory.hosts[0], count_pinned_stages(pin) or 1
+    expert = pin.expert is not False
+    sizes = list_tensor_parallel_sizes(model, engine, host.gpu_count // dp, has_expert_parallel=expert, dp=dp)
+    for tp in (pin.tensor,) if pin.tensor else sizes or (1,):
+        if tp * dp * stages <= host.gpu_count:
+            yield ModelSplit(inventory, (), (host.gpu,) * stages, tp, stages, 1, None, expert, dp)
+
+
 def _list_splits_on_parts(inventory: PoolInventory, pin: Parallelism | None) -> Iterator[ModelSplit]:
     """Yield one part per replica: parts have no link to each other, and an engine sees only one MIG instance."""
-    if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1 or (pin and pin.expert):
+    if ((pin and pin.tensor) or 1) > 1 or (count_pinned_stages(pin) or 1) > 1 or (pin and (pin.expert or pin.data)):
         return
     for gpu in {host.gpu.id: host.gpu for host in inventory.hosts}.values():
         yield ModelSplit(inventory, (), (gpu,), 1, 1, 1)
@@ -169,6 +187,8 @@ def _list_splits_over_unlike_hosts(
     same GPU are interchangeable, so kinds of hosts are combined and not hosts."""
     by_memory = sorted(inventory.hosts, key=lambda host: (-(host.gpu.usable_gib or 0), host.gpu.id, -host.gpu_count))
     kinds = [list(group) for _, group in groupby(by_memory, key=lambda host: host.gpu.id)]
+    if pin and (pin.data or 1) > 1:
+        return
     most = min(len(by_memory), MOST_HOSTS) if inventory.network.spans_hosts else 1
     for stages in [count_pinned_stages(pin) or 0] if count_pinned_stages(pin) else range(1, most + 1):
         for chosen in combinations_with_replacement(range(len(kinds)), stages):

@@ -102,6 +102,7 @@ class ReplicaSpeed:
             model=model_spec.model,
             gpus=split.gpus,
             tp=split.tp,
+            dp=split.dp,
             has_expert_parallel=split.has_expert_parallel,
             kv_bytes_per_token=sum(cache.token_bytes(stage) for stage in range(split.pp)) if cache else 0.0,
             max_num_seqs=1_000_000,  # the planner limits the requests in flight itself

@@ -28,7 +28,7 @@ class ResolvedMemory:
         key = (
             id(model_spec.model),
             tuple(id(gpu) for gpu in split.gpus),
-            (split.tp, split.has_expert_parallel, split.partition, share),
+            (split.tp, split.has_expert_parallel, split.dp, split.partition, share),
             (spec.context, None if spec.context else model_spec.lengths, model_spec.generates),
             repr(sorted(spec.engine.items())),
             model_spec.adapters,
@@ -81,6 +81,7 @@ def _build_config(
         dcp=model_spec.pinned_int("decode_context_parallel_size") or 1,
         has_expert_parallel=split.has_expert_parallel,
         adapters=model_spec.adapters,
+        dp=split.dp,
     )
 
 

@@ -36,7 +36,7 @@ def build_shape(
     given = engine or {}
     dtype = str(given.get("kv_cache_dtype") or "auto")
     has_expert_parallel = has_expert_parallel and model.experts is not None
-    found, why = _fit(model, gpus, tp, has_expert_parallel and tp > 1, context, given, dtype, vllm_version)
+    found, why = _fit(model, gpus, (tp, dp), has_expert_parallel, context, given, dtype, vllm_version)
     seqs = _int(given, "max_num_seqs") or (found.max_num_seqs if found else 256)
     shape = ReplicaShape(
         model=model,
@@ -63,13 +63,15 @@ def count_kv_bytes(model: Checkpoint, tp: int, pp: int, dtype: str, vllm_version
 def _fit(
     model: Checkpoint,
     gpus: Sequence[GpuKind],
-    tp: int,
+    sizes: tuple[int, int],
     has_expert_parallel: bool,
     context: int,
     given: Mapping[str, object],
     dtype: str,
     vllm_version: str | None,
 ) -> tuple[Fit | None, str]:
+    tp, dp = sizes
+    is_shared = has_expert_parallel and tp * dp > 1
     length = _int(given, "max_model_len") or min(context, model.max_context)
     utilization = given.get("gpu_memory_utilization")
     try:
@@ -83,7 +85,8 @@ def _fit(
             max_num_seqs=_int(given, "max_num_seqs"),
             max_num_batched_tokens=_int(given, "max_num_batched_tokens"),
             kv_cache_dtype=dtype,
-            expert_parallel=has_expert_parallel,
+            expert_parallel=is_shared,
+            dp=dp if is_shared and len(gpus) == 1 else 1,
             enforce_eager=bool(given.get("enforce_eager")),
             vllm_version=vllm_version,
         )

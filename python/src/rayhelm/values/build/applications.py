@@ -1,5 +1,6 @@
 """Serve applications of a plan: one for each model, each with its own route."""
 
+from math import ceil
 from typing import Any
 
 from rayhelm.catalog.model import Checkpoint
@@ -90,7 +91,9 @@ def _find_source(source: str) -> str:
 
 def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
     assert get_task(plan.task).server == "vllm"
-    one_node = plan.nodes_per_replica == 1 and plan.tensor_parallel_size * plan.pipeline_parallel_size > 1
+    ranks = plan.data_parallel_size
+    # Ray packs the ranks of a group itself, and takes no strategy of a replica for them.
+    one_node = plan.nodes_per_replica == 1 and plan.gpus_per_replica > 1 and ranks == 1
     partition = ",".join(map(str, plan.layer_partition))
     return ServedModel(
         source=_find_source(plan.source),
@@ -104,11 +107,11 @@ def _build_model(plan: ModelPlan, groups: list[str]) -> ServedModel:
         autoscaling=ModelAutoscaling(
             min_replicas=plan.min_replicas,
             max_replicas=plan.max_replicas,
-            target_ongoing_requests=plan.target_ongoing_requests,
+            target_ongoing_requests=ceil(plan.target_ongoing_requests / ranks),
             **build_delays(plan),
             policy=build_policy(plan),
         ),
-        max_ongoing_requests=plan.max_ongoing_requests,
+        max_ongoing_requests=ceil(plan.max_ongoing_requests / ranks),
         router=Router(kind="PrefixAffinity" if plan.routing == "prefix-affinity" else "PowerOfTwo"),
         env={"VLLM_PP_LAYER_PARTITION": partition} if partition else {},
     )
@@ -139,6 +142,8 @@ def _build_engine(plan: ModelPlan) -> Engine:
     }
     if plan.expert_parallel:
         arguments["enable_expert_parallel"] = True
+    if plan.data_parallel_size > 1:
+        arguments["data_parallel_size"] = plan.data_parallel_size
     extra: dict[str, Any] = {}
     for key, value in plan.engine.items():
         known = key in Engine.model_fields and key != "extra"

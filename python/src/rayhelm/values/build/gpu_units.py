@@ -28,7 +28,7 @@ def list_gpu_units(models: Sequence[ModelPlan], loaded: LoadedFleet, known: Cata
     names = name_pod_kinds(models, loaded)
     for model in models:
         pool = loaded.fleet.pools[model.pool]
-        units = model.replicas * model.tensor_parallel_size * model.pipeline_parallel_size * model.gpu_fraction
+        units = model.replicas * model.gpus_per_replica * model.gpu_fraction
         for kind in list_pod_kinds(model, loaded):
             if pool.hosts:
                 # The price of the model is a sum over unlike GPUs.

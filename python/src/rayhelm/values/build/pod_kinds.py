@@ -29,7 +29,7 @@ def list_pod_kinds(plan: ModelPlan, loaded: LoadedFleet) -> list[PodKind]:
         by_name = {_name(plan.pool, index, host): host for index, host in enumerate(pool.hosts)}
         gpus = plan.tensor_parallel_size
         return [PodKind(plan.pool, by_name[host].gpu, gpus) for host in plan.hosts]
-    gpus = plan.tensor_parallel_size * plan.pipeline_parallel_size // plan.nodes_per_replica
+    gpus = plan.gpus_per_replica // plan.nodes_per_replica
     return [PodKind(plan.pool, plan.gpu if pool.sharing else pool.gpu or "", gpus)]
 
 

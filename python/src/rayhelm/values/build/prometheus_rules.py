@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from rayhelm.catalog import Catalog, load_catalog
+from rayhelm.planner.deployment_names import name_llm_deployment
 from rayhelm.planner.plan import GatewayPlan, ModelPlan, Plan
 from rayhelm.spec.fleet import Fleet
 from rayhelm.spec.load import LoadedFleet
@@ -56,7 +57,8 @@ def list_models_without_price(plan: Plan, fleet: Fleet) -> Iterator[str]:
 def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, RayServiceValues]) -> RuledModel:
     gateway = plan.gateways.get(model.cluster)
     slo = fleet.models[model.model].slo
-    price = None if model.price_per_hour is None else round(model.price_per_hour / model.replicas, 6)
+    ranks = model.replicas * model.data_parallel_size
+    price = None if model.price_per_hour is None else round(model.price_per_hour / ranks, 6)
     is_other = model.served_as != model.model
     is_derived = model.application != model.model
     return RuledModel(
@@ -78,9 +80,11 @@ def _model(model: ModelPlan, plan: Plan, fleet: Fleet, services: Mapping[str, Ra
 
 
 def _deployment(model: ModelPlan, values: RayServiceValues) -> str:
-    """Deployment of a custom application; empty for one of Ray Serve LLM."""
+    """Deployment of a custom application or of data parallel ranks; empty for another one of Ray Serve LLM."""
     custom = values.serve.custom_applications.get(model.application)
-    return next(iter(custom.deployments)) if custom else ""
+    if custom:
+        return next(iter(custom.deployments))
+    return name_llm_deployment(model) if model.data_parallel_size > 1 else ""
 
 
 def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef]:
@@ -93,9 +97,10 @@ def _keys_secrets(gateway: GatewayPlan, fleet: Fleet) -> dict[str, KeysSecretRef
 def _series(model: ModelPlan, fleet: Fleet) -> ModelPlanSeries:
     traffic, estimate = fleet.models[model.model].traffic, model.estimate
     return ModelPlanSeries(
-        replicas=model.replicas,
-        min_replicas=model.min_replicas,
-        max_replicas=model.max_replicas,
+        # Each data parallel rank is a replica of Serve.
+        replicas=model.replicas * model.data_parallel_size,
+        min_replicas=model.min_replicas * model.data_parallel_size,
+        max_replicas=model.max_replicas * model.data_parallel_size,
         requests_per_second=traffic.requests_per_second if traffic else 0,
         input_tokens=traffic.input_tokens if traffic else 0,
         output_tokens=(traffic.output_tokens or 0) if traffic else 0,

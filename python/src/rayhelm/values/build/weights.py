@@ -25,7 +25,10 @@ def build_weights(models: Sequence[ModelPlan], cluster: Cluster, size: float | N
     claims = _find_claims(models)
     if not downloaded and not adapters and not claims:
         return WeightsVolume(enabled=False)
-    held = sum(sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size for plan in downloaded)
+    held = sum(
+        sum(stage.weights_gib for stage in plan.stages) * plan.tensor_parallel_size * plan.data_parallel_size
+        for plan in downloaded
+    )
     held += sum(plan.adapter_gib * len(plan.adapters) for plan in models)
     token, store = cluster.weights.hub_token, cluster.weights.bucket
     is_store_used = store is not None and any(_is_pinned_bucket(plan) for plan in models)

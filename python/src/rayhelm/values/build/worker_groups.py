@@ -100,10 +100,10 @@ def _choose_min_available(models: Sequence[ModelPlan], fewest: int) -> int:
 
 
 def _count_booked_cpus(models: Sequence[ModelPlan], kind: PodKind, loaded: LoadedFleet) -> int:
-    """Count the CPUs that Ray reserves on these pods: one for each replica and for each ingress, which may run on any
-    pod."""
+    """Count the CPUs that Ray reserves on these pods: one for each replica or data parallel rank, and for each
+    ingress, which may run on any pod."""
     first = [plan for plan in models if list_pod_kinds(plan, loaded)[0] == kind]
-    return sum(plan.max_replicas + count_ingress_replicas(plan) for plan in first)
+    return sum(plan.max_replicas * plan.data_parallel_size + count_ingress_replicas(plan) for plan in first)
 
 
 def _build_gpu(kind: GpuKind, count: int) -> WorkerGpu:

@@ -22,6 +22,11 @@ class Engine(Values):
     """Pipeline stages, each with a part of the layers. Stages need less network bandwidth than tensor parallelism."""
     enable_expert_parallel: bool | None = None
     """Give each GPU of a stage whole experts of a mixture-of-experts model, instead of a part of each expert."""
+    data_parallel_size: Count | None = None
+    """Ranks that share the experts of a mixture-of-experts model, each with its own attention and KV cache. Above 1 the
+    application has this model alone, and `build_dp_openai_app` of Ray Serve LLM builds it: each rank is a replica of
+    Serve, and Ray starts and restarts the ranks of a group together. Limits and targets of requests are those of one
+    rank; `minReplicas`, `maxReplicas` and `initialReplicas` count groups."""
     max_model_len: Count
     """Context length: tokens of prompt and response together."""
     max_num_seqs: Count

@@ -1,0 +1,38 @@
+{{- define "ray-service.validateSource" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateSource" "given" . "names" (list "v" "path" "model")) -}}
+{{- $v := .v }}
+{{- $path := .path }}
+{{- $source := .model.source }}
+{{- range list $source (get .model "tokenizer") | compact }}
+{{- if and (include "ray-service.isHubId" .) $v.weights.offline (not $v.weights.enabled) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "weights-off" "words" (dict "path" $path "source" .)) }}
+{{- end }}
+{{- end }}
+{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "source" $source "revision" .model.revision) }}
+{{- with get .model "tokenizer" }}
+{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "source" . "revision" $.model.tokenizerRevision) }}
+{{- end }}
+{{- if and (contains "://" $source) (not .model.revision) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
+{{- include "ray-service.refuse" (dict "v" $v "id" "remote-source-egress" "words" (dict "path" $path "source" $source)) }}
+{{- end }}
+{{- end }}
+
+{{- define "ray-service.validateRevision" -}}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateRevision" "given" . "names" (list "v" "path" "source" "revision")) -}}
+{{- $words := pick . "path" "source" "revision" }}
+{{- if and (contains "://" .source) (not (regexMatch "^(s3|gs|abfss|azure)://" .source)) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "source-scheme" "words" $words) }}
+{{- end }}
+{{- $bucket := regexMatch "^s3://[a-z0-9][a-z0-9.-]+[a-z0-9](/[A-Za-z0-9_][A-Za-z0-9._=-]*)*$" .source }}
+{{- $digits := ternary 40 (ternary 64 0 $bucket) (not (contains "://" .source)) }}
+{{- if and .revision (ne (len .revision) $digits) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "source-revision" "words" $words) }}
+{{- end }}
+{{- $egress := .v.networkPolicy }}
+{{- if and $bucket .revision $egress.enabled (not $egress.bucket.cidrs) (not $egress.bucket.peer.namespace) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "bucket-egress" "words" $words) }}
+{{- end }}
+{{- if and $bucket .revision (not .v.weights.enabled) }}
+{{- include "ray-service.refuse" (dict "v" .v "id" "bucket-volume" "words" $words) }}
+{{- end }}
+{{- end }}

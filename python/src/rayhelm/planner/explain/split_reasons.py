@@ -1,0 +1,109 @@
+"""Reasons of the split of a replica: tensor and pipeline parallelism, data parallel ranks, experts."""
+
+from collections.abc import Iterator
+
+from rayhelm.catalog.tensors import count_weights
+from rayhelm.planner.memory.parallelism import list_split_errors
+from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.plan import Reason
+
+__all__ = ["explain_experts", "explain_pipeline", "explain_ranks", "explain_tensor"]
+
+
+def explain_tensor(chosen: Candidate) -> Reason:
+    split, pin = chosen.split, chosen.model_spec.declared.parallelism
+    link, joined = split.gpu.link, split.tp <= (split.gpu.link.group or split.tp)
+    if pin and pin.tensor:
+        because = "pinned in the fleet file"
+    elif split.tp == 1:
+        because = "one GPU has enough memory for a stage; a larger size would add communication"
+    elif link.fast and joined:
+        because = f"{link.kind} joins the GPUs of a host and is fast enough for two all-reduces per layer"
+    else:
+        way = link.kind if joined and link.gb_per_s else "PCIe"
+        because = (
+            f"one GPU has too little memory or is too slow; two all-reduces per layer over {way} cost some of the gain"
+        )
+    return Reason(
+        decision="tensor_parallel_size",
+        chosen=str(split.tp),
+        because=because,
+        numbers={
+            "heads": chosen.model_spec.model.attention.heads,
+            "kv_heads": chosen.model_spec.model.attention.kv_heads,
+        },
+    )
+
+
+def explain_pipeline(chosen: Candidate) -> Reason:
+    split, pin = chosen.split, chosen.model_spec.declared.parallelism
+    if pin and pin.pipeline:
+        because = "pinned in the fleet file"
+    elif split.pp == 1:
+        because = "the GPUs of one stage have enough memory for the whole model"
+    elif split.nodes > 1:
+        because = (
+            f"the model is larger than one host. Pipeline stages send activations over {split.inventory.network} once"
+            " per stage; tensor parallelism would do so twice per layer"
+        )
+    else:
+        because = f"pipeline stages in one host send less data over {split.gpu.link.kind} than tensor parallelism would"
+    if not split.inventory.is_uniform and split.pp > 1:
+        because += _describe_order(chosen)
+    layers = [stage.layers for stage in chosen.memory.stages] if chosen.memory else []
+    return Reason(
+        decision="pipeline_parallel_size",
+        chosen=str(split.pp),
+        because=because,
+        numbers={
+            "layers": "+".join(map(str, layers)),
+            "weights_gib": round(count_weights(chosen.model_spec.model).bytes / 2**30, 2),
+        },
+    )
+
+
+def explain_ranks(chosen: Candidate) -> Iterator[Reason]:
+    """Yield the data parallel ranks of a replica, which only a pin sets."""
+    split = chosen.split
+    if split.dp == 1:
+        return
+    each = chosen.memory.tokens if chosen.memory else 0
+    yield Reason(
+        decision="data_parallel_size",
+        chosen=str(split.dp),
+        because=(
+            f"pinned in the fleet file: {split.dp} ranks of TP {split.tp}, on one host. Each has the KV cache of its"
+            " own requests, and all restart together when one is lost"
+        ),
+        numbers={"kv_cache_tokens_per_rank": each, "max_num_seqs_per_rank": chosen.max_num_seqs},
+    )
+
+
+def explain_experts(chosen: Candidate) -> Iterator[Reason]:
+    """Yield why each GPU holds whole experts."""
+    split, pin, experts = chosen.split, chosen.model_spec.declared.parallelism, chosen.model_spec.model.experts
+    if not split.has_expert_parallel or experts is None:
+        return
+    model, engine = chosen.model_spec.model, chosen.model_spec.engine
+    refused = list_split_errors(model, split.tp, split.pp, engine)
+    pinned = "pinned in the fleet file" if pin and pin.expert else ""
+    shared = "" if split.dp == 1 or pinned else "the data parallel ranks share the experts"
+    without = f"without it vLLM refuses tensor parallel size {split.tp}: {refused[0]}" if refused else ""
+    yield Reason(
+        decision="expert_parallel",
+        chosen="true",
+        because="; ".join(part for part in (pinned, shared, without) if part),
+        numbers={"experts": experts.count, "experts_per_gpu": -(-experts.count // (split.tp * split.dp))},
+    )
+
+
+def _describe_order(chosen: Candidate) -> str:
+    """Describe the order of the stages. vLLM puts the driver's stage first and orders the others by Ray node id, which
+    is random."""
+    if chosen.split.partition is None:
+        return "; the model fits in every order of the stages, because vLLM chooses the order"
+    first = chosen.split.hosts[0].name
+    return (
+        f"; the layers are split unevenly, so the order is fixed: the replica starts on `{first}`, which makes it"
+        " stage 0"
+    )
