@@ -91,12 +91,19 @@ def test_init_container_checks_the_configuration() -> None:
 def test_keys_are_mounted_as_a_projected_volume() -> None:
     """A subPath is never updated, and a missing Secret stops the pod unless it is optional."""
     volume, *_ = pod(base="gateway/everything")["volumes"]
-    first, *secrets, jwks = volume["projected"]["sources"]
+    first, *secrets, authority, jwks = volume["projected"]["sources"]
     assert first == {"configMap": {"name": "main-gateway"}}
     assert [source["secret"] for source in secrets] == [
         {"name": "acme-keys", "optional": True, "items": [{"key": "hashes", "path": "keys/acme/keys"}]},
         {"name": "search-keys", "optional": True, "items": [{"key": "keys", "path": "keys/search/keys"}]},
+        {
+            "name": "gateway-remote-us",
+            "optional": True,
+            "items": [{"key": "key", "path": "remote/us/key"}, {"key": "accepted", "path": "keys/@us/keys"}],
+        },
     ]
+    items = [{"key": "us.crt", "path": "remote/us/ca.crt"}]
+    assert authority == {"configMap": {"name": "gateway-ca", "items": items}}
     items = [{"key": "keys.json", "path": "jwks.json"}]
     assert jwks == {"configMap": {"name": "idp-jwks", "optional": True, "items": items}}
     assert volume["projected"]["defaultMode"] == 0o440
@@ -124,7 +131,8 @@ def test_tenant_without_a_secret_mounts_no_keys() -> None:
     values = {"tenants": {"acme": {"keys": {"secretName": ""}}}}
     volume, *_ = pod(values, base="gateway/everything")["volumes"]
     assert [source["secret"]["name"] for source in volume["projected"]["sources"] if "secret" in source] == [
-        "search-keys"
+        "search-keys",
+        "gateway-remote-us",
     ]
 
 
@@ -254,6 +262,7 @@ def test_network_policy_allows_clients_and_endpoints_only() -> None:
         {"to": [service("paint")], "ports": tcp(8000)},
         {"to": [pods_of("rank", app="rank")], "ports": tcp(8000)},
         {"to": [service("audio")], "ports": tcp(8000)},  # speech and whisper
+        {"to": [{"ipBlock": {"cidr": "203.0.113.10/32"}}], "ports": tcp(8443)},
     ]
     assert ways == expected
 

@@ -180,7 +180,7 @@ def test_probe_keeps_the_rows_of_models() -> None:
 
 def test_file_without_a_measurement_is_refused() -> None:
     with pytest.raises(FleetError, match="neither `pools` nor `models`"):
-        parse_measurements("models: {}\n", "m.yaml")
+        parse_measurements("{}\n", "m.yaml")
 
 
 @pytest.mark.parametrize(

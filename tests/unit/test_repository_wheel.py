@@ -141,6 +141,8 @@ COMMANDS = {
     "fit --model Qwen/Qwen3-32B-AWQ --gpu L5-24GB": 2,
     "discover --kubeconfig nowhere": 3,
     "traffic fleet.yaml": 2,
+    "bench fleet.yaml --url http://127.0.0.1:9": 3,
+    "bench fleet.yaml --url 127.0.0.1:9": 2,
     "probe fleet.yaml --kubeconfig nowhere": 3,
     "probe --setup": 0,
     "probe": 2,

@@ -8,9 +8,9 @@
 {{- include "ray-service.refuse" (dict "v" $v "id" "weights-off" "words" (dict "path" $path "source" .)) }}
 {{- end }}
 {{- end }}
-{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "source" $source "revision" .model.revision) }}
+{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "field" "source" "pin" "revision" "source" $source "revision" .model.revision) }}
 {{- with get .model "tokenizer" }}
-{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "source" . "revision" $.model.tokenizerRevision) }}
+{{- include "ray-service.validateRevision" (dict "v" $v "path" $path "field" "tokenizer" "pin" "tokenizerRevision" "source" . "revision" $.model.tokenizerRevision) }}
 {{- end }}
 {{- if and (contains "://" $source) (not .model.revision) $v.networkPolicy.enabled (not $v.networkPolicy.egress) }}
 {{- include "ray-service.refuse" (dict "v" $v "id" "remote-source-egress" "words" (dict "path" $path "source" $source)) }}
@@ -18,8 +18,8 @@
 {{- end }}
 
 {{- define "ray-service.validateRevision" -}}
-{{- include "ray-service.arguments" (dict "template" "ray-service.validateRevision" "given" . "names" (list "v" "path" "source" "revision")) -}}
-{{- $words := pick . "path" "source" "revision" }}
+{{- include "ray-service.arguments" (dict "template" "ray-service.validateRevision" "given" . "names" (list "v" "path" "field" "pin" "source" "revision")) -}}
+{{- $words := omit . "v" }}
 {{- if and (contains "://" .source) (not (regexMatch "^(s3|gs|abfss|azure)://" .source)) }}
 {{- include "ray-service.refuse" (dict "v" .v "id" "source-scheme" "words" $words) }}
 {{- end }}

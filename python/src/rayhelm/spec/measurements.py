@@ -135,7 +135,7 @@ def parse_measurements(text: str, file: str) -> FleetMeasurements:
         found = FleetMeasurements.model_validate(document.data)
     except ValidationError as error:
         raise FleetError([_describe(detail, document) for detail in error.errors(include_url=False)]) from None
-    if not found.pools and not found.models:
+    if not found.model_fields_set:
         raise FleetError(document.problem((), "there is no measurement in it: neither `pools` nor `models`", _MEASURE))
     return found.model_copy(update={"file": file})
 
