@@ -41,7 +41,8 @@ def _format_port(port: int | str, flow: Flow) -> str:
         return str(port)
     if port == "every":
         return "all"
-    return f"`{_format_path(port.replace('to.', f'{flow.to[0]}.*.', 1), flow)}`"
+    entry = flow.to[0].removesuffix(".*")
+    return f"`{_format_path(port.replace('to.', f'{entry}.*.', 1), flow)}`"
 
 
 def _format_yaml(value: Value) -> str:
