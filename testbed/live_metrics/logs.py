@@ -17,7 +17,7 @@ from rayhelm.runtime import log_relay
 from rayhelm.values.ray_service.logs import StdoutLogs
 from testbed.live_metrics.endpoint import Endpoint
 
-__all__ = ["ABORTED", "PROMPT", "SERVED", "read_ray_logs", "send_logged_requests"]
+__all__ = ["ABORTED", "PROMPT", "SERVED", "UNSEEN", "read_ray_logs", "send_logged_requests"]
 
 PROMPT = "zebra-secret-prompt"
 """Text of all requests, which no log may contain."""
@@ -28,8 +28,6 @@ SERVED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "logged-chat": ("/v1/chat/completions", _CHAT),
     "logged-stream": ("/v1/chat/completions", {**_CHAT, "stream": True}),
     "logged-completion": ("/v1/completions", {"model": "chat", "prompt": PROMPT, "max_tokens": 5}),
-    # An id in the body must not replace the one of the gateway.
-    "logged-own-id": ("/v1/chat/completions", {**_CHAT, "request_id": "impostor-id"}),
     "logged-embedding": ("/v1/embeddings", {"model": "embed", "input": PROMPT}),
 }
 """Path and body of requests that the engine answers, by request id."""
@@ -38,7 +36,6 @@ _REFUSED: Mapping[str, tuple[str, dict[str, Any]]] = {
         "/v1/chat/completions",
         {**_CHAT, "messages": [{"role": "user", "content": [{"type": PROMPT, "text": PROMPT}]}]},
     ),
-    "messages": ("/v1/chat/completions", {**_CHAT, "messages": PROMPT}),
     "schema": (
         "/v1/chat/completions",
         {**_CHAT, "response_format": {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": PROMPT}}}},
@@ -51,8 +48,16 @@ _REFUSED: Mapping[str, tuple[str, dict[str, Any]]] = {
     "bias": ("/v1/chat/completions", {**_CHAT, "logit_bias": {PROMPT: 1}}),
     "types": ("/v1/chat/completions", {**_CHAT, "stop": {PROMPT: 1}, "temperature": PROMPT}),
     "prompt": ("/v1/completions", {"model": "chat", "prompt": [PROMPT, {PROMPT: 1}]}),
-    "input": ("/v1/embeddings", {"model": "embed", "input": {PROMPT: PROMPT}}),
 }
+
+_REFUSED_BY_GATEWAY: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "messages": ("/v1/chat/completions", {**_CHAT, "messages": PROMPT}),
+    "input": ("/v1/embeddings", {"model": "embed", "input": {PROMPT: PROMPT}}),
+    # An id in the body would replace the one of the gateway.
+    "own-id": ("/v1/chat/completions", {**_CHAT, "request_id": "impostor-id"}),
+}
+UNSEEN = frozenset(f"logged-refused-{key}" for key in _REFUSED_BY_GATEWAY)
+"""Request ids that Ray Serve never sees."""
 
 
 def send_logged_requests(endpoint: Endpoint) -> dict[str, int]:
@@ -64,7 +69,7 @@ def send_logged_requests(endpoint: Endpoint) -> dict[str, int]:
         )
         for name, (path, body) in {
             **SERVED,
-            **{f"logged-refused-{key}": value for key, value in _REFUSED.items()},
+            **{f"logged-refused-{key}": value for key, value in {**_REFUSED, **_REFUSED_BY_GATEWAY}.items()},
         }.items():
             found[name] = http.post(path, json=body, headers={"x-request-id": name}).status_code
         long = {**_CHAT, "stream": True, "max_tokens": 3000, "ignore_eos": True}

@@ -25,7 +25,7 @@ from shared.dashboard_queries import fill_variables, queries_of
 from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
 from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
-from testbed.live_metrics.logs import ABORTED, SERVED, read_ray_logs, send_logged_requests
+from testbed.live_metrics.logs import ABORTED, SERVED, UNSEEN, read_ray_logs, send_logged_requests
 from testbed.live_metrics.tenants import ALONE
 from testbed.log_pipeline import run_pipeline
 from testbed.tools import program
@@ -312,7 +312,7 @@ def logs(run: Run) -> Logs:
     def is_enough(records: list[dict[str, object]]) -> bool:
         proxied = {record.get("request_id") for record in records if record.get("component_name") == "proxy"}
         ended = {(record.get("request_id"), record["message"]) for record in records}
-        return wanted <= ended and {*statuses, ABORTED} <= proxied
+        return wanted <= ended and {*statuses, ABORTED} - UNSEEN <= proxied
 
     ray = read_ray_logs(run.endpoint.ray_logs, is_enough)
 
