@@ -1,9 +1,11 @@
 """`rayhelm bench`: figures of a load, the comparison with the plan, and measured rows in a plan. The load itself is
 sent in tests/serve."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -192,7 +194,9 @@ def test_file_without_a_measurement_is_refused() -> None:
             "ends with /v1, which is added; write `--url https://llm.example.com`",
         ),
         (["--url", "https://a", "--model", "chatt"], "--model `chatt` is not in the fleet file; did you mean `chat`?"),
-        (["--url", "https://a", "--model", "embed"], "--model `embed` writes no text; measurable: chat"),
+        (["--url", "https://a", "--model", "embed"], "has the task embed, and the load is of chat requests"),
+        (["--url", "http://["], "is not an address"),
+        (["--url", "http://a:port"], "is not an address"),
         (["--url", "https://a", "--input-tokens", "8192"], "are more than max_model_len 8192"),
         (["--url", "https://a", "--key-file", "none"], "--key-file none: No such file or directory"),
     ],
@@ -225,6 +229,33 @@ def test_endpoint_that_does_not_answer_ends_with_3(
     monkeypatch.setattr("rayhelm.bench.load.find_spec", lambda name: object())
     found = rayhelm("bench", str(fleet), "--url", "http://127.0.0.1:1", "--model", "chat")
     assert (found.code, "http://127.0.0.1:1 does not answer" in found.err) == (3, True)
+
+
+@pytest.fixture
+def measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A load generator that answers the first load, and fails at the second."""
+
+    @contextmanager
+    def open_client(*_: str) -> Iterator[object]:
+        yield SimpleNamespace(measure=measure)
+
+    def measure(load: BenchLoad, seed: int) -> BenchResult:
+        if load.concurrency > 1:
+            raise FleetError("the generator ended")
+        return BenchResult(load, 10, {}, 1000, 200, 0.1, 0.1, 0.02, 0.02, 50)
+
+    monkeypatch.setattr("rayhelm.bench.load.check_vllm", lambda: None)
+    monkeypatch.setattr("rayhelm.bench.endpoint.check_endpoint", lambda *_: None)
+    monkeypatch.setattr("rayhelm.bench.load.open_client", open_client)
+
+
+@pytest.mark.usefixtures("measured_once")
+def test_loads_before_a_failure_are_shown_and_written(rayhelm: Rayhelm, fleet: Path, tmp_path: Path) -> None:
+    rows = tmp_path / "m.yaml"
+    load = ["--concurrency", "1", "--concurrency", "4", "-o", str(rows)]
+    found = rayhelm("bench", str(fleet), "--url", "https://a", "--model", "chat", *load)
+    assert (found.code, "the generator ended" in found.err, "20 ms" in found.out) == (1, True, True), found
+    assert [row.concurrency for row in parse_measurements(rows.read_text(), "m.yaml").models["chat"]] == [1]
 
 
 def test_missing_vllm_ends_with_3(rayhelm: Rayhelm, fleet: Path, monkeypatch: pytest.MonkeyPatch) -> None:

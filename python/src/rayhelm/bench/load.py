@@ -15,6 +15,7 @@ from typing import Any
 
 from rayhelm.advice import how_to_get_ray
 from rayhelm.errors import Fix, FleetError, MissingError, Problem
+from rayhelm.versions import versions
 
 __all__ = ["BenchClient", "BenchLoad", "BenchResult", "check_vllm", "open_client"]
 
@@ -93,14 +94,18 @@ class BenchClient:
         except BrokenPipeError:
             answer = ""
         if not answer:
-            raise ClientEndedError("vLLM's benchmark client ended without a result")
+            raise ClientEndedError("vLLM's load generator ended without a result")
         found = json.loads(answer)
         if "error" in found:
-            advice = Fix.advice("give a folder with the files of the tokenizer: --tokenizer DIR")
-            is_offline = found["error"].startswith("OSError")
-            message = f"vLLM's benchmark client failed: {found['error']}"
-            raise FleetError(Problem(message, fix=advice if is_offline else ""))
+            raise FleetError(Problem(f"vLLM's load generator failed: {found['error']}", fix=_find_fix(found["error"])))
         return read_result(load, found)
+
+
+def _find_fix(error: str) -> Fix:
+    if error.startswith("OSError"):
+        return Fix.advice("give a folder with the files of the tokenizer: --tokenizer DIR")
+    wanted = versions().vllm
+    return Fix.advice(f"rayhelm is tested with vLLM {wanted}; `vllm --version` says which one is installed")
 
 
 def check_vllm() -> None:

@@ -8,6 +8,7 @@ import typer
 
 from rayhelm.cli.output import Format, FormatOption, console, show_progress, warn
 from rayhelm.errors import FleetError, Problem, UsageError
+from rayhelm.web_url import split_web_url
 
 if TYPE_CHECKING:
     from rayhelm.bench.compare import LoadComparison
@@ -26,7 +27,7 @@ def bench_command(
     fleet: Annotated[Path, typer.Argument(metavar="FLEET", help="The fleet file, or a folder with `fleet.yaml`.")],
     url: Annotated[str, typer.Option(metavar="URL", help="The endpoint, without `/v1`: https://llm.example.com.")],
     model: Annotated[
-        str, typer.Option(metavar="MODEL", help="Model of the fleet file; default: the only one that writes text.")
+        str, typer.Option(metavar="MODEL", help="Model of the fleet file; default: the only one with the task chat.")
     ] = "",
     key_file: Annotated[
         Path | None, typer.Option("--key-file", metavar="FILE", help="File with an API key of the gateway.")
@@ -92,27 +93,36 @@ def bench_command(
     check_vllm()
     check_endpoint(url, chosen.served_as, key)
     found: list[LoadComparison] = []
-    with (
-        show_progress(format) as show,
-        open_client(url, chosen.served_as, tokenizer or chosen.source, key) as client,
-    ):
-        for slots in sorted(set(concurrency or choose_concurrency(chosen))):
-            load = BenchLoad(slots, requests or max(_LEAST_REQUESTS, slots * _REQUESTS_PER_SLOT), prompt, answer)
-            show(_describe(load))
-            result = client.measure(load, seed=slots)
-            found.append(compare(result, chosen, replicas or chosen.replicas))
-            if not result.requests:
-                break
-    _show(found, name, chosen, format)
-    if output:
+    ended: FleetError | KeyboardInterrupt | None = None
+    try:
+        with (
+            show_progress(format) as show,
+            open_client(url, chosen.served_as, tokenizer or chosen.source, key) as client,
+        ):
+            for slots in sorted(set(concurrency or choose_concurrency(chosen))):
+                load = BenchLoad(slots, requests or max(_LEAST_REQUESTS, slots * _REQUESTS_PER_SLOT), prompt, answer)
+                show(_describe(load))
+                result = client.measure(load, seed=slots)
+                found.append(compare(result, chosen, replicas or chosen.replicas))
+                if not result.requests:
+                    break
+    except (FleetError, KeyboardInterrupt) as error:
+        ended = error  # the loads before are shown and written first
+    if found or not ended:
+        _show(found, name, chosen, format)
+    if output and any(each.result.tpot_s for each in found):
         _write(output, found, plan, name, loaded.fleet.models[name], replicas or chosen.replicas)
+    if ended:
+        raise ended
+    if output and not any(each.result.tpot_s for each in found):
+        raise FleetError(Problem(f"nothing was measured, so {output} is as it was"))
     if any(each.result.failed for each in found):
         raise typer.Exit(FleetError.exit_code)
 
 
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    parts = split_web_url(url)
+    if not parts:
         raise UsageError(f"--url `{url}` is not an address; write it like `--url https://llm.example.com`")
     if parts.path.rstrip("/").endswith("/v1"):
         raise UsageError(f"--url `{url}` ends with /v1, which is added; write `--url {url.rstrip('/')[:-3]}`")
@@ -131,19 +141,21 @@ def _read_key(path: Path | None) -> str:
 
 
 def _choose_model(plan: "Plan", wanted: str) -> str:
-    from rayhelm.catalog.tasks import get_task
     from rayhelm.spec.nearest import did_you_mean
 
-    writing = [name for name, each in plan.models.items() if get_task(each.task).generates_tokens]
+    chats = [name for name, each in plan.models.items() if each.task == "chat"]
     if wanted and wanted not in plan.models:
         raise UsageError(f"--model `{wanted}` is not in the fleet file; {did_you_mean(wanted, plan.models)}")
-    if wanted and wanted not in writing:
-        raise UsageError(f"--model `{wanted}` writes no text; measurable: {', '.join(writing) or 'none'}")
-    if wanted or len(writing) == 1:
-        return wanted or writing[0]
-    if not writing:
-        raise UsageError("no model of the fleet file writes text: there are no output tokens to time")
-    raise UsageError(f"--model is missing; one of: {', '.join(writing)}")
+    if wanted and wanted not in chats:
+        raise UsageError(
+            f"--model `{wanted}` has the task {plan.models[wanted].task}, and the load is of chat requests;"
+            f" measurable: {', '.join(chats) or 'none'}"
+        )
+    if wanted or len(chats) == 1:
+        return wanted or chats[0]
+    if not chats:
+        raise UsageError("no model of the fleet file has the task chat, and the load is of chat requests")
+    raise UsageError(f"--model is missing; one of: {', '.join(chats)}")
 
 
 def _refuse_mixture(plan: "Plan", name: str) -> None:
@@ -214,8 +226,6 @@ def _write(
         for each in found
         if each.result.tpot_s
     ]
-    if not rows:
-        raise FleetError(Problem(f"nothing was measured, so {output} is as it was"))
     merged = merge_models(read_file(output), name, rows)
     write_file(output, format_measurements(merged), "rayhelm bench FLEET --url URL -o FILE")
     warn_unused = [f"{row.shape}: not used by plans, {row.why_not}" for row in rows if row.why_not]

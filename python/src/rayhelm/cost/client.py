@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from rayhelm.errors import MissingError, UsageError
+from rayhelm.web_url import split_web_url
 
 __all__ = ["TOKEN_VARIABLE", "PrometheusClient", "QueryError", "Series", "open_client", "read_headers"]
 
@@ -123,12 +124,8 @@ def open_client(
 
 
 def _check_url(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_url = False
-    if not is_url:
+    parts = split_web_url(url)
+    if not parts:
         raise UsageError(f"`--prometheus {url}` is not a URL; write it like `--prometheus http://localhost:9090`")
     if parts.username or parts.password:
         raise UsageError(

@@ -9,18 +9,15 @@ from rayhelm.errors import Fix
 from rayhelm.spec.base import ListOf, Record, Refusal, short
 from rayhelm.spec.names import Name, SecretName
 from rayhelm.spec.redis import Cidr
+from rayhelm.web_url import split_web_url
 
 __all__ = ["Bucket"]
 
 
 def _endpoint(text: str) -> str:
     fix = Fix("", "https://s3.example:9000", "scheme, host and port of the store, nothing else")
-    try:
-        url = urlsplit(text)
-        is_whole = bool(url.hostname) and url.port != 0 and text == f"{url.scheme}://{url.netloc}"
-    except ValueError:
-        is_whole = False
-    if not is_whole or url.scheme not in {"http", "https"} or "@" in text or any(map(str.isspace, text)):
+    url = split_web_url(text)
+    if not url or text != f"{url.scheme}://{url.netloc}" or "@" in text:
         raise Refusal(f"`{short(text)}` is not the URL of an S3-compatible store", fix)
     return text
 
