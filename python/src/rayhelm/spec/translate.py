@@ -164,7 +164,8 @@ _OTHER_FORMS: dict[str, tuple[str, Fix | None]] = {
         Fix(
             "../unpinnedReason",
             "the weights may change: this is a trial",
-            "or `revision` with the 40 hexadecimal digits of the commit, from the history page of the hub",
+            "or `revision`: 40 hexadecimal digits, from the history page of the hub; for `s3://` 64, from"
+            " `sha256sum SHA256SUMS`",
             replaces="",
         ),
     ),
