@@ -12,15 +12,14 @@ import httpx
 import pytest
 
 from rayhelm.catalog.metrics import load_exporters
-from rayhelm.errors import MissingError
 from rayhelm.local.gateway import TENANT
-from rayhelm.local.prometheus import find_prometheus
 from rayhelm.observability.check import metrics_of
 from rayhelm.observability.rules import load_alerts, load_recordings
 from rayhelm.observability.rules.recordings import RecordingRule
 from rayhelm.processes import wait_until
 from rayhelm.traffic.records import read_lines
 from rayhelm.traffic.summary import TrafficLog
+from shared.built import built_program
 from shared.dashboard_queries import fill_variables, queries_of
 from testbed.live_metrics import logs as logged
 from testbed.live_metrics.endpoint import Endpoint, serve
@@ -28,7 +27,6 @@ from testbed.live_metrics.load import PREFIX, Sent, send_complete, send_load
 from testbed.live_metrics.logs import ABORTED, SERVED, UNSEEN, read_ray_logs, send_logged_requests
 from testbed.live_metrics.tenants import ALONE
 from testbed.log_pipeline import run_pipeline
-from testbed.tools import program
 from testbed.trace_receiver import Span, TraceReceiver, receive_traces
 
 pytestmark = [pytest.mark.serve, pytest.mark.timeout(1800)]
@@ -80,13 +78,9 @@ class Run:
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
     with pytest.MonkeyPatch.context() as patched:
-        try:
-            patched.setenv("PROMETHEUS", str(program("prometheus")))
-            # As in a pod with `logs.stdout`.
-            patched.setenv("RAY_SERVE_LOG_TO_STDERR", "0")
-            find_prometheus()
-        except MissingError as error:
-            pytest.skip(f"no prometheus: {error.how.splitlines()[0]} builds it")
+        patched.setenv("PROMETHEUS", str(built_program("prometheus")))
+        # As in a pod with `logs.stdout`.
+        patched.setenv("RAY_SERVE_LOG_TO_STDERR", "0")
         with receive_traces() as receiver, serve(traces=receiver.url) as endpoint:
             start = time.time()
             sent = asyncio.run(send_load(endpoint, LOAD))
@@ -356,14 +350,12 @@ def test_logs_have_no_text_of_clients_and_no_key(run: Run, logs: Logs) -> None:
 
 
 def test_request_is_found_in_a_sink_behind_a_collector(logs: Logs, tmp_path: Path) -> None:
-    try:
-        with run_pipeline(tmp_path) as pipeline:
-            pipeline.add_container("gateway", "gateway-1", "haproxy").write(logs.haproxy)
-            pipeline.add_container("up", "chat-head", "logs").write(logs.logs)
-            total = len(logs.haproxy) + len(logs.logs)
-            records = pipeline.wait_for(lambda found: len(found) >= total)
-    except MissingError as error:
-        pytest.skip(f"no otelcol: {error.how.splitlines()[0]} builds it")
+    built_program("otelcol")
+    with run_pipeline(tmp_path) as pipeline:
+        pipeline.add_container("gateway", "gateway-1", "haproxy").write(logs.haproxy)
+        pipeline.add_container("up", "chat-head", "logs").write(logs.logs)
+        total = len(logs.haproxy) + len(logs.logs)
+        records = pipeline.wait_for(lambda found: len(found) >= total)
     for name in SERVED:
         found = [record for record in records if record["attributes"].get("request_id") == name]
         sources = {

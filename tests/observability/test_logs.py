@@ -10,8 +10,8 @@ import pytest
 import yaml
 
 from charts.kit import rendered
-from rayhelm.errors import MissingError
 from rayhelm.runtime.log_relay import format_line
+from shared.built import built_program
 from testbed.log_pipeline import EXAMPLES, LogPipeline, merge_examples, run_pipeline
 
 ROOT = Path(__file__).parents[2]
@@ -88,11 +88,9 @@ def test_examples_read_the_containers_that_the_charts_make() -> None:
 
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LogPipeline]:
-    try:
-        with run_pipeline(tmp_path_factory.mktemp("logs")) as started:
-            yield started
-    except MissingError as error:
-        pytest.skip(f"no otelcol: {error.how.splitlines()[0]} builds it")
+    built_program("otelcol")
+    with run_pipeline(tmp_path_factory.mktemp("logs")) as started:
+        yield started
 
 
 def find(pipeline: LogPipeline, body: str) -> dict[str, Any]:

@@ -9,12 +9,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from rayhelm.errors import MissingError
 from rayhelm.processes import create_run_id, start, stop_run, wait_until
+from shared.built import built_program
 from shared.ports import reserve_port
-from testbed.tools import program
 
 __all__ = ["KEYS", "Proxy", "serve_store", "upload", "upload_model"]
 
@@ -24,10 +21,7 @@ KEYS = {"AWS_ACCESS_KEY_ID": "reader", "AWS_SECRET_ACCESS_KEY": "not-a-real-key"
 @contextmanager
 def serve_store(home: Path) -> Iterator[int]:
     """Yield the port of a server with the credentials `KEYS`. Skips the test where it is not built."""
-    try:
-        server = program("s3")
-    except MissingError as error:
-        pytest.skip(f"no s3: {error.how.splitlines()[0]} builds it")
+    server = built_program("s3")
     run = create_run_id()
     with reserve_port() as port:
         try:

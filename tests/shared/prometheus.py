@@ -4,12 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
-from rayhelm.errors import MissingError
+from shared.built import built_program
 from testbed.live_metrics.recording import server
 from testbed.live_metrics.recording.server import Rule, Times
-from testbed.tools import program
 
 __all__ = ["serve_samples"]
 
@@ -20,9 +17,6 @@ def serve_samples(
 ) -> Iterator[str]:
     """Yield the URL of a Prometheus with these samples, each a line `name{label="value"} number seconds`, and with the
     series of recording rules. Skips the test where Prometheus is not built."""
-    try:
-        program("prometheus"), program("promtool")
-    except MissingError as error:
-        pytest.skip(f"no promtool: {error.how.splitlines()[0]} builds it")
+    built_program("prometheus"), built_program("promtool")
     with server.serve_samples(samples, home, rules, times) as url:
         yield url

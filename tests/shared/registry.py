@@ -8,14 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
-import pytest
 
 from rayhelm import __version__
 from rayhelm.charts.helm import charts_dir
-from rayhelm.errors import MissingError
 from rayhelm.processes import create_run_id, start, stop_run, wait_until
+from shared.built import built_program
 from shared.ports import reserve_port
-from testbed.tools import program
 
 __all__ = ["package_charts", "push", "serve_registry"]
 
@@ -23,10 +21,7 @@ __all__ = ["package_charts", "push", "serve_registry"]
 @contextmanager
 def serve_registry(home: Path) -> Iterator[str]:
     """Yield `127.0.0.1:PORT` of a registry that keeps its content in `home`. Skips the test where it is not built."""
-    try:
-        registry = program("registry")
-    except MissingError as error:
-        pytest.skip(f"no registry: {error.how.splitlines()[0]} builds it")
+    registry = built_program("registry")
     run = create_run_id()
     with reserve_port() as port:
         settings = {

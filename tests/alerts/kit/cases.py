@@ -11,7 +11,7 @@ import yaml
 
 from rayhelm.observability.rules.alerts import Alert, AlertCase
 from rayhelm.observability.rules.runbooks import find_variables
-from scaling.kit.promtool import promtool
+from shared.built import built_program
 
 __all__ = ["LABELS", "Case", "Samples", "case_of", "check_rules", "run_cases"]
 
@@ -65,7 +65,7 @@ def firing(name: str, labels: Mapping[str, str] | None = None, present: Iterable
 
 def run_cases(folder: Path, files: Mapping[str, str], cases: Sequence[Case]) -> None:
     """Raise AssertionError with promtool's message if a result is another one."""
-    program = promtool()
+    program = built_program("promtool")
     for name, text in files.items():
         (folder / name).write_text(text)
     for number, case in enumerate(cases):
@@ -86,7 +86,7 @@ def check_rules(folder: Path, files: Mapping[str, str]) -> None:
     """Raise AssertionError with promtool's message if it refuses a file, or finds a fault in it."""
     for name, text in files.items():
         (folder / name).write_text(text)
-    command = [promtool(), "check", "rules", "--lint-fatal", *(folder / name for name in files)]
+    command = [built_program("promtool"), "check", "rules", "--lint-fatal", *(folder / name for name in files)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 

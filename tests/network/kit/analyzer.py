@@ -12,18 +12,14 @@ Limits, which these tests share:
 import json
 import subprocess
 from collections.abc import Iterator
-from functools import cache
 from ipaddress import IPv4Address
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-import pytest
-
 from network.kit.world import World
-from rayhelm.errors import MissingError
 from rayhelm.network import ALL_PORTS
-from testbed.tools import program
+from shared.built import built_program
 
 __all__ = ["AnalyzerConnection", "Block", "list_connections"]
 
@@ -53,7 +49,7 @@ def list_connections(world: World) -> list[AnalyzerConnection]:
         Path(folder, "world.json").write_text(
             json.dumps({"apiVersion": "v1", "kind": "List", "items": world.objects()})
         )
-        command = [_find_analyzer(), "list", "--dirpath", folder, "--output", "json"]
+        command = [built_program("netpol-analyzer"), "list", "--dirpath", folder, "--output", "json"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     # It exits with 0 also if it could not read a file, and reports that on stderr. (`--fail` of 1.2.1 always fails.)
     assert (done.returncode, done.stderr) == (0, "")
@@ -62,14 +58,6 @@ def list_connections(world: World) -> list[AnalyzerConnection]:
         for found in json.loads(done.stdout)
         for port in _ports(found["conn"])
     ]
-
-
-@cache
-def _find_analyzer() -> Path:
-    try:
-        return program("netpol-analyzer")
-    except MissingError:
-        pytest.skip("no netpol-analyzer: `make tools` builds it")
 
 
 def _end(text: str) -> str | Block:

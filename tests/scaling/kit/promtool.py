@@ -5,11 +5,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
-from rayhelm.errors import MissingError
-from testbed.tools import program
+from shared.built import built_program
 
 __all__ = ["Answer", "Series", "answers", "check_expressions", "check_scrapes"]
 
@@ -29,13 +27,6 @@ class Answer:
 
     seconds: int
     values: dict[tuple[tuple[str, str], ...], float]
-
-
-def promtool() -> Path:
-    try:
-        return program("promtool")
-    except MissingError as error:
-        pytest.skip(f"no promtool: {error.how.splitlines()[0]} builds it")
 
 
 def answers(folder: Path, query: str, series: list[Series], *expected: Answer, interval: str = "15s") -> None:
@@ -70,7 +61,7 @@ def check_scrapes(folder: Path, scrape_configs: str) -> None:
 
 
 def _run(*arguments: str | Path) -> None:
-    done = subprocess.run([promtool(), *arguments], capture_output=True, text=True)
+    done = subprocess.run([built_program("promtool"), *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
