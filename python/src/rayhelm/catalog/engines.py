@@ -93,8 +93,6 @@ class EngineConstants(Closed):
     """Tokens of a block of latent (MLA) cache."""
     vocabulary_padding: int = Field(gt=0)
     """The vocabulary is padded to a multiple of this; TP divides the padded one."""
-    mxfp4_alignment: tuple[int, int]
-    """Kernels for MXFP4 experts pad the hidden size, and an expert's width on one rank, to multiples of these."""
     hybrid_cache: bool
     """Layers with a sliding window cache only the window; if false, they cache all tokens."""
     recurrent_blocks: int = Field(default=1, gt=0)

@@ -49,6 +49,9 @@ def fit_command(
     ] = 1,
     ep: Annotated[bool, typer.Option("--ep", help="Give each GPU whole experts (enable_expert_parallel).")] = False,
     enforce_eager: Annotated[bool, typer.Option("--enforce-eager", help="No CUDA graphs, no torch.compile.")] = False,
+    moe_backend: Annotated[
+        str, typer.Option(help="Kernel of fused experts, such as marlin; auto: the one that vLLM takes on the GPU.")
+    ] = "auto",
     vllm_version: Annotated[
         str | None, typer.Option(help="Version of vLLM whose accounting is used; default: the pinned one.")
     ] = None,
@@ -80,6 +83,7 @@ def fit_command(
             decode_context_parallel_size=decode_context_parallel_size,
             expert_parallel=ep,
             enforce_eager=enforce_eager,
+            moe_backend=moe_backend,
             vllm_version=vllm_version,
             share=gpu_fraction,
             partition=partition,

@@ -9,9 +9,11 @@ from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.gpu import GpuKind
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.planner.memory.adapter_slots import AdapterSlots, count_adapter_bytes
+from rayhelm.planner.memory.expert_padding import find_padding
 from rayhelm.planner.memory.gpu_memory import (
     GIB,
     Term,
+    count_rotary_table,
     count_stage_weights,
     estimate_activation,
     estimate_cuda_graphs,
@@ -50,6 +52,8 @@ class EngineConfig:
     """Slots of LoRA adapters, if the model has any."""
     dp: int = 1
     """Data parallel ranks, each with `tp` GPUs. Seqs, tokens and cache are those of one rank."""
+    moe_backend: str = "auto"
+    """Kernel of fused experts; it decides how experts in MXFP4 are padded."""
 
     @property
     def pp(self) -> int:
@@ -81,7 +85,7 @@ class StageMemory:
     layers: int
     budget: float
     weights: float
-    """Of the model, without adapters."""
+    """Of the model and its table of rotary positions, without adapters."""
     adapters: float
     """Slots of LoRA adapters."""
     activation: float
@@ -186,29 +190,35 @@ def evaluate(config: EngineConfig) -> MemoryResult:
 
 
 def _compute_stages(config: EngineConfig) -> Iterator[StageMemory]:
-    weights = count_stage_weights(
-        config.model,
-        config.tp,
-        config.layers,
-        config.engine,
-        has_expert_parallel=config.has_expert_parallel,
-        dp=config.dp,
-    )
+    paddings = [find_padding(gpu, config.moe_backend) for gpu in config.gpus]
+    weights = {
+        padding: count_stage_weights(
+            config.model,
+            config.tp,
+            config.layers,
+            config.engine,
+            has_expert_parallel=config.has_expert_parallel,
+            dp=config.dp,
+            padding=padding,
+        )
+        for padding in dict.fromkeys(paddings)
+    }
     slots = config.adapters and count_adapter_bytes(
         config.model, config.tp, config.layers, config.adapters, has_expert_parallel=config.has_expert_parallel
     )
     for stage, gpu in enumerate(config.gpus):
         work, outside, graphs = _estimate_terms(config, stage)
+        held = weights[paddings[stage]][stage] + count_rotary_table(config.model)
         yield StageMemory(
             gpu=gpu,
             layers=config.layers[stage],
             budget=(gpu.usable_gib or 0.0) * GIB * config.share,
-            weights=weights[stage],
+            weights=held,
             adapters=slots[stage] if slots else 0.0,
             activation=work.bytes,
             non_torch=outside.bytes,
             cuda_graphs=graphs.bytes,
-            error=hypot(weights[stage] * _WEIGHTS_ERROR, *_list_errors((work, outside, graphs))),
+            error=hypot(held * _WEIGHTS_ERROR, *_list_errors((work, outside, graphs))),
             block=config.cache.block_bytes(stage) if config.cache else 0,
         )
 

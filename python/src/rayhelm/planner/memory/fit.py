@@ -102,6 +102,7 @@ def fit(
     expert_parallel: bool = False,
     dp: int = 1,
     enforce_eager: bool = False,
+    moe_backend: str = "auto",
     vllm_version: str | None = None,
     share: float = 1.0,
     partition: tuple[int, ...] | None = None,
@@ -111,7 +112,8 @@ def fit(
 
     None takes vLLM's default for an API server on the smallest GPU. `share`: fraction of each GPU, 0 to 1. `catalog`:
     where to look for checkpoints and GPUs that would fit. `dp`: data parallel ranks that share the experts; the figures
-    are those of one rank. Raises FleetError for values that vLLM does not accept."""
+    are those of one rank. `moe_backend`: kernel of fused experts, which pads experts in MXFP4. Raises FleetError for
+    values that vLLM does not accept."""
     constants, note = find_engine(vllm_version or versions().vllm)
     stage_gpus = assign_gpus_to_stages(gpus, pp)
     config = build_engine_config(
@@ -133,6 +135,7 @@ def fit(
         dcp=decode_context_parallel_size,
         has_expert_parallel=expert_parallel,
         dp=dp,
+        moe_backend=moe_backend,
     )
     unknown = (*list_unknown_figures(config), *((note,) if note else ()))
     if refused := list_context_errors(model, tp, config.dcp):

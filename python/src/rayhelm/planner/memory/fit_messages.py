@@ -1,6 +1,7 @@
 """Messages of `rayhelm fit`: the result with its figures."""
 
 from rayhelm.planner.memory.accounting import EngineConfig, MemoryResult, StageMemory
+from rayhelm.planner.memory.expert_padding import MARLIN, TRITON, compute_experts_growth, find_padding
 from rayhelm.planner.memory.gpu_memory import GIB
 
 __all__ = ["explain_custom_engine", "explain_fit", "list_notes", "list_unknown_figures"]
@@ -35,9 +36,20 @@ def list_unknown_figures(config: EngineConfig) -> tuple[str, ...]:
 
 def list_notes(config: EngineConfig) -> tuple[str, ...]:
     """Return assumptions behind the figures."""
+    notes = []
     if config.model.dtype == "float32" and config.model.engine == "vllm":
-        return ("the checkpoint is float32; vLLM's `dtype: auto` casts it, so weights count 16 bits each",)
-    return ()
+        notes.append("the checkpoint is float32; vLLM's `dtype: auto` casts it, so weights count 16 bits each")
+    if config.moe_backend == "auto" and _has_triton_experts(config):
+        notes.append(
+            "experts in MXFP4 are counted with the kernel of Triton; where the package triton_kernels is missing, vLLM"
+            " takes Marlin, which pads more: `moe_backend: marlin` counts it"
+        )
+    return tuple(notes)
+
+
+def _has_triton_experts(config: EngineConfig) -> bool:
+    growths = {padding: compute_experts_growth(config.model, config.tp, padding) for padding in (TRITON, MARLIN)}
+    return growths[MARLIN] > growths[TRITON] and any(find_padding(gpu) is TRITON for gpu in config.gpus)
 
 
 def _explain_success(result: MemoryResult, *, tight: bool) -> str:

@@ -12,8 +12,17 @@ from itertools import accumulate
 from rayhelm.catalog.engines import EngineConstants
 from rayhelm.catalog.model import Checkpoint
 from rayhelm.catalog.tensors import Tensor, count_weights
+from rayhelm.planner.memory.expert_padding import MARLIN, ExpertPadding, compute_experts_growth
 
-__all__ = ["GIB", "Term", "count_stage_weights", "estimate_activation", "estimate_cuda_graphs", "estimate_non_torch"]
+__all__ = [
+    "GIB",
+    "Term",
+    "count_rotary_table",
+    "count_stage_weights",
+    "estimate_activation",
+    "estimate_cuda_graphs",
+    "estimate_non_torch",
+]
 
 GIB = 2**30
 _SPLIT_EXPERTS = ("experts.gate_up", "experts.down")
@@ -50,12 +59,11 @@ def count_stage_weights(
     *,
     has_expert_parallel: bool = False,
     dp: int = 1,
+    padding: ExpertPadding = MARLIN,
 ) -> tuple[float, ...]:
     """Return the bytes of weights on one GPU of each pipeline stage; with expert parallelism on one that has most
-    experts. `dp`: data parallel ranks that share them."""
-    rank = _compute_rank(
-        model, tp, tp * dp if has_expert_parallel else 0, engine.vocabulary_padding, engine.mxfp4_alignment
-    )
+    experts. `dp`: data parallel ranks that share them. `padding`: of experts in MXFP4."""
+    rank = _compute_rank(model, tp, tp * dp if has_expert_parallel else 0, engine.vocabulary_padding, padding)
     stages, start = [], 0
     for layers in partition:
         stages.append(rank.layers_before[start + layers] - rank.layers_before[start])
@@ -65,14 +73,23 @@ def count_stage_weights(
     return tuple(stages)
 
 
+def count_rotary_table(model: Checkpoint) -> int:
+    """Return the bytes of the cosines and sines of all positions, which each GPU holds once, for the longest context of
+    the model and not for `max_model_len` (vllm 0.29 model_executor/layers/rotary_embedding/base.py)."""
+    if not (model.causal and model.attention_layers) or model.engine == "custom" or model.stated:
+        return 0
+    mla = model.attention.mla
+    return model.max_context * (mla.qk_rope_head_dim if mla else model.attention.head_dim) * _ELEMENT
+
+
 @lru_cache(maxsize=4096)
-def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, padding: int, alignment: tuple[int, int]) -> _Rank:
+def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, multiple: int, padding: ExpertPadding) -> _Rank:
     """Count the weights. `expert_ranks`: GPUs that share whole experts; 0 if each has a part of each expert."""
     whole = count_weights(model)
-    padded = _pad(model.vocab, padding) / model.vocab
+    padded = _pad(model.vocab, multiple) / model.vocab
     divisors = {"split": float(tp), "kv": float(min(tp, model.attention.kv_heads)), "vocab": tp / padded}
     whole_experts = model.experts if expert_ranks else None
-    growth = _compute_experts_growth(model, 1 if whole_experts else tp, alignment)
+    growth = compute_experts_growth(model, 1 if whole_experts else tp, padding)
     if whole_experts:
         # vLLM gives the first ranks one expert more if they cannot be divided evenly (determine_expert_map).
         growth *= -(-whole_experts.count // expert_ranks) * tp / whole_experts.count
@@ -87,14 +104,6 @@ def _compute_rank(model: Checkpoint, tp: int, expert_ranks: int, padding: int, a
         final=_sum((tensor for tensor in whole.final if tensor.parameters), divisors),
         tied_head=_sum((tensor for tensor in whole.final if not tensor.parameters), divisors),
     )
-
-
-def _compute_experts_growth(model: Checkpoint, tp: int, alignment: tuple[int, int]) -> float:
-    """Return the factor by which padding enlarges the experts; 1 without padding. The router is too small to count."""
-    if not (model.experts and model.quantization and model.quantization.method == "mxfp4"):
-        return 1.0
-    hidden, wide = model.hidden, model.experts.intermediate
-    return _pad(hidden, alignment[0]) / hidden * _pad(-(-wide // tp), alignment[1]) * tp / wide
 
 
 def estimate_activation(
@@ -117,9 +126,12 @@ def estimate_activation(
     forward_error = constants.forward_scale.error * forward
     if not last_stage or model.output != "vocabulary":
         return Term(forward, forward_error)
-    logits = min(seqs, tokens) * _pad(model.vocab, engine.vocabulary_padding)
+    rows = min(seqs, tokens)
+    logits = rows * _pad(model.vocab, engine.vocabulary_padding)
     workspace = expert_bytes * tokens if constants.experts_workspace == "held" else 0.0
-    sampler = constants.sampler_bytes.value * logits + workspace
+    # The profile run keeps the hidden states of all tokens, and a copy of those of the sampled rows.
+    states = (tokens + rows) * model.hidden * _ELEMENT
+    sampler = constants.sampler_bytes.value * logits + states + workspace
     peak_error = forward_error if forward > sampler else constants.sampler_bytes.error * logits
     kept = constants.sampler_state_bytes
     return Term(kept.value * logits + max(forward, sampler), kept.error * logits + peak_error)

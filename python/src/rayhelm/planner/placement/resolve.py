@@ -82,6 +82,7 @@ def _build_config(
         has_expert_parallel=split.has_expert_parallel,
         adapters=model_spec.adapters,
         dp=split.dp,
+        moe_backend=str(model_spec.declared.engine.get("moe_backend") or "auto"),
     )
 
 

@@ -88,6 +88,7 @@ def _fit(
             expert_parallel=is_shared,
             dp=dp if is_shared and len(gpus) == 1 else 1,
             enforce_eager=bool(given.get("enforce_eager")),
+            moe_backend=str(given.get("moe_backend") or "auto"),
             vllm_version=vllm_version,
         )
     except FleetError as error:
