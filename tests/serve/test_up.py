@@ -1,6 +1,8 @@
 """`rayhelm up` and `down` with real Ray and vLLM: one endpoint for all tests, beside another Ray and vLLM."""
 
+import io
 import json
+import math
 import os
 import re
 import shutil
@@ -9,6 +11,8 @@ import subprocess
 import sys
 import tempfile
 import time
+import wave
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,7 +176,8 @@ def answers(up: Up, model: str = "chat") -> bool:
 
 def test_up_prints_the_stand_ins_and_a_request(up: Up) -> None:
     assert "chat: a tiny Qwen3ForCausalLM with random weights replaces it" in up.output
-    assert "ears: left out" in up.output
+    assert "ears: a tiny WhisperForConditionalGeneration with random weights replaces it" in up.output
+    assert "voice: left out: a custom application needs its own weights" in up.output
     assert f"curl {up.url}/v1/chat/completions -H 'Authorization: Bearer {up.key}'" in up.output
 
 
@@ -182,7 +187,7 @@ def test_up_reports_another_ray(up: Up) -> None:
 
 def test_share_imports_forks_engines_of_the_fork_server(up: Up) -> None:
     engines = list(filter(is_engine, processes.list_members(up.state.run)))
-    assert len(engines) == 2
+    assert len(engines) == 3
     # `up` starts again without the fork server when a forked worker dies.
     assert all(map(is_forked, engines)) is ("without --share-imports" not in up.output)
 
@@ -279,6 +284,31 @@ def test_embedding_request_is_answered(up: Up) -> None:
     answer = post(up, "/embed/v1/embeddings", model="embed", input=["one", "two"])
     assert answer.status_code == 200
     assert [len(item["embedding"]) for item in answer.json()["data"]] == [128, 128]
+
+
+def test_sound_file_is_transcribed(up: Up) -> None:
+    answer = httpx.post(
+        f"{up.url}/ears/v1/audio/transcriptions",
+        data={"model": "ears", "language": "en"},
+        files={"file": ("second.wav", encode_tone(seconds=1), "audio/wav")},
+        headers=bearer(up.key),
+        timeout=600,
+        trust_env=False,
+    )
+    assert answer.status_code == 200, answer.text
+    assert isinstance(answer.json()["text"], str)
+
+
+def encode_tone(seconds: int, rate: int = 16000) -> bytes:
+    """Return a WAV file with a tone of 440 Hz."""
+    tone = (math.sin(2 * math.pi * 440 * number / rate) for number in range(seconds * rate))
+    buffer = io.BytesIO()
+    with wave.open(buffer, "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(array("h", (round(8000 * height) for height in tone)).tobytes())
+    return buffer.getvalue()
 
 
 def test_bench_measures_the_endpoint_through_the_gateway(up: Up, tmp_path: Path) -> None:

@@ -1,9 +1,11 @@
 """Write the files of a tiny model: config, byte-level tokenizer, chat template. vLLM makes dummy weights."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from rayhelm.standin import whisper
 from rayhelm.standin.adapters import write_adapters
 from rayhelm.standin.families import POSITIONS, build_config
 
@@ -29,9 +31,17 @@ def write_checkpoint(family: str, folder: Path) -> Path:
 
 
 def _build_files(family: str) -> dict[str, dict[str, Any]]:
+    config = build_config(family)
+    if config["model_type"] == "whisper":
+        return {
+            "config.json": config,
+            "preprocessor_config.json": whisper.build_front_end(),
+            "tokenizer.json": _build_tokenizer(whisper.SPECIAL),
+            "tokenizer_config.json": whisper.build_tokenizer_config(),
+        }
     return {
-        "config.json": build_config(family),
-        "tokenizer.json": _build_tokenizer(),
+        "config.json": config,
+        "tokenizer.json": _build_tokenizer(SPECIAL),
         "tokenizer_config.json": {
             "tokenizer_class": "PreTrainedTokenizerFast",
             "model_max_length": POSITIONS,
@@ -45,9 +55,10 @@ def _build_files(family: str) -> dict[str, dict[str, Any]]:
     }
 
 
-def _build_tokenizer() -> dict[str, Any]:
-    """Return a tokenizer with one token per byte and no merges: it encodes any text and decodes to any bytes."""
-    vocabulary = {token: number for number, token in enumerate([*SPECIAL, *_list_byte_letters()])}
+def _build_tokenizer(special: Sequence[str]) -> dict[str, Any]:
+    """Return a tokenizer with the special tokens, one token per byte and no merges: it encodes any text and decodes to
+    any bytes."""
+    vocabulary = {token: number for number, token in enumerate([*special, *_list_byte_letters()])}
     return {
         "version": "1.0",
         "truncation": None,
@@ -62,7 +73,7 @@ def _build_tokenizer() -> dict[str, Any]:
                 "normalized": False,
                 "special": True,
             }
-            for number, token in enumerate(SPECIAL)
+            for number, token in enumerate(special)
         ],
         "normalizer": None,
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False},

@@ -7,6 +7,8 @@ can tile. The vocabulary is the one of `checkpoint.py`: 256 bytes and the specia
 from collections.abc import Mapping
 from typing import Any
 
+from rayhelm.standin import whisper
+
 __all__ = ["POSITIONS", "VOCABULARY", "build_config", "is_family", "list_families"]
 
 POSITIONS = 8192
@@ -91,6 +93,7 @@ _FAMILIES: Mapping[str, Mapping[str, Any]] = {
         "layer_norm_eps": 1e-5,
         "num_labels": 1,
     },
+    "WhisperForConditionalGeneration": whisper.CONFIG,
 }
 
 

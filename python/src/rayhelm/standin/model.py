@@ -38,9 +38,6 @@ _NEAREST: Mapping[str, tuple[str, str]] = {
         "also a mixture of experts; gpt-oss needs its harmony vocabulary, which has to be downloaded",
     ),
 }
-_WITHOUT: Mapping[str, str] = {
-    "WhisperForConditionalGeneration": "transcription needs Whisper's own audio front end and vocabulary",
-}
 
 
 @dataclass(frozen=True)
@@ -107,8 +104,7 @@ def _choose_family(architecture: str) -> tuple[str, str]:
     if architecture in _NEAREST:
         family, why = _NEAREST[architecture]
         return family, f"a tiny {family} with random weights replaces it ({why})"
-    why = _WITHOUT.get(architecture, f"there is no tiny model of family {architecture or 'unknown'}")
-    return "", f"left out: {why}"
+    return "", f"left out: there is no tiny model of family {architecture or 'unknown'}"
 
 
 def _build_tiny_model(model: ServedModel, source: Path) -> ServedModel:
