@@ -7,6 +7,7 @@ from rayhelm.catalog.tasks import get_task
 from rayhelm.errors import Fix, Problem
 from rayhelm.spec.check_adapters import check_adapters
 from rayhelm.spec.check_derived_names import check_derived_names
+from rayhelm.spec.check_engine_limits import check_engine_limits
 from rayhelm.spec.check_served_as import check_served_as
 from rayhelm.spec.check_sources import check_sources
 from rayhelm.spec.check_tenants import check_tenants
@@ -156,6 +157,7 @@ def _models(fleet: Fleet, document: Document) -> Iterator[Problem]:
                 (*path, "traffic"), "`traffic` of a chat model needs `outputTokens`", Fix("outputTokens", 300)
             )
         yield from _engine(model, document, (*path, "engine"))
+        yield from check_engine_limits(model, document, (*path, "engine"))
 
 
 def _engine(model: ModelSpec, document: Document, path: Path) -> Iterator[Problem]:

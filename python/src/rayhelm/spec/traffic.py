@@ -56,6 +56,10 @@ class Traffic(Record):
     """95th percentile of the length of the response, tokens."""
     shared_prefix: float = Field(default=0.0, ge=0, le=1, examples=[0.5])
     """Share of the prompt that requests have in common (system prompt, documents). It decides the routing by prefix."""
+    prefixes: int | None = Field(default=None, gt=0, le=1_000_000_000, examples=[200])
+    """Number of different prefixes (system prompts, documents, conversations) behind `sharedPrefix`, requested equally
+    often. The plan then computes which part of the requests finds its prefix in the KV cache of a replica. Absent: all
+    of them do."""
     burst: Burst | None = Field(default=None, examples=[{"dispersion": 4}])
     """Bursts of the arrivals: the plan has replicas for a percentile of short windows."""
     daily_profile: ListOf[Annotated[float, Field(ge=0, le=1)]] = Field(default=(), examples=[list(_PROFILE)])
@@ -94,6 +98,14 @@ class Traffic(Record):
             raise Refusal(f"`dailyProfile` has {len(profile)} hours, and a day has 24", Fix("dailyProfile", whole))
         if profile and max(profile) == 0:
             raise Refusal("`dailyProfile` has no request in any hour", Fix("dailyProfile", list(_PROFILE)))
+        return self
+
+    @model_validator(mode="after")
+    def _check_prefixes(self) -> Self:
+        if self.prefixes and not self.shared_prefix:
+            raise Refusal(
+                "`prefixes` needs the part of the prompt that they are, `sharedPrefix`", Fix("sharedPrefix", 0.5)
+            )
         return self
 
     @model_validator(mode="after")

@@ -3,11 +3,12 @@
 from collections.abc import Iterator
 
 from rayhelm.planner.placement.candidates import Candidate
+from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
 from rayhelm.planner.placement.spare_replicas import compute_availability, load_failure_rates
 from rayhelm.planner.plan import Reason
 from rayhelm.spec.traffic import Traffic
 
-__all__ = ["explain_burst", "explain_spare", "format_figure", "format_load"]
+__all__ = ["explain_burst", "explain_prefixes", "explain_spare", "format_figure", "format_load"]
 
 
 def format_load(traffic: Traffic) -> str:
@@ -25,6 +26,25 @@ def explain_burst(chosen: Candidate) -> Iterator[Reason]:
         )
         numbers: dict[str, float | int | str] = {"dispersion": burst.dispersion, "percentile": burst.percentile}
         yield Reason(decision="peak_rate", chosen=f"{traffic.peak_rate:.3g}/s", because=because, numbers=numbers)
+
+
+def explain_prefixes(chosen: Candidate) -> Iterator[Reason]:
+    """Yield the part of the requests that finds its prefix, if the number of prefixes is known."""
+    traffic, hits, result = chosen.model_spec.declared.traffic, chosen.capacity.prefix_hits, chosen.memory
+    if not (traffic and traffic.prefixes and result) or hits is None:
+        return
+    lengths = chosen.model_spec.lengths
+    prefix = lengths.prompt * lengths.shared
+    numbers: dict[str, float | int | str] = {"prefixes": traffic.prefixes, "kv_cache_tokens": result.tokens}
+    because = (
+        f"{traffic.prefixes:,} prefixes of {prefix:,.0f} tokens and the {lengths.prompt - prefix + lengths.answer:,.0f}"
+        f" other tokens of each request share a cache of {result.tokens:,} tokens, which evicts the oldest block (Che's"
+        " approximation)"
+    )
+    if chosen.replicas > 1 and (divided := estimate_prefix_hits(chosen.model_spec, result.tokens, chosen.replicas)):
+        because += f". Routing by prefix divides them over {chosen.replicas} replicas: {divided:.0%}, not counted"
+        numbers["divided_hits"] = round(divided, 3)
+    yield Reason(decision="prefix_hits", chosen=f"{hits:.0%}", because=because, numbers=numbers)
 
 
 def explain_spare(chosen: Candidate) -> Iterator[Reason]:

@@ -2,7 +2,13 @@
 
 from collections.abc import Iterator
 
-from rayhelm.planner.explain.load_reasons import explain_burst, explain_spare, format_figure, format_load
+from rayhelm.planner.explain.load_reasons import (
+    explain_burst,
+    explain_prefixes,
+    explain_spare,
+    format_figure,
+    format_load,
+)
 from rayhelm.planner.explain.split_reasons import explain_experts, explain_pipeline, explain_ranks, explain_tensor
 from rayhelm.planner.placement.candidates import IDLE_CONCURRENCY, Candidate
 from rayhelm.planner.placement.choose import Choice
@@ -17,6 +23,10 @@ __all__ = ["choose_routing", "explain_choice"]
 
 PREFIX_PAYS_FROM = 0.2
 """Part of the prompt, 0 to 1: with less shared prefix, routing by prefix costs more balance than it saves prefill."""
+
+
+_ALL_PREFIXES = 0.9
+"""Part of the requests that find their prefix on any replica from which routing by prefix saves too little."""
 
 
 def explain_choice(choice: Choice) -> tuple[Reason, ...]:
@@ -39,6 +49,7 @@ def explain_choice(choice: Choice) -> tuple[Reason, ...]:
         *explain_burst(chosen),
         *explain_spare(chosen),
         _explain_replicas(chosen),
+        *explain_prefixes(chosen),
         _explain_routing(chosen),
         *_explain_price(chosen),
     )
@@ -58,9 +69,13 @@ def choose_routing(chosen: Candidate) -> str:
     """Return the prefix affinity for tasks and traffic with a shared prefix and more than one replica."""
     pinned = chosen.model_spec.declared.replicas
     most = pinned.max if isinstance(pinned, Replicas) else chosen.replicas
-    if chosen.model_spec.task.has_shared_prefix and chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and most > 1:
-        return "prefix-affinity"
-    return "least-loaded"
+    pays = chosen.model_spec.lengths.shared >= PREFIX_PAYS_FROM and not _holds_all_prefixes(chosen)
+    return "prefix-affinity" if chosen.model_spec.task.has_shared_prefix and pays and most > 1 else "least-loaded"
+
+
+def _holds_all_prefixes(chosen: Candidate) -> bool:
+    hits = chosen.capacity.prefix_hits
+    return hits is not None and hits >= _ALL_PREFIXES
 
 
 def _explain_pool(choice: Choice) -> Reason:
@@ -290,6 +305,8 @@ def _explain_routing(chosen: Candidate) -> Reason:
         because = f"{shared:.0%} of a prompt is shared: a replica that has cached it computes only the rest"
     elif not chosen.model_spec.task.has_shared_prefix:
         because = "requests of this task have no shared prefix"
+    elif _holds_all_prefixes(chosen):
+        because = "the cache of each replica holds nearly all prefixes"
     elif shared >= PREFIX_PAYS_FROM:
         because = "there is only one replica"
     else:

@@ -9,6 +9,7 @@ from math import ceil, sqrt
 
 from rayhelm.planner.placement.model_spec import Z95, Lengths, ResolvedModelSpec
 from rayhelm.planner.placement.model_splits import ModelSplit
+from rayhelm.planner.placement.prefix_cache import estimate_prefix_hits
 from rayhelm.planner.placement.replica_speed import LoadSpeed, ReplicaSpeed
 from rayhelm.planner.placement.spare_replicas import count_spare_replicas
 from rayhelm.planner.speed.assumptions import load_assumptions
@@ -51,6 +52,8 @@ class ReplicaCapacity:
     """Replicas for the quietest hour of `traffic.dailyProfile`; None without it."""
     load_concurrency: float | None = None
     """Requests in flight per replica at the planned load."""
+    prefix_hits: float | None = None
+    """Part of the requests that finds its prefix in the cache; None if the number of prefixes is not known."""
     alone_ttft_s: float | None = None
     """Seconds of a request that is alone on the replica, at the pessimistic end; None if unknown."""
     alone_tpot_s: float | None = None
@@ -84,7 +87,8 @@ def estimate_capacity(
     it has none or it is unknown."""
     if model_spec.has_own_engine:
         return _build_unestimated(model_spec, split, 1, "one request at a time")
-    speed = ReplicaSpeed(model_spec, split, share)
+    prefix_hits = estimate_prefix_hits(model_spec, kv_tokens / split.dp if kv_tokens else None)
+    speed = ReplicaSpeed(model_spec, split, share, prefix_hits)
     if not model_spec.generates:
         return _estimate_without_decode(model_spec, split, speed)
     objective = model_spec.declared.slo
@@ -114,6 +118,7 @@ def estimate_capacity(
         requests_per_second=full.requests_per_second.mid,
         carried=carried,
         load_concurrency=in_flight,
+        prefix_hits=prefix_hits,
         alone_ttft_s=alone.ttft.high,
         alone_tpot_s=alone.tpot.high,
         meets_slo=_meets(at_load, objective, has_load=bool(in_flight)),

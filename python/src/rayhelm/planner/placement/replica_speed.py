@@ -52,8 +52,13 @@ class LoadSpeed:
 class ReplicaSpeed:
     """One split of a model at the lengths of its load."""
 
-    def __init__(self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float) -> None:
+    def __init__(
+        self, model_spec: ResolvedModelSpec, split: ModelSplit, share: float, prefix_hits: float | None = None
+    ) -> None:
+        """`prefix_hits`: part of the requests that finds its prefix in the cache; None: all of them."""
         self._model_spec, self._split, self._share = model_spec, split, share
+        lengths = model_spec.lengths
+        self._cached = lengths.prompt * lengths.shared * (1.0 if prefix_hits is None else prefix_hits)
         self._found: dict[float, LoadSpeed] = {}
 
     @property
@@ -77,7 +82,7 @@ class ReplicaSpeed:
 
     def _compute(self, concurrency: float) -> LoadSpeed:
         fitted, lengths = load_coefficients(), self._model_spec.lengths
-        load = Load(lengths.prompt, lengths.answer, concurrency, lengths.prompt * lengths.shared)
+        load = Load(lengths.prompt, lengths.answer, concurrency, self._cached)
         speed = compute_speed(self._shape, load, fitted, self._prompt)
         correction = correct(self._shape, load, self._own_rows, self._kv_cache_dtype)
         if correction.basis == "model":
@@ -114,7 +119,7 @@ class ReplicaSpeed:
     @cached_property
     def _prompt(self) -> Mapping[str, float]:
         lengths = self._model_spec.lengths
-        load = Load(lengths.prompt, lengths.answer, 1, lengths.prompt * lengths.shared)
+        load = Load(lengths.prompt, lengths.answer, 1, self._cached)
         return list_prompt_terms(self._shape, load, load_coefficients())
 
     @cached_property

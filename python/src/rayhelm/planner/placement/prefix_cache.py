@@ -1,0 +1,41 @@
+"""Part of the requests that finds its prefix in the KV cache of a replica.
+
+vLLM evicts the block that was used least recently. Che's approximation of such a cache: a prefix stays as long as the
+tokens that arrive after its last request fit in the cache (Che, Tung and Wang, 2002).
+"""
+
+from math import exp
+
+from rayhelm.planner.placement.model_spec import ResolvedModelSpec
+
+__all__ = ["compute_prefix_hits", "estimate_prefix_hits"]
+
+_STEPS = 100
+
+
+def estimate_prefix_hits(model_spec: ResolvedModelSpec, kv_tokens: float | None, replicas: int = 1) -> float | None:
+    """Return the part of the requests, 0 to 1; None if the number of prefixes or the cache is not known.
+
+    `kv_tokens`: of one cache. `replicas`: over which routing divides the prefixes; 1 if each replica gets all of them.
+    """
+    traffic, lengths = model_spec.declared.traffic, model_spec.lengths
+    if not (traffic and traffic.prefixes and kv_tokens and lengths.shared):
+        return None
+    prefix = lengths.prompt * lengths.shared
+    own = lengths.prompt - prefix + lengths.answer
+    return compute_prefix_hits(max(1.0, traffic.prefixes / replicas), prefix, own, kv_tokens)
+
+
+def compute_prefix_hits(count: float, prefix: float, own: float, capacity: float) -> float:
+    """Return the part of the requests that finds its prefix, 0 to 1.
+
+    `count`: prefixes, requested equally often. `prefix`: tokens of each. `own`: tokens that a request adds. `capacity`:
+    tokens in the cache."""
+    if not own:
+        return min(1.0, capacity / (count * prefix))
+    low, high = 0.0, capacity / own
+    for _ in range(_STEPS):
+        requests = (low + high) / 2
+        held = count * prefix * (1 - exp(-requests / count)) + own * requests
+        low, high = (requests, high) if held <= capacity else (low, requests)
+    return 1 - exp(-low / count)
