@@ -153,7 +153,7 @@ def test_ci_installs_missing_packages_of_a_node_before_the_live_tests(checkout: 
 def test_ci_names_packages_that_cannot_be_installed_and_goes_on(checkout: Path) -> None:
     code, output, calls = ci_run(checkout, lacks="nftables\n", APT_GET="100")
     assert code == 0
-    assert "apt-get could not install nftables: the live tests say what is missing" in output
+    assert "apt-get could not install nftables: what needs them says what is missing" in output
     assert makes(calls)[-1].startswith("test-live-short")
 
 
