@@ -36,6 +36,18 @@ CASES = [
     ("LGAI-EXAONE--EXAONE-4.0-32B", 4),
     ("allenai--Olmo-3-7B-Instruct", 2),
     ("arcee-ai--Trinity-Mini", 4),
+    ("mistralai--Mixtral-8x22B-Instruct-v0.1", 8),
+    ("allenai--OLMo-2-1124-13B-Instruct", 2),
+    ("zai-org--GLM-4.5-Air", 8),
+    ("ByteDance-Seed--Seed-OSS-36B-Instruct", 4),
+    ("bigcode--starcoder2-15b", 4),
+    ("bigscience--bloom-7b1", 2),
+    ("tiiuae--falcon-40b-instruct", 8),
+    ("openai-community--gpt2-xl", 1),
+    ("ibm-granite--granite-3.1-3b-a800m-instruct", 2),
+    ("databricks--dbrx-instruct", 8),
+    ("swiss-ai--Apertus-8B-Instruct-2509", 2),
+    ("stabilityai--stablelm-2-1_6b-chat", 4),
 ]
 BATCH = 2048
 AVAILABLE = 7 * GIB

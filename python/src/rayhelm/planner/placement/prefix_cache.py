@@ -1,7 +1,7 @@
 """Part of the requests that finds its prefix in the KV cache of a replica.
 
 vLLM evicts the block that was used least recently. Che's approximation of such a cache: a prefix stays as long as the
-tokens that arrive after its last request fit in the cache (Che, Tung and Wang, 2002).
+tokens that arrive after its last request fit in the cache (Che et al., 2002).
 """
 
 from math import exp
